@@ -10,10 +10,10 @@ const STEP = 50, MOST = 500;
 const COLUMNS = [
   ['Host', 'name', 'host', ''],
   ['State', null, 'state', ''],
-  ['Pace of limit', 'rate', 'pace', 'requests a second in the last half minute, against what is allowed'],
-  ['Last minute', null, 'minute', 'requests in each five seconds'],
-  ['Waits for', 'wait', 'wait', 'what holds its next request, and how long'],
-  ['In flight', null, 'num flight', 'of as many as may be'],
+  ['Pace of limit', 'rate', 'pace', 'requests per second in the last 30 s, and the allowed pace'],
+  ['Last minute', null, 'minute', 'requests per 5 s'],
+  ['Waits for', 'wait', 'wait', 'what the next request waits for, and how long'],
+  ['In flight', null, 'num flight', 'and the maximum'],
   ['Queued', 'queue', 'num queued', ''],
   ['429', 'rejected', 'num rejected', 'rejected'],
   ['Failed', null, 'num failed', ''],
@@ -36,7 +36,7 @@ function makeRow(each) {
 
 export function countdown(each, app) {
   if (each.reason === 'none' || !each.reason) return '';
-  if (each.wait_ms === null) return each.reason === 'paused' ? '' : 'until an answer';
+  if (each.wait_ms === null) return each.reason === 'paused' ? '' : 'until a response';
   const left = each.wait_ms - (app.now() - each.seenAt);
   return left > 0 ? duration(left) : 'now';
 }

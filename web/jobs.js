@@ -10,11 +10,11 @@ function make(app) {
     const bar = h('div', { class: 'progress', role: 'progressbar', 'aria-valuemin': 0, 'aria-valuemax': 100, 'aria-label': `Job ${each.id}` }, done, failed);
     const figures = ['Done', 'Failed', 'Queued', 'Received', 'Retries', '429'].map(label => [label, h('dd')]);
     const drain = h('button', { type: 'button', onclick: async () => {
-      if (await app.confirm('Finish what is in flight?', 'The crawl then ends, and weir crawl --resume goes on with it.', 'Finish'))
-        app.command({ ask: 'drain' }, 'It finishes what is in flight.');
+      if (await app.confirm('Finish the requests in flight?', 'The crawl then stops. weir crawl --resume continues it.', 'Finish'))
+        app.command({ ask: 'drain' }, 'The crawl finishes its requests in flight.');
     } }, 'Finish');
     const cancel = h('button', { type: 'button', class: 'danger', onclick: async () => {
-      if (await app.confirm(`Cancel job ${each.id}?`, 'It is over for good: what is queued stays undone.', 'Cancel the job'))
+      if (await app.confirm(`Cancel job ${each.id}?`, 'The job cannot be resumed. Queued URLs are not fetched.', 'Cancel the job'))
         app.command({ ask: 'cancel', job: each.id }, `Job ${each.id} is cancelled.`);
     } }, 'Cancel');
     const steer = h('div', { class: 'controls', role: 'group', 'aria-label': 'Controls' }, drain, cancel);
@@ -30,7 +30,7 @@ function expected(row, ended, queued, at) {
   if (row.seen.length > 60) row.seen.shift();
   const [then, before] = row.seen[0];
   const speed = (ended - before) / (at - then);
-  return at - then > 4000 && speed > 0 && queued > 0 ? `about ${duration(queued / speed)} for what is queued` : '';
+  return at - then > 4000 && speed > 0 && queued > 0 ? `about ${duration(queued / speed)} for the queued URLs` : '';
 }
 
 function update(app) {
@@ -38,7 +38,7 @@ function update(app) {
     const ended = each.done + each.failed, whole = ended + each.queued;
     setText(row.status, each.running ? 'running' : each.status);
     setAttr(row.status, 'data-state', each.running ? 'active' : each.over ? 'idle' : 'held');
-    setText(row.when, `begun ${day(each.created_at_ms)}` + (each.running ? '' : `, last ${day(each.updated_at_ms)}`));
+    setText(row.when, `started ${day(each.created_at_ms)}` + (each.running ? '' : `, last ${day(each.updated_at_ms)}`));
     setText(row.why, each.why);
     row.why.hidden = !each.why;
     setText(row.share, percent(ended, whole));

@@ -32,15 +32,15 @@ const perSecond = n => n === null ? '–' : digits(n);
 const KINDS = {
   crawl: {
     tiles: [
-      ['Requests a second', growth('requests'), perSecond, 'flow', s => `${count(s.requests)} in all`],
+      ['Requests per second', growth('requests'), perSecond, 'flow', s => `${count(s.requests)} in all`],
       ['In flight', gaugeOf('in_flight'), count, 'calm', s => s.draining ? 'draining' : s.store_paused ? 'the store waits' : `for ${duration(s.elapsed_ms)}`],
       ['Rejected (429)', shareOf('rejected', 'requests'), asPercent, 'bad', s => `${count(s.rejected)} in all`],
       ['Queued', gaugeOf('queued'), count, 'hold', s => `${count(s.fetched)} fetched`],
       ['Hosts', gaugeOf('hosts'), count, 'calm', s => `${count(s.failed)} ${s.failed === 1 ? 'page' : 'pages'} failed`],
-      ['Received a second', growth('bytes'), n => n === null ? '–' : bytes(n), 'flow', s => `${bytes(s.bytes)} in all`],
+      ['Received per second', growth('bytes'), n => n === null ? '–' : bytes(n), 'flow', s => `${bytes(s.bytes)} in all`],
     ],
     charts: [
-      { title: 'Requests a second', format: rate, least: 1, series: [{ label: 'sent', css: 'flow', area: true, of: growth('requests') },
+      { title: 'Requests per second', format: rate, least: 1, series: [{ label: 'sent', css: 'flow', area: true, of: growth('requests') },
         { label: 'rejected', css: 'bad', of: growth('rejected') }] },
       { title: 'In flight', format: count, least: 4, series: [{ label: '', css: 'calm', area: true, of: gaugeOf('in_flight') }] },
       { title: 'Queued', format: count, least: 10, series: [{ label: '', css: 'hold', area: true, of: gaugeOf('queued') }] },
@@ -48,15 +48,15 @@ const KINDS = {
   },
   serve: {
     tiles: [
-      ['Decisions a second', growth(...DECISIONS), perSecond, 'flow', s => `${count(DECISIONS.reduce((sum, each) => sum + (s[each] || 0), 0))} in all`],
+      ['Decisions per second', growth(...DECISIONS), perSecond, 'flow', s => `${count(DECISIONS.reduce((sum, each) => sum + (s[each] || 0), 0))} in all`],
       ['Denied', shareOf('denied', DECISIONS), asPercent, 'bad', s => `${count(s.denied)} in all`],
       ['Denied in shadow', shareOf('shadowed', DECISIONS), asPercent, 'hold', s => `${count(s.shadowed)} in all`],
       ['Waiting in queues', gaugeOf('waiting'), count, 'hold', s => `${count(s.reserved || 0)} reserved`],
-      ['Keys', gaugeOf('keys'), count, 'calm', s => `${count(s.evicted || 0)} made room`],
-      ['Internal errors', gaugeOf('failed'), count, 'bad', s => s.failed ? 'answered as configured' : 'none'],
+      ['Keys', gaugeOf('keys'), count, 'calm', s => `${count(s.evicted || 0)} evicted`],
+      ['Internal errors', gaugeOf('failed'), count, 'bad', s => s.failed ? 'answered by on_error' : 'none'],
     ],
     charts: [
-      { title: 'Decisions a second', format: rate, least: 1, series: [{ label: 'allowed', css: 'flow', area: true, of: growth('allowed') },
+      { title: 'Decisions per second', format: rate, least: 1, series: [{ label: 'allowed', css: 'flow', area: true, of: growth('allowed') },
         { label: 'denied', css: 'bad', of: growth('denied') }, { label: 'shadow', css: 'hold', of: growth('shadowed') }] },
       { title: 'Waiting in queues', format: count, least: 4, series: [{ label: '', css: 'hold', area: true, of: gaugeOf('waiting') }] },
       { title: 'Keys', format: count, least: 10, series: [{ label: '', css: 'calm', area: true, of: gaugeOf('keys') }] },
@@ -104,7 +104,7 @@ function section(title, more, ...content) {
 
 function crawlParts() {
   const states = shares(), busy = h('ul', { class: 'short' }), waiting = h('ul', { class: 'short waits' }), feed = events();
-  const nobody = h('p', { class: 'none' }, 'No host is held back.');
+  const nobody = h('p', { class: 'none' }, 'No host waits.');
   const element = h('div', { class: 'columns' },
     h('div', {}, section('Hosts by state', ['#/hosts', 'All hosts'], states.element), section('Busiest', null, busy)),
     h('div', {}, section('Waiting longest', null, waiting, nobody), section('Lately', null, feed.element)));

@@ -13,7 +13,7 @@ function keyRow(app, rule) {
   return each => {
     const cells = Object.fromEntries(['denied', 'left', 'reset', 'idle'].map(key => [key, h('td', { class: 'num' })]));
     const reset = h('button', { type: 'button', class: 'small', onclick: () =>
-      app.command({ ask: 'reset', rule, key: each.key }, `${each.key} begins anew.`) }, 'Reset');
+      app.command({ ask: 'reset', rule, key: each.key }, `${each.key} is reset.`) }, 'Reset');
     setAttr(reset, 'aria-label', `Reset ${each.key}`);
     return { element: h('tr', {}, h('th', { scope: 'row' }, name(each.key)), Object.values(cells), h('td', {}, reset)), ...cells };
   };
@@ -30,8 +30,8 @@ function updateKey(row, each) {
 // How a rule is shared with other processes.
 function sharing(share) {
   if (!share) return [];
-  return [share.batch ? `leased, ${count(share.batch)} at a time` : 'asks the store each time', share.in_flight ? `${count(share.in_flight)} in flight here` : null,
-    share.alone ? `${count(share.alone)} decided without the store` : null, share.owed ? `${count(share.owed)} owed to it` : null];
+  return [share.batch ? `leased, ${count(share.batch)} at a time` : 'asks the store for each request', share.in_flight ? `${count(share.in_flight)} in flight here` : null,
+    share.alone ? `${count(share.alone)} decided without the store` : null, share.owed ? `${count(share.owed)} not charged yet` : null];
 }
 
 function ruleCard(app) {
@@ -48,7 +48,7 @@ function ruleCard(app) {
 
 export function rules(app) {
   const list = h('div', { class: 'rules' }), file = h('p', { class: 'found' }), note = h('p', { class: 'note', hidden: true });
-  const reload = h('button', { type: 'button', onclick: () => app.command({ ask: 'reload' }, 'The rules were read again.') }, 'Reload rules');
+  const reload = h('button', { type: 'button', onclick: () => app.command({ ask: 'reload' }, 'The rules are reloaded.') }, 'Reload rules');
   const element = h('div', {}, h('h1', { class: 'unseen' }, 'Rules'), h('div', { class: 'tools' }, reload, file), note, list);
   let before = null;
 
@@ -63,7 +63,7 @@ export function rules(app) {
     row.parts.update(partsOf(each), count);
     setText(row.figures, [`${percent(each.denied, whole)} denied`, each.waiting ? `${count(each.waiting)} waiting` : null,
       each.keys !== undefined ? `${count(each.keys)}${each.keys_max ? ` of ${count(each.keys_max)}` : ''} keys` : null,
-      each.evicted ? `${count(each.evicted)} made room` : null, ...sharing(each.share)].filter(Boolean).join(' · '));
+      each.evicted ? `${count(each.evicted)} evicted` : null, ...sharing(each.share)].filter(Boolean).join(' · '));
     keyed(row.keys, each.top || [], top => top.key, keyRow(app, each.name), updateKey);
     row.none.hidden = (each.top || []).length > 0;
     row.table.hidden = !row.none.hidden;

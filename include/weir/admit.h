@@ -125,7 +125,8 @@ typedef enum weir_hops {
     X(WEIR_FAULT_DOTS, "dot_parts", "the path has a part \".\" or \"..\"")                                      \
     X(WEIR_FAULT_ESCAPE, "bad_escape", "the path has an invalid escape, or one that services read differently") \
     X(WEIR_FAULT_HOST, "bad_host", "the Host is not a host name, or differs from that of the target")           \
-    X(WEIR_FAULT_CREDENTIALS, "bad_credentials", "Authorization is not a scheme and one token")
+    X(WEIR_FAULT_CREDENTIALS, "bad_credentials", "Authorization is not a scheme and one token")                 \
+    X(WEIR_FAULT_WORK, "too_much_work", "comparing it with the rules takes too many steps: it is too long")
 
 typedef enum weir_fault {
 #define X(fault, name, text) fault,

@@ -287,7 +287,7 @@ typedef struct weir_algorithm {
     size_t (*state_bytes)(const weir_limit *limit);
     /* Makes a new state out of zeroed memory, also when called in place of a NULL `carry`. */
     void (*start)(const weir_limit *limit, void *state, int64_t now);
-    /* 0: may be taken now. Else the wait in ns, or WEIR_UNTIL_RELEASE. */
+    /* 0 or less: may be taken now. Else the wait in ns, or WEIR_UNTIL_RELEASE. */
     int64_t (*ask)(const weir_limit *limit, const void *state, int64_t now, uint32_t permits);
     /* Charges, granted or not. Returns a mark for `give`. */
     uint32_t (*take)(const weir_limit *limit, void *state, int64_t now, uint32_t permits);

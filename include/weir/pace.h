@@ -420,6 +420,9 @@ typedef struct weir_pace_entry {
     weir_decision decision;    /* now */
     int64_t last_success_at;   /* by the pacer's clock; 0: none */
     char mode[12];             /* the strategy's own word: "cruise", "probe", … */
+    char limit[12];            /* what kind of limit tide believes in: "none", "rate", "window", "concurrency", "ban",
+                                  "queue", "blocked", "unknown"; "" under other strategies */
+    char limit_why[160];       /* its figures, and what they are concluded from: a sentence without its end */
 } weir_pace_entry;
 
 typedef struct weir_pacer_stats {

@@ -7,9 +7,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Wide enough for the product of any two 64-bit numbers. gcc and clang have them on every 64-bit machine. */
+/* Wide enough for the product of any two 64-bit numbers. On 64-bit machines gcc and clang have had such types for long;
+ * on 32-bit machines they have those of C23 (on x86 gcc from 14 on). */
+#ifdef __SIZEOF_INT128__
 __extension__ typedef unsigned __int128 wr_u128;
 __extension__ typedef __int128 wr_i128;
+#else
+__extension__ typedef unsigned _BitInt(128) wr_u128;
+__extension__ typedef _BitInt(128) wr_i128;
+#endif
+
+/* `n` as a size. Where sizes have 32 bits, SIZE_MAX stands for more: so much memory cannot be had. */
+static inline size_t wr_size_of(uint64_t n)
+{
+#if SIZE_MAX < UINT64_MAX
+    return n < SIZE_MAX ? (size_t)n : SIZE_MAX;
+#else
+    return n;
+#endif
+}
 
 #define WR_CACHE_LINE 64 /* bytes; what two threads write must not share one */
 

@@ -14,13 +14,6 @@ static uint64_t load64(const uint8_t *from)
     return word;
 }
 
-static uint64_t load32(const uint8_t *from)
-{
-    uint32_t word;
-    memcpy(&word, from, sizeof word);
-    return word;
-}
-
 /* ---- SipHash-1-3 (Aumasson, Bernstein) ---- */
 
 struct sip {
@@ -80,6 +73,13 @@ static uint64_t sip(const struct wr_hash_key *key, const uint8_t *data, size_t b
 #include <immintrin.h>
 
 #define AES __attribute__((target("aes,sse2")))
+
+static uint64_t load32(const uint8_t *from)
+{
+    uint32_t word;
+    memcpy(&word, from, sizeof word);
+    return word;
+}
 
 static inline AES __m128i four_rounds(__m128i block, const __m128i *keys)
 {

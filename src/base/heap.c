@@ -170,6 +170,11 @@ void wr_heap_remove(struct wr_heap *heap, struct wr_heap_item *item)
         sink(heap, place, last);
 }
 
+size_t wr_heap_bytes(const struct wr_heap *heap)
+{
+    return heap->room * sizeof *heap->nodes;
+}
+
 bool wr_heap_ok(const struct wr_heap *heap)
 {
     if (heap->count > heap->room || heap->room > heap->max)

@@ -62,6 +62,9 @@ static inline bool wr_heap_item_waits(const struct wr_heap_item *item)
 /* The key of an item that waits in this heap. */
 int64_t wr_heap_key(const struct wr_heap *heap, const struct wr_heap_item *item);
 
+/* The memory that it has taken. */
+size_t wr_heap_bytes(const struct wr_heap *heap);
+
 /* Invariant: parents before children, and each item knows its place. For asserts and tests. */
 bool wr_heap_ok(const struct wr_heap *heap);
 

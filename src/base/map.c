@@ -26,7 +26,7 @@
 void wr_map_init(struct wr_map *ret_map, const weir_allocator *allocator, const struct wr_hash_key *hash_key,
                  size_t max)
 {
-    assert(max >= 1 && max <= SIZE_MAX / 256);
+    assert(max >= 1);
     *ret_map = (struct wr_map){.allocator = allocator, .hash_key = hash_key, .max = max};
 }
 

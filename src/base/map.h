@@ -44,7 +44,7 @@ struct wr_map {
     size_t max;              /* most keys */
 };
 
-/* At most `max` keys (1 … SIZE_MAX / 256). Takes no memory yet. `hash_key` must outlive the map. */
+/* At most `max` keys (1 or more). Takes no memory yet. `hash_key` must outlive the map. */
 void wr_map_init(struct wr_map *ret_map, const weir_allocator *allocator, const struct wr_hash_key *hash_key,
                  size_t max);
 

@@ -25,29 +25,29 @@
 static int complete(int argc, char **argv);
 
 static const struct wr_command list[] = {
-    {"bench", "measure the hot paths on this machine", wr_bench_run},
-    {"complete", "say what may come next, for the completion of shells", complete},
-    {"config", "print the settings, and where each came from", wr_config_run},
-    {"crawl", "fetch whole sites politely", wr_crawl_run},
-    {"fetch", "fetch given URLs politely", wr_fetch_run},
-    {"guard", "say whether an address may be connected to", wr_guard_run},
-    {"headers", "say what a response's header tells of limits", wr_headers_run},
-    {"hosts", "look at the hosts of a crawl, and steer them", wr_hosts_run},
-    {"jobs", "look at crawls, and end or resume them", wr_jobs_run},
-    {"report", "tell again what a crawl came to, also as a page", wr_report_run},
-    {"robots", "say what a robots.txt allows, and which line decides", wr_robots_run},
-    {"serve", "decide who may come in, for proxies and programs", wr_serve_run},
-    {"simulate", "try pacers against modelled hosts, in virtual time", wr_simulate_run},
-    {"url", "show a URL the way weir sees it", wr_url_run},
-    {"warm", "fill a site's cache by its sitemaps, and say what it has", wr_warm_run},
-    {"why", "say what holds a URL back, and until when", wr_why_run},
+    {"crawl", "Crawl sites politely, many hosts at once", wr_crawl_run, "Send requests"},
+    {"fetch", "Fetch the given URLs politely", wr_fetch_run, NULL},
+    {"warm", "Warm the cache of a site by its sitemaps", wr_warm_run, NULL},
+    {"jobs", "List, show, pause, resume and cancel crawls", wr_jobs_run, "Watch and steer a crawl"},
+    {"hosts", "List, pause and pace the hosts of a crawl", wr_hosts_run, NULL},
+    {"why", "Show what holds a URL back, and until when", wr_why_run, NULL},
+    {"report", "Show the report of a crawl (text, JSON, HTML)", wr_report_run, NULL},
+    {"serve", "Answer proxies and programs whether a request may pass", wr_serve_run, "Protect a service"},
+    {"simulate", "Try pacers and limits against models in virtual time", wr_simulate_run, "Look things up"},
+    {"robots", "Show what a robots.txt allows, and by which line", wr_robots_run, NULL},
+    {"url", "Show how weir reads a URL", wr_url_run, NULL},
+    {"headers", "Show the rate limits in a response header", wr_headers_run, NULL},
+    {"guard", "Show whether weir may connect to an address", wr_guard_run, NULL},
+    {"config", "Print the settings, and where each comes from", wr_config_run, NULL},
+    {"bench", "Measure the hot paths on this machine", wr_bench_run, "Other"},
+    {"complete", "Print completions for a shell", complete, NULL},
 };
 
 static int run(int argc, char **argv)
 {
     const struct wr_commands commands = {
         .who = "weir",
-        .about = "Decides when a request may go. \"weir --version\" tells which weir this is.",
+        .about = "weir decides when a request may go. \"weir --version\" prints the version.",
         .version = weir_version(),
         .list = list,
         .count = sizeof list / sizeof list[0],

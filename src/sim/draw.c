@@ -7,8 +7,11 @@
 #include "base/buf.h"
 #include "sim/chance.h"
 #include "sim/sim.h"
+#include "sim/vary.h"
 
 #include <math.h>
+
+#define REAL_S 600 /* how long real limiters are run */
 
 struct draw {
     struct wr_chance chance;
@@ -236,7 +239,153 @@ static void slow(struct draw *draw)
     note(draw, "s", true);
 }
 
-static void (*const families[])(struct draw *draw) = {
+/* ---- families of real limiters: what the models above leave out ---------------------------------------- */
+
+static void set_window(struct draw *draw, enum wr_limiter_kind kind, double least_s, double most_s)
+{
+    double window_s = in_decades(draw, least_s, most_s);
+    draw->origin->limiter.kind = kind;
+    draw->origin->limiter.window_ns = ms(window_s * 1000);
+    draw->origin->limiter.quota = (uint32_t)fmax(5, rounded(in_decades(draw, 2, 20) * window_s));
+    say(draw, "-", draw->origin->limiter.quota);
+    say(draw, "in", window_s);
+    note(draw, "s", true);
+}
+
+static void set_starts(struct draw *draw)
+{
+    draw->origin->limiter.starts = coin(draw) ? WR_STARTS_BY_REQUEST : WR_STARTS_BY_CLOCK;
+}
+
+/* HAProxy's http_req_rate: refused requests count, too. */
+static void counter(struct draw *draw)
+{
+    draw->origin->limiter.starts = WR_STARTS_BY_REQUEST;
+    draw->origin->limiter.counts_refused = true;
+    set_window(draw, WR_LIMITER_SLIDING_COUNTER, 5, 30);
+}
+
+static void tarpit(struct draw *draw)
+{
+    counter(draw);
+    draw->origin->reject.status = 500;
+    draw->origin->reject.delay_ns = whole(draw, 2, 8) * WEIR_SECOND;
+    note(draw, "-tarpit", true);
+}
+
+static void silence(struct draw *draw)
+{
+    counter(draw);
+    draw->origin->reject.how = WR_REJECT_SILENCE;
+    draw->origin->reject.delay_ns = whole(draw, 5, 30) * WEIR_SECOND;
+    note(draw, "-silent", true);
+}
+
+/* At most so many connections, or requests in flight: others are reset, or get 500 (mod_qos) or 503. */
+static void crowding(struct draw *draw)
+{
+    static const int statuses[] = {0, 500, 503};
+    int status = statuses[whole(draw, 0, 2)];
+    draw->origin->limiter.kind = WR_LIMITER_CONCURRENCY;
+    draw->origin->limiter.max = whole(draw, 2, 12);
+    set_service(draw, in_decades(draw, 50, 500), 0.01 * whole(draw, 10, 60));
+    draw->origin->reject.how = status == 0 ? WR_REJECT_RESET : WR_REJECT_ANSWER;
+    draw->origin->reject.status = status == 0 ? 429 : status;
+    say(draw, "-conc", draw->origin->limiter.max);
+    say(draw, "-", status);
+}
+
+/* mod_evasive: each request prolongs the ban. */
+static void prolonged(struct draw *draw)
+{
+    draw->origin->limiter.starts = WR_STARTS_BY_REQUEST;
+    draw->origin->limiter.extend = true;
+    draw->origin->limiter.block_ns = whole(draw, 5, 20) * WEIR_SECOND;
+    draw->origin->reject.status = 403;
+    set_window(draw, WR_LIMITER_FIXED_WINDOW, 1, 5);
+    say(draw, "-evasive", wr_seconds(draw->origin->limiter.block_ns));
+}
+
+static void blocked(struct draw *draw)
+{
+    draw->origin->limiter.starts = WR_STARTS_BY_REQUEST;
+    draw->origin->limiter.block_ns = whole(draw, 5, 20) * WEIR_SECOND;
+    draw->origin->reject.retry_after = coin(draw);
+    set_window(draw, WR_LIMITER_FIXED_WINDOW, 1, 10);
+    say(draw, "-block", wr_seconds(draw->origin->limiter.block_ns));
+    note(draw, "-ra", draw->origin->reject.retry_after);
+}
+
+/* Two widely used libraries' examples. */
+static void always_told(struct draw *draw)
+{
+    set_starts(draw);
+    draw->origin->reject.headers = draw->origin->reject.retry_after = draw->origin->reject.always = true;
+    set_window(draw, WR_LIMITER_FIXED_WINDOW, 1, 60);
+    note(draw, "-always", true);
+}
+
+static void bare_window(struct draw *draw)
+{
+    set_starts(draw);
+    set_window(draw, WR_LIMITER_FIXED_WINDOW, 1, 30);
+}
+
+static void told_window(struct draw *draw)
+{
+    set_starts(draw);
+    draw->origin->reject.headers = true;
+    draw->origin->reject.retry_after = coin(draw);
+    set_window(draw, WR_LIMITER_FIXED_WINDOW, 1, 30);
+    note(draw, "-hdr", true);
+}
+
+static void fixed_wait(struct draw *draw)
+{
+    draw->origin->reject.retry_after = true;
+    draw->origin->reject.wait_ns = whole(draw, 2, 10) * WEIR_SECOND;
+    set_bucket(draw, 2, 20, 20);
+    say(draw, "-ra", wr_seconds(draw->origin->reject.wait_ns));
+}
+
+/* Flask-Limiter's moving window, Django REST framework: a log of what was let in. */
+static void moving_window(struct draw *draw)
+{
+    draw->origin->limiter.ban_ns = 0;
+    draw->origin->reject.retry_after = coin(draw);
+    set_window(draw, WR_LIMITER_SLIDING_BAN, 5, 60);
+    note(draw, "-moving", true);
+    note(draw, "-ra", draw->origin->reject.retry_after);
+}
+
+static void slower(struct draw *draw)
+{
+    draw->origin->limiter.starts = WR_STARTS_BY_REQUEST;
+    draw->origin->limiter.step_ns = whole(draw, 1, 10) * 100 * WEIR_MILLISECOND;
+    set_window(draw, WR_LIMITER_SLOW_DOWN, 10, 60);
+    note(draw, "-slower", true);
+}
+
+/* Refused by other statuses, a reset or silence: nginx's "return 444", mod_qos. */
+static void without_words(struct draw *draw)
+{
+    static const int statuses[] = {0, 500, 503};
+    int status = statuses[whole(draw, 0, 2)];
+    set_starts(draw);
+    draw->origin->reject.how = status == 0 ? WR_REJECT_RESET : WR_REJECT_ANSWER;
+    draw->origin->reject.status = status == 0 ? 429 : status;
+    if (coin(draw))
+        set_bucket(draw, 2, 20, 20);
+    else
+        set_window(draw, WR_LIMITER_FIXED_WINDOW, 5, 30);
+    say(draw, "-", status);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------ */
+
+typedef void family(struct draw *draw);
+
+static family *const modelled[] = {
     bare_bucket,  bucket_with_retry_after,
     fixed_window, sliding_ban,
     queue,        varying,
@@ -245,17 +394,34 @@ static void (*const families[])(struct draw *draw) = {
     slow,
 };
 
+static family *const real[] = {
+    counter,     tarpit,      silence,    crowding, prolonged,     blocked,       always_told,
+    bare_window, told_window, fixed_wait, slower,   without_words, moving_window,
+};
+
+static void draw_one(struct draw *draw, const char *letter, family *const *families, size_t count, uint32_t index)
+{
+    wr_buf_init_fixed(&draw->name, draw->scenario->name, sizeof draw->scenario->name);
+    say(draw, letter, (double)(index % count) + 1);
+    say(draw, "-r", index);
+    draw->scenario->network.rtt_ns = ms(in_decades(draw, 10, 100));
+    set_service(draw, in_decades(draw, 20, 100), 0.01 * whole(draw, 30, 80));
+    families[index % count](draw);
+}
+
 void wr_scenario_random(uint64_t seed, uint32_t index, struct wr_scenario *ret_scenario)
 {
-    size_t family = index % (sizeof families / sizeof *families);
     struct draw draw = {.scenario = ret_scenario, .origin = &ret_scenario->origin};
-
     wr_scenario_init(ret_scenario);
     wr_chance_init(&draw.chance, (seed << 32) + index, WR_STREAM_DRAW);
-    wr_buf_init_fixed(&draw.name, ret_scenario->name, sizeof ret_scenario->name);
-    say(&draw, "P", (double)family + 1);
-    say(&draw, "-r", index);
-    ret_scenario->network.rtt_ns = ms(in_decades(&draw, 10, 100));
-    set_service(&draw, in_decades(&draw, 20, 100), 0.01 * whole(&draw, 30, 80));
-    families[family](&draw);
+    draw_one(&draw, "P", modelled, sizeof modelled / sizeof *modelled, index);
+}
+
+void wr_scenario_random_real(uint64_t seed, uint32_t index, struct wr_scenario *ret_scenario)
+{
+    struct draw draw = {.scenario = ret_scenario, .origin = &ret_scenario->origin};
+    wr_scenario_init(ret_scenario);
+    ret_scenario->duration_ns = REAL_S * WEIR_SECOND;
+    wr_chance_init(&draw.chance, (seed << 32) + index, WR_STREAM_DRAW);
+    draw_one(&draw, "R", real, sizeof real / sizeof *real, index);
 }

@@ -4,9 +4,13 @@
  *     token_bucket   a token per request, `rate` new ones a second (times the factor), at most `burst`;
  *                    others take theirs at random instants
  *     fixed_window   `quota` per window; windows begin at 0.63, 1.63, … of their length, for a server's
- *                    clock does not start with ours
- *     sliding_ban    at most `quota` let in within any `window`; one more bans for `ban`
+ *                    clock does not start with ours, or with the first request after the last one; one
+ *                    more than the quota may block for `block`, after which counting begins anew
+ *     sliding_ban    at most `quota` let in within any `window`; one more bans for `ban`, or, if that is 0, is refused
  *     concurrency    at most `max` inside
+ *     sliding_counter  this window's count, and of the last one's the share that is still within `window`, at
+ *                    most `quota`; refused requests may count too
+ *     slow_down      requests beyond `quota` in a window take longer, each by `step` more than the last
  */
 #include "sim/origin.h"
 
@@ -14,7 +18,8 @@
 #include <stdalign.h>
 
 #define WINDOW_PHASE 0.37
-#define ALMOST 1e-9    /* of a token: what sums of floats may lack */
+#define ALMOST 1e-9                    /* of a token: what sums of floats may lack */
+#define PATIENCE_NS (30 * WEIR_SECOND) /* of a client that hears nothing */
 #define SAID_MAX_S 1e9 /* the longest wait that is said: a large bucket that fills slowly needs centuries */
 
 /* Rounded up, at least 1. */
@@ -35,7 +40,8 @@ int wr_turnstile_init(struct wr_site *site)
     const struct wr_origin *origin = site->origin;
     struct wr_turnstile *turnstile = &site->turnstile;
 
-    *turnstile = (struct wr_turnstile){.level = origin->limiter.burst, .window = INT64_MIN, .banned_until = INT64_MIN};
+    *turnstile = (struct wr_turnstile){
+        .level = origin->limiter.burst, .window_at = -WEIR_DURATION_MAX, .banned_until = INT64_MIN};
     turnstile->others_sum = INFINITY;
     if (origin->cross > 0)
         turnstile->others_sum = wr_chance_gap(&site->others) / (origin->cross * origin->limiter.rate);
@@ -113,29 +119,92 @@ static int64_t phase_ns(int64_t window_ns)
 
 static int64_t window_end(const struct wr_site *site)
 {
+    return site->turnstile.window_at + site->origin->limiter.window_ns;
+}
+
+/* When the window began that holds `now`. */
+static int64_t window_of(const struct wr_site *site, int64_t now)
+{
     int64_t length = site->origin->limiter.window_ns;
-    return (site->turnstile.window + 1) * length - phase_ns(length);
+    if (site->origin->limiter.starts == WR_STARTS_BY_CLOCK)
+        return (now + phase_ns(length)) / length * length - phase_ns(length);
+    int64_t passed = now - site->turnstile.window_at;
+    if (passed < length)
+        return site->turnstile.window_at;
+    return passed < 2 * length && site->origin->limiter.kind == WR_LIMITER_SLIDING_COUNTER
+               ? site->turnstile.window_at + length /* counters go on where the last window ended */
+               : now;
 }
 
 static void turn_window(struct wr_site *site, int64_t now)
 {
-    int64_t length = site->origin->limiter.window_ns;
-    int64_t window = (now + phase_ns(length)) / length;
-    if (window != site->turnstile.window) {
-        site->turnstile.window = window;
-        site->turnstile.used = 0;
-    }
+    struct wr_turnstile *turnstile = &site->turnstile;
+    int64_t window_at = window_of(site, now);
+    if (window_at == turnstile->window_at)
+        return;
+    turnstile->before = window_at == window_end(site) ? turnstile->used : 0;
+    turnstile->window_at = window_at;
+    turnstile->used = 0;
+}
+
+/* Whether a ban or block is on. A request during one may make it begin anew. */
+static bool is_banned(struct wr_site *site, int64_t length_ns, int64_t now)
+{
+    if (now >= site->turnstile.banned_until)
+        return false;
+    if (site->origin->limiter.extend)
+        site->turnstile.banned_until = now + length_ns;
+    return true;
+}
+
+static void ban(struct wr_site *site, int64_t length_ns, int64_t now)
+{
+    site->turnstile.banned_until = now + length_ns;
+    site->turnstile.bans++;
 }
 
 static bool window_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
 {
+    int64_t block_ns = site->origin->limiter.block_ns;
+    bool blocked = is_banned(site, block_ns, now);
     turn_window(site, now);
-    if (site->turnstile.used >= varied(site, site->origin->limiter.quota, now)) {
-        *ret_wait_s = wr_seconds(window_end(site) - now);
-        return false;
+    if (!blocked && site->turnstile.used < varied(site, site->origin->limiter.quota, now)) {
+        site->turnstile.used++;
+        return true;
     }
-    site->turnstile.used++;
-    return true;
+    if (!blocked && block_ns > 0) {
+        ban(site, block_ns, now);
+        site->turnstile.used = 0; /* counting begins anew after it */
+    }
+    *ret_wait_s = wr_seconds((block_ns > 0 ? site->turnstile.banned_until : window_end(site)) - now);
+    return false;
+}
+
+/* What was used within the last window's length, if the window before was used evenly. */
+static double counted(const struct wr_site *site, int64_t now)
+{
+    double left = wr_seconds(window_end(site) - now) / wr_seconds(site->origin->limiter.window_ns);
+    return site->turnstile.used + site->turnstile.before * left;
+}
+
+static bool counter_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
+{
+    turn_window(site, now);
+    bool fits = counted(site, now) + 1 <= varied(site, site->origin->limiter.quota, now) + ALMOST;
+    site->turnstile.used += fits || site->origin->limiter.counts_refused;
+    *ret_wait_s = wr_seconds(window_end(site) - now);
+    return fits;
+}
+
+/* How much longer this request takes: all are let in. */
+static int64_t slowed_ns(struct wr_site *site, int64_t now)
+{
+    const struct wr_origin *origin = site->origin;
+    turn_window(site, now);
+    uint32_t quota = varied(site, origin->limiter.quota, now);
+    int64_t beyond = site->turnstile.used++ < quota ? 0 : (int64_t)(site->turnstile.used - quota);
+    int64_t most = origin->limiter.most_ns;
+    return beyond > most / origin->limiter.step_ns ? most : beyond * origin->limiter.step_ns;
 }
 
 static void slide(struct wr_turnstile *log, int64_t before)
@@ -149,18 +218,18 @@ static void slide(struct wr_turnstile *log, int64_t before)
 static bool ban_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
 {
     struct wr_turnstile *log = &site->turnstile;
-    bool banned = now < log->banned_until;
+    int64_t ban_ns = site->origin->limiter.ban_ns;
+    bool banned = is_banned(site, ban_ns, now);
     slide(log, now - site->origin->limiter.window_ns);
     if (!banned && log->count < varied(site, site->origin->limiter.quota, now)) {
         uint64_t place = (uint64_t)log->first + log->count++;
         log->times[place < log->room ? place : place - log->room] = now;
         return true;
     }
-    if (!banned)
-        log->bans++;
-    if (!banned || site->origin->limiter.extend)
-        log->banned_until = now + site->origin->limiter.ban_ns;
-    *ret_wait_s = wr_seconds(log->banned_until - now);
+    if (!banned && ban_ns > 0)
+        ban(site, ban_ns, now);
+    int64_t until = ban_ns > 0 ? log->banned_until : log->times[log->first] + site->origin->limiter.window_ns;
+    *ret_wait_s = wr_seconds(until - now);
     return false;
 }
 
@@ -202,10 +271,20 @@ static bool ask(struct wr_site *site, int64_t now, double *ret_wait_s)
         return ban_ask(site, now, ret_wait_s);
     case WR_LIMITER_CONCURRENCY:
         return inside_ask(site, now, ret_wait_s);
+    case WR_LIMITER_SLIDING_COUNTER:
+        return counter_ask(site, now, ret_wait_s);
+    case WR_LIMITER_SLOW_DOWN:
     case WR_LIMITER_NONE:
         break;
     }
     return true;
+}
+
+static int64_t refused_after(const struct wr_origin *origin)
+{
+    if (origin->reject.how == WR_REJECT_SILENCE)
+        return origin->reject.delay_ns > 0 ? origin->reject.delay_ns : PATIENCE_NS;
+    return WR_REJECT_NS + origin->reject.delay_ns;
 }
 
 bool wr_turnstile_ask(struct wr_site *site, int64_t now, struct wr_reply *reply)
@@ -215,12 +294,18 @@ bool wr_turnstile_ask(struct wr_site *site, int64_t now, struct wr_reply *reply)
     if (ask(site, now, &wait_s))
         return true;
     bool bans = origin->limiter.kind == WR_LIMITER_SLIDING_BAN;
+    bool answers = origin->reject.how == WR_REJECT_ANSWER;
     reply->cause = WR_REPLY_TOO_MUCH;
-    reply->status = bans ? origin->limiter.status : origin->reject.status;
-    reply->done_at = now + WR_REJECT_NS;
-    if (origin->reject.retry_after)
-        reply->retry_after_ns = whole_seconds(wait_s);
+    reply->status = !answers ? 0 : bans ? origin->limiter.status : origin->reject.status;
+    reply->done_at = now + refused_after(origin);
+    if (origin->reject.retry_after && answers)
+        reply->retry_after_ns = origin->reject.wait_ns > 0 ? origin->reject.wait_ns : whole_seconds(wait_s);
     return false;
+}
+
+int64_t wr_turnstile_slows(struct wr_site *site, int64_t now)
+{
+    return site->origin->limiter.kind == WR_LIMITER_SLOW_DOWN ? slowed_ns(site, now) : 0;
 }
 
 static void set_headers(struct wr_reply *reply, uint32_t limit, int64_t remaining, double reset_s)
@@ -243,7 +328,13 @@ void wr_turnstile_headers(struct wr_site *site, int64_t now, struct wr_reply *re
                     token_wait_s(site, burst - turnstile->level, now));
         return;
     case WR_LIMITER_FIXED_WINDOW:
-        set_headers(reply, quota, (int64_t)quota - turnstile->used, wr_seconds(window_end(site) - now));
+        if (now < turnstile->banned_until)
+            set_headers(reply, quota, 0, wr_seconds(turnstile->banned_until - now));
+        else
+            set_headers(reply, quota, (int64_t)quota - turnstile->used, wr_seconds(window_end(site) - now));
+        return;
+    case WR_LIMITER_SLIDING_COUNTER:
+        set_headers(reply, quota, (int64_t)(quota - counted(site, now)), wr_seconds(window_end(site) - now));
         return;
     case WR_LIMITER_SLIDING_BAN:
         if (turnstile->count > 0)
@@ -254,6 +345,7 @@ void wr_turnstile_headers(struct wr_site *site, int64_t now, struct wr_reply *re
             set_headers(reply, quota, (int64_t)quota - turnstile->count, wr_seconds(free_at - now));
         return;
     case WR_LIMITER_CONCURRENCY:
+    case WR_LIMITER_SLOW_DOWN:
     case WR_LIMITER_NONE:
         return; /* no quota to speak of */
     }

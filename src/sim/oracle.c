@@ -28,6 +28,8 @@ static double limiter_rate(const struct wr_origin *origin, const struct wr_scena
         return origin->limiter.rate * (1 - origin->cross);
     case WR_LIMITER_FIXED_WINDOW:
     case WR_LIMITER_SLIDING_BAN:
+    case WR_LIMITER_SLIDING_COUNTER:
+    case WR_LIMITER_SLOW_DOWN: /* what is not slowed down */
         return origin->limiter.quota / window_s;
     case WR_LIMITER_CONCURRENCY:
         return origin->limiter.max / wr_oracle_latency(origin, scenario);

@@ -141,6 +141,7 @@ static void admit(struct wr_site *site, int64_t now, struct wr_reply *reply)
             reply->retry_after_ns = WEIR_SECOND;
         done_at = reply->done_at;
     } else {
+        done_at += wr_turnstile_slows(site, now);
         reply->done_at = done_at;
         if (wr_chance_happens(&site->faults, site->origin->errors.p500))
             reply->status = 500;
@@ -150,6 +151,22 @@ static void admit(struct wr_site *site, int64_t now, struct wr_reply *reply)
             reply->cause = WR_REPLY_BROKEN;
     }
     wr_turnstile_leaves(site, done_at);
+}
+
+/* What answers tell of the quota; those that are not refusals, too. */
+static void say_quota(struct wr_site *site, int64_t now, struct wr_reply *reply)
+{
+    struct wr_reply said = *reply;
+    if (reply->status == 0)
+        return;
+    wr_turnstile_headers(site, now, &said);
+    if (site->origin->reject.always && reply->status == 200)
+        reply->retry_after_ns = said.quota_reset_ns;
+    if (site->origin->reject.headers) {
+        reply->quota_limit = said.quota_limit;
+        reply->quota_remaining = said.quota_remaining;
+        reply->quota_reset_ns = said.quota_reset_ns;
+    }
 }
 
 void wr_site_arrive(struct wr_site *site, int64_t now, struct wr_reply *ret_reply)
@@ -168,6 +185,5 @@ void wr_site_arrive(struct wr_site *site, int64_t now, struct wr_reply *ret_repl
     }
     if (wr_turnstile_ask(site, now, ret_reply))
         admit(site, now, ret_reply);
-    if (site->origin->reject.headers)
-        wr_turnstile_headers(site, now, ret_reply);
+    say_quota(site, now, ret_reply);
 }

@@ -25,6 +25,8 @@ static void origin_init(struct wr_origin *origin)
     origin->limiter.ban_ns = WEIR_MINUTE;
     origin->limiter.status = 429;
     origin->limiter.max = 1;
+    origin->limiter.step_ns = 500 * WEIR_MILLISECOND;
+    origin->limiter.most_ns = 20 * WEIR_SECOND;
     origin->reject.status = 429;
 }
 
@@ -70,6 +72,10 @@ static const char *service_wrong(const struct wr_origin *origin)
 
 static const char *window_wrong(const struct wr_origin *origin)
 {
+    if (origin->limiter.starts != WR_STARTS_BY_CLOCK && origin->limiter.starts != WR_STARTS_BY_REQUEST)
+        return "limiter starts is unknown; use clock or request";
+    if (!between(origin->limiter.block_ns, 0, 30 * WEIR_DAY))
+        return "limiter block is out of range; it must be 0s ... 30d";
     if (!between(origin->limiter.quota, 1, COUNT_MAX))
         return "limiter quota is out of range; it must be 1 ... 10000000";
     if (!between(origin->limiter.window_ns, WEIR_MILLISECOND, 30 * WEIR_DAY))
@@ -79,15 +85,24 @@ static const char *window_wrong(const struct wr_origin *origin)
 
 static bool status_ok(int status)
 {
-    return status == 429 || status == 403 || status == 503;
+    return between(status, 400, 599);
 }
 
 static const char *ban_wrong(const struct wr_origin *origin)
 {
-    if (!between(origin->limiter.ban_ns, WEIR_MILLISECOND, 30 * WEIR_DAY))
-        return "limiter ban is out of range; it must be 1ms ... 30d";
+    if (!between(origin->limiter.ban_ns, 0, 30 * WEIR_DAY))
+        return "limiter ban is out of range; it must be 0s ... 30d";
     if (!status_ok(origin->limiter.status))
-        return "limiter status is no rejection; it must be 429, 403 or 503";
+        return "limiter status is no rejection; it must be 400 ... 599";
+    return window_wrong(origin);
+}
+
+static const char *slow_down_wrong(const struct wr_origin *origin)
+{
+    if (!between(origin->limiter.step_ns, WEIR_MILLISECOND, WEIR_HOUR))
+        return "limiter step is out of range; it must be 1ms ... 1h";
+    if (!between(origin->limiter.most_ns, 0, WEIR_HOUR))
+        return "limiter most is out of range; it must be 0s ... 1h";
     return window_wrong(origin);
 }
 
@@ -108,14 +123,31 @@ static const char *limiter_wrong(const struct wr_origin *origin)
     case WR_LIMITER_TOKEN_BUCKET:
         return bucket_wrong(origin);
     case WR_LIMITER_FIXED_WINDOW:
+    case WR_LIMITER_SLIDING_COUNTER:
         return window_wrong(origin);
+    case WR_LIMITER_SLOW_DOWN:
+        return slow_down_wrong(origin);
     case WR_LIMITER_SLIDING_BAN:
         return ban_wrong(origin);
     case WR_LIMITER_CONCURRENCY:
         return between(origin->limiter.max, 1, WORKERS_MAX) ? NULL
                                                             : "limiter max is out of range; it must be 1 ... 65536";
     }
-    return "limiter kind is unknown; use token_bucket, fixed_window, sliding_ban, concurrency or none";
+    return "limiter kind is unknown; use token_bucket, fixed_window, sliding_ban, sliding_counter, concurrency, "
+           "slow_down or none";
+}
+
+static const char *reject_wrong(const struct wr_origin *origin)
+{
+    if (!between((int)origin->reject.how, WR_REJECT_ANSWER, WR_REJECT_SILENCE))
+        return "reject how is unknown; use answer, reset or silence";
+    if (!status_ok(origin->reject.status))
+        return "reject status is no rejection; it must be 400 ... 599";
+    if (!between(origin->reject.delay_ns, 0, WEIR_HOUR))
+        return "reject delay is out of range; it must be 0s ... 1h";
+    if (!between(origin->reject.wait_ns, 0, WEIR_DAY))
+        return "reject wait is out of range; it must be 0s ... 1d";
+    return NULL;
 }
 
 static const char *vary_wrong(const struct wr_origin *origin, int64_t duration_ns)
@@ -156,8 +188,8 @@ static const char *origin_wrong(const struct wr_origin *origin, int64_t duration
         wrong = "station servers is out of range; it must be 0 ... 4096";
     if (wrong == NULL && !between(origin->station.queue, 0, COUNT_MAX))
         wrong = "station queue is out of range; it must be 0 ... 10000000";
-    if (wrong == NULL && !status_ok(origin->reject.status))
-        wrong = "reject status is no rejection; it must be 429, 403 or 503";
+    if (wrong == NULL)
+        wrong = reject_wrong(origin);
     if (wrong == NULL)
         wrong = vary_wrong(origin, duration_ns);
     if (wrong == NULL)

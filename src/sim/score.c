@@ -11,17 +11,20 @@
 int wr_tally_init(struct wr_tally *ret_tally, int64_t duration_ns, const weir_allocator *allocator)
 {
     size_t seconds = (size_t)((duration_ns + WEIR_SECOND - 1) / WEIR_SECOND);
-    uint32_t *counts = wr_take_array(allocator, 2 * seconds, sizeof *counts, alignof(uint32_t));
+    uint32_t *counts = wr_take_array(allocator, 3 * seconds, sizeof *counts, alignof(uint32_t));
     if (counts == NULL)
         return WEIR_E_NOMEM;
-    *ret_tally =
-        (struct wr_tally){.sent_in = counts, .ok_in = counts + seconds, .seconds = seconds, .allocator = allocator};
+    *ret_tally = (struct wr_tally){.sent_in = counts,
+                                   .ok_in = counts + seconds,
+                                   .refused_in = counts + 2 * seconds,
+                                   .seconds = seconds,
+                                   .allocator = allocator};
     return 0;
 }
 
 void wr_tally_release(struct wr_tally *tally)
 {
-    wr_give(tally->allocator, tally->sent_in, 2 * tally->seconds * sizeof *tally->sent_in, alignof(uint32_t));
+    wr_give(tally->allocator, tally->sent_in, 3 * tally->seconds * sizeof *tally->sent_in, alignof(uint32_t));
     tally->sent_in = NULL;
 }
 
@@ -42,6 +45,7 @@ void wr_tally_answered(struct wr_tally *tally, int64_t now, const struct wr_repl
         break;
     case WR_REPLY_TOO_MUCH:
         tally->rejections++;
+        tally->refused_in[now / WEIR_SECOND]++;
         break;
     case WR_REPLY_OUTAGE:
         tally->waste++;
@@ -102,6 +106,25 @@ static double makespan_s(const struct wr_tally *tally, const struct wr_scenario 
     return wr_seconds(scenario->duration_ns) * backlog / fmax(1, (double)tally->ok);
 }
 
+static double sum_of(const uint32_t *counts, size_t from, size_t to)
+{
+    double sum = 0;
+    for (size_t s = from; s < to; s++)
+        sum += counts[s];
+    return sum;
+}
+
+static void score_late(struct wr_score *score, const struct wr_tally *tally, const struct wr_site *site,
+                       const struct wr_scenario *scenario)
+{
+    size_t from = tally->seconds / 2, to = tally->seconds;
+    double sent = sum_of(tally->sent_in, from, to), oracle = 0;
+    for (size_t s = from; s < to; s++)
+        oracle += wr_oracle_between(site, scenario, (double)s, (double)s + 1);
+    score->late_goodput = oracle > 0 ? sum_of(tally->ok_in, from, to) / oracle : (double)NAN;
+    score->late_rejected = sent > 0 ? sum_of(tally->refused_in, from, to) / sent : 0;
+}
+
 /* All but what depends on whether there is a backlog. */
 static struct wr_score score_of(const struct wr_tally *tally, const struct wr_site *site,
                                 const struct wr_scenario *scenario)
@@ -130,12 +153,14 @@ void wr_tally_score(const struct wr_tally *tally, const struct wr_site *site, co
         ret_score->oracle = wr_oracle_total(site, scenario);
         ret_score->goodput = ret_score->ok / ret_score->oracle;
         ret_score->makespan_s = *ret_ideal_s = NAN;
+        score_late(ret_score, tally, site, scenario);
         return;
     }
     struct wr_tally worked = *tally; /* what comes after the last URL does not count */
     worked.seconds = (size_t)(tally->last_ok_at / WEIR_SECOND + 1);
     *ret_score = score_of(&worked, site, scenario);
     ret_score->oracle = backlog;
+    ret_score->late_goodput = ret_score->late_rejected = NAN;
     ret_score->makespan_s = makespan_s(tally, scenario, backlog);
     *ret_ideal_s = wr_oracle_makespan(site, scenario, backlog);
     ret_score->goodput = *ret_ideal_s / ret_score->makespan_s;
@@ -145,6 +170,8 @@ void wr_score_add(struct wr_score *sum, const struct wr_score *more)
 {
     sum->goodput += more->goodput;
     sum->rejected += more->rejected;
+    sum->late_goodput += more->late_goodput;
+    sum->late_rejected += more->late_rejected;
     sum->sent += more->sent;
     sum->ok += more->ok;
     sum->rejections += more->rejections;
@@ -162,6 +189,8 @@ void wr_score_divide(struct wr_score *sum, double by)
 {
     sum->goodput /= by;
     sum->rejected /= by;
+    sum->late_goodput /= by;
+    sum->late_rejected /= by;
     sum->sent /= by;
     sum->ok /= by;
     sum->rejections /= by;

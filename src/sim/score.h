@@ -6,7 +6,7 @@
 #include "sim/oracle.h"
 
 struct wr_tally {
-    uint32_t *sent_in, *ok_in; /* in each second */
+    uint32_t *sent_in, *ok_in, *refused_in; /* in each second */
     size_t seconds;
     uint64_t sent, ok, rejections, waste;
     double latency_ns; /* of all 200s together */

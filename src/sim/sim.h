@@ -21,6 +21,17 @@ enum wr_limiter_kind {
     WR_LIMITER_FIXED_WINDOW,
     WR_LIMITER_SLIDING_BAN,
     WR_LIMITER_CONCURRENCY,
+    WR_LIMITER_SLIDING_COUNTER,
+    WR_LIMITER_SLOW_DOWN,
+};
+enum wr_window_start {
+    WR_STARTS_BY_CLOCK,
+    WR_STARTS_BY_REQUEST,
+};
+enum wr_reject_how {
+    WR_REJECT_ANSWER,
+    WR_REJECT_RESET,
+    WR_REJECT_SILENCE,
 };
 enum wr_vary_kind {
     WR_VARY_NONE,
@@ -40,18 +51,26 @@ struct wr_origin {
     struct {
         enum wr_limiter_kind kind;
         double rate, burst; /* token bucket */
-        uint32_t quota;     /* window, ban */
+        uint32_t quota;     /* windows, ban, counter, slow-down */
         int64_t window_ns, ban_ns;
-        int status;   /* of a ban */
-        bool extend;  /* a request during the ban prolongs it */
-        uint32_t max; /* concurrency */
+        enum wr_window_start starts; /* fixed window, counter, slow-down: when a window begins */
+        int64_t block_ns;            /* fixed window: what one request too many costs; 0: the rest of the window */
+        int status;                  /* of a ban */
+        bool extend;                 /* a request during the ban or block makes it begin anew */
+        bool counts_refused;         /* counter: refused requests count too */
+        uint32_t max;                /* concurrency */
+        int64_t step_ns, most_ns;    /* slow-down: each request beyond the quota takes this much longer, at most */
     } limiter;
     struct {
         uint32_t servers, queue;
     } station; /* servers 0: none */
     struct {
+        enum wr_reject_how how;
         int status;
+        int64_t delay_ns; /* until a refusal is heard; of silence: until the client gives up */
         bool retry_after, headers;
+        int64_t wait_ns; /* what Retry-After says; 0: the truth */
+        bool always;     /* Retry-After is on successes, too: when the quota is whole again */
     } reject;
     struct {
         double p500, p503;
@@ -101,6 +120,8 @@ const char *wr_scenario_wrong(const struct wr_scenario *scenario);
 
 /* Draws the index-th fresh scenario out of the families' ranges. */
 void wr_scenario_random(uint64_t seed, uint32_t index, struct wr_scenario *ret_scenario);
+/* The same out of the families R1 … that do what limiters in use were seen to do. */
+void wr_scenario_random_real(uint64_t seed, uint32_t index, struct wr_scenario *ret_scenario);
 
 /* Who is tried: a strategy of weir's or one for comparison, with its numbers. */
 struct wr_sim_pacer {
@@ -122,8 +143,9 @@ struct wr_sim_pacer_name {
 const struct wr_sim_pacer_name *wr_sim_pacer_names(void);
 
 struct wr_score {
-    double goodput;  /* 200s / oracle, not clipped */
-    double rejected; /* caused by us / sent */
+    double goodput;                     /* 200s / oracle, not clipped */
+    double rejected;                    /* caused by us / sent */
+    double late_goodput, late_rejected; /* the same in the second half: when what can be learned was learned */
     double sent, ok, rejections, waste, oracle;
     double t90_s, recovery_s; /* NAN: never, or nothing to recover from */
     double latency_inflation; /* mean / unloaded mean */

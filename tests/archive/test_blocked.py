@@ -37,7 +37,7 @@ def crawl_that_is_blocked_says_so_in_progress_report_and_lines():
         name = f'127.0.0.1:{site.port}: its firewall (Cloudflare) '
         assert run.returncode == 1 and len(site.asked) <= 5, (run, site.asked)
         assert f'{name}does not let us in; it is left alone for 24 hours' in run.stderr, run.stderr
-        assert run.stdout.startswith('blocked after ') and 'blocked: 30 of them by firewalls, at 1 host' in run.stdout
+        assert run.stdout.startswith('blocked after ') and 'blocked: 30 of these pages, by firewalls of 1 host\n' in run.stdout
         blocked = [line for line in lines if line['verdict'] == 'blocked']
         assert len(blocked) == 30 and all('Cloudflare' in line['error_text'] for line in blocked), lines
         assert {line['error'] for line in blocked} == {'firewall'}

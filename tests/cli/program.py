@@ -5,11 +5,13 @@ import resource
 import subprocess
 import sys
 
+PATIENCE_S = 120  # of those who wait for what must come: a machine that runs tests may be very busy
+
 
 def weir(*words, **more):
     """The finished run: returncode, stdout and stderr as text."""
     return subprocess.run([os.path.abspath(sys.argv[1]), *words], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=more.pop('timeout', 60), **more)
+                          text=True, timeout=more.pop('timeout', PATIENCE_S), **more)
 
 
 def limit_memory(megabytes):
@@ -17,10 +19,15 @@ def limit_memory(megabytes):
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
 
 
+def least(works, begin=8):
+    """The fewest megabytes from `begin` with which it works, to two: found in steps of 16 first."""
+    enough = next(megabytes for megabytes in range(begin, 2000, 16) if works(megabytes))
+    return next(megabytes for megabytes in range(max(begin, enough - 14), enough + 1, 2) if works(megabytes))
+
+
 def least_memory():
     """The megabytes of address space that the program takes before it does anything."""
-    return next(megabytes for megabytes in range(8, 1000, 2)
-                if weir('--version', preexec_fn=limit_memory(megabytes)).returncode == 0)
+    return least(lambda megabytes: weir('--version', preexec_fn=limit_memory(megabytes)).returncode == 0)
 
 
 def refusal(*words):

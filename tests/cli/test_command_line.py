@@ -37,10 +37,57 @@ def help_names_each_option_with_its_default():
     assert re.search(r'^  --json +\S', text, re.M)
 
 
+def _commands(*words):
+    """Every command of the program, as words; and their commands."""
+    text = weir(*words, '--help').stdout
+    if not text.startswith(' '.join(['usage: weir', *words, 'COMMAND'])):
+        return [words]
+    names = re.findall(r'^  ([a-z]+) +\S', text, re.M)
+    return [words] + [each for name in names if name not in ('help', 'complete', 'weir') for each in _commands(*words, name)]
+
+
 def help_fits_a_terminal_of_a_hundred_columns():
-    for words in (['--help'], ['bench', '--help'], ['bench', 'table', '--help'], ['bench', 'limiter', '--help']):
-        for line in weir(*words).stdout.splitlines():
+    for words in _commands():
+        for line in weir(*words, '--help', 'all').stdout.splitlines():
             assert len(line) <= 100, line
+
+
+def help_of_each_option_is_a_line_that_stands_alone():
+    """Shell completion shows each by itself: it begins as a sentence does, and refers to no other line."""
+    for words in _commands():
+        text = re.sub(r'\n {26}', ' ', weir(*words, '--help', 'all').stdout)  # what was too long for its line
+        for option, about in re.findall(r'^  (--\S+)(?: \S+)? +(\S.*)$', text, re.M):
+            assert re.match(r'[A-Z]|[a-z]+: |"', about) and len(re.sub(r' \(default .*', '', about)) <= 72, (words, option, about)
+
+
+def help_of_many_options_shows_the_ten_that_are_used_most():
+    for command in ('crawl', 'fetch', 'serve', 'warm'):
+        option = re.compile(r'^  --[a-z]', re.M)
+        short, full = weir(command, '--help').stdout, weir(command, '--help', 'all').stdout
+        assert len(option.findall(short)) == 10 and '--help all' in short, short
+        assert len(option.findall(full)) > 20
+        assert not re.search(r'^[A-Z]\w+:$', short, re.M)
+
+
+def help_all_groups_options_under_headings():
+    text = weir('crawl', '--help', 'all').stdout
+    assert re.findall(r'^([A-Z]\w+):$', text, re.M) == [
+        'Scope', 'Pace', 'Limits', 'Output', 'State', 'Archive', 'Identity', 'Network', 'Watching', 'Help']
+    scope = text.split('\nScope:\n')[1].split('\n\n')[0]
+    assert '--exclude' in scope and '--proxy' not in scope
+
+
+def help_says_what_zero_means_where_it_is_the_default():
+    assert '(default 0: no limit)' in weir('crawl', '--help').stdout
+    assert '(default 0)' not in weir('crawl', '--help', 'all').stdout.replace('--interval D            Wait at least D between two '
+                                                                               'requests to a host (default 0)', '')
+
+
+def every_command_has_help_in_short_and_whole():
+    for words in _commands():
+        for tail in ['--help'], ['--help', 'all']:
+            run = weir(*words, *tail)
+            assert run.returncode == 0 and run.stdout.startswith('usage: weir '), (words, run)
 
 
 def help_is_shown_even_beside_a_mistake():
@@ -156,6 +203,26 @@ def output_that_cannot_be_written_is_a_failure():
     with open('/dev/full', 'w') as full:
         run = subprocess.run([sys.argv[1], '--help'], stdout=full, stderr=subprocess.PIPE, text=True, timeout=20)
     assert run.returncode == 1 and 'No space left' in run.stderr
+
+
+def file_that_cannot_be_written_or_read_is_refused_with_what_would_be_right():
+    table = {('simulate', '--pacer', 'fixed', '--scenario', 'P6a', '--trace', '/proc/x/y'):
+             'cannot write /proc/x/y: No such file or directory; make its folder first, or name another file',
+             ('simulate', '--pacer', 'fixed', '--scenario', 'P6a', '--trace', '/'):
+             'cannot write /: Is a directory; name a file in it',
+             ('simulate', '--pacer', 'fixed', '--scenario', 'P6a', '--trace', '/dev/null/x'):
+             'cannot write /dev/null/x: Not a directory; name a file in a folder',
+             ('simulate', '--pacer', 'fixed', '--scenario', 'P6a', '--trace', '/dev/full'):
+             'cannot write /dev/full: No space left on device; make room on its disk, or name a file on another',
+             ('fetch', '--urls-file', '/nowhere/urls'): 'cannot read /nowhere/urls: No such file or directory; check the path',
+             ('serve', '--config', '/nowhere/weir.yaml'):
+             '/nowhere/weir.yaml: No such file or directory; name a file that exists, or write one as '
+             'docs/guide/configuring.md tells',
+             ('serve', '--config', '/'): '/: Is a directory; name a file in it'}
+    for words, expected in table.items():
+        run = weir(*words)
+        assert run.returncode in (1, 2), (words, run)
+        assert run.stderr == f'weir {words[0]}: {expected}\n', (words, run.stderr)
 
 
 def closed_pipe_is_a_failure_and_no_signal():

@@ -32,7 +32,7 @@ def every_command_and_option_of_help_is_offered():
     listed = re.findall(r'^  ([a-z]+) +\S', weir('--help').stdout, re.M)
     assert sorted(_offered('')) == sorted(listed)
     for command in ('crawl', 'fetch', 'guard'):
-        options = re.findall(r'^  (?:-h, )?(--[a-z0-9-]+)', weir(command, '--help').stdout, re.M)
+        options = re.findall(r'^  (?:-h, )?(--[a-z0-9-]+)', weir(command, '--help', 'all').stdout, re.M)
         assert sorted(_offered(command, '--')) == sorted(options), command
 
 

@@ -44,7 +44,7 @@ def _settings(*words, **variables):
 
 def _names(command):
     """The options of its --help that are settings."""
-    options = re.findall(r'^  --([a-z0-9-]+)', weir(command, '--help').stdout, re.M)
+    options = re.findall(r'^  --([a-z0-9-]+)', weir(command, '--help', 'all').stdout, re.M)
     return [name for name in options if name not in ('config', 'set')]
 
 

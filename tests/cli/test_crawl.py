@@ -30,8 +30,9 @@ def _mistake(*words, status=2, files=(), **more):
 
 def help_teaches_by_examples():
     text = weir('crawl', '--help').stdout
-    assert 'weir crawl example.org' in text and '--resume' in text and '(default weir.db)' in text
-    assert '(default crawl.jsonl)' in text and '--depth N' in text
+    assert 'weir crawl example.org' in text and '--resume' in text and '(default crawl.jsonl)' in text
+    text = weir('crawl', '--help', 'all').stdout
+    assert '(default weir.db)' in text and '--depth N' in text
 
 
 def unknown_flags_and_values_are_answered_with_what_would_be_right():
@@ -110,7 +111,7 @@ def lines_of_a_seeds_file_that_are_no_urls_are_told_by_number():
 
 
 def seeds_file_that_is_not_there_is_told():
-    assert 'cannot open /nonexistent/seeds' in _mistake('--seeds-file', '/nonexistent/seeds')
+    assert 'cannot read /nonexistent/seeds' in _mistake('--seeds-file', '/nonexistent/seeds')
 
 
 def files_that_cannot_be_written_are_found_out_before_anything_begins():
@@ -179,9 +180,9 @@ def file_that_is_no_state_file_is_left_alone():
 def failure_threshold_comes_from_the_environment_too():
     for name in ('WEIR_JOB_FAILURE_THRESHOLD', 'BBB_JOB_FAILURE_THRESHOLD'):
         assert name in _mistake('a.example', env={**os.environ, name: 'many'})
-        assert '(default 7)' in weir('crawl', '--help', env={**os.environ, name: '7'}).stdout
+        assert '(default 7)' in weir('crawl', '--help', 'all', env={**os.environ, name: '7'}).stdout
     both = {**os.environ, 'WEIR_JOB_FAILURE_THRESHOLD': '8', 'BBB_JOB_FAILURE_THRESHOLD': '9'}
-    assert '(default 8)' in weir('crawl', '--help', env=both).stdout
+    assert '(default 8)' in weir('crawl', '--help', 'all', env=both).stdout
 
 
 if __name__ == '__main__':

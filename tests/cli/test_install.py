@@ -74,5 +74,25 @@ def static_library_is_documented_as_it_is_tested():
             assert words in ' '.join(file.read().replace('\\-', '-').split()), name
 
 
+def _tree(folder):
+    return sorted(os.path.join(path, name) for path, _, names in os.walk(folder) for name in names)
+
+
+def uninstall_removes_what_was_installed_and_nothing_else():
+    with _Installed() as installed:
+        ours = _tree(installed.folder.name)
+        assert len(ours) > 50, ours
+        others = [os.path.join(installed.prefix, name) for name in ('bin/other', 'share/man/man3/other.3')]
+        for path in others:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, 'w', encoding='ascii'):
+                pass
+        os.unlink(ours[0])
+        said = _output(os.path.join(sys.argv[1], 'tools', 'uninstall'), sys.argv[2], DESTDIR=installed.folder.name)
+        assert f'{len(ours) - 1} of {len(ours)} files removed' in said, said
+        assert _tree(installed.folder.name) == sorted(others)
+        assert not os.path.exists(os.path.join(installed.prefix, 'include', 'weir'))
+
+
 if __name__ == '__main__':
     cases.main()

@@ -141,7 +141,8 @@ def words_that_make_no_sense_are_refused():
                          ('0 at once', 'not understood'), ('5 at once twice', 'not understood'),
                          ('pause 5s', 'no requests'), ('5/s for 5 parsecs', 'duration "5 parsecs"'), ('0/s for 5s', 'rate "0/s"'),
                          ('1000000/s for 2s', 'more than 1000000 requests'), (','.join(['1 at once'] * 33), 'more than 32 parts'),
-                         ('1/s for 1ns, pause 100000d', 'duration'), ('4294967295/1ns for 1d', 'more than 1000000')):
+                         ('1/s for 1ns, pause 100000d', 'duration'), ('4294967295/1ns for 1d', 'more than 1000000'),
+                         ('999999 at once, 4294967295/1s for 1s', 'more than 1000000')):  # their sum is 999998 in 32 bits
         assert why in refusal('simulate', '--limit', '10/s', '--traffic', traffic), traffic
     assert 'there is no rate' in refusal('simulate', '--limit', '10/s,')
     assert 'rate "ten/s": not a digit at character 1' in refusal('simulate', '--limit', 'ten/s')

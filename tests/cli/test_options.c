@@ -204,7 +204,7 @@ static void help_shows_defaults_of_every_kind(void **state)
                                   "  --colour red|green      a choice (default green)\n"
                                   "  --name NAME             a text (default weir)\n"
                                   "  --also WORD             a word of several\n"
-                                  "  -h, --help              show this text\n");
+                                  "  -h, --help              Show this text\n");
 }
 
 static void nearest_word_is_one_that_was_meant(void **state)

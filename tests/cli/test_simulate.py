@@ -17,7 +17,8 @@ import xml.etree.ElementTree as xml
 import cases
 from program import refusal, weir
 
-MEMBERS = ['pacer', 'scenario', 'seeds', 'warm', 'goodput', 'rejected', 'sent', 'ok', 'rejections', 'waste', 'oracle',
+MEMBERS = ['pacer', 'scenario', 'seeds', 'warm', 'goodput', 'rejected', 'late_goodput', 'late_rejected',
+           'sent', 'ok', 'rejections', 'waste', 'oracle',
            't90_s', 'recovery_s', 'latency_inflation', 'overshoot', 'bans']
 SCENARIO = 'name: mine\nduration: 60s\nseeds: 1\norigin:\n  limiter: { kind: token_bucket, rate: 5, burst: 5 }\n'
 
@@ -353,14 +354,30 @@ def standard_output_that_cannot_be_written_is_a_failure():
 
 def number_that_is_of_another_kind_of_limiter_is_refused():
     for kind, number, wrong in (
-            ('token_bucket', 'quota: 500', 'quota and window are of a fixed_window or sliding_ban'),
-            ('concurrency', 'window: 5m', 'quota and window are of a fixed_window or sliding_ban'),
+            ('token_bucket', 'quota: 500', 'quota and window are of a fixed_window, sliding_ban, sliding_counter or'),
+            ('concurrency', 'window: 5m', 'quota and window are of a fixed_window, sliding_ban, sliding_counter or'),
             ('fixed_window', 'rate: 5', 'rate and burst are of a token_bucket'),
             ('none', 'burst: 5', 'rate and burst are of a token_bucket'),
-            ('fixed_window', 'ban: 5s', 'ban, status and extend are of a sliding_ban'),
+            ('fixed_window', 'ban: 5s', 'ban and status are of a sliding_ban'),
+            ('fixed_window', 'extend: true', 'extend is of a ban or block'),
+            ('sliding_counter', 'block: 5s', 'block is of a fixed_window'),
+            ('sliding_ban', 'starts: request', 'starts is of a fixed_window, sliding_counter or slow_down'),
+            ('fixed_window', 'counts_refused: true', 'counts_refused is of a sliding_counter'),
+            ('fixed_window', 'step: 1s', 'step and most are of a slow_down'),
             ('sliding_ban', 'max: 5', 'max is of a limit on concurrency')):
         text = 'name: x\norigin:\n  limiter: { kind: ' + kind + ', ' + number + ' }\n'
         assert _refused(text).startswith(':3:12: ' + wrong), text
+
+
+def real_limiters_are_drawn_and_judged_by_the_second_half():
+    rows = _objects('--real', '11', '--seeds', '1', '--seed', '3')
+    assert [row['scenario'].split('-')[0] for row in rows] == [f'R{i + 1}' for i in range(11)], rows
+    alone = _objects('R2-r1', '--seeds', '1', '--seed', '3')
+    assert alone == rows[1:2], alone
+    line = _simulate('R2-r1', '--seeds', '1', '--seed', '3', '--late').splitlines()
+    assert line[0].startswith('1 scenario, cold, second half.'), line
+    cell = line[3].split()
+    assert float(cell[1]) == round(100 * alone[0]['late_goodput'], 1), (cell, alone)
 
 
 def one_bad_file_of_a_folder_is_named():
@@ -374,7 +391,7 @@ def scenario_that_is_nowhere_is_refused_with_the_nearest():
     assert 'did you mean P10a-conc4?' in refusal('simulate', '--pacer', 'fixed', 'P10a-cnc4')
     assert '"weir simulate --list"' in refusal('simulate', '--pacer', 'fixed', 'nothing')
     run = weir('simulate', '--pacer', 'fixed', '--scenario', '/nowhere/x.yaml')
-    assert run.returncode == 1 and run.stderr == 'weir simulate: /nowhere/x.yaml: No such file or directory\n'
+    assert run.returncode == 1 and run.stderr == 'weir simulate: cannot read /nowhere/x.yaml: No such file or directory; check the path\n'
 
 
 def unknown_pacer_or_key_is_refused():

@@ -36,7 +36,7 @@ static const struct wr_option options[] = {
     {"two-words", WR_STRING(struct settings, secret), .value = "RATE", .check = wr_check_rate, .help = "a rate"},
     {"also", WR_LIST(struct settings, list), .value = "WORD", .help = "words"},
     WR_PACE_OPTIONS(struct settings, pace),
-    WR_CONFIG_OPTION(struct settings, sources),
+    WR_CONFIG_OPTION(struct settings, sources, NULL),
 };
 static const struct wr_usage usage = {
     .who = "weir door",
@@ -212,7 +212,8 @@ static void file_is_named_by_flag_or_environment_or_none_is_read(void **state)
     assert_int_equal(run.settings.count, 7);
     assert_null(run.settings.sources.file);
     run = PARSE("door: {count: 5}\n", "--config", "/nonexistent/weir.yaml");
-    assert_refused(run, "/nonexistent/weir.yaml: No such file or directory");
+    assert_refused(run, "/nonexistent/weir.yaml: No such file or directory; name a file that exists, or write one as "
+                        "docs/guide/configuring.md tells");
     run = PARSE("door: {count: 5}\n", "--config=" FILE_NAME);
     assert_int_equal(run.settings.count, 5);
 }

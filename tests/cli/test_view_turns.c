@@ -31,7 +31,8 @@ int __wrap_wr_engine_look(struct wr_engine *engine, const struct wr_look_query *
     crawl.looks++;
     struct wr_look *look = calloc(1, sizeof *look + 2 * sizeof look->hosts[0]);
     assert_non_null(look);
-    look->count = look->sums.matched = 2;
+    look->count = 2;
+    look->sums.matched = 2;
     memcpy(look->hosts[0].key, "a.example", sizeof "a.example");
     memcpy(look->hosts[1].key, "b.example", sizeof "b.example");
     look->hosts[0].is_paused = crawl.is_paused;
@@ -140,7 +141,7 @@ static void what_went_wrong_is_said_in_its_own_words(void **state)
         const char *words;
     } cases[] = {{WEIR_E_INVAL, "pacing is off"},
                  {WEIR_E_CLOSED, "the crawl is ending"},
-                 {WEIR_E_ABSENT, "this host has nothing to do any more"}};
+                 {WEIR_E_ABSENT, "this host has no more URLs"}};
     (void)state;
     begin();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -158,9 +159,9 @@ static void what_was_refused_is_said_until_the_next_key(void **state)
     begin();
     wr_view_say(view, "the disk is full");
     turn("isoon\r", 1);
-    assert_non_null(strstr(view->reply, "that is no time"));
+    assert_non_null(strstr(view->reply, "not a duration"));
     turn("", 2);
-    assert_non_null(strstr(view->reply, "that is no time"));
+    assert_non_null(strstr(view->reply, "not a duration"));
     assert_int_equal(crawl.interval_ns, 0);
     turn("i2s\r", 3);
     assert_string_equal(view->reply, "");

@@ -178,7 +178,7 @@ def hosts_that_processes_share_take_little_room_in_the_store():
         with Crew(weir(), origin, [redis.url], 2, HOSTS, *STRICT) as crew:
             assert crew.wait() == [0, 0]
             assert len(_pages(origin)) == 2 * HOSTS
-            bytes_each = max(int(redis.say('MEMORY', 'USAGE', f'"weir:{{pace 127.1.0.{number}:{origin.port}}}"')[1:]) for number in range(50))
+            bytes_each = max(int(redis.say('MEMORY', 'USAGE', f'weir:{{pace 127.1.0.{number}:{origin.port}}}')[1:]) for number in range(50))
             most_kb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
             calls = sum(map(int, re.findall(r'cmdstat_eval[^:]*:calls=(\d+)', redis.say('INFO', 'commandstats'))))
             print(f'{bytes_each} bytes of a host in the store, {calls / HOSTS:.0f} calls; the largest process had {most_kb} KB')

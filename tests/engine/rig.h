@@ -130,7 +130,7 @@ static inline int64_t monotonic(void)
 
 static inline void sleep_ns(int64_t ns)
 {
-    const struct timespec nap = {ns / WEIR_SECOND, ns % WEIR_SECOND};
+    const struct timespec nap = {(time_t)(ns / WEIR_SECOND), (long)(ns % WEIR_SECOND)};
     (void)nanosleep(&nap, NULL);
 }
 

@@ -92,7 +92,7 @@ static void crawl_keeps_next_to_nothing_of_pages_that_ended(void **state)
 {
     (void)state;
     if (SANITIZED)
-        skip(); /* their heap is another */
+        SKIP("sanitizers have a heap of their own");
     size_t few = heap_after(FEW), many = heap_after(MANY);
     print_message("%zu bytes after %d pages, %zu after %d: %.1f for each\n", few, FEW, many, MANY,
                   (double)((long)many - (long)few) / (MANY - FEW));

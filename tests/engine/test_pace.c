@@ -39,6 +39,15 @@ static void seed_hosts(struct rig *rig, int first, int count)
         rig_seed(rig, "%s", rig_url(rig, host, "/"));
 }
 
+static int64_t last_arrival(const struct rig *rig, int host)
+{
+    int count;
+    int64_t *times = rig_arrivals(rig, host, &count);
+    int64_t last_at = count > 0 ? times[count - 1] : 0;
+    free(times);
+    return last_at;
+}
+
 /* From the first to the last arrival at all hosts. */
 static int64_t span_of(const struct rig *rig, int host)
 {
@@ -47,6 +56,21 @@ static int64_t span_of(const struct rig *rig, int host)
     int64_t span_ns = count > 0 ? times[count - 1] - times[0] : 0;
     free(times);
     return span_ns;
+}
+
+/* Of all hosts: the last of the first arrivals, and the first of the last ones. */
+static bool are_at_once(const struct rig *rig, int hosts)
+{
+    int64_t begun_at = 0, ended_at = INT64_MAX;
+    for (int host = 1; host <= hosts; host++) {
+        int count;
+        int64_t *times = rig_arrivals(rig, host, &count);
+        assert_true(count > 0);
+        begun_at = times[0] > begun_at ? times[0] : begun_at;
+        ended_at = times[count - 1] < ended_at ? times[count - 1] : ended_at;
+        free(times);
+    }
+    return begun_at < ended_at;
 }
 
 /* V1, S1-25, S1-26, S1-32, S4-1: robots.txt and pages of a host are all spaced, whoever asks for them, and no host
@@ -72,8 +96,9 @@ static void every_host_has_its_own_interval(void **state)
     assert_true(rig.result.stats.memory_bytes < 10000000);
     double ideal_ns = (double)(PAGES * interval_ns), took_ns = (double)span_of(&rig, -1);
     print_message("%.3f of the ideal rate, plans of %zu bytes\n", ideal_ns / took_ns, rig.result.stats.memory_bytes);
-    if (!SANITIZED) /* one after the other it would be as many times as long as there are hosts */
-        assert_true(took_ns < (interval_ns >= WEIR_SECOND ? 1 / 0.99 : 2.5) * ideal_ns);
+    assert_true(are_at_once(&rig, hosts));
+    if (interval_ns >= WEIR_SECOND) /* as asked for, on a machine at rest */
+        assert_true(took_ns < 1 / 0.99 * ideal_ns);
     rig_tear_down(&rig);
 }
 
@@ -94,7 +119,17 @@ static struct origin_reply answer_delay(void *context, const struct origin_reque
     return rig_tree(rig, request, rig_host(request) == 1 ? 4 : PAGES, NULL);
 }
 
-/* S1-27, V1, S4-2, S4-3: others are long done when the slow one is. */
+static int arrivals_until(const struct rig *rig, int host, int64_t until)
+{
+    int count, before = 0;
+    int64_t *times = rig_arrivals(rig, host, &count);
+    while (before < count && times[before] <= until)
+        before++;
+    free(times);
+    return before;
+}
+
+/* S1-27, V1, S4-2, S4-3: while the slow one is asked five times, all others are asked more often than that. */
 static void crawl_delay_holds_at_its_host_and_slows_no_other(void **state)
 {
     struct rig rig;
@@ -107,12 +142,9 @@ static void crawl_delay_holds_at_its_host_and_slows_no_other(void **state)
     assert_int_equal(rig.result.end, WR_END_COMPLETED);
     assert_int_equal(rig.line_count, 4 + (HOSTS - 1) * PAGES);
     rig_assert_spaced(&rig, 1, crawl_delay_ms() * MS);
-    int64_t slow_ns = span_of(&rig, 1);
-    assert_true(slow_ns >= 4 * crawl_delay_ms() * MS - STAMP_SLACK_NS);
+    assert_true(span_of(&rig, 1) >= 4 * crawl_delay_ms() * MS - STAMP_SLACK_NS);
     for (int host = 2; host <= HOSTS; host++)
-        if (span_of(&rig, host) > slow_ns * 3 / 4)
-            fail_msg("host %d took %.3f s, the slow one %.3f", host, (double)span_of(&rig, host) / 1e9,
-                     (double)slow_ns / 1e9);
+        assert_true(arrivals_until(&rig, host, last_arrival(&rig, 1)) >= 5 + 3);
     rig_tear_down(&rig);
 }
 
@@ -162,10 +194,12 @@ static void one_rate_over_everything(void **state)
     rig_assert_trees(&rig, 1, 6, PAGES);
     int64_t *times = rig_arrivals(&rig, -1, &count);
     assert_int_equal(count, 6 * (PAGES + 1));
-    /* Each loop may have one start in hand. */
+    /* Each loop may have one start in hand, and another that waits for its connection. */
+    const int held = 2 * 2;
     for (int i = 10; i < count; i++)
-        if (times[i] - times[i - 10] < (10 - 2) * 20 * MS - STAMP_SLACK_NS)
+        if (times[i] - times[i - 10] < (10 - held) * 20 * MS - STAMP_SLACK_NS)
             fail_msg("ten starts in %.3f ms", (double)(times[i] - times[i - 10]) / 1e6);
+    assert_true(times[count - 1] - times[0] >= (count - 1 - held) * 20 * MS - STAMP_SLACK_NS);
     print_message("%.1f a second\n", (count - 1) / ((double)(times[count - 1] - times[0]) / 1e9));
     free(times);
     rig_tear_down(&rig);

@@ -151,7 +151,7 @@ def index_of_too_many_sitemaps_is_cut_and_the_report_says_so():
         run = weir(*(word for word in site.begin() if word != '--quiet'))
         lines = site.lines()
         assert len(lines) == 1 + 10000 and len(site.asked()) == 3, (len(lines), run)
-        assert 'left out: 124 sitemaps, nested too deep or too many of a host\n' in run.stdout, run
+        assert 'skipped: 124 sitemaps, nested too deep or too many per host\n' in run.stdout, run
 
 
 def sitemaps_lead_no_further_than_links():

@@ -48,14 +48,16 @@ static int64_t last_arrival(const struct rig *rig, int host)
     return last;
 }
 
+static void await_arrivals(const struct rig *rig, int host, int64_t at, int count)
+{
+    for (int64_t until = monotonic() + WEIR_MINUTE; arrived_after(rig, host, at) < count; sleep_ns(MS))
+        assert_true(monotonic() < until);
+}
+
 /* The first after `at`; waits for it. */
 static int64_t next_arrival(const struct rig *rig, int host, int64_t at)
 {
-    int64_t until = monotonic() + 30 * WEIR_SECOND;
-    while (arrived_after(rig, host, at) == 0) {
-        assert_true(monotonic() < until);
-        sleep_ns(MS);
-    }
+    await_arrivals(rig, host, at, 1);
     int count;
     int64_t found = 0, *times = rig_arrivals(rig, host, &count);
     for (int i = 0; i < count && found == 0; i++)
@@ -95,7 +97,7 @@ static void pausing_a_host_stops_its_starts_at_once_and_no_others(void **state)
         int64_t paused_at = monotonic();
         sleep_ns(200 * MS);
         assert_int_equal(arrived_after(&rig, 1, paused_at + STAMP_SLACK_NS), 0);
-        assert_true(arrived_after(&rig, 2, paused_at) > 0);
+        await_arrivals(&rig, 2, paused_at, 1);
         struct wr_look_host seen = look_at(&rig, 1);
         assert_int_equal(seen.state, WR_HOST_PAUSED);
         assert_true(seen.is_paused && seen.why.reason == WEIR_REASON_PAUSED && seen.queued > 0);
@@ -170,13 +172,12 @@ static void a_set_pace_acts_on_the_next_start(void **state)
     int64_t next = next_arrival(&rig, 1, before > set_at ? before : set_at + STAMP_SLACK_NS);
     assert_true(next - before >= 400 * MS - STAMP_SLACK_NS);
     assert_true(look_at(&rig, 1).set_interval_ns == 400 * MS && look_at(&rig, 1).interval_ns == 400 * MS);
-    sleep_ns(WEIR_SECOND);
-    assert_true(arrived_after(&rig, 2, set_at) > 10); /* the other goes on as it did */
-    /* and back: the next start is sooner than the 400 ms that it waits for */
+    await_arrivals(&rig, 2, set_at, 11); /* the other goes on as it did */
+    /* and back: the next start is sooner than the hour that it waits for */
+    assert_int_equal(wr_engine_set_pace(rig.engine, key_of(&rig, 1), WEIR_HOUR), 0);
     int slow = arrived_after(&rig, 1, 0);
     assert_int_equal(wr_engine_set_pace(rig.engine, key_of(&rig, 1), 0), 0);
-    sleep_ns(WEIR_SECOND);
-    assert_true(arrived_after(&rig, 1, 0) - slow > 4);
+    await_arrivals(&rig, 1, 0, slow + 5);
     end(&rig);
 }
 
@@ -186,16 +187,13 @@ static void a_pace_may_be_set_faster_than_that_of_the_crawl(void **state)
     struct rig rig;
     (void)state;
     rig_set_up(&rig, answer_plain);
-    rig_space(&rig, WEIR_SECOND);
+    rig_space(&rig, WEIR_HOUR);
     rig_start(&rig);
     rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
     rig_seeded(&rig);
     rig_await_requests(&rig, 1);
     assert_int_equal(wr_engine_set_pace(rig.engine, key_of(&rig, 1), 20 * MS), 0);
-    int64_t set_at = monotonic();
     rig_await_requests(&rig, 30);
-    if (!SANITIZED)
-        assert_true(monotonic() - set_at < 15 * WEIR_SECOND);
     rig_assert_spaced(&rig, 1, 20 * MS);
     end(&rig);
 }
@@ -217,7 +215,7 @@ static void nothing_that_is_set_goes_below_crawl_delay_or_retry_after(void **sta
     struct rig rig;
     (void)state;
     begin(&rig, answer_strict, 1, 2);
-    int64_t until = monotonic() + 20 * WEIR_SECOND;
+    int64_t until = monotonic() + WEIR_MINUTE;
     while (look_at(&rig, 2).retry_after_ns == 0 || look_at(&rig, 1).robots_delay_ns == 0)
         assert_true(monotonic() < until);
     int64_t last = last_arrival(&rig, 2);
@@ -236,6 +234,20 @@ static void nothing_that_is_set_goes_below_crawl_delay_or_retry_after(void **sta
 
 /* ---- looking ---- */
 
+static void await_none_in_flight(const struct rig *rig)
+{
+    int64_t until = monotonic() + WEIR_MINUTE;
+    for (uint32_t in_flight = 1; in_flight > 0; sleep_ns(MS)) {
+        struct wr_look *look;
+        assert_int_equal(wr_engine_look(rig->engine, &(struct wr_look_query){.sort = WR_SORT_NAME}, &look), 0);
+        in_flight = 0;
+        for (size_t i = 0; i < look->count; i++)
+            in_flight += (uint32_t)look->hosts[i].in_flight;
+        wr_look_free(look);
+        assert_true(monotonic() < until);
+    }
+}
+
 static void looking_agrees_with_the_servers_log(void **state)
 {
     struct rig rig;
@@ -245,7 +257,7 @@ static void looking_agrees_with_the_servers_log(void **state)
     rig_await_requests(&rig, 200);
     for (int host = 1; host <= 8; host++)
         assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, host), true), 0);
-    sleep_ns(300 * MS); /* what was on its way has come */
+    await_none_in_flight(&rig);
     assert_int_equal(wr_engine_look(rig.engine, &(struct wr_look_query){.sort = WR_SORT_NAME}, &look), 0);
     assert_int_equal(look->count, 8);
     assert_int_equal(look->sums.matched, 8);
@@ -372,11 +384,11 @@ static void why_names_every_bound_with_its_source_and_when_the_start_is_due(void
     struct rig rig;
     (void)state;
     begin(&rig, answer_strict, 1, 1);
-    int64_t until = monotonic() + 20 * WEIR_SECOND;
+    int64_t until = monotonic() + WEIR_MINUTE;
     while (why_of(&rig, rig_url(&rig, 1, "/6")).seat.kind != WR_SEAT_WAITS)
         assert_true(monotonic() < until);
-    struct wr_why why = why_of(&rig, rig_url(&rig, 1, "/6"));
     int64_t now = monotonic();
+    struct wr_why why = why_of(&rig, rig_url(&rig, 1, "/6"));
     assert_true(why.has_host && why.in_scope);
     assert_int_equal(why.ruling.decision.verdict, WEIR_GO);
     const struct wr_plan_bound *delay = bound_of(&why, WEIR_REASON_ROBOTS_DELAY);
@@ -389,10 +401,7 @@ static void why_names_every_bound_with_its_source_and_when_the_start_is_due(void
     assert_true(why.expected_ns >= 0 && why.expected_ns <= 400 * MS * (why.seat.before + 1));
     while (asked_at(&rig, 1, "/6") == 0)
         assert_true(monotonic() < until);
-    int64_t error_ns = asked_at(&rig, 1, "/6") - (now + why.expected_ns);
-    assert_true(error_ns >= -STAMP_SLACK_NS);
-    if (!SANITIZED)
-        assert_true(error_ns < 2 * WEIR_SECOND);
+    assert_true(asked_at(&rig, 1, "/6") >= now + why.expected_ns - STAMP_SLACK_NS);
     why = why_of(&rig, rig_url(&rig, 1, "/299"));
     assert_true(why.ruling.decision.verdict == WEIR_DENY && why.ruling.line == 2);
     assert_string_equal(why.rule, "/299");
@@ -405,13 +414,13 @@ static void why_tells_what_the_server_asked_for_and_when(void **state)
     struct rig rig;
     (void)state;
     begin(&rig, answer_strict, 1, 2);
-    int64_t until = monotonic() + 20 * WEIR_SECOND;
+    int64_t until = monotonic() + WEIR_MINUTE;
     while (look_at(&rig, 2).retry_after_ns == 0)
         assert_true(monotonic() < until);
     struct wr_why why = why_of(&rig, rig_url(&rig, 2, "/2"));
     const struct wr_plan_bound *named = bound_of(&why, WEIR_REASON_RETRY_AFTER);
     assert_int_equal(named->source, WR_SOURCE_HEADER);
-    assert_true(named->has_since && named->since_ns < 3 * WEIR_SECOND);
+    assert_true(named->has_since);
     assert_true(named->wait_ns > 0 && named->wait_ns <= 3 * WEIR_SECOND);
     assert_int_equal(why.host.why.reason, WEIR_REASON_RETRY_AFTER);
     assert_int_equal(why.host.state, WR_HOST_HELD);
@@ -427,7 +436,7 @@ static void events_are_followed_by_their_numbers(void **state)
     struct wr_engine_event events[WR_EVENTS_KEPT];
     (void)state;
     begin(&rig, answer_strict, 1, 2);
-    int64_t until = monotonic() + 20 * WEIR_SECOND;
+    int64_t until = monotonic() + WEIR_MINUTE;
     while (look_at(&rig, 2).rejected == 0)
         assert_true(monotonic() < until);
     size_t count = wr_engine_events(rig.engine, 0, events, WR_EVENTS_KEPT);

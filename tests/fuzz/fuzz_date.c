@@ -17,6 +17,8 @@ static void check_again(int64_t s, const char *form)
     time_t time = (time_t)s;
     int64_t again;
 
+    if (time != s)
+        return; /* This libc counts in 32 bits, up to 2038. */
     fuzz_check(gmtime_r(&time, &tm) != NULL && strftime(text, sizeof text, form, &tm) > 0);
     fuzz_check(wr_http_date_parse(wr_span_of(text), NOW_S, &again) && again == s);
 }

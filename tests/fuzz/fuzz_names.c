@@ -148,7 +148,8 @@ static void check_host(char *text)
 
 /* ---- methods ---- */
 
-/* A service takes a method as it is, in any case, or as what it has a handler for; a HEAD is answered as a GET is. */
+/* A method that is no token is refused. A service takes a token as it is, in any case, or as what it has a handler for;
+ * a HEAD is answered as a GET is. */
 static void check_method(const char *text)
 {
     static const char *const names[] = {"GET",     "HEAD",  "POST",  "PUT",   "DELETE", "CONNECT",
@@ -160,7 +161,12 @@ static void check_method(const char *text)
     struct wr_buf key;
 
     weir_request_init(&request, text, "/", NULL);
-    fuzz_check(wr_asked_read(&request, WR_ASKED_METHOD, 0, &asked) == WEIR_FAULT_NONE);
+    bool is_token = true;
+    for (const char *c = text; *c != '\0'; c++)
+        is_token = is_token && *c > ' ' && *c <= '~' && strchr("\"(),/:;<=>?@[\\]{}", *c) == NULL;
+    fuzz_check(wr_asked_read(&request, WR_ASKED_METHOD, 0, &asked) == (is_token ? WEIR_FAULT_NONE : WEIR_FAULT_BYTES));
+    if (!is_token)
+        return;
     wr_buf_init_fixed(&key, memory, sizeof memory);
     wr_method_append(&key, method);
     bool is_known = false;

@@ -247,9 +247,10 @@ static size_t first_meant(const struct judged *judged, const struct service *ser
 static size_t first_that_fits(const struct judged *judged, const struct wr_asked *asked)
 {
     const struct wr_span path = {asked->request.target, asked->request.target_bytes};
+    uint32_t steps = UINT32_MAX;
     size_t i = 0;
 
-    while (i < judged->count && !wr_glob_fits(&judged->rules[i], path, asked->loose))
+    while (i < judged->count && !wr_glob_fits(&judged->rules[i], path, asked->loose, &steps))
         i++;
     return i;
 }
@@ -260,6 +261,7 @@ static bool read_all(const weir_request *request, unsigned exact, const struct j
 {
     static struct wr_asked asked;
     unsigned wanted_readings = WR_ASKED_PATH;
+    uint32_t steps = UINT32_MAX;
     bool is_first = false;
 
     memset(ret_fits, 0, (PATTERNS_MAX + 1) * sizeof *ret_fits);
@@ -270,7 +272,7 @@ static bool read_all(const weir_request *request, unsigned exact, const struct j
     do {
         const struct wr_span path = {asked.request.target, asked.request.target_bytes};
         for (size_t i = 0; i < judged->count; i++)
-            ret_fits[i] |= wr_glob_fits(&judged->rules[i], path, asked.loose);
+            ret_fits[i] |= wr_glob_fits(&judged->rules[i], path, asked.loose, &steps);
         is_first |= first_that_fits(judged, &asked) == wanted;
     } while (wr_asked_next(&asked));
     return is_first;

@@ -18,6 +18,10 @@ class Skip(Exception):
     """The guard cannot judge here; the text says why."""
 
 
+class Missing(Skip):
+    """For want of something that tools/setup installs: in CI, that is a failure."""
+
+
 def tracked(root, *endings):
     """The tracked files under root whose names end so (all, if nothing is given), relative to it, sorted.
 
@@ -89,5 +93,5 @@ def main(findings, bad, good=None):
             count += 1
     except Skip as why:
         print(f'skipped: {why}')
-        sys.exit(SKIP)
+        sys.exit(1 if isinstance(why, Missing) and os.environ.get('CI') in ('true', '1') else SKIP)
     sys.exit(1 if count else 0)

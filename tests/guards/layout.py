@@ -1,33 +1,52 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every C file is laid out as .clang-format says. Versions differ in taste: only Debian 12's version 14 judges."""
+"""Every C file is laid out as .clang-format says. Versions differ in taste: only Debian 12's version 14 judges.
+
+A file is judged again when it, .clang-format or the tool has changed."""
+import concurrent.futures
 import os
 import re
 import shutil
 import subprocess
 
 import guard
+import remembered
 
 VERSION = '14'
 TOOL = shutil.which('clang-format-14') or shutil.which('clang-format')
 
 
-def findings(root, _build):
+PORTION = 20  # files for one call
+
+
+def complaints(root, files):
+    """What clang-format says of these files."""
+    run = subprocess.run([TOOL, '--dry-run', '-Werror', f'--style=file:{STYLE}', *files], cwd=root,
+                         capture_output=True, text=True)
+    lines = [f'{line} (make format mends it)' for line in run.stderr.splitlines() if ': error: ' in line]
+    if run.returncode and not lines:
+        lines = [run.stderr.strip() or f'clang-format ended with {run.returncode}']
+    return lines
+
+
+def findings(root, build):
     if TOOL is None:
-        raise guard.Skip(f'there is no clang-format here; version {VERSION} is wanted')
+        raise guard.Missing(f'there is no clang-format here; version {VERSION} is wanted')
     version = subprocess.run([TOOL, '--version'], capture_output=True, text=True).stdout.strip()
     if not re.search(rf'version {VERSION}\.', version):
         raise guard.Skip(f'clang-format {VERSION} is wanted, and this is "{version}"')
     files = guard.tracked(root, '.c', '.h')
-    if not files:
-        return
-    run = subprocess.run([TOOL, '--dry-run', '-Werror', f'--style=file:{STYLE}', *files], cwd=root,
-                         capture_output=True, text=True)
-    for line in run.stderr.splitlines():
-        if ': error: ' in line:
-            yield f'{line} (make format mends it)'
-    if run.returncode and ': error: ' not in run.stderr:
-        yield run.stderr.strip() or f'clang-format ended with {run.returncode}'
+    known, kept = remembered.Digests(), remembered.Remembered(build, 'layout')
+    digest_of = {name: remembered.of_text(version, known.of_file(STYLE), known.of_file(os.path.join(root, name)))
+                 for name in files}
+    changed = [name for name in files if kept.get(name, digest_of[name]) is None]
+    portions = [changed[i:i + PORTION] for i in range(0, len(changed), PORTION)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for portion, lines in zip(portions, pool.map(lambda portion: complaints(root, portion), portions)):
+            yield from lines
+            for name in portion if not lines else []:
+                kept.keep(name, digest_of[name], True)
+    kept.save()
 
 
 STYLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '.clang-format')

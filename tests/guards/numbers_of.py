@@ -7,6 +7,7 @@ import guard
 LETTERS = dict(zip('two three four five six seven eight nine ten eleven twelve'.split(), range(2, 13)))
 LETTERS.update(fifteen=15, twenty=20, thirty=30, forty=40, fifty=50, sixty=60, hundred=100)
 UNITS = r'(?:seconds?|minutes?|hours?|days?|bytes?|shards?|threads?|workers?|probes?|attempts?|retries|failures|successes)'
+IN_LETTERS = re.compile(rf'\b({"|".join(LETTERS)}) {UNITS}\b')
 NAMES = re.compile(r'\b(?:RFC \d+|[A-Z]\d*-?\d+|\dxx|HTTP/\d)\b')
 NUMBER = re.compile(r'(?<![\w.])\d+(?:\.\d+)?')
 TEST = re.compile(r'^static void (\w+)\(void \*\*|^def ([a-z]\w*)\(\):', re.M)
@@ -17,7 +18,7 @@ def numbers_in(words):
     """As texts; `10 000` is one, and so is `five minutes`."""
     words = re.sub(r'(?<=\d) (?=\d{3}\b)', '', NAMES.sub('', words))
     found = set(NUMBER.findall(words))
-    return found | {str(n) for word, n in LETTERS.items() if re.search(rf'\b{word} {UNITS}\b', words)}
+    return found | {str(LETTERS[word]) for word in IN_LETTERS.findall(words)}
 
 
 def c_pieces(text):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tools/tally and tools/again, by which CI stands or falls, count right. (The guard of the guards' bookkeeping.)"""
+"""tools/tally, by which CI stands or falls, counts right. (The guard of the guards' bookkeeping.)"""
 import json
 import os
 import subprocess
@@ -49,36 +49,22 @@ CASES = {
 }
 
 
-RACE = 'WARNING: ThreadSanitizer: data race (pid=1)'
-# what -> (the tests of the last run, how often again, whether they pass alone, the exit status, what tally says then)
-AGAIN = {
-    'one that passes alone is unsteady': ([log('p', 'FAIL', FAILED.format('x'))], 3, True, 0, '1 passed, 0 failed'),
-    'one that fails alone has failed': ([log('p', 'FAIL', FAILED.format('x'))], 3, False, 1, '0 passed, 1 failed'),
-    'nobody asked for it': ([log('p', 'FAIL', FAILED.format('x'))], 0, True, 1, '0 passed, 1 failed'),
-    'a race is no chance': ([log('p', 'FAIL', FAILED.format('x'), RACE)], 3, True, 1, '0 passed, 1 failed'),
-    'four are no chance': ([log(name, 'FAIL') for name in 'abcd'], 3, True, 1, '0 passed, 4 failed'),
-}
-
-
-def judge_again(root):
-    wrong = 0
-    for what, (tests, times, passes, status, line) in AGAIN.items():
-        with tempfile.TemporaryDirectory() as folder:
-            guard.write_tree(folder, {'b/meson-logs/testlog.json': '\n'.join(tests) + '\n',
-                                      'meson': f'#!/bin/sh\nexit {0 if passes else 1}\n'})
-            os.chmod(os.path.join(folder, 'meson'), 0o755)
-            tool = [sys.executable, os.path.join(root, 'tools', 'again'), os.path.join(folder, 'b'), str(times)]
-            ended = subprocess.run(tool, env={**os.environ, 'PATH': folder + ':' + os.environ['PATH']}).returncode
-            tally = [sys.executable, os.path.join(root, 'tools', 'tally'), f'b:{ended}:{folder}/b']
-            last = subprocess.run(tally, capture_output=True, text=True).stdout.splitlines()[-1]
-            if (ended, last) != (status, line):
-                print(f'{what}: {ended} and "{last}", wanted {status} and "{line}"')
-                wrong += 1
-    return wrong
+def shows_what_failed(root):
+    """What a failed case said is shown, however much the good ones said after it."""
+    said = OK.format('a') + '[ RUN      ] x\nwhy x failed\n[  FAILED  ] x\n'
+    said += ''.join(f'[ RUN      ] y{i}\nall is well\n[       OK ] y{i}\n' for i in range(100))
+    with tempfile.TemporaryDirectory() as folder:
+        guard.write_tree(folder, {'a/meson-logs/testlog.json': log('p', 'FAIL', said) + '\n'})
+        shown = subprocess.run([sys.executable, os.path.join(root, 'tools', 'tally'), f'a:1:{folder}/a'], capture_output=True,
+                               text=True).stdout
+    if 'why x failed' not in shown or 'all is well' in shown:
+        print(f'what a failed case said is not shown: {shown}')
+        return False
+    return True
 
 
 def main(root):
-    wrong = judge_again(root)
+    wrong = 0
     for what, (builds, line, status) in CASES.items():
         with tempfile.TemporaryDirectory() as folder:
             words = []
@@ -92,6 +78,7 @@ def main(root):
             if (last, run.returncode) != (line, status):
                 print(f'{what}: "{last}" and {run.returncode}, wanted "{line}" and {status}{run.stderr}')
                 wrong += 1
+    wrong += not shows_what_failed(root)
     sys.exit(1 if wrong else 0)
 
 

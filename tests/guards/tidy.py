@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """clang-tidy is content with src/. The checks, each with its reason, stand in .clang-tidy. Each version sees other things by
-the same checks, so only those of Debian 12 and 13 judge: with another, a clone would fail for what nobody has looked at."""
+the same checks, so only those of Debian 12 and 13 judge: with another, a clone would fail for what nobody has looked at.
+
+A file is judged again when it, a header that it includes, its compiler's command, .clang-tidy or the tool has changed."""
 import concurrent.futures
 import json
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 import guard
+import remembered
 
 CONFIG = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '.clang-tidy')
 VERSIONS = '14', '19'
@@ -18,12 +22,42 @@ TOOL = next((name for name in NAMES if shutil.which(name)), None)
 
 
 def sources(root, build):
-    """The C files of src/ that this build compiles, each once."""
+    """{path: its entry of the compilation database} of the C files of src/: of several entries (tests compile some files
+    once more) the first, because clang-tidy would judge the file once for each."""
     with open(os.path.join(build, 'compile_commands.json'), encoding='utf-8') as file:
         entries = json.load(file)
-    paths = {os.path.realpath(os.path.join(entry['directory'], entry['file'])) for entry in entries}
     src = os.path.realpath(os.path.join(root, 'src')) + os.sep
-    return sorted(path for path in paths if path.startswith(src))
+    found = {}
+    for entry in entries:
+        path = os.path.realpath(os.path.join(entry['directory'], entry['file']))
+        if path.startswith(src):
+            found.setdefault(path, entry)
+    return found
+
+
+def files_read(build):
+    """{object: the files that its compilation read}, by ninja's log, of those that are up to date."""
+    run = subprocess.run(['ninja', '-C', build, '-t', 'deps'], capture_output=True, text=True)
+    found, files = {}, []
+    for line in run.stdout.splitlines():
+        head = re.match(r'(\S.*): #deps \d+, .*\((VALID|STALE)', line)
+        if head:
+            files = found.setdefault(head.group(1), []) if head.group(2) == 'VALID' else []
+        elif line.startswith('    '):
+            files.append(os.path.join(build, line.strip()))
+    return found
+
+
+def digests(build, entries, version):
+    """{path: a digest of all that clang-tidy's verdict on it follows from}, of those of which that is known"""
+    read, known, result = files_read(build) if entries else {}, remembered.Digests(), {}
+    settings = guard.read(os.path.dirname(CONFIG), os.path.basename(CONFIG))
+    for path, entry in entries.items():
+        files = read.get(entry.get('output'))
+        if files and all(os.path.exists(file) for file in files):
+            result[path] = remembered.of_text(version, settings, PATIENCE, entry['command'],
+                                              [(file, known.of_file(file)) for file in files])
+    return result
 
 
 # The analyzer walks paths until it has seen so many states. A tenth of its default finds what it finds here anyway, in a
@@ -40,16 +74,30 @@ def tidy(build, path):
     return lines
 
 
+def judge(build, entries, version):
+    """{path: complaints}"""
+    kept = remembered.Remembered(build, 'tidy')
+    digest_of = digests(build, entries, version)
+    found = {path: kept.get(path, digest_of.get(path)) for path in entries}
+    changed = [path for path in sorted(entries) if found[path] is None]
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        guard.write_tree(folder, {'compile_commands.json': json.dumps([entries[path] for path in changed])})
+        for path, lines in zip(changed, pool.map(lambda path: tidy(folder, path), changed)):
+            found[path] = lines
+            kept.keep(path, digest_of.get(path), lines)
+    kept.save()
+    return found
+
+
 def findings(root, build):
     if TOOL is None:
-        raise guard.Skip(f'there is no clang-tidy here; version {" or ".join(VERSIONS)} is wanted')
+        raise guard.Missing(f'there is no clang-tidy here; version {" or ".join(VERSIONS)} is wanted')
     version = subprocess.run([TOOL, '--version'], capture_output=True, text=True).stdout
     if not re.search(rf'version ({"|".join(VERSIONS)})\.', version):
         raise guard.Skip(f'clang-tidy {" or ".join(VERSIONS)} is wanted, and this is "{" ".join(version.split())}"')
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(lambda path: tidy(build, path), sources(root, build))
+    found = judge(build, sources(root, build), version)
     # A header's fault shows in every file that includes it.
-    yield from sorted({re.sub(r'^\S*?/(?=(src|include)/)', '', line) for lines in found for line in lines})
+    yield from sorted({re.sub(r'^\S*?/(?=(src|include)/)', '', line) for lines in found.values() for line in lines})
 
 
 def compiled(text):

@@ -5,6 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Stands before each block. */
+struct label {
+    size_t bytes, align;
+};
+
+static struct label *label_of(void *block)
+{
+    return (struct label *)block - 1;
+}
+
 static void *take(void *context, size_t bytes, size_t align)
 {
     test_allocator *self = context;
@@ -14,11 +24,12 @@ static void *take(void *context, size_t bytes, size_t align)
             atomic_store(&self->fail_at, 1);
         return NULL;
     }
-    if (align < sizeof(void *))
-        align = sizeof(void *);
-    void *block = aligned_alloc(align, (bytes + align - 1) / align * align);
-    if (block == NULL)
+    size_t room = align > sizeof(struct label) ? align : sizeof(struct label);
+    char *base = aligned_alloc(room, room + (bytes + room - 1) / room * room);
+    if (base == NULL)
         return NULL;
+    void *block = base + room;
+    *label_of(block) = (struct label){bytes, align};
     memset(block, 0, bytes);
     atomic_fetch_add(&self->live, 1);
     atomic_fetch_add(&self->live_bytes, (long)bytes);
@@ -28,10 +39,12 @@ static void *take(void *context, size_t bytes, size_t align)
 static void give(void *context, void *block, size_t bytes, size_t align)
 {
     test_allocator *self = context;
-    (void)align;
+    if (label_of(block)->bytes != bytes || label_of(block)->align != align)
+        abort(); /* an allocator may go by what it is told */
+    size_t room = align > sizeof(struct label) ? align : sizeof(struct label);
     atomic_fetch_sub(&self->live, 1);
     atomic_fetch_sub(&self->live_bytes, (long)bytes);
-    free(block);
+    free((char *)block - room);
 }
 
 void test_allocator_init(test_allocator *ret_allocator)

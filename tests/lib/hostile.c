@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/err.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -33,6 +34,7 @@ struct connection {
     struct port *port;
     pthread_t thread;
     int fd, number;
+    int steps;   /* that were done */
     SSL *tls;    /* NULL before the handshake, too */
     char *input; /* of this request so far */
     size_t input_bytes;
@@ -69,7 +71,7 @@ static bool await(struct connection *connection, short events, int64_t patience_
 
     for (;;) {
         int64_t left = until - weir_clock_now(weir_clock_monotonic());
-        struct timespec wait = {.tv_sec = left / WEIR_SECOND, .tv_nsec = left % WEIR_SECOND};
+        struct timespec wait = {.tv_sec = (time_t)(left / WEIR_SECOND), .tv_nsec = (long)(left % WEIR_SECOND)};
         if (left <= 0)
             return events == 0;
         int ready = ppoll(polls, count, &wait, NULL);
@@ -80,11 +82,23 @@ static bool await(struct connection *connection, short events, int64_t patience_
     }
 }
 
+/* An error of an earlier call that is still in the thread's queue would be taken for this one's. */
+static ssize_t tls_read(SSL *tls, char *to, size_t room)
+{
+    ERR_clear_error();
+    return SSL_read(tls, to, (int)room);
+}
+
+static ssize_t tls_write(SSL *tls, const char *from, size_t bytes)
+{
+    ERR_clear_error();
+    return SSL_write(tls, from, (int)bytes);
+}
+
 static ssize_t take(struct connection *connection, char *to, size_t room)
 {
     for (;;) {
-        ssize_t got =
-            connection->tls != NULL ? SSL_read(connection->tls, to, (int)room) : recv(connection->fd, to, room, 0);
+        ssize_t got = connection->tls != NULL ? tls_read(connection->tls, to, room) : recv(connection->fd, to, room, 0);
         if (got > 0)
             return got;
         bool is_later = connection->tls != NULL ? SSL_get_error(connection->tls, (int)got) == SSL_ERROR_WANT_READ
@@ -97,7 +111,7 @@ static ssize_t take(struct connection *connection, char *to, size_t room)
 static bool give(struct connection *connection, const char *from, size_t bytes)
 {
     while (bytes > 0) {
-        ssize_t sent = connection->tls != NULL ? SSL_write(connection->tls, from, (int)bytes)
+        ssize_t sent = connection->tls != NULL ? tls_write(connection->tls, from, bytes)
                                                : send(connection->fd, from, bytes, MSG_NOSIGNAL);
         if (sent > 0) {
             from += sent;
@@ -119,6 +133,7 @@ static bool greet(struct connection *connection)
     if (tls == NULL || SSL_set_fd(tls, connection->fd) != 1)
         abort();
     for (;;) {
+        ERR_clear_error();
         int done = SSL_accept(tls);
         if (done == 1) {
             connection->tls = tls;
@@ -281,6 +296,9 @@ static void run_steps(struct connection *connection)
             step = steps;
         if (!run_step(connection, step++))
             return;
+        (void)pthread_mutex_lock(&connection->server->lock);
+        connection->steps++;
+        (void)pthread_mutex_unlock(&connection->server->lock);
     }
 }
 
@@ -481,17 +499,42 @@ int hostile_connections(struct hostile *server, int port)
     return count;
 }
 
-void hostile_await_ended(struct hostile *server, int port, int connections)
+static void await_count(struct hostile *server, int (*count)(struct hostile *server, int port, int connection),
+                        int port, int connection, int least)
 {
-    int64_t until = weir_clock_now(weir_clock_monotonic()) + 10 * WEIR_SECOND;
+    int64_t until = weir_clock_now(weir_clock_monotonic()) + WEIR_MINUTE;
 
-    for (int ended = 0; ended < connections;) {
+    for (int counted = 0; counted < least;) {
         (void)pthread_mutex_lock(&server->lock);
-        ended = find_port(server, port)->ended;
+        counted = count(server, port, connection);
         (void)pthread_mutex_unlock(&server->lock);
         assert_true(weir_clock_now(weir_clock_monotonic()) < until);
         (void)sched_yield();
     }
+}
+
+static int count_ended(struct hostile *server, int port, int connection)
+{
+    (void)connection;
+    return find_port(server, port)->ended;
+}
+
+static int count_steps(struct hostile *server, int port, int connection)
+{
+    for (int i = 0; i < server->connection_count; i++)
+        if (server->connections[i].port->number == port && server->connections[i].number == connection)
+            return server->connections[i].steps;
+    return 0;
+}
+
+void hostile_await_ended(struct hostile *server, int port, int connections)
+{
+    await_count(server, count_ended, port, 0, connections);
+}
+
+void hostile_await_steps(struct hostile *server, int port, int connection, int steps)
+{
+    await_count(server, count_steps, port, connection, steps);
 }
 
 void hostile_free(struct hostile *server)

@@ -127,8 +127,12 @@ bool hostile_request(struct hostile *server, int port, int n, struct hostile_req
 int hostile_requests(struct hostile *server, int port);
 int hostile_connections(struct hostile *server, int port);
 
-/* Waits until so many connections have ended on the server's side; fails the test after ten seconds. */
+/* Waits until so many connections have ended on the server's side; fails the test after a minute. */
 void hostile_await_ended(struct hostile *server, int port, int connections);
+
+/* Waits until the n-th connection to that port, from 0, has done so many steps; fails the test after a minute. What the
+ * server sent with them has arrived by then: that is how loopback is. */
+void hostile_await_steps(struct hostile *server, int port, int connection, int steps);
 
 void hostile_free(struct hostile *server);
 

@@ -43,8 +43,8 @@ static void sleep_for(const struct origin *origin, int64_t ns)
 {
     for (int64_t until = now() + ns; now() < until && !origin->ends;) {
         int64_t left_ns = until - now();
-        struct timespec nap = {0,
-                               left_ns < 10 * WEIR_MILLISECOND ? (left_ns > 0 ? left_ns : 0) : 10 * WEIR_MILLISECOND};
+        int64_t most_ns = left_ns < 10 * WEIR_MILLISECOND ? left_ns : 10 * WEIR_MILLISECOND;
+        struct timespec nap = {.tv_nsec = most_ns > 0 ? (long)most_ns : 0};
         (void)nanosleep(&nap, NULL);
     }
 }
@@ -73,19 +73,33 @@ static int64_t await_request(int fd)
     return recvmsg(fd, &message, MSG_PEEK) == 1 ? now() - age_of(&message) : 0;
 }
 
+/* Reads a piece of a head of `length` bytes so far, and nothing behind its end. Returns the bytes read; 0 at the end.
+ */
+static size_t read_piece(int fd, struct origin_request *request, size_t length)
+{
+    size_t before = length < 3 ? length : 3, room = sizeof request->text - 1 - length;
+    ssize_t got = recv(fd, request->text + length, room, MSG_PEEK);
+    if (got <= 0)
+        return 0;
+    const char *from = request->text + length - before;
+    const char *end = memmem(from, (size_t)got + before, "\r\n\r\n", 4);
+    size_t wanted = end != NULL ? (size_t)(end + 4 - request->text) - length : (size_t)got;
+    memset(request->text + length, 0, room);
+    got = recv(fd, request->text + length, wanted, 0);
+    return got > 0 ? (size_t)got : 0;
+}
+
 /* Reads one head, and the body that it announces. False at the end. */
 static bool read_request(int fd, struct origin_request *ret_request)
 {
     size_t length = 0;
-    char *end = NULL;
     memset(ret_request, 0, sizeof *ret_request);
     ret_request->at = await_request(fd);
-    while (end == NULL) {
-        ssize_t got = recv(fd, ret_request->text + length, 1, 0); /* no further than the head's end */
-        if (got <= 0 || length + 2 >= sizeof ret_request->text)
+    while (length < 4 || memcmp(ret_request->text + length - 4, "\r\n\r\n", 4) != 0) {
+        size_t got = length + 1 < sizeof ret_request->text ? read_piece(fd, ret_request, length) : 0;
+        if (got == 0)
             return false;
-        length += (size_t)got;
-        end = strstr(ret_request->text, "\r\n\r\n");
+        length += got;
     }
     const char *announced = strcasestr(ret_request->text, "\r\nContent-Length:");
     for (long left = announced != NULL ? strtol(announced + 17, NULL, 10) : 0; left > 0; left--) {
@@ -151,6 +165,8 @@ static void *serve(void *context)
     while (goes_on && read_request(visit.fd, &request)) {
         struct origin_reply reply = log_request(visit.origin, &request);
         sleep_for(visit.origin, reply.delay_ns);
+        while (reply.may_go != NULL && !atomic_load(reply.may_go) && !visit.origin->ends)
+            sleep_for(visit.origin, WEIR_MILLISECOND);
         stamp(visit.origin, &visit.origin->log[request.number].done_at);
         goes_on = send_reply(visit.origin, visit.fd, &reply, strcmp(request.method, "HEAD") == 0);
         stamp(visit.origin, &visit.origin->log[request.number].told_at);

@@ -16,6 +16,7 @@
 #ifndef WEIR_TEST_ORIGIN_H
 #define WEIR_TEST_ORIGIN_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <weir/time.h>
 
@@ -30,13 +31,14 @@ struct origin_request {
 };
 
 struct origin_reply {
-    int status;         /* 0: 200 */
-    const char *fields; /* further ones, each with CRLF; NULL: none */
-    const char *body;   /* NULL: "hello\n" */
-    int64_t delay_ns;   /* before the answer */
-    int64_t stall_ns;   /* between head and body */
-    bool closes;        /* the connection, without saying so */
-    const char *raw;    /* instead of all that: these bytes, and then the connection is closed */
+    int status;                /* 0: 200 */
+    const char *fields;        /* further ones, each with CRLF; NULL: none */
+    const char *body;          /* NULL: "hello\n" */
+    int64_t delay_ns;          /* before the answer */
+    const atomic_bool *may_go; /* before the answer: until it is true. NULL: at once */
+    int64_t stall_ns;          /* between head and body */
+    bool closes;               /* the connection, without saying so */
+    const char *raw;           /* instead of all that: these bytes, and then the connection is closed */
 };
 
 typedef struct origin_reply origin_answer(void *context, const struct origin_request *request);

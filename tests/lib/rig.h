@@ -6,6 +6,8 @@
 #include "lib/test.h"
 #include "lib/worker.h"
 
+#include <sys/resource.h>
+
 /* Sanitizers map terabytes, want large stacks, and are slow. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -17,6 +19,28 @@
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
+
+/* Whether this machine keeps limits of address space. qemu-user returns success but sets none, because it would itself
+ * run out of memory. */
+static inline bool test_limits_address_space(void)
+{
+    struct rlimit before, told;
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    const struct rlimit most = {before.rlim_max - 1, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &most), 0);
+    assert_int_equal(getrlimit(RLIMIT_AS, &told), 0);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    return told.rlim_cur == most.rlim_cur;
+}
+
+/* Skips a test that limits the memory of a child, where that cannot be done. */
+static inline void test_skip_without_limit_of_memory(void)
+{
+    if (SANITIZED)
+        SKIP("sanitizers need terabytes of address space");
+    if (!test_limits_address_space())
+        SKIP("this machine ignores limits of memory, as qemu-user does");
+}
 
 #define KEY_BYTES 32 /* room for the keys made here */
 

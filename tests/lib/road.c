@@ -45,7 +45,7 @@ static void sleep_for(const struct road *road, int64_t ns)
 {
     for (int64_t until = now() + ns; now() < until && !road->ends;) {
         int64_t left_ns = until - now();
-        struct timespec nap = {0, left_ns < 10000000 ? (left_ns > 0 ? left_ns : 0) : 10000000};
+        struct timespec nap = {0, left_ns < 10000000 ? (left_ns > 0 ? (long)left_ns : 0) : 10000000};
         (void)nanosleep(&nap, NULL);
     }
 }

@@ -13,6 +13,7 @@
 /* cmocka wants these first. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,31 @@ static inline int weir_tests_main(int argc, char **argv, const struct CMUnitTest
         const struct CMUnitTest tests[] = {__VA_ARGS__};                           \
         return weir_tests_main(argc, argv, tests, sizeof tests / sizeof tests[0]); \
     }
+
+/* Ends the test as skipped; `make test` shows the reason at its end. */
+#define SKIP(why)                              \
+    do {                                       \
+        print_message("skipped: %s\n", (why)); \
+        skip();                                \
+    } while (0)
+
+/* Skips the test because the machine lacks something that tools/setup installs. In CI (CI=true) the test fails instead.
+ */
+static inline void test_skip_missing(const char *what)
+{
+    const char *ci = getenv("CI");
+    if (ci != NULL && (strcmp(ci, "true") == 0 || strcmp(ci, "1") == 0))
+        fail_msg("%s is missing; tools/setup test installs it", what);
+    print_message("skipped: %s is missing; tools/setup test installs it\n", what);
+    skip();
+}
+
+/* Whether an emulator such as qemu-user runs this test: meson sets this variable for tests of a cross build that need
+ * one. */
+static inline bool test_is_emulated(void)
+{
+    return getenv("MESON_EXE_WRAPPER") != NULL;
+}
 
 /* The seed of a randomised test: WEIR_TEST_SEED, or a fixed one. Printed, so that a failure can be repeated. */
 static inline uint64_t weir_test_seed(void)

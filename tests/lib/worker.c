@@ -9,7 +9,7 @@
 
 static int64_t patience_ends_at(void)
 {
-    return weir_clock_now(weir_clock_monotonic()) + 10 * WEIR_SECOND;
+    return weir_clock_now(weir_clock_monotonic()) + WEIR_MINUTE;
 }
 
 static void keep_waiting(int64_t until)

@@ -7,10 +7,10 @@
 #include <stdatomic.h>
 #include <weir/table.h>
 
-/* Returns when exactly `count` blocked calls wait on the fake clock; fails the test after ten seconds. */
+/* Returns when exactly `count` blocked calls wait on the fake clock; fails the test after a minute. */
 void test_await_waiters(const weir_clock *clock, int count);
 
-/* Returns when *number is at least `least`; fails the test after ten seconds. */
+/* Returns when *number is at least `least`; fails the test after a minute. */
 void test_await_number(const atomic_int *number, int least);
 
 /* One thread in one blocking acquire. */

@@ -114,6 +114,8 @@ def _send(port, caller, row):
     with socket.create_connection(('127.0.0.1', port), timeout=120, source_address=(caller.address, 0)) as peer:
         try:
             peer.sendall(row.request(caller))
+            if row.ends_by_closing:
+                peer.shutdown(socket.SHUT_WR)
             with peer.makefile('rb') as file:
                 if row.is_http2:
                     status, body = http2.read_answer(file)
@@ -173,7 +175,7 @@ class Cell:
 
     def line(self):
         policy = re.findall(r'"(\w+)"', self.answer.fields.get('ratelimit-policy', ''))
-        return (f'{self.spelling.name}: {self.proxy} -> {self.service} ({self.book}): {self.escape}\n'
+        return (f'{self.spelling.name}: {self.proxy} -> {self.service} ({self.book}): {self.escape or self.shown()}\n'
                 f'    sent   {self.spelling.request(self.caller)!r}\n'
                 f'    took   {json.dumps(self.took)}\n'
                 f'    judged by {", ".join(policy) or "no rule that the answer tells of"}')
@@ -266,10 +268,7 @@ class Matrix:
         return cell
 
     def _charged(self, row, proxy, service, book, weir):
-        for _ in range(5):  # a machine may be so busy that a proxy does not wait for weir: then it says 503
-            cell = self._cell(row, proxy, service, book, Caller.numbered(next(self.numbers)))
-            if cell.answer.status != 503:
-                break
+        cell = self._cell(row, proxy, service, book, Caller.numbered(next(self.numbers)))
         cell.escape = _uncharged(cell, weir) if cell.took else ''
         return cell
 

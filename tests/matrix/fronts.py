@@ -8,7 +8,7 @@ sys.path[:0] = [os.path.join(HERE, '..', 'serve')]
 
 import proxies  # noqa: E402
 from nginx import free_port  # noqa: E402
-from proxies import CONTRIB, SERVICE, SOCKET, contrib  # noqa: E402
+from proxies import SERVICE, SOCKET, contrib  # noqa: E402
 
 
 class _Sites:
@@ -28,7 +28,7 @@ class _Sites:
         """The file for each service. `changes(name, port)`: what else is to be put in."""
         for name, port in self.ports.items():
             yield contrib(file, {SOCKET: self.daemon.path, SERVICE: f'127.0.0.1:{self.services[name].port}',
-                                 **changes(name, port)})
+                                 **changes(name, port), **(self.waits if file != 'haproxy/haproxy.cfg' else {})})
 
 
 class Nginx(_Sites, proxies.NginxFront):
@@ -44,7 +44,7 @@ class Haproxy(_Sites, proxies.HaproxyFront):
     def words(self):
         head, sites = '', []
         for text in self.texts('haproxy/haproxy.cfg', lambda name, port: {
-                '/etc/haproxy/weir.lua': os.path.join(CONTRIB, 'haproxy', 'weir.lua'),
+                '/etc/haproxy/weir.lua': self.script(),
                 'bind :80': f'bind 127.0.0.1:{port}\n    bind 127.0.0.1:{self.http2_ports[name]} proto h2',
                 'frontend www\n': f'frontend www_{name}\n', 'backend service\n': f'backend service_{name}\n'}):
             head, _, site = text.partition('\nfrontend ')

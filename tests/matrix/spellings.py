@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import http2
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'spellings.txt')
+END = r' \end'
 OF = ('login', 'item', 'admin', 'static', 'home', 'none')  # the routes of each service
 
 
@@ -46,9 +47,13 @@ class Spelling:
     def is_http2(self):
         return self.text.split(r' \n ')[0].endswith(' HTTP/2')
 
+    @property
+    def ends_by_closing(self):
+        return self.text.endswith(END)
+
     def request(self, caller):
         """The bytes."""
-        text = re.sub(r'\{(\w+)\}', lambda match: caller.texts()[match.group(1)], self.text)
+        text = re.sub(r'\{(\w+)\}', lambda match: caller.texts()[match.group(1)], self.text.removesuffix(END))
         head, _, body = text.partition(r' \n \n ')
         line, *fields = head.split(r' \n ')
         if self.is_http2:

@@ -8,6 +8,7 @@ usage: test_matrix.py PROGRAM            the tests
 docs/internals/matrix.md tells how to read it and how to add a line.
 """
 import os
+import socket
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -85,6 +86,19 @@ def each_service_takes_plain_requests_for_what_they_are():  # else the rest show
     plain = [cell for cell in _cells('first', 'all') if cell.spelling.name.startswith('plain-')]
     wrong = [cell.line() for cell in plain if not _is_as_sent(cell)]
     assert plain and not wrong, '\n'.join(wrong)
+
+
+def a_service_that_has_answered_still_reads_the_body():  # else its proxy may lose the answer
+    with services.running(['wsgiref']) as running, \
+            socket.create_connection(('127.0.0.1', running['wsgiref'].port), timeout=120) as peer:
+        peer.sendall(b'POST /login HTTP/1.1\r\nHost: a.api.example.org\r\nTransfer-Encoding: chunked\r\n\r\n')
+        answer = b''
+        while part := peer.recv(65536):
+            answer += part
+        assert b'X-Took: {"route": "login"' in answer, answer
+        for _ in range(10):
+            peer.sendall(b'3\r\na=b\r\n')
+        peer.sendall(b'0\r\n\r\n')
 
 
 def what_a_service_takes_a_request_for_is_what_was_judged():  # M1 - M3, M5

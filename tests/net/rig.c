@@ -45,11 +45,11 @@ struct wr_net_options rig_options(void)
         .uses_libcurl_only = getenv("WEIR_TEST_LIBCURL") != NULL,
         .transfers_max = 32,
         .body_max = 1 << 20,
-        .connect_ns = 300 * MS * SLOW,
-        .first_byte_ns = 300 * MS * SLOW,
-        .total_ns = 1500 * MS * SLOW,
-        .speed_ns = 300 * MS * SLOW,
-        .speed_min = 1000,
+        .connect_ns = WEIR_MINUTE,
+        .first_byte_ns = WEIR_MINUTE,
+        .total_ns = 2 * WEIR_MINUTE,
+        .speed_ns = WEIR_MINUTE,
+        .speed_min = 1,
     };
 }
 
@@ -90,7 +90,7 @@ static bool before_send(void *context, const struct wr_net_send *send)
         return false;
     got->sent_at[got->sends++ % 8] = weir_clock_now(weir_clock_monotonic());
     if (got->pauses_ns > 0) /* as if the process were stopped before it writes */
-        nanosleep(&(struct timespec){.tv_nsec = got->pauses_ns}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = (long)got->pauses_ns}, NULL);
     return true;
 }
 
@@ -178,6 +178,14 @@ void rig_start(struct rig *rig, const char *url, struct got *ret_got)
 void rig_run(struct rig *rig)
 {
     assert_int_equal(uv_run(&rig->loop, UV_RUN_DEFAULT), 0);
+}
+
+void rig_turn(struct rig *rig)
+{
+    const struct timespec nap = {.tv_nsec = 100000}; /* the servers need the processor, too */
+
+    if (uv_run(&rig->loop, UV_RUN_NOWAIT) != 0)
+        (void)nanosleep(&nap, NULL);
 }
 
 void rig_get(struct rig *rig, const char *url, struct got *ret_got)

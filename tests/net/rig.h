@@ -55,8 +55,9 @@ struct got {
     const char *then_url;
 };
 
-/* Time-outs of some 100 ms, private addresses allowed. With WEIR_TEST_LIBCURL in the environment, nothing goes the lean
- * way: each suite runs both ways. */
+/* Private addresses are allowed. Time limits are a minute and more, which no stalled machine exceeds: a test of a limit
+ * shortens that one. With WEIR_TEST_LIBCURL in the environment, nothing goes the lean way: each suite runs both ways.
+ */
 struct wr_net_options rig_options(void);
 
 void rig_set_up(struct rig *ret_rig, struct wr_net_options options);
@@ -69,7 +70,10 @@ int rig_try(struct rig *rig, const char *url, const struct wr_net_request *reque
 /* Runs the loop until nothing is under way. */
 void rig_run(struct rig *rig);
 
-/* Both. */
+/* A turn of the loop that does not wait for events: what a test waits for may have come before the loop would wait. */
+void rig_turn(struct rig *rig);
+
+/* Starts a GET, and runs the loop. */
 void rig_get(struct rig *rig, const char *url, struct got *ret_got);
 
 /* "http://127.0.0.1:port/" in a buffer that the next call overwrites. */
@@ -84,6 +88,6 @@ void rig_memory_mark(void);
 long rig_memory_grown(void);
 
 #define MS WEIR_MILLISECOND
-#define SLOW (SANITIZED ? 5 : 1) /* how much slower things are */
+#define SLOW (SANITIZED ? 5 : 1) /* how much longer the processor takes */
 
 #endif

@@ -41,7 +41,6 @@ static void a_reset_after_the_last_byte_harms_nobody(void **state)
     static const struct hostile_step good[] = {READ, SAY(HELLO), END};
     struct rig rig;
     struct got got;
-    const struct timespec nap = {.tv_nsec = 60 * MS};
 
     (void)state;
     rig_set_up(&rig, rig_options());
@@ -49,7 +48,7 @@ static void a_reset_after_the_last_byte_harms_nobody(void **state)
     rig_get(&rig, rig_url(port), &got);
     assert_int_equal(got.result.end, WR_NET_DONE);
     assert_string_equal(got.body, "hello");
-    (void)nanosleep(&nap, NULL);
+    hostile_await_ended(rig.server, port, 1);
     rig_get(&rig, rig_url(port), &got);
     assert_int_equal(got.result.end, WR_NET_DONE);
     assert_int_equal(got.result.sends, 1); /* seen to be dead before it was used */
@@ -118,7 +117,7 @@ static void the_gate_is_asked_again_before_a_silent_resend(void **state)
         for (int i = 0; i < 2; i++) {
             assert_true(hostile_request(rig.server, port, i + 1, &request));
             assert_int_equal(request.connection, i);
-            assert_true(request.at >= got.sent_at[i] && request.at - got.sent_at[i] < 200 * MS);
+            assert_true(request.at >= got.sent_at[i] && (i > 0 || request.at <= got.sent_at[1]));
         }
         rig_tear_down(&rig);
     }

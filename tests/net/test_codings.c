@@ -22,8 +22,8 @@ static void remove_authority(void)
     (void)unlink(authority);
 }
 
-/* Time-outs that no busy machine reaches: none is what is tested here. */
-static struct wr_net_options calm(void)
+/* A net that trusts the tests' authority. */
+static struct wr_net_options trusting(void)
 {
     struct wr_net_options options = rig_options();
 
@@ -35,9 +35,6 @@ static struct wr_net_options calm(void)
         hostile_tls_write_authority(authority);
     }
     options.ca_file = authority;
-    options.connect_ns = options.first_byte_ns = options.speed_ns = 20 * WEIR_SECOND;
-    options.total_ns = 60 * WEIR_SECOND;
-    options.speed_min = 1;
     return options;
 }
 
@@ -111,7 +108,7 @@ static void two_codings(bool is_tls)
     struct got got;
     char head[512];
 
-    place_set_up(&place, calm(), is_tls);
+    place_set_up(&place, trusting(), is_tls);
     for (size_t i = 0; i < sizeof nested / sizeof nested[0]; i++) {
         snprintf(head, sizeof head, OK "%sContent-Length: 25\r\n\r\n", nested[i]);
         const struct hostile_step steps[] = {READ, {.what = HOSTILE_SEND, .text = head}, SAY(GZIP_HELLO), HOLD, END};
@@ -145,7 +142,7 @@ static void one_coding_among_none_is_decoded(void **state)
 
     (void)state;
     for (int is_tls = 0; is_tls < 2; is_tls++) {
-        place_set_up(&place, calm(), is_tls);
+        place_set_up(&place, trusting(), is_tls);
         for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
             snprintf(head, sizeof head, OK "%sContent-Length: 25\r\n\r\n", heads[i]);
             const struct hostile_step steps[] = {READ, {.what = HOSTILE_SEND, .text = head}, SAY(GZIP_HELLO), END};
@@ -219,7 +216,7 @@ static void never_ends(struct place *place, const struct barren *barren)
 /* A3, A5, M11: what comes in has a bound, too, by what goes out. */
 static void a_coding_that_gives_nothing_is_refused(void **state)
 {
-    struct wr_net_options options = calm();
+    struct wr_net_options options = trusting();
     struct place place;
 
     (void)state;
@@ -261,7 +258,7 @@ static void a_window_of_zstd_has_at_most_8_mb(void **state)
     struct got got;
 
     (void)state;
-    place_set_up(&place, calm(), false);
+    place_set_up(&place, trusting(), false);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct hostile_step steps[] = {READ, rows[i].say, END};
         place_get(&place, steps, &got);
@@ -281,7 +278,7 @@ static void a_window_of_brotli_has_at_most_16_mb(void **state)
     struct got got;
 
     (void)state;
-    place_set_up(&place, calm(), false);
+    place_set_up(&place, trusting(), false);
     place_get(&place, large, &got);
     assert_int_equal(got.result.end, WR_NET_CODING);
     place_tear_down(&place);
@@ -394,7 +391,7 @@ static void slow_beside_hello(bool is_tls)
                                          {.what = HOSTILE_SEND, .text = (const char *)bits->bytes, .bytes = SLOW_BYTES},
                                          HOLD,
                                          END};
-    place_set_up(&place, calm(), is_tls);
+    place_set_up(&place, trusting(), is_tls);
     watch_begin(&watch, &place.rig.loop);
     memset(&slow, 0, sizeof slow);
     memset(&other, 0, sizeof other);
@@ -451,7 +448,7 @@ static void larges(bool is_tls)
 {
     static unsigned char packed[2 * LARGE_BYTES];
     static struct got got[LARGES];
-    struct wr_net_options options = calm();
+    struct wr_net_options options = trusting();
     size_t bytes = pack(packed, sizeof packed);
     struct place place;
     char head[128];
@@ -508,7 +505,7 @@ static void a_body_that_waits_can_be_ended(void **state)
                                          HOLD,
                                          END};
     for (int i = 0; i < 10; i++) {
-        struct wr_net_options options = calm();
+        struct wr_net_options options = trusting();
         options.total_ns = i % 5 == 3 ? 100 * MS : options.total_ns;
         options.body_max = i % 5 == 0 ? 1000 : options.body_max;
         place_set_up(&place, options, i >= 5);
@@ -518,7 +515,7 @@ static void a_body_that_waits_can_be_ended(void **state)
         got.stop_after = i % 5 == 2 ? 500 : 0;
         rig_start(&place.rig, place_url(&place, port), &got);
         while (i % 5 == 4 && got.bodies == 0)
-            (void)uv_run(&place.rig.loop, UV_RUN_ONCE);
+            rig_turn(&place.rig);
         if (i % 5 != 4) {
             static const enum wr_net_end ends[] = {WR_NET_DONE, WR_NET_CANCELLED, WR_NET_DONE, WR_NET_TOTAL_TIMEOUT};
             rig_run(&place.rig);

@@ -2,8 +2,6 @@
 /* test_flush.c - who must not be late sends at once. */
 #include "net/rig.h"
 
-#include <time.h>
-
 #define HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 static const struct hostile_step hello[] = {READ, SAY(HELLO), AGAIN, END};
@@ -11,17 +9,14 @@ static const struct hostile_step hello[] = {READ, SAY(HELLO), AGAIN, END};
 static void what_is_flushed_is_sent_at_once_by_a_connection_that_lives(void **state)
 {
     static const struct hostile_step closes[] = {READ, SAY(HELLO), END};
-    const struct timespec a_moment = {0, 50 * 1000000};
-    struct wr_net_options options = rig_options();
     struct rig rig;
     struct got first, second, third;
 
     (void)state;
-    options.first_byte_ns = options.total_ns = 10 * WEIR_SECOND; /* for busy machines */
-    rig_set_up(&rig, options);
+    rig_set_up(&rig, rig_options());
     int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {closes, hello}});
     rig_get(&rig, rig_url(port), &first);
-    (void)nanosleep(&a_moment, NULL); /* its end has come, and the loop has not seen it */
+    hostile_await_ended(rig.server, port, 1); /* the loop has not seen it */
     memset(&second, 0, sizeof second);
     rig_start(&rig, rig_url(port), &second);
     wr_net_flush(rig.net);

@@ -108,24 +108,26 @@ static enum wr_guard_class only_home(void *context, const struct wr_address *add
     return address->bytes[12] == 127 ? WR_GUARD_PUBLIC : WR_GUARD_PRIVATE;
 }
 
-/* Of several addresses those that are blocked are left out. */
+/* Of several addresses those that are blocked are left out. If one of them were tried, the next would have its turn
+ * after a while, and here the clock stands still. */
 static void a_name_with_good_and_bad_addresses_leads_to_the_good(void **state)
 {
     struct wr_net_options options = guarded();
+    weir_clock *clock = fake_clock();
     struct rig rig;
     struct got got;
 
     (void)state;
     options.judge = only_home;
+    options.clock = clock;
     rig_set_up(&rig, options);
     rig.names[0] = (struct rig_name){"mixed.example", {"10.0.0.1 fd00::1 127.0.0.1 192.168.0.1"}};
     int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {hello}});
     rig_get(&rig, rig_url_of("http", "mixed.example", port, "/"), &got);
     assert_int_equal(got.result.end, WR_NET_DONE);
     assert_int_equal(got.result.address.bytes[12], 127);
-    assert_true(got.result.done_at - got.result.asked_at <
-                150 * MS * (SANITIZED ? 10 : 1)); /* none of them was tried */
     rig_tear_down(&rig);
+    weir_clock_fake_free(clock);
 }
 
 /* D5: an answer is pinned for as long as we keep it, however short the server wants it to be. */

@@ -12,17 +12,6 @@
 
 static const struct hostile_step hello[] = {READ, SAY(HELLO), AGAIN, END};
 
-/* Time-outs that no busy machine reaches: none is what is tested here. */
-static struct wr_net_options calm(void)
-{
-    struct wr_net_options options = rig_options();
-
-    options.connect_ns = options.first_byte_ns = options.speed_ns = 10 * WEIR_SECOND;
-    options.total_ns = 30 * WEIR_SECOND;
-    options.speed_min = 1;
-    return options;
-}
-
 /* ---- both ways ------------------------------------------------------------------------------------------- */
 
 /* An answer, and its bytes; the server then keeps the connection or closes it. */
@@ -96,7 +85,7 @@ struct outcome {
 static void get_twice(const struct answer *answer, bool by_libcurl, size_t piece, struct outcome *ret_outcome)
 {
     static struct hostile_step steps[256];
-    struct wr_net_options options = calm();
+    struct wr_net_options options = rig_options();
     struct wr_net_request request = {.method = answer->method};
     struct got *const gots[] = {&ret_outcome->first, &ret_outcome->second};
     struct rig rig;
@@ -185,7 +174,7 @@ static void a_request_is_the_same_by_both_ways(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         for (int way = 0; way < 2; way++) {
-            struct wr_net_options options = calm();
+            struct wr_net_options options = rig_options();
             options.uses_libcurl_only = way == 1;
             rig_set_up(&rig, options);
             rig.names[0] = (struct rig_name){"site.example.", {"127.0.0.1"}};
@@ -216,7 +205,7 @@ static void a_request_is_sent_anew_only_once(void **state)
     struct got got;
 
     (void)state;
-    rig_set_up(&rig, calm());
+    rig_set_up(&rig, rig_options());
     int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {dies, dead}});
     rig_get(&rig, rig_url(port), &got);
     rig_get(&rig, rig_url(port), &got);
@@ -236,7 +225,7 @@ static void what_is_sent_anew_goes_by_a_new_connection(void **state)
     struct got got[2], next;
 
     (void)state;
-    rig_set_up(&rig, calm());
+    rig_set_up(&rig, rig_options());
     int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {dies, dies, hello}});
     memset(got, 0, sizeof got);
     for (int i = 0; i < 2; i++)
@@ -258,7 +247,7 @@ static void what_was_answered_in_part_is_not_sent_anew(void **state)
     struct got got;
 
     (void)state;
-    rig_set_up(&rig, calm());
+    rig_set_up(&rig, rig_options());
     int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {breaks, hello}});
     rig_get(&rig, rig_url(port), &got);
     rig_get(&rig, rig_url(port), &got);
@@ -275,7 +264,7 @@ static void a_refusal_leaves_a_used_connection_as_it_is(void **state)
     struct got got;
 
     (void)state;
-    rig_set_up(&rig, calm());
+    rig_set_up(&rig, rig_options());
     int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {hello}});
     rig_get(&rig, rig_url(port), &got);
     memset(&got, 0, sizeof got);
@@ -292,22 +281,27 @@ static void a_refusal_leaves_a_used_connection_as_it_is(void **state)
 
 static void a_connection_that_has_lain_idle_for_long_is_not_used(void **state)
 {
-    struct wr_net_options options = calm();
-    const struct timespec nap = {.tv_sec = 1, .tv_nsec = 100 * MS};
+    struct wr_net_options options = rig_options();
+    weir_clock *clock = fake_clock();
     struct rig rig;
     struct got got;
 
     (void)state;
     options.idle_ns = WEIR_SECOND;
+    options.clock = clock;
     rig_set_up(&rig, options);
     int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {hello}});
     rig_get(&rig, rig_url(port), &got);
-    (void)nanosleep(&nap, NULL);
+    advance(clock, WEIR_SECOND);
+    rig_get(&rig, rig_url(port), &got);
+    assert_true(got.result.is_reused);
+    advance(clock, WEIR_SECOND + 1);
     rig_get(&rig, rig_url(port), &got);
     assert_int_equal(got.result.end, WR_NET_DONE);
     assert_false(got.result.is_reused);
     assert_int_equal(hostile_connections(rig.server, port), 2);
     rig_tear_down(&rig);
+    weir_clock_fake_free(clock);
 }
 
 static enum wr_guard_class first_only(void *context, const struct wr_address *address)
@@ -318,7 +312,7 @@ static enum wr_guard_class first_only(void *context, const struct wr_address *ad
 /* D5: nor one to an address that its name may not lead to any more. */
 static void a_connection_is_used_only_where_the_name_leads_now(void **state)
 {
-    struct wr_net_options options = calm();
+    struct wr_net_options options = rig_options();
     int allowed = 1;
     struct rig rig;
     struct got got;
@@ -343,7 +337,7 @@ static void a_connection_is_used_only_where_the_name_leads_now(void **state)
 static void transfers_wait_for_a_connection(void **state)
 {
     static const struct hostile_step slow[] = {READ, PAUSE(5 * MS), SAY(HELLO), AGAIN, END};
-    struct wr_net_options options = calm();
+    struct wr_net_options options = rig_options();
     struct wr_net_stats stats;
     struct rig rig;
     struct got *got = calloc(16, sizeof *got);
@@ -357,7 +351,7 @@ static void transfers_wait_for_a_connection(void **state)
     for (int i = 0; i < 16; i++)
         rig_start(&rig, rig_url_of("http", i % 3 == 0 ? "site.example" : "127.0.0.1", port, "/"), &got[i]);
     do {
-        (void)uv_run(&rig.loop, UV_RUN_ONCE);
+        rig_turn(&rig);
         wr_net_stats(rig.net, &stats);
         assert_true(stats.connections <= 2);
     } while (stats.transfers > 0);
@@ -370,7 +364,7 @@ static void transfers_wait_for_a_connection(void **state)
 /* V6: one limit for both ways. What is idle on one side makes room for the other. */
 static void both_ways_share_the_connections(void **state)
 {
-    struct wr_net_options options = calm();
+    struct wr_net_options options = rig_options();
     struct wr_net_stats stats;
     struct rig rig;
     struct got got;
@@ -384,7 +378,7 @@ static void both_ways_share_the_connections(void **state)
         assert_int_equal(
             rig_try(&rig, rig_url(port), &(struct wr_net_request){.method = i % 5 < 3 ? "GET" : "POST"}, &got), 0);
         while (!got.is_done) {
-            (void)uv_run(&rig.loop, UV_RUN_ONCE);
+            rig_turn(&rig);
             wr_net_stats(rig.net, &stats);
             assert_true(stats.connections <= 3);
         }
@@ -400,7 +394,7 @@ static void a_request_that_is_large_is_sent_in_parts(void **state)
     static const struct hostile_step slow[] = {READ, SAY(HELLO), PAUSE(50 * MS), AGAIN, END};
     static char large[900000];
     const struct wr_net_field field = {{"X-Large", 7}, {large, sizeof large}};
-    struct wr_net_options options = calm();
+    struct wr_net_options options = rig_options();
     struct hostile_request request;
     const int small = 4096;
     struct rig rig;
@@ -454,7 +448,7 @@ static void a_packed_body_is_what_it_was(void **state)
             {.what = HOSTILE_SEND, .text = (const char *)packed, .bytes = 1000, .pause_ns = MS},
             {.what = HOSTILE_SEND, .text = (const char *)packed + 1000, .bytes = bytes - 1000},
             END};
-        rig_set_up(&rig, calm());
+        rig_set_up(&rig, rig_options());
         (void)rig_get_steps(&rig, steps, &got);
         assert_int_equal(got.result.end, WR_NET_DONE);
         assert_int_equal(got.body_bytes, sizeof plain);
@@ -500,7 +494,7 @@ static void a_call_may_cancel_another_transfer(void **state)
 
     (void)state;
     for (int is_waiting = 0; is_waiting < 2; is_waiting++) {
-        struct wr_net_options options = calm();
+        struct wr_net_options options = rig_options();
         struct canceller canceller = {.is_done = false};
         struct wr_transfer *transfer;
         options.connections_max = is_waiting ? 1 : 8;
@@ -529,7 +523,7 @@ static void idle_connections_are_used_youngest_first(void **state)
     struct got got[3], next;
 
     (void)state;
-    rig_set_up(&rig, calm());
+    rig_set_up(&rig, rig_options());
     int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {hello}});
     memset(got, 0, sizeof got);
     for (int i = 0; i < 3; i++)

@@ -2,14 +2,28 @@
 /* test_proxy.c - by way of a proxy, which may fail by itself (E7, V10). */
 #include "net/rig.h"
 
+#include "lib/hostile_tls.h"
+
 #define TEXT_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define TEXT_256 TEXT_64 TEXT_64 TEXT_64 TEXT_64
 #define TEXT_1024 TEXT_256 TEXT_256 TEXT_256 TEXT_256
 
 static const struct hostile_step hello[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), AGAIN, END};
 
-/* A net behind a proxy on `port`. */
-static struct wr_net *behind(struct rig *rig, const char *proxy, bool allow_private)
+/* Certificates that the test's user trusts; for unlink. */
+static const char *make_authority(void)
+{
+    static char path[32];
+
+    snprintf(path, sizeof path, "/tmp/weir-proxy-XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && close(fd) == 0);
+    hostile_tls_write_authority(path);
+    return path;
+}
+
+/* A net behind a proxy, whose certificate is checked by those of `ca_file`. */
+static struct wr_net *behind_tls(struct rig *rig, const char *proxy, bool allow_private, const char *ca_file)
 {
     struct wr_net_options options = rig_options();
     struct wr_net *usual = rig->net;
@@ -19,8 +33,14 @@ static struct wr_net *behind(struct rig *rig, const char *proxy, bool allow_priv
     options.resolver = rig->resolver;
     options.proxy = proxy;
     options.allow_private = allow_private;
+    options.ca_file = ca_file;
     assert_int_equal(wr_net_new(&options, &rig->net), 0);
     return usual;
+}
+
+static struct wr_net *behind(struct rig *rig, const char *proxy, bool allow_private)
+{
+    return behind_tls(rig, proxy, allow_private, NULL);
 }
 
 static void ended(struct rig *rig, struct wr_net *usual)
@@ -51,6 +71,35 @@ static void the_proxy_is_asked_by_its_name_and_with_its_password(void **state)
     assert_true(strncmp(request.text, "GET http://site.example/a HTTP/1.1\r\nHost: site.example\r\n", 50) == 0);
     assert_non_null(strstr(request.text, "\r\nProxy-Authorization: Basic dXNlcjpzOmNyZXQ=\r\n"));
     ended(&rig, usual);
+}
+
+/* A17: the certificates that the user names are those of the proxy's, too; a proxy with others is refused. */
+static void https_proxy_is_trusted_by_the_same_certificates(void **state)
+{
+    static const enum hostile_certificate kinds[] = {HOSTILE_GOOD, HOSTILE_SELF_SIGNED, HOSTILE_EXPIRED,
+                                                     HOSTILE_OTHER_HOST};
+    const char *authority = make_authority();
+    char proxy[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct hostile_tls tls;
+        struct rig rig;
+        struct got got;
+
+        hostile_tls_init(&tls, kinds[i], NULL, false);
+        rig_set_up(&rig, rig_options());
+        rig.names[0] = (struct rig_name){"localhost", {"127.0.0.1"}};
+        int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {hello}, .tls = &tls});
+        snprintf(proxy, sizeof proxy, "https://localhost:%d", port);
+        struct wr_net *usual = behind_tls(&rig, proxy, true, authority);
+        rig_get(&rig, "http://site.example/a", &got);
+        assert_int_equal(got.result.end, i == 0 ? WR_NET_DONE : WR_NET_PROXY);
+        assert_int_equal(hostile_requests(rig.server, port), i == 0);
+        ended(&rig, usual);
+        hostile_tls_release(&tls);
+    }
+    assert_int_equal(unlink(authority), 0);
 }
 
 /* E7 */
@@ -97,23 +146,30 @@ static void a_proxy_whose_refusal_has_no_end_does_not_hold_the_loop(void **state
     static const struct hostile_step chunks[] = {READ, SAY("HTTP/1.1 407 Who?\r\nTransfer-Encoding: chunked\r\n\r\n"),
                                                  REPEAT("400\r\n" TEXT_1024 "\r\n", 1 << 20, 0), END};
     static const struct hostile_step *const steps[] = {counted, chunks};
+    const char *authority = make_authority();
+    struct hostile_tls tls;
     struct rig rig;
     struct got got;
     char proxy[64];
 
     (void)state;
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    hostile_tls_init(&tls, HOSTILE_GOOD, NULL, false);
+    for (size_t i = 0; i < 2 * sizeof steps / sizeof steps[0]; i++) {
+        bool is_tls = i % 2 == 1;
         rig_set_up(&rig, rig_options());
-        int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {steps[i]}});
-        snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", port);
-        struct wr_net *usual = behind(&rig, proxy, true);
+        rig.names[0] = (struct rig_name){"localhost", {"127.0.0.1"}};
+        int port =
+            hostile_listen(rig.server, &(struct hostile_case){.steps = {steps[i / 2]}, .tls = is_tls ? &tls : NULL});
+        snprintf(proxy, sizeof proxy, "%s://localhost:%d", is_tls ? "https" : "http", port);
+        struct wr_net *usual = behind_tls(&rig, proxy, true, authority);
         rig_get(&rig, "https://site.example/", &got);
-        print_message("%s\n", got.words);
         assert_int_equal(got.result.end, WR_NET_PROXY);
         assert_int_equal(got.result.blame, WR_NET_PROXY_HOST);
         assert_non_null(strstr(got.words, "sends without end"));
         ended(&rig, usual);
     }
+    hostile_tls_release(&tls);
+    assert_int_equal(unlink(authority), 0);
 }
 
 /* E7: nobody goes around it. */
@@ -186,6 +242,7 @@ static void proxies_that_make_no_sense_are_refused(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(the_proxy_is_asked_by_its_name_and_with_its_password), test(a_proxy_that_fails_is_blamed_itself),
+WEIR_TESTS(test(https_proxy_is_trusted_by_the_same_certificates),
+           test(the_proxy_is_asked_by_its_name_and_with_its_password), test(a_proxy_that_fails_is_blamed_itself),
            test(a_proxy_whose_refusal_has_no_end_does_not_hold_the_loop), test(without_its_proxy_nothing_is_sent),
            test(behind_a_proxy_the_target_is_judged_before), test(proxies_that_make_no_sense_are_refused))

@@ -17,7 +17,7 @@ import tempfile
 import time
 
 PROGRAM = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
-PATIENCE_S = 60  # machines that run tests are busy
+PATIENCE_S = 120  # machines that run tests are busy
 # What it would do on its own account, and what a container without a screen lacks.
 FLAGS = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--remote-debugging-pipe', '--no-first-run',
          '--no-default-browser-check', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--mute-audio',
@@ -39,7 +39,7 @@ class Browser:
         self.process = subprocess.Popen(
             ['sh', '-c', f'exec "$@" 3<&{theirs_read} 4>&{theirs_write}', 'sh', PROGRAM, *FLAGS, *flags, f'--user-data-dir={self.folder}',
              'about:blank'],
-            pass_fds=(theirs_read, theirs_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            pass_fds=(theirs_read, theirs_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._log('w'),
             start_new_session=True, env={**os.environ, 'LANG': 'C.UTF-8'})
         os.close(theirs_read)
         os.close(theirs_write)
@@ -55,7 +55,7 @@ class Browser:
         except (Failed, OSError):
             pass
         try:
-            self.process.wait(10)
+            self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, 9)
             self.process.wait()
@@ -63,12 +63,20 @@ class Browser:
         os.close(self.writes)
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def _log(self, mode):
+        return open(f'{self.folder}/said', mode, encoding='utf-8', errors='replace')
+
+    def _end(self):
+        """Why it has ended."""
+        with self._log('r') as said:
+            return f'the browser has ended with {self.process.wait(PATIENCE_S)}: {said.read()[-2000:]}'
+
     def _hear(self, until):
         while b'\0' not in self.heard:
             ready, _, _ = select.select([self.reads], [], [], max(0, until - time.monotonic()))
             more = os.read(self.reads, 1 << 20) if ready else b''
             if not more:
-                raise Failed('the browser is silent' if not ready else 'the browser has ended')
+                raise Failed('the browser is silent' if not ready else self._end())
             self.heard += more
         text, self.heard = self.heard.split(b'\0', 1)
         message = json.loads(text)
@@ -80,7 +88,11 @@ class Browser:
     def call(self, method, session=None, **params):
         self.number += 1
         number, until = self.number, time.monotonic() + PATIENCE_S
-        os.write(self.writes, json.dumps({'id': number, 'method': method, 'params': params, **({'sessionId': session} if session else {})}).encode() + b'\0')
+        message = {'id': number, 'method': method, 'params': params, **({'sessionId': session} if session else {})}
+        try:
+            os.write(self.writes, json.dumps(message).encode() + b'\0')
+        except BrokenPipeError as why:
+            raise Failed(self._end()) from why
         while number not in self.answers:
             self._hear(until)
         answer = self.answers.pop(number)

@@ -13,6 +13,7 @@ sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'serve
 import browser  # noqa: E402
 import cases  # noqa: E402
 
+PATIENCE_S = browser.PATIENCE_S
 _open = contextlib.ExitStack()
 
 
@@ -44,7 +45,7 @@ def unlock(tab, token):
     tab.wait('document.body.classList.contains("trusted")')
 
 
-def until(true, seconds=60):
+def until(true, seconds=PATIENCE_S):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, 'it never came'
@@ -53,7 +54,7 @@ def until(true, seconds=60):
 
 def ask(port, method, path, body=None, **fields):
     """An answer with its `text`, which a stream of events has none of."""
-    connection = http.client.HTTPConnection('127.0.0.1', port, timeout=60)
+    connection = http.client.HTTPConnection('127.0.0.1', port, timeout=PATIENCE_S)
     connection.request(method, path, body, {name.replace('_', '-'): value for name, value in fields.items()})
     answer = connection.getresponse()
     answer.text = b'' if answer.getheader('content-type') == 'text/event-stream' else answer.read()

@@ -86,7 +86,7 @@ def keys_of_strangers_are_shown_as_they_are_and_reset():  # B15, J11
             rows = f'[...{_card("api")}.querySelectorAll("tbody tr")]'
             page.wait(f'(shown => {json.dumps(HOSTILE)}.every(each => shown.includes(each)))({rows}.map(each => each.querySelector("bdi").textContent))')
             page.run(f'{rows}.find(each => each.textContent.includes("<img src=x")).querySelector("button").click()')
-            page.wait('document.querySelector("#toasts").textContent.includes("begins anew")')
+            page.wait('document.querySelector("#toasts").textContent.includes("is reset")')
         assert _tried(daemon, '/api/x', HOSTILE[0]) == {204: 1}
 
 
@@ -116,7 +116,7 @@ def a_rule_that_is_shared_says_so_and_that_its_store_is_away():
         with _page('#/rules', daemon) as page:
             page.wait('document.querySelector(".rule .badge").textContent === "shared"')
             page.wait('document.querySelector(".note").textContent.includes("store of shared limits cannot be reached")')
-            page.wait('/7 decided without the store . 7 owed to it/.test(document.querySelector(".rule p.small").textContent)')
+            page.wait('/7 decided without the store . 7 not charged yet/.test(document.querySelector(".rule p.small").textContent)')
 
 
 def rules_are_reloaded_and_a_bad_file_is_told():

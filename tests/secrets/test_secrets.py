@@ -13,12 +13,13 @@ import tempfile
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', each) for each in ('cli', 'serve')]
+sys.path[:0] = [os.path.join(HERE, '..', each) for each in ('cli', 'serve', 'lib')]
 import cases  # noqa: E402
 from daemon import TOKEN, Daemon  # noqa: E402
-from program import weir  # noqa: E402
+from spawner import Spawner  # noqa: E402
 from wrong import ADMISSION, CANARY, fields, lines, options, values  # noqa: E402
 
+SPAWNER = Spawner(sys.argv[1])
 ADMIN = {'Authorization': f'Bearer {TOKEN}'}
 NOWHERE = {'crawl': [], 'fetch': [], 'warm': ['http://127.0.0.1:1/']}  # ends before anything is sent
 
@@ -28,7 +29,7 @@ def _discreet(told, what):
 
 
 def _run(words, what, **more):
-    run = weir(*words, errors='replace', **more)
+    run = SPAWNER.run(*words, **more)
     assert run.returncode in (0, 1, 2), (what, run)
     _discreet(run.stdout + run.stderr, what)
     return run.returncode
@@ -117,4 +118,5 @@ def no_answer_of_a_daemon_shows_a_secret_of_its_file():  # M10
 
 
 if __name__ == '__main__':
-    cases.main()
+    with SPAWNER:
+        cases.main()

@@ -17,12 +17,14 @@ import threading
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', each) for each in ('cli', 'archive')]
+sys.path[:0] = [os.path.join(HERE, '..', each) for each in ('cli', 'archive', 'lib')]
 import cases  # noqa: E402
 from program import weir  # noqa: E402
 from small_site import Site  # noqa: E402
+from spawner import Spawner  # noqa: E402
 from wrong import CANARY  # noqa: E402
 
+SPAWNER = Spawner(sys.argv[1])
 USER = f'{CANARY}-user:{CANARY}-word@'
 HTML = {'Content-Type': 'text/html'}
 QUICK = ['--allow-private', '--pace', 'unlimited']
@@ -198,7 +200,7 @@ def urls_that_are_refused_are_told_without_their_user():  # V10
         for url in [*BAD, f'http://{USER}127.0.0.1/']:
             for words in (['crawl', url], ['crawl', '--dry-run', url], ['warm', url], ['warm', '--sitemap', url], ['robots', 'show', url], ['robots', 'check', url, url],
                           ['url', url], ['headers', url], ['guard', url], ['why', url], *(_misplaced(url) if '@' in url and '://' in url else [])):
-                run = weir(*words, cwd=folder)
+                run = SPAWNER.run(*words, cwd=folder)
                 assert run.returncode != 0 or words[0] in ('url', 'guard'), (words, run)
                 answers = words[0] in ('url', 'guard')  # which print what they were asked about
                 _discreet(run.stderr if answers else run.stdout + run.stderr, words)
@@ -208,4 +210,5 @@ def urls_that_are_refused_are_told_without_their_user():  # V10
 
 
 if __name__ == '__main__':
-    cases.main()
+    with SPAWNER:
+        cases.main()

@@ -18,6 +18,7 @@ rules:
 admission:
   trusted: [127.0.0.0/8, unix]
 '''
+PATIENCE_S = 120  # of those who wait for what must come: a machine that runs tests may be very busy
 TOKEN = 'a-token-that-nobody-guesses'
 JSON = {'Content-Type': 'application/json'}
 
@@ -33,12 +34,12 @@ class Unix(http.client.HTTPConnection):
     """HTTP over a socket of the file system."""
 
     def __init__(self, path):
-        super().__init__('localhost', timeout=30)
+        super().__init__('localhost', timeout=PATIENCE_S)
         self._path = path
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(30)
+        self.sock.settimeout(PATIENCE_S)
         self.sock.connect(self._path)
 
 
@@ -60,6 +61,8 @@ class Daemon:
         return self
 
     def __exit__(self, *_):
+        if not self.log.closed and (self.process.poll() or 0) < 0:  # no test has seen its end
+            print(f'it was ended by signal {-self.process.returncode}: {self.lines()[-4000:]}')
         self.stop(signal.SIGKILL)
         shutil.rmtree(self.folder)
 
@@ -73,7 +76,8 @@ class Daemon:
         words = [*self.before, os.path.abspath(sys.argv[1]), 'serve', '--config', self.config, *listen, *self.words, *more]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=self.log, env={**os.environ, **self.environment},
                                         pass_fds=self.sockets)
-        self.wait_for(r'listens at (unix:\S+|descriptor)')
+        places = words.count('--listen') or len(self.sockets)
+        self.wait_for('(?s)' + '.*'.join(places * ['listens at [^\n]*\n']))
 
     def start(self, *more):
         self._begin(*more)
@@ -85,7 +89,7 @@ class Daemon:
         old = self.process
         self.log.close()
         self._begin()
-        assert old.wait(timeout=30) == 0
+        assert old.wait(timeout=PATIENCE_S) == 0
 
     def dashboard(self):
         """Its address."""
@@ -98,7 +102,7 @@ class Daemon:
         with open(f'{self.folder}/log', encoding='utf-8') as file:
             return file.read()
 
-    def wait_for(self, pattern, seconds=30):
+    def wait_for(self, pattern, seconds=PATIENCE_S):
         """Until the log has it."""
         end = time.monotonic() + seconds
         while not re.search(pattern, self.lines()):
@@ -110,18 +114,18 @@ class Daemon:
         """Its status."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        status = self.process.wait(timeout=60)
+        status = self.process.wait(timeout=PATIENCE_S)
         self.log.close()
         return status
 
     def tcp(self):
-        return http.client.HTTPConnection('127.0.0.1', self.port, timeout=30)
+        return http.client.HTTPConnection('127.0.0.1', self.port, timeout=PATIENCE_S)
 
     def unix(self):
         return Unix(self.path)
 
     def raw(self):
-        peer = socket.create_connection(('127.0.0.1', self.port), timeout=30)
+        peer = socket.create_connection(('127.0.0.1', self.port), timeout=PATIENCE_S)
         return peer
 
     def ask(self, method, path, body=None, fields=None, connection=None):

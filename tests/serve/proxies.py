@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Proxies with the very files of contrib/, in front of a real service; only addresses and paths are put in."""
+"""Proxies with the very files of contrib/, in front of a real service; only addresses and paths are put in, and how long a
+proxy waits for weir, but where that is what is tested."""
+import collections
+import itertools
 import os
 import shutil
 import signal
@@ -14,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CONTRIB = os.path.join(HERE, '..', '..', 'contrib')
 sys.path[:0] = [os.path.join(HERE, '..', 'net', 'client')]
 
-from daemon import Daemon  # noqa: E402
+from daemon import PATIENCE_S, Daemon  # noqa: E402
 from nginx import Nginx, free_port  # noqa: E402
 
 SOCKET = '/run/weir/weir.sock'
@@ -37,14 +40,17 @@ def contrib(name, changes):
 
 
 class Front:
-    """A proxy in a folder of its own. `is_open`: lets all in while weir does not answer. `over_tcp`: asks there."""
+    """A proxy in a folder of its own. `is_open`: lets all in while weir does not answer. `over_tcp`: asks there. `as_written`: waits
+    for weir as long as the file says, which may be too short on a busy machine."""
 
     name = ''
+    patience = {}  # what the file says of waiting for weir, and what is put in
     before = ''  # what stands before the path of a Unix socket
 
-    def __init__(self, daemon, behind, is_open=False, over_tcp=False):
+    def __init__(self, daemon, behind, is_open=False, over_tcp=False, as_written=False):
         self.port = free_port()
         place = {self.before + SOCKET: f'127.0.0.1:{daemon.port}'} if over_tcp else {SOCKET: daemon.path}
+        self.waits = {} if as_written else self.patience
         self.changes = {**place, SERVICE: f'127.0.0.1:{behind.port}'}
         self.is_open = is_open
         self.folder = tempfile.mkdtemp(prefix='weir-proxy-')
@@ -63,7 +69,7 @@ class Front:
         home = {'HOME': self.folder, 'XDG_CONFIG_HOME': self.folder, 'XDG_DATA_HOME': self.folder}
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
                                         env={**os.environ, **home})
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_S
         while True:
             with socket.socket() as probe:
                 if probe.connect_ex(('127.0.0.1', self.port)) == 0:
@@ -84,9 +90,11 @@ class Front:
 
 class NginxFront(Front):
     name, before = 'nginx', 'unix:'
+    patience = {'proxy_connect_timeout 1s': 'proxy_connect_timeout 60s', 'proxy_send_timeout 1s': 'proxy_send_timeout 60s',
+                'proxy_read_timeout 2s': 'proxy_read_timeout 60s'}
 
     def words(self):
-        self.changes['listen 80;'] = f'listen 127.0.0.1:{self.port};'
+        self.changes |= {'listen 80;': f'listen 127.0.0.1:{self.port};', **self.waits}
         if self.is_open:
             self.changes['        return 503;\n        # return 204;'] = '        return 204;'
         return self.words_for(contrib('nginx/weir.conf', self.changes))
@@ -104,10 +112,15 @@ http {{ {places} access_log off; include {self.folder}/weir.conf; }}''')
 
 class HaproxyFront(Front):
     name, before = 'haproxy', 'unix@'
+    patience = {'TIMEOUT_MS = 500': 'TIMEOUT_MS = 60000'}
+
+    def script(self):
+        """The path of its script."""
+        return self.write('weir.lua', contrib('haproxy/weir.lua', self.waits))
 
     def words(self):
         self.changes['bind :80'] = f'bind 127.0.0.1:{self.port}'
-        self.changes['/etc/haproxy/weir.lua'] = os.path.join(CONTRIB, 'haproxy', 'weir.lua')
+        self.changes['/etc/haproxy/weir.lua'] = self.script()
         text = contrib('haproxy/haproxy.cfg', self.changes)
         if self.is_open:
             closed, opened = (line for line in text.split('\n') if '!weir_allows' in line)
@@ -121,9 +134,10 @@ class HaproxyFront(Front):
 class CaddyFront(Front):
     name, before = 'caddy', 'unix/'
     options = ''  # more of those that hold for all sites
+    patience = {'dial_timeout 1s': 'dial_timeout 60s', 'response_header_timeout 2s': 'response_header_timeout 60s'}
 
     def words(self):
-        self.changes[':80 {'] = f'http://:{self.port} {{\n\tbind 127.0.0.1'
+        self.changes |= {':80 {': f'http://:{self.port} {{\n\tbind 127.0.0.1', **self.waits}
         return self.words_for(contrib('caddy/Caddyfile', self.changes))
 
     def words_for(self, text):
@@ -162,7 +176,7 @@ class Imposter:
             except OSError:
                 return
             with peer:
-                peer.settimeout(30)
+                peer.settimeout(PATIENCE_S)
                 try:
                     heard = b''
                     while b'\r\n\r\n' not in heard and (more := peer.recv(65536)):
@@ -201,7 +215,7 @@ class Switcher:
             except OSError:
                 return
             with peer:
-                peer.settimeout(30)
+                peer.settimeout(PATIENCE_S)
                 heard = b''
                 while b'\r\n\r\n' not in heard and (more := peer.recv(65536)):
                     heard += more
@@ -244,49 +258,53 @@ os.execve(sys.argv[2], sys.argv[2:], {**os.environ, "LISTEN_PID": str(os.getpid(
         self.start()
 
 
-WRK = '''
-local threads = {}
-function setup(thread) table.insert(threads, thread) end
-function init(args) keys, n, allowed, limited, bare, other = tonumber(args[1]), 0, 0, 0, 0, 0 end
-function request()
-    n = n + 1
-    wrk.headers["X-Test"] = "k" .. n % keys
-    return wrk.format()
-end
-function response(status, headers)
-    local has = {}
-    for name in pairs(headers) do has[name:lower()] = true end
-    if status == 200 then allowed = allowed + 1
-    elseif status == 429 then limited = limited + 1
-    else other = other + 1; last = status end
-    if not has["ratelimit"] or not has["ratelimit-policy"] or (status == 429) ~= (has["retry-after"] or false) then
-        bare = bare + 1
-    end
-end
-function done(summary)
-    local e = summary.errors
-    for _, t in ipairs(threads) do
-        print("RESULT", t:get("allowed"), t:get("limited"), t:get("other"), t:get("bare"),
-              e.connect + e.read + e.write + e.timeout, t:get("last"))
-    end
-end
-'''
+class Load:
+    """Asks over kept connections, with the keys k0, k1, … in turn, `least` times and until result(), which is a dict of counts. Each
+    request is waited for: all that weir and the service were asked is counted."""
 
+    def __init__(self, front, keys, least, connections=16):
+        self.front, self.keys, self.least = front, keys, least
+        self.numbers, self.counts, self.is_told = itertools.count(), collections.Counter(), threading.Event()
+        self.changed = threading.Condition()
+        self.threads = [threading.Thread(target=self._run) for _ in range(connections)]
+        for thread in self.threads:
+            thread.start()
 
-class Wrk:
-    """Load on a proxy, with the keys k0, k1, … in turn. result() is a dict of counts."""
+    def _run(self):
+        while (number := next(self.numbers)) < self.least or not self.is_told.is_set():
+            try:
+                with socket.create_connection(('127.0.0.1', self.front.port), timeout=PATIENCE_S) as peer, peer.makefile('rb') as file:
+                    while self._ask(peer, file, number):
+                        if (number := next(self.numbers)) >= self.least and self.is_told.is_set():
+                            return
+            except (OSError, ValueError):
+                self._count('broken')
 
-    NAMES = ('allowed', 'limited', 'other', 'bare', 'broken')
+    def _count(self, *what):
+        with self.changed:
+            self.counts.update(what)
+            self.changed.notify_all()
 
-    def __init__(self, front, keys, seconds, connections=32):
-        path = front.write('load.lua', WRK)
-        self.process = subprocess.Popen(['wrk', '-t1', f'-c{connections}', f'-d{seconds}s', '--timeout', '20s', '-s', path,
-                                         f'http://127.0.0.1:{front.port}/x', '--', str(keys)],
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    def _ask(self, peer, file, number):
+        """Whether the connection is kept."""
+        peer.sendall(f'GET /x HTTP/1.1\r\nHost: a\r\nX-Test: k{number % self.keys}\r\n\r\n'.encode())
+        status, fields = int(file.readline().split()[1]), {}
+        while line := file.readline().strip():
+            name, _, value = line.decode().lower().partition(': ')
+            fields[name] = value
+        file.read(int(fields['content-length']))
+        is_whole = {'ratelimit', 'ratelimit-policy'} <= set(fields) and (status == 429) == ('retry-after' in fields)
+        self._count({200: 'allowed', 429: 'limited'}.get(status, 'other'), *([] if is_whole else ['bare']))
+        return fields.get('connection') != 'close'
+
+    def wait_for_more(self, count):
+        """Until so many more were answered."""
+        with self.changed:
+            least = self.counts.total() + count
+            assert self.changed.wait_for(lambda: self.counts.total() >= least, PATIENCE_S)
 
     def result(self):
-        text = self.process.communicate(timeout=60)[0]
-        line = next((line for line in text.split('\n') if line.startswith('RESULT')), None)
-        assert line, text
-        words = line.split('\t')[1:]
-        return {**dict(zip(self.NAMES, map(int, words))), 'last': words[5]}
+        self.is_told.set()
+        for thread in self.threads:
+            thread.join()
+        return {name: self.counts[name] for name in ('allowed', 'limited', 'other', 'bare', 'broken')}

@@ -143,7 +143,7 @@ int rig_stream(struct rig *rig, struct wr_span bytes)
 
 void wait_until(atomic_int *count, int least)
 {
-    for (int i = 0; i < 20000 && atomic_load(count) < least; i++)
+    for (int i = 0; i < 60000 && atomic_load(count) < least; i++)
         (void)usleep(1000);
     assert_true(atomic_load(count) >= least);
 }
@@ -161,7 +161,7 @@ struct wr_http_stats rig_stats(const struct rig *rig)
  * clean up after the io_uring of a libuv loop that has ended (libuv 1.45 and later). */
 static int ready(int fd)
 {
-    struct timeval limit = {.tv_sec = 20};
+    struct timeval limit = {.tv_sec = 60};
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit), 0);
     return fd;

@@ -6,7 +6,9 @@ import http.client
 import json
 import os
 import re
+import shutil
 import resource
+import select
 import signal
 import socket
 import stat
@@ -20,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli')]
 
 import cases  # noqa: E402
-from daemon import JSON, RULES, TOKEN, Daemon, said  # noqa: E402
+from daemon import JSON, PATIENCE_S, RULES, TOKEN, Daemon, said  # noqa: E402
 from program import weir  # noqa: E402
 
 QUEUE = '''
@@ -91,7 +93,11 @@ admission:
                 assert daemon.check(**{**fields, name: other})[0] == 204, name
     with Daemon(rules % '10.0.0.0/8') as daemon:
         assert [daemon.check(**nginx)[0] for _ in range(3)] == 3 * [204]
-        daemon.wait_for('ignored')
+        daemon.wait_for('admission: trusted lacks it; if it is yours, write there: 127.0.0.1')
+    with Daemon(rules % '10.0.0.0/8') as daemon:
+        fields = {name.replace('_', '-'): value for name, value in nginx.items()}
+        assert daemon.ask('GET', '/check', fields=fields, connection=daemon.unix())[0] == 204
+        daemon.wait_for('write there: unix')
     with Daemon(rules % 'unix') as daemon:
         fields = {name.replace('_', '-'): value for name, value in nginx.items()}
         assert daemon.ask('GET', '/check', fields=fields)[0] == 204
@@ -291,19 +297,32 @@ def _acquire(daemon, user, timeout_ms, answers, name):
 
 
 def acquires_are_granted_in_the_order_in_which_they_came():
-    with Daemon(QUEUE % '20/s burst=1') as daemon:
-        answers, threads = [], []
-        start = time.monotonic()
+    with Daemon(FLIGHT.replace('=2', '=1')) as daemon:
+        hold, waiters = daemon.call('try', _user('u'))[1]['hold'], []
         for n in range(10):
-            threads.append(threading.Thread(target=_acquire, args=(daemon, 'u', 20000, answers, n)))
-            threads[-1].start()
-            time.sleep(0.005)
+            waiters.append(daemon.tcp())
+            waiters[-1].request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=60000)), JSON)
+            _wait_for_waiting(daemon, n + 1)
+        for n, waiter in enumerate(waiters):
+            assert daemon.call('release', {'hold': hold})[0] == 200
+            ready, _, _ = select.select([other.sock for other in waiters[n:]], [], [], PATIENCE_S)
+            assert ready == [waiter.sock], n
+            hold = json.loads(waiter.getresponse().read())['hold']
+            waiter.close()
+
+
+def acquires_are_granted_no_sooner_than_the_rule_says():
+    with Daemon(QUEUE % '20/s burst=1') as daemon:
+        answers = []
+        start = time.monotonic()
+        threads = [threading.Thread(target=_acquire, args=(daemon, 'u', 60000, answers, n)) for n in range(10)]
+        for thread in threads:
+            thread.start()
         for thread in threads:
             thread.join()
         assert all(status == 200 and answer['allowed'] for _, status, answer, _ in answers), answers
-        assert answers[-1][3] - start >= 9 / 20 - 0.01  # never faster than the rule
-        times = sorted(answers, key=lambda a: a[3])
-        assert [a[0] for a in times] == sorted(a[0] for a in times), times
+        came = sorted(at - start for *_, at in answers)
+        assert all(at >= n / 20 - 0.01 for n, at in enumerate(came)), came
 
 
 def acquire_gives_up_in_time_and_a_client_that_leaves_gives_its_place():  # K3
@@ -312,12 +331,12 @@ def acquire_gives_up_in_time_and_a_client_that_leaves_gives_its_place():  # K3
         status, answer = daemon.call('acquire', _user('u', timeout_ms=100))
         assert status == 200 and not answer['allowed'] and answer['cause'] == 'timed_out'
         leaver = daemon.tcp()
-        leaver.request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=20000)), JSON)
+        leaver.request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=60000)), JSON)
         _wait_for_waiting(daemon, 1)
         leaver.sock.close()
         _wait_for_waiting(daemon, 0)
         answers = []
-        thread = threading.Thread(target=_acquire, args=(daemon, 'u', 20000, answers, 0))
+        thread = threading.Thread(target=_acquire, args=(daemon, 'u', 60000, answers, 0))
         thread.start()
         _wait_for_waiting(daemon, 1)
         assert daemon.call('release', {'hold': holds[0]})[0] == 200
@@ -326,7 +345,7 @@ def acquire_gives_up_in_time_and_a_client_that_leaves_gives_its_place():  # K3
 
 
 def _wait_for_waiting(daemon, count):
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE_S
     while json.loads(daemon.ask('GET', '/healthz')[2])['waiting'] != count:
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -338,9 +357,9 @@ def waiters_have_a_limit():
         waiters = []
         for n in range(2):
             waiters.append(daemon.tcp())
-            waiters[-1].request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=20000)), JSON)
+            waiters[-1].request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=60000)), JSON)
             _wait_for_waiting(daemon, n + 1)
-        assert daemon.call('acquire', _user('u', timeout_ms=20000))[0] == 503
+        assert daemon.call('acquire', _user('u', timeout_ms=60000))[0] == 503
         for waiter in waiters:
             waiter.close()
 
@@ -467,19 +486,19 @@ def trust_is_reloaded_too():
 
 
 def reload_to_less_binds_those_who_wait():  # K7
-    with Daemon(QUEUE % '20/s burst=1') as daemon:
-        answers, threads = [], []
-        for n in range(12):
-            threads.append(threading.Thread(target=_acquire, args=(daemon, 'u', 2500, answers, n)))
-            threads[-1].start()
-        daemon.write(QUEUE % '2/s burst=1')
+    with Daemon(QUEUE % '2/s burst=1') as daemon:
+        answers, start = [], time.monotonic()
+        threads = [threading.Thread(target=_acquire, args=(daemon, 'u', 2500, answers, n)) for n in range(12)]
+        for thread in threads:
+            thread.start()
+        daemon.write(QUEUE % '1/h burst=1')
         daemon.process.send_signal(signal.SIGHUP)
         daemon.wait_for('reloaded')
-        reloaded = time.monotonic()
+        before_s = time.monotonic() - start
         for thread in threads:
             thread.join()
-        late = [a for a in answers if a[2]['allowed'] and a[3] > reloaded + 0.1]
-        assert len(late) <= 2 * (max(a[3] for a in answers) - reloaded) + 2, answers
+        allowed = sum(answer['allowed'] for _, _, answer, _ in answers)
+        assert allowed <= 1 + 2 * before_s, (allowed, before_s)
 
 
 # ---- ends and beginnings ----
@@ -499,7 +518,7 @@ def state_is_saved_now_and_then():
         state = f'{daemon.folder}/state'
         for _ in range(5):
             daemon.check(X_Forwarded_For='192.0.2.1')
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_S
         before = time.time()
         while not os.path.exists(state) or os.stat(state).st_mtime < before:
             assert time.monotonic() < end
@@ -514,7 +533,7 @@ def last_word_that_cannot_be_saved_shows_in_the_status():
         daemon.stop()
         os.mkdir(f'{daemon.folder}/there')
         daemon.start('--state', f'{daemon.folder}/there/state', '--save-every', '1s')
-        os.rmdir(f'{daemon.folder}/there')
+        shutil.rmtree(f'{daemon.folder}/there')
         daemon.wait_for('could not be saved')  # told once, however often it fails
         assert daemon.stop() == 1
         lines = open(f'{daemon.folder}/log', encoding='utf-8').read()
@@ -530,7 +549,7 @@ def disk_that_hangs_holds_up_neither_decisions_nor_reloads():
         daemon.start('--state', state, '--save-every', '1s', '--token-file', f'{daemon.folder}/token')
         for batch in range(16):  # more than fits into a pipe
             daemon.call('batch', [{'rule': 'five', 'key': f'{batch}-{n}-{"k" * 32}'} for n in range(256)])
-        end, waiting = time.monotonic() + 60, bytearray(4)
+        end, waiting = time.monotonic() + PATIENCE_S, bytearray(4)
         while int.from_bytes(waiting, sys.byteorder) < 60000:  # nearly full: it waits
             fcntl.ioctl(pipe, termios.FIONREAD, waiting)
             assert time.monotonic() < end, 'it does not save'
@@ -551,25 +570,51 @@ def damaged_state_is_refused_and_left_alone():
         assert os.path.getsize(f'{daemon.folder}/state') == 800
 
 
+def _wait_until(is_so):
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def _wait_until_read(peer):
+    """Until the daemon has read all that it was sent on this connection, as the kernel tells."""
+    ours, theirs = peer.getsockname()[1], peer.getpeername()[1]
+    line = re.compile(rf' \w+:{theirs:04X} \w+:{ours:04X} \w+ \w+:(\w+)')
+
+    def is_read():
+        with open('/proc/net/tcp', encoding='ascii') as file:
+            return int(line.search(file.read())[1], 16) == 0
+    _wait_until(is_read)
+
+
+def _wait_until_ending(daemon):
+    """Until it has heard the signal: then it ignores SIGHUP."""
+    def is_ending():
+        with open(f'/proc/{daemon.process.pid}/status', encoding='ascii') as file:
+            return int(re.search(r'SigIgn:\s(\w+)', file.read())[1], 16) >> signal.SIGHUP - 1 & 1
+    _wait_until(is_ending)
+
+
 def told_to_end_it_answers_first():
     with Daemon(FLIGHT) as daemon:
         holds = [daemon.call('try', _user('u'))[1]['hold'] for _ in range(2)]
         answers = []
-        thread = threading.Thread(target=_acquire, args=(daemon, 'u', 20000, answers, 0))
+        thread = threading.Thread(target=_acquire, args=(daemon, 'u', 60000, answers, 0))
         thread.start()
         _wait_for_waiting(daemon, 1)
         releaser = daemon.raw()
         releaser.sendall(b'POST /v1/release HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n'
                          % len(json.dumps({'hold': holds[0]})))  # half a request
-        time.sleep(0.1)
+        _wait_until_read(releaser)
         daemon.process.send_signal(signal.SIGTERM)
-        time.sleep(0.2)
+        _wait_until_ending(daemon)
         assert daemon.process.poll() is None
         releaser.sendall(json.dumps({'hold': holds[0]}).encode())
         assert b'200 OK' in releaser.recv(65536)
         thread.join()
         assert answers[0][2]['allowed']
-        assert daemon.process.wait(timeout=30) == 0
+        assert daemon.process.wait(timeout=PATIENCE_S) == 0
         assert not os.path.exists(daemon.path)
 
 
@@ -580,7 +625,7 @@ def told_twice_it_ends_at_once():
         waiter.request('POST', '/v1/acquire', json.dumps(_user('u', timeout_ms=50000)), JSON)
         _wait_for_waiting(daemon, 1)
         daemon.process.send_signal(signal.SIGTERM)
-        time.sleep(0.2)
+        _wait_until_ending(daemon)
         daemon.process.send_signal(signal.SIGHUP)  # too late, and no reason to die
         time.sleep(0.2)
         assert daemon.process.poll() is None
@@ -594,13 +639,11 @@ def killed_daemon_leaves_nobody_waiting():  # J15
         body = json.dumps(_user('u', timeout_ms=50000)).encode()
         waiter.sendall(b'POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' % (len(body), body))
         _wait_for_waiting(daemon, 1)
-        start = time.monotonic()
         daemon.process.kill()
         try:
             assert waiter.recv(100) == b''
         except ConnectionResetError:
             pass
-        assert time.monotonic() - start < 10
 
 
 def given_sockets_are_served():
@@ -617,7 +660,7 @@ def given_sockets_are_served():
             assert daemon.check()[0] == 204
         finally:
             process.terminate()
-            assert process.wait(timeout=30) == 0
+            assert process.wait(timeout=PATIENCE_S) == 0
     os.close(3)
 
 
@@ -625,11 +668,11 @@ def beginnings_that_fail_say_why():
     with Daemon() as daemon:
         table = {('--config', '/nowhere/weir.yaml'): 'weir.yaml', (): '--config',
                  ('--config', daemon.config, '--listen', 'nowhere:80'): 'listening address',
-                 ('--config', daemon.config, '--listen', f'127.0.0.1:{daemon.port}'): 'in use',
+                 ('--config', daemon.config, '--listen', f'127.0.0.1:{daemon.port}'): 'in use: another program listens there; stop it',
                  ('--config', daemon.config, '--listen', f'unix:{daemon.path}'): 'in use',
                  ('--config', daemon.config, '--socket-mode', '0777'): '0600',
                  ('--config', daemon.config, '--socket-group', 'nosuchgroup'): 'nosuchgroup',
-                 ('--config', daemon.config, '--token-file', '/nowhere/token'): '--token-file: cannot make "/nowhere/token": No such file',
+                 ('--config', daemon.config, '--token-file', '/nowhere/token'): '--token-file: cannot make "/nowhere/token": its folder is not there; make it first',
                  ('--config', daemon.config, '--listen', 'unix:/proc/x'): '"/proc/x": ',
                  ('--config', daemon.config, '--listen', 'unix:/nowhere/s'): '"/nowhere/s": its folder is not there',
                  ('--config', daemon.config, '--state', '/nowhere/state'): '--state: /nowhere/state: there is no such folder; make it',
@@ -717,11 +760,17 @@ def each_of_many_keys_is_granted_exactly_its_limit_over_handovers():
         assert [daemon.call('try', {'rule': 'a', 'key': key, 'cost': 200})[1]['allowed'] for key in ('7-7', 'new')] == [False, True]
 
 
+def _stranger(daemon):
+    """A connection to where the next daemon asks for what this one has."""
+    stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    stranger.settimeout(PATIENCE_S)
+    stranger.connect(f'{daemon.folder}/handover')
+    return stranger
+
+
 def one_that_is_told_to_end_does_not_wait_for_the_next():
     with Daemon(words=HANDOVER) as daemon:
-        stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        stranger.settimeout(60)
-        stranger.connect(f'{daemon.folder}/handover')
+        stranger = _stranger(daemon)
         while stranger.recv(1000)[:1] != b'R':
             pass
         stranger.send(b'P')
@@ -733,9 +782,7 @@ def one_that_is_told_to_end_does_not_wait_for_the_next():
 
 def handover_goes_on_when_a_call_was_interrupted():  # as by a stop, after which the kernel starts no call again that has a limit
     with Daemon(words=HANDOVER) as daemon:
-        stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        stranger.settimeout(60)
-        stranger.connect(f'{daemon.folder}/handover')
+        stranger = _stranger(daemon)
         while stranger.recv(1000)[:1] != b'R':
             pass
         for _ in range(10):  # at the first of them it may not have come to the call yet
@@ -750,39 +797,43 @@ def handover_goes_on_when_a_call_was_interrupted():  # as by a stop, after which
 
 def want_of_a_descriptor_puts_a_handover_off():  # E5
     with Daemon(words=HANDOVER) as daemon:
+        first = _stranger(daemon)
+        assert first.recv(1000)[:1] == b'L'  # the daemon is not waiting for another connection: that would hold a descriptor
         limits = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (1, limits[1]))
-        stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # for whom there is one already
-        stranger.settimeout(60)
-        stranger.connect(f'{daemon.folder}/handover')
-        assert stranger.recv(1000)[:1] == b'L'
-        stranger.close()
-        time.sleep(0.3)
+        second = _stranger(daemon)
+        first.close()
+        assert not select.select([second], [], [], 0.3)[0], 'it was accepted without a descriptor'
         resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, limits)
+        assert second.recv(1000)[:1] == b'L'
+        second.close()
         daemon.start_after()
         assert daemon.check()[0] == 204
 
 
 def those_who_wait_are_handed_over():
-    with Daemon(QUEUE % '1/2s burst=1', HANDOVER) as daemon:
+    with Daemon(QUEUE % '1/h burst=1', HANDOVER) as daemon:
         assert daemon.call('try', _user('u'))[1]['allowed']
         half = daemon.raw()
         body = json.dumps({'rule': 'slow', 'key': 'half'}).encode()
         half.sendall(b'POST /v1/try HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(body) + body[:9])
         answers = []
-        thread = threading.Thread(target=_acquire, args=(daemon, 'u', 20000, answers, 0))
+        thread = threading.Thread(target=_acquire, args=(daemon, 'u', 60000, answers, 0))
         thread.start()
         _wait_for_waiting(daemon, 1)
         daemon.start_after()
         half.sendall(body[9:])
         assert b'"allowed":true' in half.recv(65536)
+        _wait_for_waiting(daemon, 1)
+        daemon.write(QUEUE % '100/s burst=1')
+        daemon.process.send_signal(signal.SIGHUP)
         thread.join()
         assert answers[0][2]['allowed'], answers
 
 
 def permits_in_flight_are_handed_over():
     with Daemon(FLIGHT, HANDOVER) as daemon:
-        holds = [daemon.call('acquire', _user('u', timeout_ms=1000))[1]['hold'] for _ in range(2)]
+        holds = [daemon.call('acquire', _user('u', timeout_ms=60000))[1]['hold'] for _ in range(2)]
         kept, answers = daemon.tcp(), []
         assert daemon.call('try', _user('u'), kept)[1]['allowed'] is False
         thread = threading.Thread(target=_acquire, args=(daemon, 'u', 60000, answers, 0))
@@ -835,17 +886,12 @@ def slow_crowd_keeps_nobody_else_from_being_served():  # J6
                 peer.sendall(b'GET /check HTTP/1.1\r\nHost: localhost\r\nX-Slow: ' if n % 2 else b'')
                 crowd.append(peer)
                 if n % 1000 == 0:
-                    start = time.monotonic()
                     assert daemon.ask('GET', '/check', connection=daemon.unix())[0] in (204, 403)
                     assert daemon.check()[0] in (204, 403)
-                    assert time.monotonic() - start < 10
             resident = int(open(f'/proc/{daemon.process.pid}/statm', encoding='ascii').read().split()[1]) * 4096
             assert resident < 400 << 20
             assert crowd[-1].recv(12) == b'HTTP/1.1 408' and crowd[-2].recv(12) == b''  # late; it has asked for nothing
-            end = time.monotonic() + 60
-            while len(os.listdir(f'/proc/{daemon.process.pid}/fd')) >= 100:  # and so are all of them, by and by
-                assert time.monotonic() < end
-                time.sleep(0.1)
+            _wait_until(lambda: len(os.listdir(f'/proc/{daemon.process.pid}/fd')) < 100)  # and so are all of them, by and by
         finally:
             for peer in crowd:
                 peer.close()

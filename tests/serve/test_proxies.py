@@ -4,6 +4,7 @@
 import collections
 import http.client
 import os
+import re
 import resource
 import signal
 import socket
@@ -14,8 +15,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'share')]
 
 import cases  # noqa: E402
-from daemon import Daemon  # noqa: E402
-from proxies import FRONTS, Activated, HaproxyFront, Imposter, NginxFront, Switcher, Wrk, service  # noqa: E402
+from daemon import PATIENCE_S, Daemon  # noqa: E402
+from proxies import FRONTS, Activated, HaproxyFront, Imposter, Load, NginxFront, Switcher, service  # noqa: E402
 from store import Redis  # noqa: E402
 
 RULES = '''
@@ -37,7 +38,7 @@ EXACTLY = {f'k{n}': LIMIT for n in range(KEYS)}
 
 def _ask(front, path='/x', method='GET', connection=None, **fields):
     """(status, fields in small letters, body)"""
-    at = connection or http.client.HTTPConnection('localhost', front.port, timeout=30)
+    at = connection or http.client.HTTPConnection('localhost', front.port, timeout=PATIENCE_S)
     at.request(method, path, headers={name.replace('_', '-'): value for name, value in fields.items()})
     answer = at.getresponse()
     text = answer.read().decode()
@@ -55,21 +56,12 @@ def _let_in(behind):
 
 # ---- limits ----
 
-def _use_up(front):
-    """What Wrk counts in a second, and in more of them where a busy machine needs them to reach the limits of all keys."""
-    total, until = collections.Counter(), time.monotonic() + 60
-    while total['limited'] < KEYS * LIMIT and time.monotonic() < until:
-        total.update({what: count for what, count in Wrk(front, KEYS, 1).result().items() if what != 'last'})
-    return total
-
-
 def limits_behind_proxies_hold_exactly_under_load():
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % f'{LIMIT}/d') as daemon, kind(daemon, behind) as front:
-            result = _use_up(front)
+            result = Load(front, KEYS, 2 * KEYS * LIMIT).result()
             assert _let_in(behind) == EXACTLY, (kind.name, _let_in(behind), result)
-            # answers that are under way when wrk ends are not counted by it
-            assert 0 < result['allowed'] <= KEYS * LIMIT and result['limited'] > 0, (kind.name, result)
+            assert result['allowed'] == KEYS * LIMIT and result['limited'] >= KEYS * LIMIT, (kind.name, result)
             assert result['other'] == result['bare'] == result['broken'] == 0, (kind.name, result)
 
 
@@ -77,9 +69,12 @@ def rates_behind_proxies_hold_under_load():
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % '50/s burst=10') as daemon, kind(daemon, behind) as front:
             start = time.monotonic()
-            Wrk(front, 1, 1).result()
+            load = Load(front, 1, 100)
+            while load.counts['allowed'] < 40:
+                load.wait_for_more(1)
+            load.result()
             most = 10 + 50 * (time.monotonic() - start) + 1
-            assert 15 <= _let_in(behind)['k0'] <= most, (kind.name, _let_in(behind), most)
+            assert 40 <= _let_in(behind)['k0'] <= most, (kind.name, _let_in(behind), most)
 
 
 # ---- what clients see ----
@@ -87,7 +82,7 @@ def rates_behind_proxies_hold_under_load():
 def clients_of_proxies_see_limits_and_when_to_come_back():
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % '2/d') as daemon, kind(daemon, behind) as front:
-            connection = http.client.HTTPConnection('localhost', front.port, timeout=30)
+            connection = http.client.HTTPConnection('localhost', front.port, timeout=PATIENCE_S)
             answers = [_ask(front, connection=connection, X_Test='k')]
             socket_of_first = connection.sock
             answers += [_ask(front, connection=connection, X_Test='k') for _ in range(3)]
@@ -145,9 +140,11 @@ def upgrade_to_another_http_is_no_way_around_weir():  # J7
     for kind in FRONTS:
         with Switcher() as behind, Daemon(RULES % '99/d') as daemon, kind(daemon, behind) as front:
             for wanted in other:
-                assert _ask(front, X_Test='k', Upgrade=wanted, **fields)[0] in (200, 400), (kind.name, wanted)
+                # HAProxy 3 takes h2c out of a list before its rules see it: what is left may be a WebSocket.
+                may_be = (101, 200, 400) if 'websocket' in wanted else (200, 400)
+                assert _ask(front, X_Test='k', Upgrade=wanted, **fields)[0] in may_be, (kind.name, wanted)
             for text in behind.seen:
-                assert b'\nupgrade:' not in text.lower(), (kind.name, text)
+                assert re.findall(rb'\nupgrade:[ \t]*([^\r]*)', text.lower()) in ([], [b'websocket']), (kind.name, text)
             status = _ask(front, X_Test='k', Upgrade='websocket', **fields)[0]
             assert status == (200 if kind.name == 'nginx' else 101), (kind.name, status)  # nginx keeps them off the service
 
@@ -157,7 +154,7 @@ def heads_that_are_too_large_for_weir_are_no_way_around_it():  # J9, J15
         with service() as behind, Daemon(RULES % '1/d') as daemon, kind(daemon, behind, is_open=True) as front:
             assert _ask(front, X_Test='k')[0] == 200
             for count, size in ((1, 7000), (3, 7000), (4, 7900), (55, 9), (95, 9), (96, 9), (97, 9), (200, 100), (2, 60000)):
-                connection = http.client.HTTPConnection('localhost', front.port, timeout=30)
+                connection = http.client.HTTPConnection('localhost', front.port, timeout=PATIENCE_S)
                 try:
                     status = _ask(front, connection=connection, X_Test='k', **{f'X_{n}': size * 'a' for n in range(count)})[0]
                     assert status >= 400, (kind.name, count, size)
@@ -174,27 +171,29 @@ def heads_that_are_too_large_for_weir_are_no_way_around_it():  # J9, J15
 def reload_under_load_loses_nothing_and_grants_no_more():  # J13
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % f'{LIMIT}/d') as daemon, kind(daemon, behind) as front:
-            load = Wrk(front, KEYS, 2)
+            load = Load(front, KEYS, 2 * KEYS * LIMIT)
             for n in range(8):
-                time.sleep(0.2)
+                load.wait_for_more(50)
                 daemon.write('rules: 7\n' if n % 2 else RULES % f'{LIMIT}/d' + f'# {n}\n')
                 daemon.process.send_signal(signal.SIGHUP)
+                daemon.wait_for('(?s)' + '.*'.join((n + 1) * ['reloaded']))
             result = load.result()
             assert _let_in(behind) == EXACTLY, (kind.name, _let_in(behind), result)
+            assert result['allowed'] == KEYS * LIMIT, (kind.name, result)
             assert result['other'] == result['bare'] == result['broken'] == 0, (kind.name, result)
-            daemon.wait_for('not reloaded')
+            assert daemon.lines().count('not reloaded') == 4, daemon.lines()
 
 
 def restart_under_load_loses_nothing_and_grants_no_more():  # J13
     for kind in FRONTS:
         with service() as behind, Activated(RULES % f'{LIMIT}/d') as daemon, kind(daemon, behind) as front:
-            load = Wrk(front, KEYS, 2)
+            load = Load(front, KEYS, 2 * KEYS * LIMIT)
             for _ in range(2):
-                time.sleep(0.4)
+                load.wait_for_more(KEYS * LIMIT // 4)
                 daemon.restart()
             result = load.result()
             assert _let_in(behind) == EXACTLY, (kind.name, _let_in(behind), result)
-            assert result['limited'] > 0, (kind.name, result)
+            assert result['allowed'] == KEYS * LIMIT and result['limited'] > 0, (kind.name, result)
             assert result['other'] == result['bare'] == result['broken'] == 0, (kind.name, result)
 
 
@@ -212,7 +211,15 @@ def _silent(front, daemon, number, expected):
     status, fields, _ = _ask(front, X_Test='k')
     assert status == expected, (front.name, number, status, front.lines())
     assert ('retry-after' in fields) == (status == 503), (front.name, fields)
-    assert time.monotonic() - start < 15, front.name  # of the 30 s that the client waits; the files say 2 s
+    assert time.monotonic() - start < 50, front.name  # the files say 2 s, and without that it is a minute
+
+
+def _until_let_in(front):
+    """A busy machine may make weir late for the proxy, which then refuses."""
+    end = time.monotonic() + PATIENCE_S
+    while _ask(front, X_Test='k')[0] != 200:
+        assert time.monotonic() < end, front.name
+        time.sleep(0.1)
 
 
 def clients_get_their_answer_when_weir_hangs_or_dies():  # J15
@@ -220,13 +227,12 @@ def clients_get_their_answer_when_weir_hangs_or_dies():  # J15
         for is_open in (False, True):
             if is_open and kind.name == 'caddy':
                 continue  # its file has no such line
-            with service() as behind, Daemon(RULES % '50/d') as daemon, kind(daemon, behind, is_open) as front:
-                assert _ask(front, X_Test='k')[0] == 200
+            with service() as behind, Daemon(RULES % '50/d') as daemon, kind(daemon, behind, is_open, as_written=True) as front:
+                _until_let_in(front)
                 expected = 200 if is_open else 503
                 _silent(front, daemon, signal.SIGSTOP, expected)
                 daemon.process.send_signal(signal.SIGCONT)
-                answer = _ask(front, X_Test='k')
-                assert answer[0] == 200, (kind.name, answer)
+                _until_let_in(front)
                 _silent(front, daemon, signal.SIGKILL, expected)
                 assert len(behind.log()) == (4 if is_open else 2), kind.name
 
@@ -244,7 +250,7 @@ admission:
 
 
 def _await_one_waiting(daemon):
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while 'weir_serve_waiting_acquires 1' not in daemon.ask('GET', '/metrics')[2]:
         assert time.monotonic() < end, 'the request that should wait does not'
         time.sleep(0.05)
@@ -308,8 +314,8 @@ def _spend_descriptors(front):
 
 def proxy_without_descriptors_does_not_take_that_for_silence():  # M7
     """nginx, which then says 500 to itself. The other request waits for weir, which is silent in earnest."""
-    with service() as behind, Daemon(RULES % '1/d') as daemon, NginxFront(daemon, behind, is_open=True) as front:
-        peers = [socket.create_connection(('127.0.0.1', front.port), timeout=30) for _ in range(2)]
+    with service() as behind, Daemon(RULES % '1/d') as daemon, NginxFront(daemon, behind, is_open=True, as_written=True) as front:
+        peers = [socket.create_connection(('127.0.0.1', front.port), timeout=PATIENCE_S) for _ in range(2)]
         for n, peer in enumerate(peers):  # one after the other: one connection to weir is kept, and one to the service
             peer.sendall(b'GET /x HTTP/1.1\r\nHost: a\r\nX-Test: %d\r\n\r\n' % n)
             assert peer.recv(4096)[9:12] == b'200'
@@ -361,15 +367,12 @@ def stranger_in_weirs_place_lets_nobody_in():  # M7
 
 def proxies_go_on_by_themselves_when_weir_is_back():  # J15
     for kind in FRONTS:
-        with service() as behind, Daemon(RULES % '50/d') as daemon, kind(daemon, behind) as front:
-            assert _ask(front, X_Test='k')[0] == 200
+        with service() as behind, Daemon(RULES % '50/d') as daemon, kind(daemon, behind, as_written=True) as front:
+            _until_let_in(front)
             _silent(front, daemon, signal.SIGKILL, 503)
             daemon.stop()
             daemon.start()
-            end = time.monotonic() + 20
-            while _ask(front, X_Test='k')[0] != 200:
-                assert time.monotonic() < end, kind.name
-                time.sleep(0.1)
+            _until_let_in(front)
 
 
 if __name__ == '__main__':

@@ -9,9 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* NULL: it does not answer within a minute, or has ended. */
 static redisContext *reach(const struct store *to)
 {
-    for (int i = 0; i < 3000; i++) {
+    int64_t until = weir_clock_now(weir_clock_monotonic()) + WEIR_MINUTE;
+    while (weir_clock_now(weir_clock_monotonic()) < until && waitpid(to->pid, NULL, WNOHANG) == 0) {
         redisContext *redis = redisConnectUnix(to->path);
         redisReply *reply = redis != NULL && redis->err == 0 ? redisCommand(redis, "PING") : NULL;
         bool good = reply != NULL && reply->type == REDIS_REPLY_STATUS;
@@ -58,10 +60,25 @@ void store_start_with(struct store *to, const char *const words[])
     }
 }
 
+/* Fails with the last lines of its log. */
+static void fail_silent(const struct store *to)
+{
+    char path[128], text[1024] = "";
+    snprintf(path, sizeof path, "%s/log", to->folder);
+    FILE *file = fopen(path, "r");
+    if (file != NULL) {
+        (void)fseek(file, -(long)sizeof text + 1, SEEK_END);
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        (void)fclose(file);
+    }
+    fail_msg("redis-server does not answer: %s", text);
+}
+
 void store_wait(const struct store *to)
 {
     redisContext *redis = reach(to);
-    assert_non_null(redis);
+    if (redis == NULL)
+        fail_silent(to);
     redisFree(redis);
 }
 

@@ -36,7 +36,7 @@ class Redis:
         """One command, and the first 64 KB of its answer."""
         with socket.socket(socket.AF_UNIX) as peer:
             peer.connect(self.path)
-            peer.sendall((' '.join(words) + '\r\n').encode())
+            peer.sendall(f'*{len(words)}\r\n'.encode() + b''.join(f'${len(word)}\r\n{word}\r\n'.encode() for word in words))
             return peer.recv(65536).decode('latin-1')
 
     def _answers(self):

@@ -318,15 +318,19 @@ static void an_answer_that_lies_ready_is_not_missed(void **state)
 
 /* ---- fail-over ----------------------------------------------------------------------------------------- */
 
-static int free_port(void)
+/* A port that no other program gets as long as *ret_fd is open, though a server can listen at it: the address may be
+ * reused, and the socket does not listen itself. */
+static int hold_port(int *ret_fd)
 {
+    const int one = 1;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t bytes = sizeof address;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one), 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
-    close(fd);
+    *ret_fd = fd;
     return ntohs(address.sin_port);
 }
 
@@ -334,9 +338,11 @@ static int free_port(void)
 static void follow(struct store *replica)
 {
     char port[16], primary[32];
-    snprintf(port, sizeof port, "%d", free_port());
+    int held;
+    snprintf(port, sizeof port, "%d", hold_port(&held));
     snprintf(primary, sizeof primary, "127.0.0.1 %s", port);
-    const char *const with_port[] = {"--port", port, NULL};
+    /* Only at the address that is held: at another one the port may be some other program's. */
+    const char *const with_port[] = {"--port", port, "--bind", "127.0.0.1", NULL};
     const char *const following[] = {"--replicaof", primary, "--repl-diskless-sync-delay", "0", NULL};
 
     store_kill(&store);
@@ -347,6 +353,7 @@ static void follow(struct store *replica)
     snprintf(replica->path, sizeof replica->path, "%s/s", replica->folder);
     store_start_with(replica, following);
     store_wait(replica);
+    close(held);
 }
 
 /* The replica takes the first one's place, as behind a name that follows the primary. */

@@ -134,17 +134,52 @@ static void note_window(struct observer *observer, int64_t ns)
         observer->window_end = end;
 }
 
-/* S0-38, S0-39: 429, 5xx and no answer, but for those that say when to come back. */
+static bool is_refusal(const weir_outcome *outcome)
+{
+    static const int refusals[] = {420, 429, 430, 509, 529, 999};
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (outcome->status == refusals[i])
+            return true;
+    return false;
+}
+
+/* S0-38, S0-39: a refusal, 5xx and no answer, except those that say when to come back. */
 static bool is_failure(const weir_outcome *outcome)
 {
     bool lost = outcome->status < 100 || outcome->status > 599;
     bool named = outcome->has_retry_after && outcome->retry_after_ns > 0;
-    return (lost || outcome->status == 429 || outcome->status >= 500) && !named;
+    return (lost || is_refusal(outcome) || outcome->status >= 500) && !named;
 }
 
 static bool is_success(const weir_outcome *outcome)
 {
-    return outcome->status >= 100 && outcome->status < 500 && outcome->status != 429;
+    return outcome->status >= 100 && outcome->status < 500 && !is_refusal(outcome);
+}
+
+/* Until the quota is whole again; 0: not said. */
+static int64_t reset_of(const struct observer *observer, const weir_outcome *outcome, bool is_reset)
+{
+    int64_t most = observer->options->retry_after_max_ns, ns = 0;
+    if (outcome->has_quota && outcome->quota_reset_ns > 0)
+        ns = least_of(outcome->quota_reset_ns, most);
+    if (is_reset && outcome->has_retry_after && outcome->retry_after_ns > ns)
+        ns = least_of(outcome->retry_after_ns, most);
+    return ns;
+}
+
+/* What the server named: Retry-After, but on a success that tells what is left it is a reset; and the reset of what is
+ * used up. */
+static void note_named(struct observer *observer, const weir_outcome *outcome)
+{
+    bool is_reset =
+        outcome->has_quota && outcome->quota_remaining >= 0 && outcome->status >= 200 && outcome->status <= 299;
+    if (outcome->has_retry_after && !is_reset && outcome->retry_after_ns > 0)
+        note_window(observer, outcome->retry_after_ns);
+    int64_t reset_ns = reset_of(observer, outcome, is_reset);
+    bool is_unsaid = outcome->quota_remaining < 0;
+    bool spent = outcome->quota_remaining == 0 || outcome->quota_limit == 0 || (is_unsaid && is_refusal(outcome));
+    if (outcome->has_quota && spent && reset_ns > 0)
+        note_window(observer, reset_ns);
 }
 
 /* S0-31, while closed. Answers to what was sent in or before the last trouble are not news, unless they are good. */
@@ -235,11 +270,7 @@ void observer_told(struct observer *observer, const struct wr_gate *gate, const 
     (void)gate, (void)now;
     tick(observer);
     observer->in_flight -= start != NULL;
-    if (outcome->has_retry_after && outcome->retry_after_ns > 0)
-        note_window(observer, outcome->retry_after_ns);
-    bool spent = outcome->quota_remaining == 0 || outcome->quota_limit == 0;
-    if (outcome->has_quota && spent && outcome->quota_reset_ns > 0)
-        note_window(observer, outcome->quota_reset_ns);
+    note_named(observer, outcome);
     int64_t sent_at = start != NULL ? start->sent_at + observer->base : LONG_AGO;
     if (observer->options->breaker && observer->options->strategy != WEIR_STRATEGY_TIDE)
         count_failures(observer, outcome, sent_at, before);

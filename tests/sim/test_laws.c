@@ -201,7 +201,8 @@ static int status_of(struct world *world)
 {
     static const int limited[] = {200, 429, 429, 403, 503};
     static const int broken[] = {500, 502, 503, 504, 200};
-    static const int mad[] = {0, -1, 1, 99, 100, 204, 304, 404, 418, 429, 451, 599, 600, 999, INT32_MAX, INT32_MIN};
+    static const int mad[] = {0,   -1,  1,   99,  100, 204, 304,       404,      418,
+                              429, 451, 529, 599, 600, 999, INT32_MAX, INT32_MIN};
     switch (world->mood) {
     case LIMITED:
         return limited[below(world, 5)];
@@ -221,11 +222,11 @@ static weir_outcome outcome_of(struct world *world)
     bool mad = world->mood == MAD && once_in(world, 2);
     weir_outcome outcome = {.size = sizeof outcome, .status = status_of(world)};
     outcome.latency_ns = mad ? nonsense(world) : any_time(world, WEIR_MINUTE);
-    outcome.has_retry_after = outcome.status != 200 && once_in(world, 3);
+    outcome.has_retry_after = once_in(world, outcome.status != 200 ? 3 : 60);
     outcome.retry_after_ns = mad ? nonsense(world) : any_time(world, WEIR_HOUR);
     outcome.has_quota = once_in(world, 6);
     outcome.quota_limit = mad ? nonsense(world) : 60;
-    outcome.quota_remaining = mad ? nonsense(world) : (int64_t)below(world, 10);
+    outcome.quota_remaining = mad ? nonsense(world) : (int64_t)below(world, 11) - 1;
     outcome.quota_reset_ns = mad ? nonsense(world) : any_time(world, WEIR_MINUTE);
     return outcome;
 }

@@ -97,6 +97,104 @@ static void origins_drawn_afresh_are_found_too(void **state)
     assert_true(good >= 80);
 }
 
+/* N6-6, A15, A16: models of limiters in use, in the second half of ten minutes. */
+static void real_limiters_are_found_too(void **state)
+{
+    (void)state;
+    static const double least[] = {0.85, 0.75, 0.70, 0.95, 0.60, 0.60, 0.93, 0.85, 0.93, 0.75, 0.98, 0.60, 0.80};
+    struct mean all = {0}, families[13] = {{0}};
+    for (uint32_t i = 0; i < 260; i++) {
+        struct wr_scenario scenario;
+        wr_scenario_random_real(11, i, &scenario);
+        scenario.seeds = 1;
+        struct wr_score score = score_of(&scenario, false);
+        score.goodput = score.late_goodput;
+        score.rejected = score.late_rejected;
+        add(&all, &score);
+        add(&families[i % 13], &score);
+    }
+    print_message("real: %.4f at %.5f\n", all.goodput, all.rejected);
+    assert_reaches("real", &all, 0.88, 0.01);
+    for (size_t i = 0; i < 13; i++)
+        assert_reaches("a family", &families[i], least[i], 0.04);
+}
+
+/* N6-6: of a window, what was accepted between two refusals is what was asked for, not what is allowed. */
+static void quota_of_a_window_that_slides_is_not_taken_for_a_bucket(void **state)
+{
+    (void)state;
+    for (int counts_refused = 0; counts_refused < 2; counts_refused++) {
+        struct wr_scenario scenario;
+        wr_scenario_init(&scenario);
+        (void)snprintf(scenario.name, sizeof scenario.name, "slides");
+        scenario.duration_ns = 600 * WEIR_SECOND;
+        scenario.origin.limiter.kind = WR_LIMITER_SLIDING_COUNTER;
+        scenario.origin.limiter.starts = WR_STARTS_BY_REQUEST;
+        scenario.origin.limiter.counts_refused = counts_refused;
+        scenario.origin.limiter.quota = 100;
+        scenario.origin.limiter.window_ns = 10 * WEIR_SECOND;
+        struct wr_score score = score_of(&scenario, false);
+        print_message("slides: %.4f at %.5f\n", score.late_goodput, score.late_rejected);
+        assert_true(score.late_goodput > 0.9);
+        assert_true(score.late_rejected < 0.01);
+    }
+}
+
+/* N6-6: fields say what is left, and when the quota is whole again, in seconds that are rounded up. */
+static void quota_that_fields_tell_is_used_up_without_a_refusal(void **state)
+{
+    (void)state;
+    for (int by_request = 0; by_request < 2; by_request++) {
+        struct wr_scenario scenario;
+        wr_scenario_init(&scenario);
+        (void)snprintf(scenario.name, sizeof scenario.name, "fields");
+        scenario.duration_ns = 300 * WEIR_SECOND;
+        scenario.origin.limiter.kind = WR_LIMITER_FIXED_WINDOW;
+        scenario.origin.limiter.quota = 50;
+        scenario.origin.limiter.window_ns = 10 * WEIR_SECOND;
+        scenario.origin.limiter.starts = by_request ? WR_STARTS_BY_REQUEST : WR_STARTS_BY_CLOCK;
+        scenario.origin.reject.headers = true;
+        struct wr_score score = score_of(&scenario, false);
+        assert_int_equal(score.rejections, 0);
+        assert_true(score.late_goodput > 0.98);
+    }
+}
+
+/* The server is near, so what is in flight is in the server. */
+static struct wr_score score_near(struct wr_scenario *scenario)
+{
+    scenario->duration_ns = 240 * WEIR_SECOND;
+    scenario->network.rtt_ns = 10 * WEIR_MILLISECOND;
+    scenario->origin.reject.how = WR_REJECT_RESET;
+    return score_of(scenario, false);
+}
+
+/* A16, N6-6: connections are reset when a fifth request comes, whatever the rate. */
+static void limit_of_concurrency_that_resets_is_heard(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = *listed_named("P10a-conc4");
+    scenario.origin.service.mean_ns = 220 * WEIR_MILLISECOND;
+    scenario.origin.service.sigma = 0.1;
+    struct wr_score score = score_near(&scenario);
+    print_message("concurrency: %.4f at %.5f\n", score.goodput, score.rejected);
+    assert_true(score.goodput >= 0.88);
+    assert_true(score.rejected <= 0.01);
+}
+
+/* A16, N6-6: connections are reset until a window ends, as by a server that is down. */
+static void window_that_resets_is_no_outage(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = *listed_named("P3c-fw60-min-bare");
+    scenario.origin.limiter.quota = 100;
+    scenario.origin.limiter.window_ns = 20 * WEIR_SECOND;
+    struct wr_score score = score_near(&scenario);
+    print_message("window: %.4f at %.5f\n", score.goodput, score.rejected);
+    assert_true(score.goodput >= 0.98);
+    assert_true(score.rejected <= 0.055);
+}
+
 static void recovery_takes_a_tenth_of_an_outage(void **state)
 {
     (void)state;
@@ -110,4 +208,7 @@ static void recovery_takes_a_tenth_of_an_outage(void **state)
 
 WEIR_TESTS(test(cold_tide_comes_within_two_percent_of_the_oracle_at_hardly_a_rejection),
            test(warm_tide_comes_closer_at_fewer_rejections), test(nobody_is_banned_more_than_twice),
-           test(origins_drawn_afresh_are_found_too), test(recovery_takes_a_tenth_of_an_outage))
+           test(origins_drawn_afresh_are_found_too), test(real_limiters_are_found_too),
+           test(quota_of_a_window_that_slides_is_not_taken_for_a_bucket),
+           test(quota_that_fields_tell_is_used_up_without_a_refusal), test(limit_of_concurrency_that_resets_is_heard),
+           test(window_that_resets_is_no_outage), test(recovery_takes_a_tenth_of_an_outage))

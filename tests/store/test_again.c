@@ -400,7 +400,7 @@ static void in_64_mb_the_store_works_or_refuses_and_stays_sound(void **state)
     struct rig rig;
     int status;
     if (SANITIZED)
-        skip(); /* they need terabytes */
+        SKIP("sanitizers need terabytes of address space");
     rig_set_up(&rig, rig_backends);
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");

@@ -55,7 +55,7 @@ static void tasks_beyond_the_bound_of_a_job_are_forgotten_and_told(void **state)
     struct answers answers;
 
     if (!rig_set_up_shared(&rig))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&rig);
     int64_t job = rig_job(&rig, ""), other = rig_job(&rig, "");
     find(&rig, other, 0, 16, (struct wr_store_bounds){0}, &answers); /* another's do not count */
@@ -87,7 +87,7 @@ static void tasks_beyond_the_bound_of_a_host_are_forgotten_and_told(void **state
     const struct wr_store_bounds bounds = {.host_tasks = 2};
 
     if (!rig_set_up_shared(&rig))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
     find(&rig, job, 0, HOSTS + 1, bounds, &answers);
@@ -114,7 +114,7 @@ static void one_that_is_found_twice_at_once_counts_once(void **state)
     struct wr_store_change changes[AT_ONCE];
 
     if (!rig_set_up_shared(&rig))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
     for (int pass = 0; pass < 2; pass++) {
@@ -146,7 +146,7 @@ static void bounds_hold_whoever_finds_tasks_at_the_same_time(void **state)
     const uint64_t expected[] = {101, HOSTS * 9, 50};
 
     if (!rig_set_up_shared(&rigs[0]))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&rigs[0]);
     for (int i = 1; i < STORES; i++)
         rig_join(&rigs[0], &rigs[i]);

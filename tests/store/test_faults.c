@@ -504,7 +504,7 @@ static void little_memory_refuses_some_and_loses_none(void **state)
     (void)state;
     int status;
     if (SANITIZED)
-        skip(); /* they need terabytes */
+        SKIP("sanitizers need terabytes of address space");
     shim_install();
     pid_t child = fork();
     assert_true(child >= 0);

@@ -5,6 +5,7 @@
 #include "store/rig.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,8 +13,7 @@
 
 #define OUTPUT "crawl.jsonl"
 #define KILLS_OF_ONE 25
-#define LONGEST_US 60000       /* until a kill */
-#define MUCH_LONGER_US 2000000 /* where that leads nowhere: the machine is busy */
+#define LONGEST_US 60000 /* until a kill */
 
 /* ---- the crawl that is killed -------------------------------------------------------------------------- */
 
@@ -106,11 +106,15 @@ static void run_child(struct rig *rig, int64_t job, int from, uint64_t output_by
 
 /* ---- what is left -------------------------------------------------------------------------------------- */
 
-/* Reads what the child told until it is killed after so many µs. The last page that is stored for sure, or `last`. */
-static int watch_and_kill(pid_t child, int told, unsigned us, int last)
+/* Reads what the child told until it is killed: so many µs after it began, or after it has told of a page. The last
+ * page that is stored for sure, or `last`. */
+static int watch_and_kill(pid_t child, int told, bool after_page, unsigned us, int last)
 {
+    struct pollfd page = {.fd = told, .events = POLLIN};
     int number, status;
 
+    if (after_page)
+        (void)poll(&page, 1, -1);
     (void)usleep(us);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -141,6 +145,10 @@ static void check_output(struct rig *rig, uint64_t bytes, int pages)
 
     snprintf(path, sizeof path, "%s/" OUTPUT, rig->folder);
     file = fopen(path, "r");
+    if (file == NULL && bytes == 0) { /* killed before it was made */
+        assert_int_equal(pages, 0);
+        return;
+    }
     assert_non_null(file);
     while ((uint64_t)ftell(file) < bytes && fgets(line, sizeof line, file) != NULL) {
         line[strcspn(line, "\n")] = '\0';
@@ -177,7 +185,6 @@ static int kill_crawl(struct wr_rng *rng, int kills, int *pages)
 {
     struct rig rig;
     int done = 0, with_loss = 0;
-    unsigned longest_us = LONGEST_US;
 
     rig_set_up(&rig, rig_backends);
     rig.options.batch_changes = 64;
@@ -196,12 +203,12 @@ static int kill_crawl(struct wr_rng *rng, int kills, int *pages)
         if (child == 0)
             run_child(&rig, job, done, output_bytes, told[1]);
         (void)close(told[1]);
-        int last = watch_and_kill(child, told[0], 3000 + (unsigned)wr_rng_below(rng, longest_us), done - 1);
+        unsigned us = 3000 + (unsigned)wr_rng_below(rng, LONGEST_US);
+        int last = watch_and_kill(child, told[0], round % 2 == 0, us, done - 1);
         (void)close(told[0]);
         int before = done;
         done = check_store(&rig, job, last);
         with_loss += done > before;
-        longest_us = done > before ? LONGEST_US : 2 * longest_us < MUCH_LONGER_US ? 2 * longest_us : MUCH_LONGER_US;
     }
     rig_tear_down(&rig);
     *pages += done;
@@ -219,7 +226,7 @@ static void what_was_told_survives_kill_9_at_any_moment(void **state)
     for (int left = kills; left > 0; left -= KILLS_OF_ONE) /* all of a crawl is checked after each kill */
         with_loss += kill_crawl(&rng, left < KILLS_OF_ONE ? left : KILLS_OF_ONE, &pages);
     print_message("%d pages, %d kills, %d of them with pages done\n", pages, kills, with_loss);
-    assert_true(with_loss > kills / 3); /* most got somewhere */
+    assert_true(with_loss >= kills / 2);
 }
 
 WEIR_TESTS(test(what_was_told_survives_kill_9_at_any_moment))

@@ -92,7 +92,7 @@ static void hosts_claimed_at_once_by_several_have_one_owner_each(void **state)
     int total = 0;
 
     if (!rig_set_up_shared(&rigs[0]))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&rigs[0]);
     int64_t job = rig_job(&rigs[0], "");
     rig_find_hosts(&rigs[0], job, HOSTS);
@@ -133,7 +133,7 @@ static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
     bool is_refused[2] = {false, true};
 
     if (!rig_pair_set_up(&pair, 1))
-        skip();
+        test_skip_missing("PostgreSQL");
     struct rig_row *old = claim(&pair.first, pair.job, 0, &count);
     assert_int_equal(count, 1);
     assert_int_equal(rig_read_count(&pair.second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = pair.job}), 0);
@@ -215,7 +215,7 @@ static void an_end_whose_commit_was_not_answered_is_not_refused(void **state)
     bool is_refused = false;
 
     if (!rig_pair_set_up(&pair, 1))
-        skip();
+        test_skip_missing("PostgreSQL");
     struct rig_row *old = claim(&pair.first, pair.job, 0, &count);
     assert_int_equal(count, 1);
     struct wr_store_change changes[] = {
@@ -254,7 +254,7 @@ static void a_token_that_a_fail_over_gives_out_again_is_not_the_same(void **stat
     bool is_refused = false;
 
     if (!rig_pair_set_up(&pair, 1))
-        skip();
+        test_skip_missing("PostgreSQL");
     struct rig_row *old = claim(&pair.first, pair.job, 0, &count);
     assert_int_equal(count, 1);
     postgres_run(pair.first.schema, "UPDATE hosts SET lease_owner = 0, lease_token = 0, lease_until = '-infinity';"
@@ -278,7 +278,7 @@ static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
     size_t count;
 
     if (!rig_pair_set_up(&pair, 3))
-        skip();
+        test_skip_missing("PostgreSQL");
     free(claim(&pair.first, pair.job, 0, &count));
     assert_int_equal(count, 3);
     postgres_run(pair.first.schema,
@@ -307,7 +307,7 @@ static void a_lease_ends_for_its_owner_before_it_ends_for_others(void **state)
     size_t count;
 
     if (!rig_set_up_shared(&rig))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
     rig_find_hosts(&rig, job, 1);
@@ -339,7 +339,7 @@ static void what_is_released_or_left_behind_is_anybodys_at_once(void **state)
     size_t count;
 
     if (!rig_pair_set_up(&pair, 3))
-        skip();
+        test_skip_missing("PostgreSQL");
     struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = pair.job};
     struct rig_row *rows = claim(&pair.first, pair.job, 0, &count);
     assert_int_equal(count, 3);
@@ -361,7 +361,7 @@ static void release_of_an_earlier_lease_leaves_the_present_one(void **state)
     size_t count;
 
     if (!rig_pair_set_up(&pair, 1))
-        skip();
+        test_skip_missing("PostgreSQL");
     struct rig_row *old = claim(&pair.first, pair.job, 0, &count);
     run_out(&pair.first);
     struct rig_row *new = claim(&pair.first, pair.job, 0, &count);
@@ -383,7 +383,7 @@ static void what_the_last_owner_says_of_a_host_is_refused(void **state)
     size_t count;
 
     if (!rig_pair_set_up(&pair, 1))
-        skip();
+        test_skip_missing("PostgreSQL");
     struct rig_row *old = claim(&pair.first, pair.job, 0, &count);
     run_out(&pair.first);
     struct rig_row *new = claim(&pair.second, pair.job, 0, &count);
@@ -425,7 +425,7 @@ static void what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says(v
     size_t count;
 
     if (!rig_set_up_shared(&first))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&first);
     second = first;
     second.options.context = &second;
@@ -453,7 +453,7 @@ static void a_released_host_comes_with_the_last_word_about_it(void **state)
     size_t count;
 
     if (!rig_set_up_shared(&first))
-        skip();
+        test_skip_missing("PostgreSQL");
     first.options.hosts_ns = WEIR_HOUR;
     rig_open(&first);
     rig_join(&first, &second);
@@ -481,7 +481,7 @@ static void a_beat_tells_what_a_fair_share_is(void **state)
     size_t count;
 
     if (!rig_pair_set_up(&pair, 5))
-        skip();
+        test_skip_missing("PostgreSQL");
     free(claim(&pair.first, pair.job, 0, &count));
     assert_int_equal(count, 5);
     const struct wr_store_query beat = {.what = WR_STORE_BEAT, .job = pair.job};
@@ -506,7 +506,7 @@ static void a_host_tells_who_has_it(void **state)
     size_t count;
 
     if (!rig_pair_set_up(&pair, 3))
-        skip();
+        test_skip_missing("PostgreSQL");
     const struct wr_store_query beat = {.what = WR_STORE_BEAT, .job = pair.job};
     const struct wr_store_query nodes = {.what = WR_STORE_NODES, .job = pair.job};
     const struct wr_store_query one = {.what = WR_STORE_ONE_HOST, .job = pair.job, .key = wr_span_of("h00")};
@@ -550,7 +550,7 @@ static void an_output_is_that_of_one_machine(void **state)
     size_t count;
 
     if (!rig_set_up_shared(&rig))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
     rig_post(&rig, (struct wr_store_change){.kind = WR_STORE_OUTPUT, .output = {job, wr_span_of("/out"), 100}});

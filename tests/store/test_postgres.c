@@ -25,7 +25,7 @@ static void several_that_begin_at_once_make_the_tables_once(void **state)
     pthread_t threads[STORES];
 
     if (!rig_set_up_shared(&rigs[0]))
-        skip();
+        test_skip_missing("PostgreSQL");
     for (int i = 1; i < STORES; i++)
         rigs[i] = rigs[0];
     for (int i = 0; i < STORES; i++)
@@ -52,7 +52,7 @@ static void tasks_that_several_find_and_end_at_once_count_once(void **state)
     char url[32];
 
     if (!rig_set_up_shared(&first))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&first);
     second = first;
     second.options.context = &second;
@@ -89,7 +89,7 @@ static void a_lost_connection_costs_a_pause_and_nothing_else(void **state)
     char url[32];
 
     if (!rig_set_up_shared(&rig))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig.options.retry_ns = 10 * WEIR_MILLISECOND;
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
@@ -97,8 +97,10 @@ static void a_lost_connection_costs_a_pause_and_nothing_else(void **state)
         snprintf(url, sizeof url, "https://h/%d", i);
         assert_int_equal(rig_post_later(&rig, rig_found(&rig, job, "h", url, NULL)), 0);
         assert_int_equal(rig_post_later(&rig, rig_ended(&rig, job, url, i % 2 == 0, "so")), 0);
-        if (i % 50 == 25)
-            postgres_run(rig.schema, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        if (i == 25) /* what is sent over a connection that is known to be dead must fail */
+            test_await_number(&rig.done, 2 * (i + 1));
+        if (i % 50 == 25) /* later in the middle of anything, also just after a COMMIT, which costs no pause */
+            postgres_run(rig.schema, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
                                      " WHERE pid != pg_backend_pid() AND application_name = 'weir'");
     }
     test_await_number(&rig.done, 2 * TASKS);
@@ -116,7 +118,7 @@ static void a_read_that_meets_a_lost_connection_is_answered_by_the_next(void **s
     struct rig rig;
 
     if (!rig_set_up_shared(&rig))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
     rig_post(&rig, rig_found(&rig, job, "h", "https://h/", NULL));
@@ -136,7 +138,7 @@ static void jobs_with_the_same_settings_are_joined_until_they_are_over(void **st
     int64_t jobs[4];
 
     if (!rig_set_up_shared(&first))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&first);
     second = first;
     second.options.context = &second;
@@ -166,7 +168,7 @@ static void a_crawl_takes_a_round_trip_for_fifty_pages_at_most(void **state)
     size_t count;
 
     if (!rig_set_up_shared(&rig))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig.options.batch_ns = WEIR_SECOND;
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
@@ -203,7 +205,7 @@ static void all_of_it_works_through_pgbouncer_in_transaction_mode(void **state)
     char url[RIG_PATH], page[32];
 
     if (!rig_set_up_shared(&rigs[0]) || !postgres_bounce(url, sizeof url)) /* three processes on two connections */
-        skip();
+        test_skip_missing("PostgreSQL or PgBouncer");
     snprintf(rigs[0].path, sizeof rigs[0].path, "%s", url);
     for (int i = 0; i < 3; i++) {
         rigs[i] = rigs[0];
@@ -290,7 +292,7 @@ static void a_crawl_that_is_stopped_before_its_commit_holds_nobody_up_for_long(v
     atomic_int stored = 0;
 
     if (!rig_set_up_shared(&rig))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig.options.lease_ns = 6 * WEIR_SECOND;
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
@@ -339,7 +341,7 @@ static void crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way(void **
     atomic_int stored = 0;
 
     if (!rig_set_up_shared(&rigs[0]))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&rigs[0]);
     int64_t job = rig_job(&rigs[0], "");
     for (int i = 1; i < STORES; i++) {
@@ -381,7 +383,7 @@ static void foreign_newer_and_missing_tables_are_refused(void **state)
     struct rig rig;
 
     if (!rig_set_up_shared(&rig))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig.options.may_create = false;
     assert_int_equal(wr_store_open(&rig.options, &rig.store), WEIR_E_ABSENT);
     rig.options.may_create = true;
@@ -410,7 +412,7 @@ static void tables_of_an_earlier_version_are_brought_up_to_date(void **state)
     size_t count;
 
     if (!rig_set_up_shared(&rig))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
     rig_post(&rig, rig_found(&rig, job, "a", "https://a/", NULL));

@@ -46,7 +46,7 @@ static void a_host_that_rests_is_claimed_when_its_time_has_come(void **state)
     struct rig_pair pair;
 
     if (!rig_pair_set_up(&pair, 1))
-        skip();
+        test_skip_missing("PostgreSQL");
     assert_false(claim(&pair.first, pair.job).has_rested);
     release(&pair.first, WEIR_HOUR, WEIR_MINUTE);
     assert_int_equal(rig_read_count(&pair.second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = pair.job}), 0);
@@ -73,7 +73,7 @@ static void a_host_that_is_paused_rests_until_somebody_sets_something(void **sta
     struct rig_pair pair;
 
     if (!rig_pair_set_up(&pair, 1))
-        skip();
+        test_skip_missing("PostgreSQL");
     struct rig *rig = &pair.first;
     struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = pair.job};
     assert_int_equal(rig_read_count(rig, all), 1);
@@ -101,7 +101,7 @@ static void a_host_that_another_wants_is_released_to_that_one(void **state)
     struct rig third, *owner = &pair.first, *asker = &pair.second, *other = &third;
 
     if (!rig_pair_set_up(&pair, 1))
-        skip();
+        test_skip_missing("PostgreSQL");
     rig_join(owner, other);
     int64_t job = pair.job;
     struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = job};

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* test_parts.c - maps, heaps and holds cost the same with few and with many in them, however they come and go (M12). */
+/* test_parts.c - maps, heaps and holds cost the same with few and with many in them, however they come and go, and a
+ * decision costs no more than its budget (M12). */
 #include "steps.h"
 
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/rng.h"
+#include "core/admit/match.h"
 #include "unit/shell/rulebook/rig.h"
+
+static uint64_t larger_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* The most that one of `count` calls takes. */
 static uint64_t most_of(uint64_t before, uint64_t most)
 {
-    uint64_t steps = steps_now() - before;
-    return steps > most ? steps : most;
+    return larger_of(steps_now() - before, most);
 }
 
 /* ---- maps ---- */
@@ -132,6 +138,74 @@ static void reservations_cost_no_more_when_nearly_all_are_taken(void **state)
     assert_true(many < 2 * few);
 }
 
+/* ---- decisions ---- */
+
+#define FIELD_BYTES ((size_t)16 * 1024)
+
+/* 100 rules, each with a path and 8 patterns for fields. */
+static char *rules_of(const char *path, const char *value)
+{
+    static const char match[] = "{name: r%d, key: global, limit: 1/s, match: {path: '%s', header: [";
+    size_t bytes = 1 << 20, at = 0;
+    char *yaml = malloc(bytes);
+
+    at += (size_t)snprintf(yaml, bytes, "rules:\n");
+    for (int rule = 0; rule < 100; rule++) {
+        at += (size_t)snprintf(yaml + at, bytes - at, "  - ");
+        at += (size_t)snprintf(yaml + at, bytes - at, match, rule, path);
+        for (int i = 0; i < 8; i++)
+            at += (size_t)snprintf(yaml + at, bytes - at, "%s{name: x-a, value: '%s%d'}", i > 0 ? ", " : "", value,
+                                   i < 7 ? 0 : rule + 1);
+        at += (size_t)snprintf(yaml + at, bytes - at, "]}}\n");
+    }
+    return yaml;
+}
+
+static uint64_t steps_of_decision(const char *path, const char *value, const char *target, const char *field,
+                                  size_t lines)
+{
+    char *yaml = rules_of(path, value);
+    weir_header headers[64];
+    weir_header_list list = {headers, lines};
+    weir_request request;
+    struct rig rig;
+
+    rig_open(&rig, yaml);
+    weir_request_init(&request, "GET", target, "203.0.113.7");
+    for (size_t i = 0; i < lines; i++)
+        headers[i] = (weir_header){"X-A", i == 0 || i + 1 < lines ? field : "0"};
+    request.header = weir_header_list_find;
+    request.header_context = &list;
+    uint64_t before = steps_now();
+    wr_rulebook_try(rig.book, &request, &rig.verdict);
+    uint64_t steps = steps_now() - before;
+    assert_int_equal(rig.verdict.fault, WEIR_FAULT_WORK);
+    rig_close(&rig);
+    free(yaml);
+    if (getenv("WEIR_TEST_STEPS") != NULL)
+        print_message("decision: %llu steps\n", (unsigned long long)steps);
+    return steps;
+}
+
+/* Long fields, many lines of one of which the last fits, and a path with many readings. A step of the budget is at most
+ * 25 that are counted. */
+static void decision_takes_no_more_steps_than_its_budget_however_long_the_request_is(void **state)
+{
+    char field[FIELD_BYTES + 1], target[4000] = "/";
+    uint64_t most = 0;
+    (void)state;
+    memset(field, 'a', FIELD_BYTES);
+    memcpy(field + FIELD_BYTES - 1, "0", 2);
+    for (size_t i = 1; i + 6 < sizeof target; i += 6)
+        memcpy(target + i, "aA%40;", 7);
+    most = larger_of(steps_of_decision("/**", "*a*aaaaaaaaaaaaaaaa", "/", field, 1), most);
+    most = larger_of(steps_of_decision("/**", "*a*", "/", field, 64), most);
+    most = larger_of(steps_of_decision("/**", "*", "/", "a", 64), most);
+    most = larger_of(steps_of_decision("/*a*b", "a", target, "b", 1), most);
+    assert_true(most < (uint64_t)25 * WR_MATCH_STEPS_MAX);
+}
+
 WEIR_TESTS(test(names_that_come_and_go_cost_a_map_no_more_the_more_there_are),
            test(times_that_come_and_go_cost_a_heap_its_levels),
-           test(reservations_cost_no_more_when_nearly_all_are_taken))
+           test(reservations_cost_no_more_when_nearly_all_are_taken),
+           test(decision_takes_no_more_steps_than_its_budget_however_long_the_request_is))

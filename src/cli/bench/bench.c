@@ -5,15 +5,15 @@
 #include "cli/kit/command.h"
 
 static const struct wr_command list[] = {
-    {"limiter", "nanoseconds per decision of every algorithm, and per reading of the clocks", wr_bench_limiter_run},
-    {"links", "microseconds per page of the link scanner, and how fast it reads text", wr_bench_links_run},
-    {"pace", "nanoseconds per request and bytes per host of a pacer", wr_bench_pace_run},
-    {"plan", "nanoseconds per URL of a crawl's decisions, and bytes per host and task", wr_bench_plan_run},
-    {"request", "nanoseconds to read a request to the daemon", wr_bench_request_run},
-    {"robots", "megabytes per second to read a robots.txt, and nanoseconds to ask it", wr_bench_robots_run},
-    {"rules", "nanoseconds per decision by the rules of a daemon", wr_bench_rules_run},
-    {"store", "microseconds per page and bytes per task of a state file", wr_bench_store_run},
-    {"table", "nanoseconds and bytes per key of a keyed table, and the bound nobody can beat", wr_bench_table_run},
+    {"limiter", "Nanoseconds per decision of each algorithm and per reading of a clock", wr_bench_limiter_run, NULL},
+    {"links", "Microseconds per page of the link scanner", wr_bench_links_run, NULL},
+    {"pace", "Nanoseconds per request and bytes per host of a pacer", wr_bench_pace_run, NULL},
+    {"plan", "Nanoseconds per URL and bytes per host of a crawl's plan", wr_bench_plan_run, NULL},
+    {"request", "Nanoseconds to parse a request to the daemon", wr_bench_request_run, NULL},
+    {"robots", "Megabytes per second to parse robots.txt, nanoseconds to match", wr_bench_robots_run, NULL},
+    {"rules", "Nanoseconds per decision by the rules of a daemon", wr_bench_rules_run, NULL},
+    {"store", "Microseconds per page and bytes per task of a state file", wr_bench_store_run, NULL},
+    {"table", "Nanoseconds and bytes per key of a keyed table", wr_bench_table_run, NULL},
 };
 
 static const struct wr_commands commands = {

@@ -18,8 +18,8 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"ops", WR_COUNT(struct settings, ops), .value = "N", .min = 1, .max = 1000000000, .help = "decisions per round"},
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+    {"ops", WR_COUNT(struct settings, ops), .value = "N", .min = 1, .max = 1000000000, .help = "Decisions per round"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {

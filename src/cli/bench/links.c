@@ -5,8 +5,8 @@
 #include <string.h>
 #include <weir/time.h>
 
-#include "base/rng.h"
 #include "cli/bench/bench.h"
+#include "cli/bench/reference.h"
 #include "cli/bench/sample.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
@@ -16,7 +16,6 @@
 
 #define ROUNDS 301 /* short ones: most are over before a neighbour wants the processor */
 #define PAGES_PER_ROUND 50
-#define PAGE_BYTES ((size_t)16 * 1024)
 #define TEXT_BYTES ((size_t)1024 * 1024)
 
 struct settings {
@@ -24,7 +23,7 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {
@@ -38,72 +37,6 @@ static const struct wr_usage usage = {
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
-
-/* ---- pages --------------------------------------------------------------------------------------------- */
-
-struct page {
-    struct wr_rng rng;
-    size_t bytes;
-    char text[PAGE_BYTES];
-};
-
-static void put(struct page *page, const char *text)
-{
-    size_t bytes = strlen(text);
-
-    if (bytes > sizeof page->text - page->bytes)
-        return;
-    memcpy(page->text + page->bytes, text, bytes);
-    page->bytes += bytes;
-}
-
-static void put_words(struct page *page, int count)
-{
-    static const char *const words[] = {"the ",    "quick ",   "brown ",   "fox ",   "jumps ",   "over ",
-                                        "lazy ",   "dogs ",    "while ",   "seven ", "wizards ", "mix ",
-                                        "potent ", "elixirs ", "beneath ", "towers "};
-
-    for (int i = 0; i < count; i++)
-        put(page, words[wr_rng_below(&page->rng, sizeof words / sizeof words[0])]);
-}
-
-static void put_link(struct page *page, const char *before, const char *path, int number)
-{
-    char text[96];
-
-    snprintf(text, sizeof text, "%s%s%d\">", before, path, number);
-    put(page, text);
-    put_words(page, 2);
-    put(page, "</a>");
-}
-
-static void make_page(struct page *page)
-{
-    page->bytes = 0;
-    wr_rng_init(&page->rng, 1);
-    put(page,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Weirs</title>\n"
-        "<link rel=\"canonical\" href=\"https://www.example.org/articles/2026/weirs\">\n"
-        "<link rel=\"stylesheet\" href=\"/static/css/main.css\">\n<script src=\"/static/js/app.js\" defer></script>\n"
-        "</head>\n<body class=\"page article\">\n<nav class=\"menu\">\n<ul>\n");
-    for (int i = 0; i < 8; i++) {
-        put_link(page, "<li class=\"item\"><a class=\"link\" href=\"", "/section/index.html?from=nav&amp;pos=", i);
-        put(page, "</li>\n");
-    }
-    put(page, "</ul>\n</nav>\n<main id=\"content\">\n");
-    for (int i = 0; i < 24; i++) {
-        put(page, "<div class=\"card\" data-kind=\"article\"><h2>");
-        put_words(page, 4);
-        put(page, "</h2>\n<p>");
-        put_words(page, 20);
-        put_link(page, "<a title=\"Read on\" href=\"", "/articles/2026/november/", i);
-        put_words(page, 20);
-        put(page, "</p>\n<span class=\"meta\"><b>today</b> <i>by nobody</i></span></div>\n");
-    }
-    put(page,
-        "</main>\n<footer><p><a href=\"/imprint\">Imprint</a> <a rel=\"nofollow\" href=\"https://other.example/\">Other"
-        "</a></p></footer>\n<script>\nwindow.data = {\"a\": 1, \"b\": \"x < y\"};\n</script>\n</body>\n</html>\n");
-}
 
 /* ---- measuring ----------------------------------------------------------------------------------------- */
 
@@ -146,7 +79,7 @@ static void count_told(void *context, const struct wr_page_link *link)
 }
 
 /* Nanoseconds per page, for all that a crawl makes of it but the digest; the links told of one go to *ret_links. */
-static struct times measure_all(const struct page *text, uint64_t *ret_links)
+static struct times measure_all(const struct wr_reference *text, uint64_t *ret_links)
 {
     static struct wr_page page;
     static struct wr_sample sample;
@@ -177,7 +110,7 @@ static struct times measure_all(const struct page *text, uint64_t *ret_links)
 
 int wr_bench_links_run(int argc, char **argv)
 {
-    static struct page page;
+    static struct wr_reference page;
     static char text[TEXT_BYTES];
     struct settings settings = {.json = false};
     uint64_t links, told, none;
@@ -185,7 +118,7 @@ int wr_bench_links_run(int argc, char **argv)
 
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
-    make_page(&page);
+    wr_reference_make(&page);
     for (size_t at = 0; at < sizeof text; at++)
         text[at] = at < 3 ? "<p>"[at] : "words in a paragraph, and no markup in them "[at % 44];
     struct times page_ns = measure(page.text, page.bytes, PAGES_PER_ROUND, &links);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <weir/pace.h>
 
+#include "base/bits.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/crew.h"
 #include "cli/bench/resident.h"
@@ -32,15 +33,15 @@ static const char *const profiles[] = {
         NULL};
 
 static const struct wr_option options[] = {
-    {"hosts", WR_COUNT(struct settings, hosts), .value = "N", .min = 1, .max = 100000000, .help = "hosts in the pacer"},
+    {"hosts", WR_COUNT(struct settings, hosts), .value = "N", .min = 1, .max = 100000000, .help = "Hosts in the pacer"},
     {"threads", WR_COUNT(struct settings, threads), .value = "T", .min = 1, .max = WR_CREW_MAX,
-     .help = "threads that ask at the same time"},
+     .help = "Threads that ask at the same time"},
     {"ops", WR_COUNT(struct settings, ops), .value = "N", .min = 1, .max = 10000000,
-     .help = "requests per thread and round"},
-    {"profile", WR_CHOICE(struct settings, profile), .choices = profiles, .help = "whose strategy is measured"},
+     .help = "Requests per thread and round"},
+    {"profile", WR_CHOICE(struct settings, profile), .choices = profiles, .help = "Profile whose strategy is measured"},
     {"seed", WR_COUNT(struct settings, seed), .value = "N", .min = 0, .max = UINT64_MAX,
-     .help = "of the sequence of hosts"},
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+     .help = "Seed of the sequence of hosts"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {
@@ -130,7 +131,7 @@ static int run_round(struct bench *bench, struct wr_sample *ns, struct wr_sample
 {
     int64_t wall_ns;
     double requests = (double)(bench->settings->ops * bench->settings->threads);
-    int error = wr_crew_run(bench->settings->threads, pass, bench, &wall_ns);
+    int error = wr_crew_run(wr_size_of(bench->settings->threads), pass, bench, &wall_ns);
     if (error != 0)
         return error;
     wr_sample_add(ns, (double)wall_ns / requests);
@@ -143,7 +144,8 @@ static int draw_streams(struct bench *bench, enum wr_dist dist)
     const struct settings *settings = bench->settings;
     int error = 0;
     for (size_t i = 0; i < settings->threads && error == 0; i++)
-        error = wr_stream_init(&bench->streams[i], settings->ops, settings->hosts, KEY_BYTES, dist, settings->seed + i);
+        error = wr_stream_init(&bench->streams[i], wr_size_of(settings->ops), wr_size_of(settings->hosts), KEY_BYTES,
+                               dist, settings->seed + i);
     return error;
 }
 
@@ -230,7 +232,7 @@ static int make_pacer(struct bench *bench, const weir_clock *clock)
     weir_pace_options pace;
     weir_pacer_options pacer;
     weir_pacer_options_init(&pacer);
-    pacer.max_hosts = bench->settings->hosts;
+    pacer.max_hosts = wr_size_of(bench->settings->hosts);
     pacer.sweep_every_ns = -1;
     pacer.seed = bench->settings->seed + 1;
     pacer.clock = clock;
@@ -263,8 +265,8 @@ static int run(const struct settings *settings, struct result *ret_result)
 {
     struct hasty hasty = {.clock = {.now = hasty_now}, .began_at = wr_clock_now(weir_clock_fast())};
     struct bench bench = {.settings = settings,
-                          .streams = calloc(settings->threads, sizeof *bench.streams),
-                          .granted = calloc(settings->threads, sizeof *bench.granted)};
+                          .streams = calloc(wr_size_of(settings->threads), sizeof *bench.streams),
+                          .granted = calloc(wr_size_of(settings->threads), sizeof *bench.granted)};
     int error = bench.streams == NULL || bench.granted == NULL ? WEIR_E_NOMEM : 0;
     error = error != 0 ? error : fill_pacer(&bench, &hasty.clock, ret_result);
     error = error != 0 ? error : measure(&bench, WR_DIST_ONE, &ret_result->hot);

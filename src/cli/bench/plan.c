@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/resident.h"
 #include "cli/kit/options.h"
@@ -22,11 +23,10 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"hosts", WR_COUNT(struct settings, hosts), .value = "N", .min = 1, .max = 5000000, .help = "hosts in the plan"},
-    {"tasks", WR_COUNT(struct settings, tasks), .value = "N", .min = 1, .max = 100000, .help = "URLs of each"},
-    {"group", WR_COUNT(struct settings, group), .value = "N", .min = 1, .max = 5000000,
-     .help = "hosts that share a gate"},
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+    {"hosts", WR_COUNT(struct settings, hosts), .value = "N", .min = 1, .max = 5000000, .help = "Hosts in the plan"},
+    {"tasks", WR_COUNT(struct settings, tasks), .value = "N", .min = 1, .max = 100000, .help = "URLs per host"},
+    {"group", WR_COUNT(struct settings, group), .value = "N", .min = 1, .max = 5000000, .help = "Hosts per gate"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {
@@ -112,7 +112,7 @@ static int make_plan(struct bench *bench)
     plan.group_of = bench->settings->group > 1 ? group_of : NULL;
     plan.max_hosts = (uint32_t)bench->settings->hosts;
     plan.max_tasks = (uint32_t)(bench->settings->hosts * 4 > 262144 ? bench->settings->hosts * 4 : 262144);
-    plan.known_max = bench->settings->hosts * bench->settings->tasks * 2;
+    plan.known_max = wr_size_of(bench->settings->hosts * bench->settings->tasks * 2);
     weir_pace_options_init(&pace);
     pace.min_interval_ns = WEIR_SECOND;
     int error = wr_pace_options_check(&pace, &plan.pace);

@@ -18,7 +18,7 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {

@@ -26,12 +26,12 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"rules", WR_COUNT(struct settings, rules), .value = "N", .min = 1, .max = 30000, .help = "rules in the file"},
+    {"rules", WR_COUNT(struct settings, rules), .value = "N", .min = 1, .max = 30000, .help = "Rules in the file"},
     {"wild", WR_COUNT(struct settings, wild), .value = "PERCENT", .min = 0, .max = 100,
-     .help = "how many of them have a * or a $"},
+     .help = "Percentage of rules with a * or a $"},
     {"seed", WR_COUNT(struct settings, seed), .value = "N", .min = 0, .max = UINT64_MAX,
-     .help = "of the rules and paths"},
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+     .help = "Seed of the rules and paths"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {

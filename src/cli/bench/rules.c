@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bits.h"
 #include "base/rng.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/sample.h"
@@ -23,10 +24,10 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"keys", WR_COUNT(struct settings, keys), .value = "N", .min = 1, .max = 10000000, .help = "callers"},
+    {"keys", WR_COUNT(struct settings, keys), .value = "N", .min = 1, .max = 10000000, .help = "Number of callers"},
     {"rules", WR_COUNT(struct settings, rules), .value = "N", .min = 1, .max = WR_BOOK_RULES_MAX,
-     .help = "rules; only the last one fits"},
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+     .help = "Number of rules, of which only the last matches"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {
@@ -140,7 +141,7 @@ int wr_bench_rules_run(int argc, char **argv)
         return status;
     struct wr_rulebook_settings *book = wr_take(allocator, sizeof *book, _Alignof(struct wr_rulebook_settings));
     bench.keys = settings.keys;
-    bench.names = wr_take_array(allocator, settings.keys, sizeof *bench.names, 1);
+    bench.names = wr_take_array(allocator, wr_size_of(settings.keys), sizeof *bench.names, 1);
     wr_rng_init(&bench.rng, 1);
     int error = WEIR_E_NOMEM;
     if (book != NULL && bench.names != NULL) {
@@ -152,7 +153,7 @@ int wr_bench_rules_run(int argc, char **argv)
     else
         wr_complain("%s", why);
     wr_rulebook_free(bench.book);
-    wr_give(allocator, bench.names, settings.keys * sizeof *bench.names, 1);
+    wr_give(allocator, bench.names, wr_size_of(settings.keys) * sizeof *bench.names, 1);
     wr_give(allocator, book, sizeof *book, _Alignof(struct wr_rulebook_settings));
     return error == 0 ? WR_EXIT_OK : WR_EXIT_FAILED;
 }

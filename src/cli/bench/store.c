@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/resident.h"
 #include "cli/kit/options.h"
@@ -29,18 +30,19 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"pages", WR_COUNT(struct settings, pages), .value = "N", .min = 1, .max = 100000000, .help = "pages to crawl"},
-    {"hosts", WR_COUNT(struct settings, hosts), .value = "N", .min = 1, .max = 10000000, .help = "hosts they are on"},
+    {"pages", WR_COUNT(struct settings, pages), .value = "N", .min = 1, .max = 100000000, .help = "Pages to crawl"},
+    {"hosts", WR_COUNT(struct settings, hosts), .value = "N", .min = 1, .max = 10000000,
+     .help = "Hosts that have them"},
     {"links", WR_COUNT(struct settings, links), .value = "N", .min = 0, .max = 1000,
-     .help = "links on a page that are known already"},
-    {"folder", WR_STRING(struct settings, folder), .value = "PATH", .help = "where to put the state file"},
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+     .help = "Links per page that are known already"},
+    {"folder", WR_STRING(struct settings, folder), .value = "PATH", .help = "Folder for the state file"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {
     .who = "weir bench store",
-    .about = "Measures what a crawl's pages cost the state file: each page is found on another one, ends, and brings\n"
-             "one new page; then all are read as on a resume.\n",
+    .about = "Measures what a page of a crawl costs the state file: each page is found on another\n"
+             "one, ends, and brings one new page. Then all pages are read as --resume does.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -226,7 +228,8 @@ static void take_host(void *context, const struct wr_store_row *row)
 /* Lists the hosts with work in pieces, and then loads some tasks of each. */
 static int run_resume(struct crawl *crawl, struct result *result)
 {
-    struct host_list list = {.crawl = crawl, .keys = calloc(crawl->settings->hosts + 1000, sizeof list.keys[0])};
+    struct host_list list = {.crawl = crawl,
+                             .keys = calloc(wr_size_of(crawl->settings->hosts + 1000), sizeof list.keys[0])};
     struct wr_store_query query = {.what = WR_STORE_HOSTS, .job = crawl->job, .limit = 1000, .row = take_host};
     size_t before;
     int error = list.keys == NULL ? WEIR_E_NOMEM : 0;
@@ -355,7 +358,7 @@ int wr_bench_store_run(int argc, char **argv)
         return status;
     snprintf(folder, sizeof folder, "%s/weir-bench-XXXXXX", settings.folder);
     if (mkdtemp(folder) == NULL) {
-        wr_complain("%s: %s", settings.folder, strerror(errno));
+        wr_complain_unwritten("--folder", settings.folder, errno);
         return WR_EXIT_FAILED;
     }
     snprintf(crawl.path, sizeof crawl.path, "%s/weir.db", folder);

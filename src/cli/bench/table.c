@@ -2,6 +2,7 @@
 /* table.c - weir bench table: what a decision by key costs, in time and memory, and what it must at least cost. */
 #include <inttypes.h>
 
+#include "base/bits.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/crew.h"
 #include "cli/bench/race.h"
@@ -30,22 +31,22 @@ static const char *const clocks[] = {[CLOCK_IS_FAST] = "fast", [CLOCK_IS_MONOTON
 
 static const struct wr_option options[] = {
     {"keys", WR_COUNT(struct settings, keys), .value = "N", .min = 1, .max = WEIR_KEYS_MAX,
-     .help = "keys in the table"},
+     .help = "Keys in the table"},
     {"key-length", WR_COUNT(struct settings, key_length), .value = "L", .min = 1, .max = WEIR_KEY_MAX,
-     .help = "bytes of each key"},
-    {"dist", WR_CHOICE(struct settings, dist), .choices = dists, .help = "which keys are asked for"},
+     .help = "Bytes per key"},
+    {"dist", WR_CHOICE(struct settings, dist), .choices = dists, .help = "Distribution of the keys"},
     {"threads", WR_COUNT(struct settings, threads), .value = "T", .min = 1, .max = WR_CREW_MAX,
-     .help = "threads that ask at the same time"},
+     .help = "Threads that ask at the same time"},
     {"batch", WR_COUNT(struct settings, batch), .value = "B", .min = 1, .max = WR_RACE_BATCH_MAX,
-     .help = "keys per call"},
+     .help = "Keys per call"},
     {"ops", WR_COUNT(struct settings, ops), .value = "N", .min = 0, .max = 1000000000,
-     .help = "decisions per thread and round; 0: 4 million, fewer if long"},
+     .help = "Decisions per thread and round (0: 4 million, fewer for long keys)"},
     {"seconds", WR_DURATION(struct settings, least_ns), .value = "TIME", .min = 0, .max = (uint64_t)WEIR_DAY,
-     .help = "add rounds until so much time has passed; 0: three rounds"},
-    {"clock", WR_CHOICE(struct settings, clock), .choices = clocks, .help = "which clock is read for each decision"},
+     .help = "Add rounds until this time has passed (0: three rounds)"},
+    {"clock", WR_CHOICE(struct settings, clock), .choices = clocks, .help = "Clock that is read for each decision"},
     {"seed", WR_COUNT(struct settings, seed), .value = "N", .min = 0, .max = UINT64_MAX,
-     .help = "of the sequence of keys"},
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+     .help = "Seed of the sequence of keys"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {
@@ -66,7 +67,7 @@ static const struct wr_usage usage = {
 /* What no single option can know. */
 static bool settings_ok(struct settings *settings)
 {
-    uint64_t keys_max = wr_stream_keys_max(settings->key_length);
+    uint64_t keys_max = wr_stream_keys_max(wr_size_of(settings->key_length));
     if (settings->keys > keys_max) {
         wr_complain("there are only %" PRIu64 " keys of --key-length %" PRIu64
                     ": fewer --keys, or longer ones, would do",
@@ -112,12 +113,12 @@ static void print_text(const struct settings *settings, const struct wr_race_res
 static struct wr_race_options race_of(const struct settings *settings)
 {
     return (struct wr_race_options){
-        .keys = settings->keys,
-        .key_bytes = settings->key_length,
+        .keys = wr_size_of(settings->keys),
+        .key_bytes = wr_size_of(settings->key_length),
         .dist = (enum wr_dist)settings->dist,
-        .threads = settings->threads,
-        .batch = settings->batch,
-        .ops = settings->ops,
+        .threads = wr_size_of(settings->threads),
+        .batch = wr_size_of(settings->batch),
+        .ops = wr_size_of(settings->ops),
         .least_ns = settings->least_ns,
         .clock = settings->clock == CLOCK_IS_FAST ? weir_clock_fast() : weir_clock_monotonic(),
         .seed = settings->seed,

@@ -30,23 +30,23 @@ static int run_check(int argc, char **argv);
 const struct wr_usage *const wr_sections[] = {&wr_crawl_usage, &wr_fetch_usage, &wr_serve_usage, &wr_warm_usage, NULL};
 
 static const struct wr_command list[] = {
-    {"check", "say whether a file is sound", run_check},
-    {"crawl", "print the settings of weir crawl", wr_crawl_run},
-    {"fetch", "print the settings of weir fetch", wr_fetch_run},
-    {"serve", "print the settings of weir serve", wr_serve_run},
-    {"warm", "print the settings of weir warm", wr_warm_run},
+    {"check", "Check a file of settings", run_check, NULL},
+    {"crawl", "Print the settings of weir crawl", wr_crawl_run, NULL},
+    {"fetch", "Print the settings of weir fetch", wr_fetch_run, NULL},
+    {"serve", "Print the settings of weir serve", wr_serve_run, NULL},
+    {"warm", "Print the settings of weir warm", wr_warm_run, NULL},
 };
 
 static const struct wr_commands commands = {
     .who = "weir config",
-    .about = "Prints the settings that are in force, and where each came from: a flag, the\n"
-             "environment, a file or the default. What is printed may be used as a file.\n"
+    .about = "Prints the settings in force, and where each comes from: a flag, the environment, a\n"
+             "file or the default. The output is a valid settings file.\n"
              "\n"
-             "  weir config                                   of all commands\n"
-             "  weir config crawl                             of one\n"
-             "  weir config crawl --config weir.yaml --depth 3    as these words would have it\n"
-             "  weir config crawl --json                      as JSON\n"
-             "  weir config check weir.yaml                   whether a file is sound",
+             "  weir config                                   settings of all commands\n"
+             "  weir config crawl                             settings of weir crawl\n"
+             "  weir config crawl --config weir.yaml --depth 3    settings with these options\n"
+             "  weir config crawl --json                      settings as JSON\n"
+             "  weir config check weir.yaml                   check a file",
     .list = list,
     .count = sizeof list / sizeof list[0],
 };
@@ -57,8 +57,8 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    WR_CONFIG_OPTION(struct settings, sources),
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+    WR_CONFIG_OPTION(struct settings, sources, NULL),
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
 /* Without a command. */
@@ -166,8 +166,8 @@ static int run_check(int argc, char **argv)
         .operands = "FILE",
         .operands_min = 1,
         .operands_max = 1,
-        .about = "Says whether a file of settings is sound, and if it is not, where and what would\n"
-                 "be right. The status is 0 if it is sound, else 1.\n",
+        .about = "Checks a file of settings. Prints where it is wrong and what would be right. Exits with\n"
+                 "0 if the file is valid, else with 1.\n",
         .options = &options[1],
         .count = 1,
     };

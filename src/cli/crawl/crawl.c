@@ -271,7 +271,7 @@ static bool write_report(const struct crawl *crawl, const struct wr_crawl_report
     const char *path = crawl->settings.report;
     if (path == NULL)
         return true;
-    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+    FILE *out = strcmp(path, "-") == 0 ? stdout : wr_file_create(path);
     bool well = out != NULL && wr_crawl_report_json(report, out);
     int error = errno;
     if (out != NULL && out != stdout && fclose(out) != 0 && well) {
@@ -279,7 +279,7 @@ static bool write_report(const struct crawl *crawl, const struct wr_crawl_report
         well = false;
     }
     if (!well)
-        wr_complain("--report: cannot write %s: %s", path, strerror(error));
+        wr_complain_unwritten("--report", path, error);
     return well;
 }
 
@@ -415,7 +415,7 @@ static void listen_for_watchers(struct crawl *crawl)
     char name[WR_PANEL_TOKEN_ROOM + 128];
     int error = wr_crawl_listen_open(&crawl->settings, crawl->engine, &crawl->listen);
     if (error != 0)
-        wr_screen_say(&crawl->screen, "--listen: %s", wr_error_words(error));
+        wr_screen_say(&crawl->screen, "continues without --listen: %s", wr_error_words(error));
     if (crawl->listen == NULL || crawl->settings.quiet)
         return;
     wr_crawl_listen_name(crawl->listen, isatty(STDERR_FILENO) != 0, name, sizeof name);

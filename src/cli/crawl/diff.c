@@ -35,7 +35,7 @@ static void write_change(void *context, enum wr_change change, const struct wr_s
 
 bool wr_crawl_diff_write(struct wr_engine *engine, const char *path)
 {
-    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+    FILE *out = strcmp(path, "-") == 0 ? stdout : wr_file_create(path);
     int error = out != NULL ? wr_engine_diff(engine, write_change, out) : 0;
     bool well = out != NULL && fflush(out) == 0 && ferror(out) == 0;
     int trouble = errno;
@@ -46,6 +46,6 @@ bool wr_crawl_diff_write(struct wr_engine *engine, const char *path)
     if (error != 0)
         wr_complain("--diff: %s", wr_error_words(error));
     else if (!well)
-        wr_complain("--diff: cannot write %s: %s", path, strerror(trouble));
+        wr_complain_unwritten("--diff", path, trouble);
     return well && error == 0;
 }

@@ -62,18 +62,18 @@ static void say_denied(const char *url, const struct wr_robots_answer *answer, b
 
 static void say_robots(const struct wr_dry *dry, const struct wr_dry_host *host)
 {
-    static const char *const meanwhile[] = {"pages wait until it is known", "all would be allowed",
-                                            "nothing would be fetched"};
+    static const char *const meanwhile[] = {"pages wait until it can be fetched", "all URLs would be allowed",
+                                            "no URL would be fetched"};
     wr_print("    robots.txt: ");
     switch (host->source) {
     case WR_DRY_FETCHED:
         wr_print("fetched now");
         break;
     case WR_DRY_STORED:
-        wr_print("as the state file has it");
+        wr_print("from the state file");
         break;
     case WR_DRY_NONE:
-        wr_print("there is none, all is allowed");
+        wr_print("missing (404), so all URLs are allowed");
         break;
     case WR_DRY_IGNORED:
         wr_print("ignored");
@@ -98,9 +98,9 @@ static void say_host(const struct wr_dry *dry, const struct wr_dry_host *host)
     wr_figure_duration(host->seconds_ns, passed, sizeof passed);
     wr_print("%s: %" PRIu64 " page%s, begins at %s%s%s, at that pace %s\n", host->key, host->allowed,
              wr_figure_s(host->allowed), rate, host->is_known ? " as learned before" : "",
-             host->is_blocked  ? " (not asked: its firewall does not let us in)"
-             : host->is_paused ? " (paused by somebody)"
-             : host->is_held   ? " (not before a time that it named)"
+             host->is_blocked  ? " (not fetched: its firewall blocks the crawler)"
+             : host->is_paused ? " (paused by weir hosts pause)"
+             : host->is_held   ? " (not before the time that its server named)"
                                : "",
              passed);
     say_robots(dry, host);
@@ -113,7 +113,7 @@ static void say_host(const struct wr_dry *dry, const struct wr_dry_host *host)
         wr_print("\n");
     }
     if (sitemaps_of(host) > SITEMAPS_SHOWN)
-        wr_print("    and %" PRIu32 " sitemaps more\n", sitemaps_of(host) - SITEMAPS_SHOWN);
+        wr_print("    and %" PRIu32 " more sitemaps\n", sitemaps_of(host) - SITEMAPS_SHOWN);
 }
 
 static void say(const struct wr_dry *dry)

@@ -78,12 +78,11 @@ static void format_hosts(const struct wr_engine_stats *stats, char *ret_line)
     wr_figure_duration(stats->elapsed_ns, passed, sizeof passed);
     if (stats->blocked_hosts > 0)
         (void)snprintf(blocked, sizeof blocked, ", %" PRIu64 " of them blocked", stats->blocked_hosts);
-    (void)snprintf(ret_line, LINE_ROOM,
-                   "%s, %" PRIu64 " host%s%s, %" PRIu64 " connection%s, %" PRIu64 " denied by robots.txt, %" PRIu64
-                   " tried again%s",
-                   passed, stats->hosts, wr_figure_s(stats->hosts), blocked, stats->connections,
-                   wr_figure_s(stats->connections), stats->denied, stats->retries,
-                   stats->is_seeding ? ", reading seeds" : "");
+    (void)snprintf(
+        ret_line, LINE_ROOM,
+        "%s, %" PRIu64 " host%s%s, %" PRIu64 " connection%s, %" PRIu64 " denied by robots.txt, %" PRIu64 " retries%s",
+        passed, stats->hosts, wr_figure_s(stats->hosts), blocked, stats->connections, wr_figure_s(stats->connections),
+        stats->denied, stats->retries, stats->is_seeding ? ", reading seeds" : "");
 }
 
 /* Returns how many. */
@@ -95,7 +94,7 @@ static size_t format_lines(const struct wr_screen *screen, const struct wr_engin
     if (stats->is_paused)
         (void)snprintf(ret_lines[2], LINE_ROOM, "PAUSED: %s", stats->pause_why);
     else if (stats->is_draining)
-        (void)snprintf(ret_lines[2], LINE_ROOM, "stopping: waits for what is in flight; Ctrl-C stops at once");
+        (void)snprintf(ret_lines[2], LINE_ROOM, "stopping: finishing requests in flight; Ctrl-C stops at once");
     else if (stats->has_none)
         (void)snprintf(ret_lines[2], LINE_ROOM, WR_VIEW_HAS_NONE);
     else

@@ -2,20 +2,17 @@
 /* settings.c - the options of weir crawl, and what they mean to the engine. */
 #include "cli/crawl/settings.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <weir/version.h>
 
 #include "base/ascii.h"
 #include "base/parse.h"
 #include "cli/crawl/files.h"
 #include "cli/crawl/screen.h"
+#include "cli/kit/ca_file.h"
 #include "cli/kit/output.h"
 #include "core/pace/options.h"
 #include "core/rules/http/field.h"
@@ -40,108 +37,111 @@ typedef struct wr_crawl_settings crawl_settings;
 
 static const struct wr_option options[] = {
     {"seeds-file", WR_STRING(crawl_settings, seeds_file), .value = "FILE",
-     .help = "a URL on each line; - is standard input"},
+     .help = "Read URLs from FILE, one per line (-: standard input)", .heading = "Scope", .is_basic = true},
     {"scope", WR_CHOICE(crawl_settings, scope), .choices = scopes,
-     .help = "links that are followed: to a seed's host, domain, folder, or any"},
+     .help = "Follow links to the host, domain or folder of a seed, or any link", .is_basic = true},
     {"include", WR_LIST(crawl_settings, includes), .value = "PATTERN", .check = wr_check_pattern,
-     .help = "and only to URLs with this text, or like https://a.example/*, or re:EXPR"},
+     .help = "Fetch only URLs that match PATTERN: text, https://a.example/*, re:EXPR"},
     {"exclude", WR_LIST(crawl_settings, excludes), .value = "PATTERN", .check = wr_check_pattern,
-     .help = "but not to such URLs"},
-    {"sitemaps", WR_FLAG(crawl_settings, sitemaps), .help = "also what the sitemaps of the seeds' hosts list"},
-    {"all-types", WR_FLAG(crawl_settings, all_types), .help = "also links to images, archives and other files"},
+     .help = "Skip URLs that match PATTERN", .is_basic = true},
+    {"sitemaps", WR_FLAG(crawl_settings, sitemaps),
+     .help = "Fetch also the pages that sitemaps of the seeds' hosts list"},
+    {"all-types", WR_FLAG(crawl_settings, all_types), .help = "Follow also links to images, archives and other files"},
     {"depth", WR_COUNT(crawl_settings, depth), .value = "N", .min = 0, .max = 1000000,
-     .help = "at most so many links away from a seed (0: any number)"},
-    {"max-pages", WR_COUNT(crawl_settings, max_pages), .value = "N", .min = 0, .max = UINT64_MAX / 2,
-     .help = "accept no more URLs, by all processes together (0: any number)"},
-    {"host-pages", WR_COUNT(crawl_settings, host_pages), .value = "N", .min = 0, .max = UINT32_MAX,
-     .help = "nor more of one host (0: any number)"},
-    {"max-bytes", WR_SIZE(crawl_settings, max_bytes), .value = "SIZE", .min = 0, .max = WR_BYTES_MAX,
-     .help = "stop this process after so much (0: never); --resume goes on"},
-    {"max-time", WR_DURATION(crawl_settings, max_time), .value = "D", .min = 0, .max = 3650 * DAY,
-     .help = "stop this process after so long (0: never); --resume goes on"},
-    WR_PACE_OPTIONS(crawl_settings, pace),
-    WR_CONFIG_OPTION(crawl_settings, sources),
-    {"concurrency", WR_COUNT(crawl_settings, concurrency), .value = "N", .min = 0, .max = 10000,
-     .help = "at most so many in flight in all (0: 256, origin-tuned 20)"},
-    {"loops", WR_COUNT(crawl_settings, loops), .value = "N", .min = 0, .max = 64,
-     .help = "threads that fetch (0: one for each processor)"},
-    {"group-by", WR_CHOICE(crawl_settings, group), .choices = groups,
-     .help = "what is paced together, beside each host"},
-    {"global-rate", WR_STRING(crawl_settings, global_rate), .value = "N", .check = wr_check_rate,
-     .help = "at most so many starts a second in all"},
-    {"bandwidth", WR_SIZE(crawl_settings, bandwidth), .value = "SIZE", .min = 0, .max = WR_BYTES_MAX,
-     .help = "at most so many bytes a second in all (0: any number)"},
-    {"user-agent", WR_STRING(crawl_settings, user_agent), .value = "TEXT",
-     .help = "its first word is the name that robots.txt is asked for"},
-    {"contact", WR_STRING(crawl_settings, contact), .value = "TEXT", .check = wr_check_contact,
-     .help = "a URL or mail address, added to the User-Agent"},
-    {"header", WR_LIST(crawl_settings, headers), .value = "LINE", .check = wr_check_header, .is_secret = true,
-     .help = "\"Name: value\", for the origins of the seeds only"},
-    {"proxy", WR_STRING(crawl_settings, proxy), .value = "URL", .check = wr_check_proxy, .is_secret = true,
-     .help = "send everything through this proxy"},
-    {"ca-file", WR_STRING(crawl_settings, ca_file), .value = "FILE",
-     .help = "certificates to trust, instead of the system's"},
-    {"ignore-robots", WR_FLAG(crawl_settings, ignore_robots), .help = "do not ask robots.txt: for servers of your own"},
+     .help = "Follow at most N links in a row from a seed (0: no limit)"},
+    {"follow-nofollow", WR_FLAG(crawl_settings, follow_nofollow),
+     .help = "Follow links also where the page says nofollow"},
+    {"ignore-robots", WR_FLAG(crawl_settings, ignore_robots),
+     .help = "Do not fetch or obey robots.txt; for your own servers"},
     {"robots-on-error", WR_CHOICE(crawl_settings, robots_on_error), .choices = wr_robots_names,
-     .help = "while robots.txt cannot be had"},
-    {"follow-nofollow", WR_FLAG(crawl_settings, follow_nofollow), .help = "also links and pages marked nofollow"},
-    {"allow-private", WR_FLAG(crawl_settings, allow_private),
-     .help = "also private and loopback addresses, refused otherwise"},
-    {"ask-blocked", WR_FLAG(crawl_settings, ask_blocked),
-     .help = "also hosts whose firewall did not let us in within 24 hours"},
+     .help = "Wait, allow all or deny all while robots.txt cannot be fetched"},
+    WR_PACE_OPTIONS(crawl_settings, pace),
+    {"concurrency", WR_COUNT(crawl_settings, concurrency), .value = "N", .min = 0, .max = 10000,
+     .help = "Limit requests in flight to all hosts (0: 256; origin-tuned: 20)"},
+    {"group-by", WR_CHOICE(crawl_settings, group), .choices = groups,
+     .help = "Pace the hosts of a registrable domain or IP address together, too"},
+    {"global-rate", WR_STRING(crawl_settings, global_rate), .value = "N", .check = wr_check_rate,
+     .help = "Limit requests per second to all hosts"},
+    {"bandwidth", WR_SIZE(crawl_settings, bandwidth), .value = "SIZE", .min = 0, .max = WR_BYTES_MAX,
+     .help = "Limit downloaded bytes per second (0: no limit)"},
+    {"loops", WR_COUNT(crawl_settings, loops), .value = "N", .min = 0, .max = 64,
+     .help = "Number of fetching threads (0: one per processor)"},
+    {"max-pages", WR_COUNT(crawl_settings, max_pages), .value = "N", .min = 0, .max = UINT64_MAX / 2,
+     .help = "Fetch at most N URLs, all processes together (0: no limit)", .heading = "Limits", .is_basic = true},
+    {"host-pages", WR_COUNT(crawl_settings, host_pages), .value = "N", .min = 0, .max = UINT32_MAX,
+     .help = "Fetch at most N pages per host (0: no limit)"},
+    {"max-bytes", WR_SIZE(crawl_settings, max_bytes), .value = "SIZE", .min = 0, .max = WR_BYTES_MAX,
+     .help = "Stop after downloading SIZE; --resume continues (0: no limit)"},
+    {"max-time", WR_DURATION(crawl_settings, max_time), .value = "D", .min = 0, .max = 3650 * DAY,
+     .help = "Stop after D; --resume continues (0: no limit)", .is_basic = true},
     {"timeout", WR_DURATION(crawl_settings, timeout), .value = "D", .min = 1, .max = DAY,
-     .help = "of one request on the wire"},
-    {"max-defer", WR_DURATION(crawl_settings, max_defer), .value = "D", .min = 1, .max = 30 * DAY,
-     .help = "fail what a host holds off for longer"},
+     .help = "Time limit for one HTTP request"},
     {"max-body", WR_SIZE(crawl_settings, max_body), .value = "SIZE", .min = 1, .max = UINT64_C(1) << 40,
-     .help = "read no more of a page"},
+     .help = "Read at most SIZE of a response body"},
+    {"max-defer", WR_DURATION(crawl_settings, max_defer), .value = "D", .min = 1, .max = 30 * DAY,
+     .help = "Fail a URL that its host has held back for longer than D"},
     {"statuses", WR_STRING(crawl_settings, statuses), .value = "LIST", .check = wr_check_statuses,
-     .help = "\"403=permanent,500=done\": which are tried again"},
+     .help = "Treat statuses as permanent, transient, blocking or done: 500=done,…"},
     {"failure-threshold", WR_COUNT(crawl_settings, failure_threshold), .value = "N", .min = 0, .max = UINT32_MAX - 1,
-     .help = "give up after so many failures in a row (0: never)"},
+     .help = "End the job after N failures in a row (0: never)"},
     {"cancel-after-429", WR_COUNT(crawl_settings, cancel_after_429), .value = "N", .min = 0, .max = 65535,
-     .help = "give up after so many 429 in a row at 60 s (0: never)"},
-    {"digest", WR_CHOICE(crawl_settings, digest), .choices = digests, .help = "of the pages, in the lines"},
-    {"state", WR_STRING(crawl_settings, state), .value = "FILE", .check = wr_check_state, .is_secret = true,
-     .help = "where the crawl is remembered; or postgres://…, to share it"},
-    {"lease", WR_DURATION(crawl_settings, lease), .value = "D", .min = SECOND, .max = DAY,
-     .help = "on a database: others have a silent process's hosts then"},
+     .help = "End the job after N 429s in a row at a delay of 60 s (0: never)"},
+    {"ask-blocked", WR_FLAG(crawl_settings, ask_blocked),
+     .help = "Fetch also from hosts whose firewall blocked weir in the last 24 h"},
     {"out", WR_STRING(crawl_settings, out), .value = "FILE",
-     .help = "where the lines go; - is standard output; state: a database, for weir jobs export"},
-    {"append", WR_FLAG(crawl_settings, append), .help = "to a file that is there already"},
-    {"warc", WR_STRING(crawl_settings, warc), .value = "FILE",
-     .help = "keep what came in an archive: FILE-00000.warc.gz, …"},
-    {"warc-size", WR_SIZE(crawl_settings, warc_size), .value = "SIZE", .min = 1, .max = WR_BYTES_MAX,
-     .help = "begin another file when one is so large"},
+     .help = "Write one JSON line per URL to FILE (-: stdout; state: the database)", .heading = "Output",
+     .is_basic = true},
+    {"append", WR_FLAG(crawl_settings, append), .help = "Append to an existing output file"},
+    {"digest", WR_CHOICE(crawl_settings, digest), .choices = digests, .help = "Hash to record for each page body"},
     {"save-bodies", WR_STRING(crawl_settings, save_bodies), .value = "DIR",
-     .help = "save each page as a file there; \"body\" in its line is the name"},
-    {"resume", WR_FLAG(crawl_settings, resume), .help = "go on with the newest job that was stopped or given up"},
-    {"recrawl", WR_FLAG(crawl_settings, recrawl),
-     .help = "begin anew with all URLs of the newest completed job, and fetch what has changed"},
-    {"due", WR_FLAG(crawl_settings, due), .help = "with --recrawl: only pages that are likely to have changed"},
-    {"diff", WR_STRING(crawl_settings, diff), .value = "FILE",
-     .help = "with --recrawl: list there what is new, changed or gone; - is standard output"},
-    {"job", WR_COUNT(crawl_settings, job), .value = "N", .min = 0, .max = INT64_MAX,
-     .help = "with --resume or --recrawl: this one"},
+     .help = "Save each body as a file in DIR; \"body\" in its line is the name"},
     {"report", WR_STRING(crawl_settings, report), .value = "FILE",
-     .help = "write the report of all hosts there, as JSON; - is standard output"},
+     .help = "Write the report as JSON to FILE (-: standard output)"},
+    {"json", WR_FLAG(crawl_settings, json), .help = "Print the report as JSON"},
+    {"quiet", WR_FLAG(crawl_settings, quiet), .help = "Print neither progress nor report"},
+    {"dry-run", WR_FLAG(crawl_settings, dry_run),
+     .help = "Print what would be fetched, and how fast; fetch only robots.txt"},
+    {"offline", WR_FLAG(crawl_settings, offline), .help = "With --dry-run: do not fetch robots.txt either"},
+    {"state", WR_STRING(crawl_settings, state), .value = "FILE", .check = wr_check_state, .is_secret = true,
+     .help = "Keep the state of the crawl in FILE, or in postgres://… to share it", .heading = "State"},
+    {"resume", WR_FLAG(crawl_settings, resume), .help = "Continue the newest job that has not ended", .is_basic = true},
+    {"recrawl", WR_FLAG(crawl_settings, recrawl),
+     .help = "Fetch the URLs of the newest completed job again, where they changed"},
+    {"due", WR_FLAG(crawl_settings, due), .help = "With --recrawl: fetch only pages that have probably changed"},
+    {"diff", WR_STRING(crawl_settings, diff), .value = "FILE",
+     .help = "With --recrawl: list new, changed and gone pages in FILE (-: stdout)"},
+    {"job", WR_COUNT(crawl_settings, job), .value = "N", .min = 0, .max = INT64_MAX,
+     .help = "With --resume or --recrawl: choose job N (0: the newest)"},
+    {"lease", WR_DURATION(crawl_settings, lease), .value = "D", .min = SECOND, .max = DAY,
+     .help = "Release the hosts of a silent process after D (PostgreSQL)"},
+    WR_CONFIG_OPTION(crawl_settings, sources, NULL),
+    {"warc", WR_STRING(crawl_settings, warc), .value = "FILE",
+     .help = "Write responses to WARC archives FILE-00000.warc.gz, …", .heading = "Archive"},
+    {"warc-size", WR_SIZE(crawl_settings, warc_size), .value = "SIZE", .min = 1, .max = WR_BYTES_MAX,
+     .help = "Start another archive file after SIZE"},
+    {"user-agent", WR_STRING(crawl_settings, user_agent), .value = "TEXT",
+     .help = "User-Agent; its first word is matched against robots.txt", .heading = "Identity"},
+    {"contact", WR_STRING(crawl_settings, contact), .value = "TEXT", .check = wr_check_contact,
+     .help = "Add a URL or mail address to the User-Agent", .is_basic = true},
+    {"header", WR_LIST(crawl_settings, headers), .value = "LINE", .check = wr_check_header, .is_secret = true,
+     .help = "Send \"Name: value\" to the origins of the seeds only (repeatable)"},
+    {"proxy", WR_STRING(crawl_settings, proxy), .value = "URL", .check = wr_check_proxy, .is_secret = true,
+     .help = "Send all requests through the proxy at URL", .heading = "Network"},
+    {"ca-file", WR_STRING(crawl_settings, ca_file), .value = "FILE",
+     .help = "Trust the certificates in FILE instead of the system's"},
+    {"allow-private", WR_FLAG(crawl_settings, allow_private), .help = "Connect also to private and loopback addresses"},
+    {"view", WR_CHOICE(crawl_settings, view), .choices = wr_screen_views,
+     .help = "Show progress on the whole terminal, in a few lines, or as log lines", .heading = "Watching"},
     {"log", WR_STRING(crawl_settings, log), .value = "FILE",
      .help = "Log requests, their waits and changes of pace to FILE"},
     {"listen", WR_STRING(crawl_settings, listen), .value = "ADDR",
-     .help = "be watched there while it runs: a dashboard, /metrics and /healthz: 127.0.0.1:8080, unix:FILE"},
+     .help = "Serve the dashboard, /metrics and /healthz on ADDR or unix:FILE"},
     {"listen-name", WR_LIST(crawl_settings, listen_names), .value = "NAME",
      .help = "Accept this Host, besides addresses and localhost (repeatable)"},
     {"listen-hosts", WR_COUNT(crawl_settings, listen_hosts), .value = "N", .min = 0, .max = WR_WATCH_HOSTS_MAX,
-     .help = "so many hosts have metrics of their own, and the rest are \"other\""},
+     .help = "Number of hosts with metrics of their own; the rest are \"other\""},
     {"token-file", WR_STRING(crawl_settings, token_file), .value = "FILE",
-     .help = "with --listen: the token of the dashboard's controls; is made if it is not there"},
-    {"view", WR_CHOICE(crawl_settings, view), .choices = wr_screen_views,
-     .help = "progress: the whole terminal with hosts and keys, a few lines, or one now and then"},
-    {"dry-run", WR_FLAG(crawl_settings, dry_run),
-     .help = "only say what would be fetched, and how fast; asks for robots.txt"},
-    {"offline", WR_FLAG(crawl_settings, offline), .help = "with --dry-run: not even for that"},
-    {"quiet", WR_FLAG(crawl_settings, quiet), .help = "no progress, no report on the screen"},
-    {"json", WR_FLAG(crawl_settings, json), .help = "print the report as JSON"},
+     .help = "With --listen: read the token of its controls; create it if missing"},
 };
 
 const struct wr_usage wr_crawl_usage = {
@@ -150,21 +150,20 @@ const struct wr_usage wr_crawl_usage = {
     .operands = "[URL…]",
     .operands_min = 0,
     .operands_max = SEEDS_MAX,
-    .about = "Follows links from these URLs and fetches every page that robots.txt allows, many\n"
-             "hosts at once and each at its own safe pace. Writes a line of JSON for each URL to\n"
-             "crawl.jsonl and remembers the crawl in weir.db: whatever stops it, --resume goes on.\n"
+    .about = "Follows links from the given URLs and fetches every page that robots.txt allows, many\n"
+             "hosts at once, each at its own safe pace. Writes one JSON line per URL to crawl.jsonl and\n"
+             "keeps the state of the crawl in weir.db, so that --resume continues after any stop.\n"
              "\n"
              "  weir crawl example.org                            a site: https://example.org/\n"
              "  weir crawl --contact me@example.org --seeds-file sites.txt --max-time 8h\n"
-             "  weir crawl --resume                               go on after an interrupt or a crash\n"
-             "  weir crawl --recrawl --out new.jsonl --diff -     what has changed since\n"
+             "  weir crawl --resume                               continue after an interrupt or a crash\n"
+             "  weir crawl --recrawl --out new.jsonl --diff -     fetch what has changed since\n"
              "  weir crawl --scope prefix https://example.org/docs/ --exclude '*?print=*'\n"
              "  weir crawl --allow-private --pace unlimited http://localhost:8080/   your own server\n"
              "\n"
-             "Ctrl-C finishes what is in flight, a second one stops at once; nothing is lost.\n"
-             "The status is 0 if all went well, 1 if it finished but some URLs failed or a file\n"
-             "could not be used, 2 if the request makes no sense, 3 if it stopped before the end\n"
-             "and can be resumed.\n",
+             "Ctrl-C finishes the requests in flight; a second one stops at once. Nothing is lost.\n"
+             "Exits with 0 if all went well, 1 if some URLs failed or a file could not be used, 2 if the\n"
+             "command line is wrong, and 3 if the crawl stopped before its end and can be resumed.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -235,20 +234,6 @@ static bool make_pace(const crawl_settings *settings, weir_pace_options *ret_pac
     return false;
 }
 
-static bool check_ca_file(const char *path)
-{
-    struct stat status;
-    if (path == NULL)
-        return true;
-    if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0 || stat(path, &status) != 0)
-        wr_complain("--ca-file: cannot read %s: %s", path, strerror(errno));
-    else if (S_ISDIR(status.st_mode))
-        wr_complain("--ca-file: %s is a folder; name a file of certificates (PEM)", path);
-    else
-        return true;
-    return false;
-}
-
 static uint32_t concurrency_of(const crawl_settings *settings)
 {
     if (settings->concurrency == 0 && settings->pace.profile == WEIR_PROFILE_ORIGIN_TUNED)
@@ -307,7 +292,7 @@ bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_c
     memcpy(ret_texts->headers, settings->headers.items, settings->headers.count * sizeof ret_texts->headers[0]);
     if (settings->global_rate != NULL) /* checked when it was given */
         (void)wr_parse_number(settings->global_rate, strlen(settings->global_rate), 0, 1e9, &ret_options->global_rate);
-    return check_ca_file(settings->ca_file) && make_agent(settings, ret_texts->agent, sizeof ret_texts->agent) &&
+    return wr_ca_file_ok(settings->ca_file) && make_agent(settings, ret_texts->agent, sizeof ret_texts->agent) &&
            make_pace(settings, &ret_options->pace);
 }
 
@@ -346,7 +331,7 @@ bool wr_crawl_scope_make(const struct wr_crawl_settings *settings, struct wr_sco
 bool wr_crawl_settings_fit(const struct wr_crawl_settings *settings)
 {
     if (settings->job > 0 && !settings->resume && !settings->recrawl)
-        wr_complain("--job says which job to go on with, or to visit again: give --resume or --recrawl, too");
+        wr_complain("--job chooses the job of --resume or --recrawl: give one of these, too");
     else if ((settings->due || settings->diff != NULL) && !settings->resume && !settings->recrawl)
         wr_complain("%s compares with an earlier job: give --recrawl, too", settings->due ? "--due" : "--diff");
     else if (settings->offline && !settings->dry_run)

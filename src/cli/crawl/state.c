@@ -46,7 +46,8 @@ int wr_crawl_state_find(const struct wr_crawl_settings *settings, struct wr_engi
 {
     int error = wr_engine_find_job(engine, (int64_t)settings->job, ret_job);
     if (error != 0)
-        return judge(settings, error, "nothing to resume: all jobs in ", " are over; begin a new one without --resume");
+        return judge(settings, error,
+                     "nothing to resume: ", " has no job that is not over; begin a new one without --resume");
     if (wr_engine_can_resume(ret_job))
         return WR_EXIT_OK;
     wr_complain("job %lld is %s: there is nothing to resume; begin a new one without --resume", (long long)ret_job->id,

@@ -133,18 +133,18 @@ static void show_list(const json_t *answer)
 }
 
 static const struct wr_option list_options[] = {
-    {"sort", WR_CHOICE(struct settings, sort), .choices = sorts, .help = "which come first"},
-    {"reverse", WR_FLAG(struct settings, reverse), .help = "the last ones first"},
-    {"filter", WR_STRING(struct settings, filter), .value = "TEXT", .help = "only hosts with this in their name"},
-    {"top", WR_COUNT(struct settings, top), .value = "N", .min = 1, .max = WR_LOOK_MAX, .help = "so many at most"},
+    {"sort", WR_CHOICE(struct settings, sort), .choices = sorts, .help = "Order of the hosts"},
+    {"reverse", WR_FLAG(struct settings, reverse), .help = "Reverse the order"},
+    {"filter", WR_STRING(struct settings, filter), .value = "TEXT", .help = "List only hosts whose name contains TEXT"},
+    {"top", WR_COUNT(struct settings, top), .value = "N", .min = 1, .max = WR_LOOK_MAX, .help = "List at most N hosts"},
     WR_SOURCE_OPTIONS(struct settings),
 };
 
 static const struct wr_usage list_usage = {
     .who = "weir hosts list",
-    .about = "Lists hosts: of a crawl that runs those that it has in mind, with what holds each of\n"
-             "them, for how long, and how fast it is asked; else those of the state file, with what\n"
-             "was learned of them; of a database, also which process has each.\n",
+    .about = "Lists hosts. While a crawl runs: its hosts in memory, with what each waits for, for how\n"
+             "long, and its pace. Otherwise: the hosts of the state file, with their learned pace. On a\n"
+             "database it also lists which process has each host.\n",
     .options = list_options,
     .count = sizeof list_options / sizeof list_options[0],
 };
@@ -209,7 +209,7 @@ static const struct wr_option plain_options[] = {WR_SOURCE_OPTIONS(struct settin
 #define PLAIN .operands = "HOST", .operands_min = 1, .operands_max = 1, .options = plain_options, .count = 2
 
 static const struct wr_usage show_usage = {
-    .who = "weir hosts show", .about = "Tells what is known of one host.\n", PLAIN};
+    .who = "weir hosts show", .about = "Shows what is known of one host.\n", PLAIN};
 
 static int run_show(int argc, char **argv)
 {
@@ -224,15 +224,14 @@ static int run_show(int argc, char **argv)
 
 static const struct wr_usage pause_usage = {
     .who = "weir hosts pause",
-    .about = "Starts no more requests to a host: at once, if a crawl runs, and in later ones, until\n"
-             "\"weir hosts resume\". What is in flight ends.\n",
+    .about = "Starts no more requests to a host, now and in later crawls, until \"weir hosts resume\".\n"
+             "Requests in flight finish.\n",
     PLAIN};
 static const struct wr_usage resume_usage = {
-    .who = "weir hosts resume", .about = "Lets requests to a host start again.\n", PLAIN};
+    .who = "weir hosts resume", .about = "Starts requests to a paused host again.\n", PLAIN};
 static const struct wr_usage forget_usage = {
     .who = "weir hosts forget",
-    .about = "Forgets what was learned of a host: its pace begins anew. What its server said,\n"
-             "Crawl-delay and Retry-After, stays.\n",
+    .about = "Forgets the learned pace of a host. Crawl-delay and Retry-After of its server still hold.\n",
     PLAIN};
 
 /* What has become of it, in words. */
@@ -338,9 +337,9 @@ static int run_forget(int argc, char **argv)
 
 static const struct wr_option set_options[] = {
     {"interval", WR_DURATION(struct settings, interval), .value = "D", .min = 0,
-     .max = (uint64_t)WR_STORE_INTERVAL_MAX_NS, .help = "at least this between two starts"},
-    {"max-rate", WR_STRING(struct settings, max_rate), .value = "N", .help = "at most so many starts a second"},
-    {"default", WR_FLAG(struct settings, usual), .help = "as the crawl does with all hosts"},
+     .max = (uint64_t)WR_STORE_INTERVAL_MAX_NS, .help = "Least time between two requests to a host"},
+    {"max-rate", WR_STRING(struct settings, max_rate), .value = "N", .help = "Most requests per second to a host"},
+    {"default", WR_FLAG(struct settings, usual), .help = "Remove both settings"},
     WR_SOURCE_OPTIONS(struct settings),
 };
 
@@ -349,9 +348,9 @@ static const struct wr_usage set_usage = {
     .operands = "HOST",
     .operands_min = 1,
     .operands_max = 1,
-    .about = "Sets the pace of one host, in place of the crawl's own --interval and --max-rate: from\n"
-             "the next start on, if a crawl runs, and in later ones. Never faster than its server\n"
-             "says (Crawl-delay, Retry-After), nor than what was learned of it.\n",
+    .about = "Sets the pace of one host instead of --interval and --max-rate of the crawl, from the next\n"
+             "request on and in later crawls. The host is never asked faster than its server says\n"
+             "(Crawl-delay, Retry-After), nor faster than weir has learned that it tolerates.\n",
     .options = set_options,
     .count = sizeof set_options / sizeof set_options[0],
 };
@@ -395,19 +394,19 @@ static int run_set(int argc, char **argv)
 /* ---- the command ---- */
 
 static const struct wr_command list[] = {
-    {"forget", "forget what was learned of a host", run_forget},
-    {"list", "list hosts, with what holds them", run_list},
-    {"pause", "start no more requests to a host", run_pause},
-    {"resume", "let them start again", run_resume},
-    {"set", "set the pace of a host", run_set},
-    {"show", "tell what is known of a host", run_show},
+    {"forget", "Forget the learned pace of a host", run_forget, NULL},
+    {"list", "List hosts, with what each waits for", run_list, NULL},
+    {"pause", "Start no more requests to a host", run_pause, NULL},
+    {"resume", "Start requests to a paused host again", run_resume, NULL},
+    {"set", "Set the pace of a host", run_set, NULL},
+    {"show", "Show what is known of a host", run_show, NULL},
 };
 
 int wr_hosts_run(int argc, char **argv)
 {
     static const struct wr_commands commands = {
         .who = "weir hosts",
-        .about = "Looks at the hosts of a crawl, while it runs or after it, and steers them.",
+        .about = "Lists the hosts of a crawl, while it runs or after it, and changes their pace.",
         .list = list,
         .count = sizeof list / sizeof list[0],
     };

@@ -111,7 +111,7 @@ static void show_job(const json_t *answer)
     }
 }
 
-static const struct wr_usage show_usage = {.who = "weir jobs show", .about = "Tells of one crawl.\n", ONE_JOB};
+static const struct wr_usage show_usage = {.who = "weir jobs show", .about = "Shows one crawl.\n", ONE_JOB};
 
 static int run_with_job(const struct wr_usage *usage, const char *what, void (*show)(const json_t *answer), int argc,
                         char **argv)
@@ -140,8 +140,8 @@ static void show_cancelled(const json_t *answer)
 
 static const struct wr_usage cancel_usage = {
     .who = "weir jobs cancel",
-    .about = "Ends a crawl for good: what is in flight ends, the rest stays undone, and it cannot\n"
-             "be resumed.\n",
+    .about = "Ends a crawl for good: requests in flight finish, queued URLs are not fetched, and the\n"
+             "crawl cannot be resumed.\n",
     ONE_JOB};
 
 static int run_cancel(int argc, char **argv)
@@ -163,8 +163,8 @@ static void show_paused(const json_t *answer)
 
 static const struct wr_usage pause_usage = {
     .who = "weir jobs pause",
-    .about = "Lets a crawl end so that it can be gone on with: all its processes start nothing more,\n"
-             "finish what is in flight, and end.\n",
+    .about = "Stops a crawl so that it can be resumed: all its processes finish the requests in flight\n"
+             "and exit.\n",
     ONE_JOB};
 
 static int run_pause(int argc, char **argv)
@@ -176,11 +176,10 @@ static int run_pause(int argc, char **argv)
 
 static const struct wr_option export_options[] = {
     {"out", WR_STRING(struct settings, out), .value = "FILE",
-     .help = "where the lines go, a file that is not there yet; - is standard output"},
-    {"states", WR_FLAG(struct settings, states),
-     .help = "instead, all URLs, also those that wait, each with its state"},
+     .help = "Write to FILE, which must not exist (-: standard output)"},
+    {"states", WR_FLAG(struct settings, states), .help = "List all URLs with their states, also those that wait"},
     {"state", WR_STRING(struct settings, source.state), .value = "FILE", .check = wr_check_state,
-     .help = "the state file of the crawl, or postgres://…"},
+     .help = "Read the state of the crawl from FILE or postgres://…"},
 };
 
 static const struct wr_usage export_usage = {
@@ -188,9 +187,9 @@ static const struct wr_usage export_usage = {
     .operands = "N",
     .operands_min = 1,
     .operands_max = 1,
-    .about = "Writes the URLs of a crawl that have ended, by whichever process, as lines of JSON with\n"
-             "the members that weir crawl writes. Those of a crawl with --out state are as it would\n"
-             "have written them; of others what the state has not kept is null: title, links, times.\n",
+    .about = "Writes one JSON line for each finished URL of a crawl, with the members that weir crawl\n"
+             "writes, for all its processes. Without --out state in that crawl, members that the state\n"
+             "does not keep are null: title, links, times.\n",
     .options = export_options,
     .count = sizeof export_options / sizeof export_options[0],
 };
@@ -232,7 +231,7 @@ static bool export_page(struct wr_answerer *source, const struct settings *setti
     else if (out == stdout)
         wr_print_lost(errno);
     else
-        wr_complain("--out: cannot write %s: %s", settings->out, strerror(errno));
+        wr_complain_unwritten("--out", settings->out, errno);
     *after = json_integer_value(json_object_get(answer, "after"));
     bool has_more = !wr_json_is(answer, "end") && *status == WR_EXIT_OK;
     json_decref(answer);
@@ -253,13 +252,12 @@ static int export_to_file(struct wr_answerer *source, const struct settings *set
 {
     FILE *out = fopen(settings->out, "wxe");
     if (out == NULL) {
-        wr_complain("--out: cannot make %s: %s%s", settings->out, strerror(errno),
-                    errno == EEXIST ? "; name another, or remove it" : "");
+        wr_complain_unwritten("--out", settings->out, errno);
         return WR_EXIT_FAILED;
     }
     int status = export_all(source, settings, out);
     if (fclose(out) != 0 && status == WR_EXIT_OK) {
-        wr_complain("--out: cannot write %s: %s", settings->out, strerror(errno));
+        wr_complain_unwritten("--out", settings->out, errno);
         status = WR_EXIT_FAILED;
     }
     return status;
@@ -289,8 +287,7 @@ static const struct wr_usage resume_usage = {
     .operands = "N [OPTION...]",
     .operands_min = 1,
     .operands_max = 1,
-    .about = "Goes on with a crawl: the same as \"weir crawl --resume --job N\", and takes the\n"
-             "options of weir crawl.\n"};
+    .about = "Resumes a crawl, as \"weir crawl --resume --job N\" does. Takes the options of weir crawl.\n"};
 
 static int run_resume(int argc, char **argv)
 {
@@ -318,19 +315,19 @@ static int run_resume(int argc, char **argv)
 /* ---- the command ---- */
 
 static const struct wr_command list[] = {
-    {"cancel", "end a crawl for good", run_cancel},
-    {"export", "write its lines, of whichever process", run_export},
-    {"list", "list the crawls of a state file", run_list},
-    {"pause", "let a crawl end, to be gone on with", run_pause},
-    {"resume", "go on with a crawl", run_resume},
-    {"show", "tell of one crawl", run_show},
+    {"cancel", "End a crawl for good", run_cancel, NULL},
+    {"export", "Write the JSON lines of a crawl, of all its processes", run_export, NULL},
+    {"list", "List the crawls of a state file", run_list, NULL},
+    {"pause", "Stop a crawl so that it can be resumed", run_pause, NULL},
+    {"resume", "Resume a crawl", run_resume, NULL},
+    {"show", "Show one crawl", run_show, NULL},
 };
 
 int wr_jobs_run(int argc, char **argv)
 {
     static const struct wr_commands commands = {
         .who = "weir jobs",
-        .about = "Looks at the crawls of a state file, and ends or resumes them.",
+        .about = "Lists, shows, pauses, resumes and cancels the crawls of a state file.",
         .list = list,
         .count = sizeof list / sizeof list[0],
     };

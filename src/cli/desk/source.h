@@ -19,9 +19,9 @@ struct wr_source_flags {
 /* The options for that, where the settings have it as `source`. */
 #define WR_SOURCE_OPTIONS(settings)                                                        \
     {"state", WR_STRING(settings, source.state), .value = "FILE", .check = wr_check_state, \
-     .help = "the state file of the crawl, or postgres://…"},                              \
+     .help = "Read the state of the crawl from FILE or postgres://…"},                     \
     {                                                                                      \
-        "json", WR_FLAG(settings, source.json), .help = "tell it as one line of JSON"      \
+        "json", WR_FLAG(settings, source.json), .help = "Print one line of JSON"           \
     }
 
 struct wr_answerer {

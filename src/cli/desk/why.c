@@ -16,7 +16,7 @@ struct settings {
 
 static const struct wr_option options[] = {
     {"job", WR_COUNT(struct settings, job), .value = "N", .min = 0, .max = INT64_MAX,
-     .help = "of this crawl (0: that which runs, or the newest)"},
+     .help = "Job to ask about (0: the one that runs, or the newest)"},
     WR_SOURCE_OPTIONS(struct settings),
 };
 
@@ -25,10 +25,10 @@ static const struct wr_usage usage = {
     .operands = "URL|HOST",
     .operands_min = 1,
     .operands_max = 1,
-    .about = "Tells what becomes of a URL in a crawl: whether it is known, and how it ended; or its\n"
-             "place in the queue of its host, all that bounds the host's next request, where each\n"
-             "bound comes from and until when it holds, and when the URL's turn is expected. Of a\n"
-             "HOST it tells that of its first page.\n",
+    .about = "Shows the state of a URL in a crawl: how it ended, or its place in the queue of its host,\n"
+             "every bound on the next request to the host with its source and its end, and when the turn\n"
+             "of the URL is expected. For a HOST it shows its front page. It also shows what kind of limit the\n"
+             "host seems to have, and the refusals that this was concluded from.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -175,12 +175,23 @@ static void show_bounds(const json_t *bounds)
     wr_table_end(&table);
 }
 
+/* What was learned of its host's limit, and from what. */
+static void show_limit(const json_t *host)
+{
+    if (*wr_json_text(host, "limit") == '\0')
+        return;
+    wr_print("limit of the host (%s): ", wr_json_text(host, "limit"));
+    wr_print_foreign(wr_span_of(wr_json_text(host, "limit_why")));
+    wr_print("\n");
+}
+
 static void show_why(const json_t *answer)
 {
     wr_print_foreign(wr_span_of(wr_json_text(answer, "url")));
     wr_print("\n");
     show_state(answer);
     show_robots(json_object_get(answer, "robots"));
+    show_limit(json_object_get(answer, "at_host"));
     show_bounds(json_object_get(answer, "bounds"));
 }
 

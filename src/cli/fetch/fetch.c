@@ -10,6 +10,7 @@
 #include "cli/fetch/report.h"
 #include "cli/fetch/share.h"
 #include "cli/fetch/state.h"
+#include "cli/kit/ca_file.h"
 #include "cli/kit/list.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
@@ -40,45 +41,48 @@ struct settings {
 
 static const struct wr_option options[] = {
     {"urls-file", WR_STRING(struct settings, urls_file), .value = "FILE",
-     .help = "a URL on each line; - is standard input"},
-    {"out", WR_STRING(struct settings, out), .value = "FILE", .help = "write the lines there, not to standard output"},
-    {"append", WR_FLAG(struct settings, append), .help = "to what that file holds already, refused otherwise"},
-    {"state", WR_STRING(struct settings, state), .value = "FILE", .check = wr_check_file,
-     .help = "remember there what hosts were found to bear"},
-    {"share", WR_STRING(struct settings, share), .value = "URL", .check = wr_check_store, .is_secret = true,
-     .help = "redis://HOST: one pace for all processes that name it"},
-    {"share-prefix", WR_STRING(struct settings, share_prefix), .value = "TEXT",
-     .help = "of keys there, \"weir\" unless told otherwise"},
-    WR_PACE_OPTIONS(struct settings, pace),
-    WR_CONFIG_OPTION(struct settings, sources),
-    {"concurrency", WR_COUNT(struct settings, concurrency), .value = "N", .min = 1, .max = 10000,
-     .help = "at most so many in flight in all"},
-    {"agent", WR_STRING(struct settings, agent), .value = "TEXT",
-     .help = "User-Agent, and the name that robots.txt is asked for"},
-    {"header", WR_LIST(struct settings, headers), .value = "LINE", .check = wr_check_header, .is_secret = true,
-     .help = "\"Name: value\", for the hosts of the URLs given"},
-    {"proxy", WR_STRING(struct settings, proxy), .value = "URL", .check = wr_check_proxy, .is_secret = true,
-     .help = "send everything through this proxy"},
-    {"ca-file", WR_STRING(struct settings, ca_file), .value = "FILE",
-     .help = "certificates to trust, instead of the system's"},
+     .help = "Read URLs from FILE, one per line (-: standard input)", .heading = "Scope", .is_basic = true},
+    {"redirects", WR_COUNT(struct settings, redirects), .value = "N", .min = 0, .max = 1000,
+     .help = "Follow at most N redirects"},
     {"ignore-robots", WR_FLAG(struct settings, ignore_robots),
-     .help = "do not ask robots.txt: for servers of your own"},
+     .help = "Do not fetch or obey robots.txt; for your own servers"},
     {"robots-on-error", WR_CHOICE(struct settings, robots_on_error), .choices = wr_robots_names,
-     .help = "while robots.txt cannot be had"},
-    {"allow-private", WR_FLAG(struct settings, allow_private),
-     .help = "also private and loopback addresses, refused otherwise"},
-    {"timeout", WR_DURATION(struct settings, timeout), .value = "D", .min = 1, .max = 86400 * UINT64_C(1000000000),
-     .help = "of one request on the wire"},
+     .help = "Wait, allow all or deny all while robots.txt cannot be fetched"},
+    WR_PACE_OPTIONS(struct settings, pace),
+    {"concurrency", WR_COUNT(struct settings, concurrency), .value = "N", .min = 1, .max = 10000,
+     .help = "Limit requests in flight to all hosts"},
+    {"share", WR_STRING(struct settings, share), .value = "URL", .check = wr_check_store, .is_secret = true,
+     .help = "Share one pace with all processes that name the same redis://HOST"},
+    {"share-prefix", WR_STRING(struct settings, share_prefix), .value = "TEXT",
+     .help = "Prefix of the keys in Redis (default \"weir\")"},
     {"deadline", WR_DURATION(struct settings, deadline), .value = "D", .min = 0,
-     .max = 30 * 86400 * UINT64_C(1000000000), .help = "of a URL with all its waiting (0: none)"},
-    {"max-defer", WR_DURATION(struct settings, max_defer), .value = "D", .min = 1,
-     .max = 30 * 86400 * UINT64_C(1000000000), .help = "fail what a host holds off for longer"},
-    {"statuses", WR_STRING(struct settings, statuses), .value = "LIST", .check = wr_check_statuses,
-     .help = "\"403=permanent,500=done\": which are tried again"},
-    {"redirects", WR_COUNT(struct settings, redirects), .value = "N", .min = 0, .max = 1000, .help = "follow so many"},
+     .max = 30 * 86400 * UINT64_C(1000000000), .help = "Time limit for a URL with all its waits (0: none)",
+     .heading = "Limits", .is_basic = true},
+    {"timeout", WR_DURATION(struct settings, timeout), .value = "D", .min = 1, .max = 86400 * UINT64_C(1000000000),
+     .help = "Time limit for one HTTP request", .is_basic = true},
     {"max-body", WR_SIZE(struct settings, max_body), .value = "SIZE", .min = 1, .max = UINT64_C(1) << 40,
-     .help = "read no more of a body"},
-    {"quiet", WR_FLAG(struct settings, quiet), .help = "no progress, no summary"},
+     .help = "Read at most SIZE of a response body"},
+    {"max-defer", WR_DURATION(struct settings, max_defer), .value = "D", .min = 1,
+     .max = 30 * 86400 * UINT64_C(1000000000), .help = "Fail a URL that its host has held back for longer than D"},
+    {"statuses", WR_STRING(struct settings, statuses), .value = "LIST", .check = wr_check_statuses,
+     .help = "Treat statuses as permanent, transient, blocking or done: 500=done,…"},
+    {"out", WR_STRING(struct settings, out), .value = "FILE",
+     .help = "Write one JSON line per URL to FILE instead of standard output", .heading = "Output", .is_basic = true},
+    {"append", WR_FLAG(struct settings, append), .help = "Append to an existing output file"},
+    {"quiet", WR_FLAG(struct settings, quiet), .help = "Print neither progress nor summary", .is_basic = true},
+    {"state", WR_STRING(struct settings, state), .value = "FILE", .check = wr_check_file,
+     .help = "Keep the learned pace of hosts in FILE", .heading = "State", .is_basic = true},
+    WR_CONFIG_OPTION(struct settings, sources, NULL),
+    {"agent", WR_STRING(struct settings, agent), .value = "TEXT",
+     .help = "User-Agent; its first word is matched against robots.txt", .heading = "Identity"},
+    {"header", WR_LIST(struct settings, headers), .value = "LINE", .check = wr_check_header, .is_secret = true,
+     .help = "Send \"Name: value\" to the hosts of the given URLs (repeatable)", .is_basic = true},
+    {"proxy", WR_STRING(struct settings, proxy), .value = "URL", .check = wr_check_proxy, .is_secret = true,
+     .help = "Send all requests through the proxy at URL", .heading = "Network", .is_basic = true},
+    {"ca-file", WR_STRING(struct settings, ca_file), .value = "FILE",
+     .help = "Trust the certificates in FILE instead of the system's"},
+    {"allow-private", WR_FLAG(struct settings, allow_private),
+     .help = "Connect also to private and loopback addresses"},
 };
 
 const struct wr_usage wr_fetch_usage = {
@@ -87,18 +91,16 @@ const struct wr_usage wr_fetch_usage = {
     .operands = "[URL…]",
     .operands_min = 0,
     .operands_max = URLS_MAX,
-    .about = "Fetches these URLs, many hosts at once and each at its own safe pace: robots.txt,\n"
-             "Crawl-delay, Retry-After and rate limits are obeyed, redirects followed, failures\n"
-             "tried again. Prints a line of JSON for each URL as it finishes; bodies are read and\n"
-             "counted, but not kept.\n"
+    .about = "Fetches the given URLs, many hosts at once, each at its own safe pace. Obeys robots.txt,\n"
+             "Crawl-delay, Retry-After and rate limits, follows redirects and retries failures. Prints\n"
+             "one JSON line per URL as it finishes. Bodies are read and counted, but not kept.\n"
              "\n"
              "  weir fetch https://example.org/ https://example.com/\n"
              "  weir fetch --urls-file pages.txt --interval 2s --out report.jsonl\n"
-             "  weir fetch --allow-private --pace unlimited http://localhost:8080/   a server of yours\n"
+             "  weir fetch --allow-private --pace unlimited http://localhost:8080/   your own server\n"
              "\n"
-             "The status is 0 if every URL was answered with a status below 400, 1 if not, 2 if\n"
-             "the request was not understood, and 130 after an interrupt: what had finished by\n"
-             "then is printed.\n",
+             "Exits with 0 if every URL got a status below 400, 1 if not, 2 if the command line is wrong,\n"
+             "and 130 after an interrupt; URLs that had finished by then are printed.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -149,7 +151,7 @@ static bool make_client(struct job *job, int *ret_status)
     weir_pace_options pace;
     struct wr_pace_more more;
     *ret_status = WR_EXIT_USAGE;
-    if (!wr_pace_make(&settings->pace, settings->allow_private, &pace))
+    if (!wr_ca_file_ok(settings->ca_file) || !wr_pace_make(&settings->pace, settings->allow_private, &pace))
         return false;
     memcpy(headers, settings->headers.items, settings->headers.count * sizeof headers[0]);
     wr_pace_make_more(&settings->pace, &more);
@@ -295,7 +297,7 @@ static bool open_out(struct job *job)
         return true;
     FILE *out = fopen(name, "a");
     if (out == NULL || fstat(fileno(out), &seen) != 0) {
-        wr_complain("cannot write %s: %s", name, strerror(errno));
+        wr_complain_unwritten(NULL, name, errno);
     } else if (S_ISREG(seen.st_mode) && seen.st_size > 0 && !job->settings->append) {
         wr_complain("%s holds something already; --append adds to it, or name another file", name);
     } else {
@@ -314,7 +316,7 @@ static bool close_files(struct job *job)
         (void)wr_list_close(job->list); /* if it could not be read, that was told */
     if (job->out == stdout || fclose(job->out) == 0)
         return true;
-    wr_complain("cannot write %s: %s", job->settings->out, strerror(errno));
+    wr_complain_unwritten(NULL, job->settings->out, errno);
     return false;
 }
 

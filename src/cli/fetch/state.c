@@ -94,7 +94,7 @@ static bool read_text(struct wr_state *state, int fd)
     wr_buf_init(&buf, wr_allocator_or_system(NULL), FILE_MAX);
     bool well = read_all(fd, &buf) == 0;
     if (!well)
-        wr_complain("--state: cannot read %s: %s", state->path, strerror(errno));
+        wr_complain_unread("--state", state->path, errno);
     const char *wrong = well ? wr_state_read(wr_buf_from(&buf, 0), take_host, state, &line) : NULL;
     if (wrong != NULL && line > 0)
         wr_complain("--state: %s, line %zu: %s; it stays as it is", state->path, line, wrong);
@@ -111,7 +111,7 @@ static bool read_file(struct wr_state *state)
     if (fd < 0 && errno == ENOENT)
         return true;
     if (fd < 0 || fstat(fd, &about) != 0) {
-        wr_complain("--state: cannot open %s: %s", state->path, strerror(errno));
+        wr_complain_unread("--state", state->path, errno);
         if (fd >= 0)
             (void)close(fd);
         return false;
@@ -192,7 +192,7 @@ static void save(struct wr_state *state)
         return;
     state->is_dirty = write_hosts(state) != 0;
     if (state->is_dirty && !state->has_complained) {
-        wr_complain("--state: cannot write %s: %s", state->path, strerror(errno));
+        wr_complain_unwritten("--state", state->path, errno);
         state->has_complained = true;
     }
 }

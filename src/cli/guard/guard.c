@@ -22,7 +22,7 @@ struct settings {
 
 static const struct wr_option options[] = {
     {"timeout", WR_DURATION(struct settings, timeout_ns), .value = "TIME", .min = 1, .max = WEIR_HOUR,
-     .help = "how long to wait for a name's addresses"},
+     .help = "Time limit for looking up a name"},
 };
 
 static const struct wr_usage usage = {
@@ -30,13 +30,13 @@ static const struct wr_usage usage = {
     .operands = "ADDRESS|URL…",
     .operands_min = 1,
     .operands_max = OPERANDS_MAX,
-    .about = "Prints a line for each: allowed or blocked, why, and what was asked, with tabs between.\n"
-             "A name is looked up, and weir connects only to those of its addresses that are\n"
-             "allowed. Blocked is what is not meant to be reached from everywhere: loopback, private\n"
-             "and link-local networks, clouds' metadata, what is reserved, and whatever carries\n"
-             "such an address inside. Also what is no URL of http or https.\n"
+    .about = "Prints a line for each URL, host or address: allowed or blocked, the reason, and the\n"
+             "argument, separated by tabs. A name is looked up; weir connects only to its allowed\n"
+             "addresses. Blocked are loopback, private and link-local networks, metadata services of\n"
+             "clouds, reserved addresses, addresses that embed one of these, and URLs that are not http\n"
+             "or https.\n"
              "\n"
-             "The status is 0 if all are allowed and 1 if any is blocked or cannot be looked up.\n",
+             "Exits with 0 if all are allowed and 1 if one is blocked or cannot be looked up.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };

@@ -22,21 +22,22 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"now", WR_STRING(struct settings, now), .value = "EPOCH", .help = "seconds since 1970 (default: now)"},
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+    {"now", WR_STRING(struct settings, now), .value = "EPOCH",
+     .help = "Time of the response in seconds since 1970 (default: now)"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {
     .who = "weir headers",
     .about = "Reads the header lines of a response from standard input, as curl -sI prints them, and\n"
-             "says what weir makes of Retry-After, RateLimit, X-RateLimit-* and their kin:\n"
+             "shows what weir reads from Retry-After, RateLimit, X-RateLimit-* and similar fields:\n"
              "\n"
              "  retry_after_s   seconds until the next request may start\n"
              "  limit           requests per window of the tightest quota\n"
-             "  remaining       what is left of it\n"
+             "  remaining       requests left in it\n"
              "  reset_s         seconds until it is full again\n"
              "\n"
-             "What is not said is null in JSON, and - else. Of several heads the last counts.\n",
+             "A missing value is null in JSON, and - otherwise. With several responses the last counts.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };

@@ -24,10 +24,14 @@ static const struct wr_command *find(const struct wr_commands *commands, const c
 static int help(const struct wr_commands *commands)
 {
     wr_print("usage: %s COMMAND [OPTION]…\n\n%s\n\n", commands->who, commands->about);
-    for (size_t i = 0; i < commands->count; i++)
-        wr_print("  %-12s%s\n", commands->list[i].name, commands->list[i].summary);
-    wr_print("  %-12s%s\n", "help", "explain a command");
-    wr_print("\n\"%s COMMAND --help\" tells more about one.\n", commands->who);
+    for (size_t i = 0; i < commands->count; i++) {
+        const struct wr_command *command = &commands->list[i];
+        if (command->heading != NULL)
+            wr_print("%s%s:\n", i > 0 ? "\n" : "", command->heading);
+        wr_print("  %-12s%s\n", command->name, command->summary);
+    }
+    wr_print("  %-12s%s\n", "help", "Show the help of a command");
+    wr_print("\n\"%s COMMAND --help\" shows the options of a command.\n", commands->who);
     return WR_EXIT_OK;
 }
 

@@ -10,6 +10,7 @@ struct wr_command {
     const char *summary; /* one line for --help */
     /* Gets the words after the command's name and returns an exit status (enum wr_exit). */
     int (*run)(int argc, char **argv);
+    const char *heading; /* --help prints it above this command; NULL: none begins here */
 };
 
 struct wr_commands {

@@ -33,12 +33,12 @@ void wr_complete_command(const struct wr_commands *commands, const char *word)
 {
     for (size_t i = 0; i < commands->count; i++)
         offer(word, "", commands->list[i].name, commands->list[i].summary);
-    offer(word, "", "help", "explain a command");
+    offer(word, "", "help", "Show the help of a command");
     if (word[0] != '-')
         return;
-    offer(word, "--", "help", "say which commands there are");
+    offer(word, "--", "help", "List the commands");
     if (commands->version != NULL)
-        offer(word, "--", "version", "tell which weir this is");
+        offer(word, "--", "version", "Print the version");
 }
 
 /* FILE, FILE|-, URLS-FILE, DIR …: by what --help calls it. */
@@ -92,7 +92,7 @@ static void complete_name(const struct wr_usage *usage, const char *word)
 {
     for (size_t i = 0; i < usage->count; i++)
         offer(word, "--", usage->options[i].name, usage->options[i].help);
-    offer(word, "--", "help", "explain this command");
+    offer(word, "--", "help", "Show the help of this command");
 }
 
 void wr_complete_option(const struct wr_usage *usage, int argc, char **argv)

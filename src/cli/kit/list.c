@@ -21,7 +21,7 @@ bool wr_list_open(struct wr_list *ret_list, const char *name)
     ret_list->at = ret_list->end = 0;
     ret_list->fd = is_standard ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
     if (ret_list->fd < 0)
-        wr_complain("cannot open %s: %s", name, strerror(errno));
+        wr_complain_unread(NULL, name, errno);
     return ret_list->fd >= 0;
 }
 
@@ -53,7 +53,7 @@ static void read_more(struct wr_list *list)
             continue;
         list->has_failed = bytes < 0;
         if (list->has_failed)
-            wr_complain("cannot read %s: %s", list->name, strerror(errno));
+            wr_complain_unread(NULL, list->name, errno);
         list->is_end = bytes <= 0;
         list->end += bytes > 0 ? (size_t)bytes : 0;
         return;

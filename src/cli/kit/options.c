@@ -124,12 +124,18 @@ static bool operands_ok(const struct reader *reader)
     return false;
 }
 
-static bool asks_for_help(int argc, char **argv)
+enum help {
+    HELP_NONE, /* there is no --help */
+    HELP_SHORT,
+    HELP_ALL, /* --help all */
+};
+
+static enum help wanted_help(int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return true;
-    return false;
+            return i + 1 < argc && strcmp(argv[i + 1], "all") == 0 ? HELP_ALL : HELP_SHORT;
+    return HELP_NONE;
 }
 
 bool wr_options_read(const struct wr_usage *usage, int *argc, char **argv, void *settings)
@@ -152,8 +158,9 @@ bool wr_options_parse(const struct wr_usage *usage, int *argc, char **argv, void
         wr_complete_option(usage, *argc, argv);
         return false;
     }
-    if (asks_for_help(*argc, argv)) {
-        wr_options_help(usage, settings);
+    enum help help = wanted_help(*argc, argv);
+    if (help != HELP_NONE) {
+        wr_options_help(usage, settings, help == HELP_ALL);
         return false;
     }
     *ret_status = WR_EXIT_USAGE;

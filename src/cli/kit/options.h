@@ -3,8 +3,8 @@
  *
  *     struct settings { uint64_t keys; bool json; };
  *     static const struct wr_option options[] = {
- *         {"keys", WR_COUNT(struct settings, keys), .value = "N", .min = 1, .max = 1000, .help = "keys in the table"},
- *         {"json", WR_FLAG(struct settings, json), .help = "print JSON"},
+ *         {"keys", WR_COUNT(struct settings, keys), .value = "N", .min = 1, .max = 1000, .help = "Keys in the table"},
+ *         {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
  *     };
  *     static const struct wr_usage usage = {.who = "weir bench table", .options = options, .count = 2, …};
  *
@@ -77,9 +77,11 @@ struct wr_option {
     const char *value;              /* what --help calls the value; NULL for flags and choices */
     uint64_t min, max;              /* count, size and duration (ns) */
     const char *const *choices;     /* ends with NULL */
-    const char *help;               /* one line, without a full stop */
+    const char *help;               /* "Skip URLs that match PATTERN": at most 72 columns, a verb first */
     int (*check)(const char *text); /* string and list: 0, or WEIR_E_INVAL with a detail; NULL: anything goes */
     bool is_secret;                 /* not to be shown or kept; of a string, if it has an '@' */
+    const char *heading;            /* --help all prints it above this option; NULL: none begins here */
+    bool is_basic;                  /* --help lists only these, if there are any */
 };
 
 /* Kind and offset of a field; does not compile if the field is not of the kind's type. */
@@ -95,10 +97,11 @@ struct wr_option {
 
 #define WR_CONFIG_FILE(settings, field) WR_FIELD(settings, field, struct wr_sources, WR_OPTION_CONFIG)
 
-/* Of a command with a section. */
-#define WR_CONFIG_OPTION(settings, field)                                                                         \
-    {                                                                                                             \
-        "config", WR_CONFIG_FILE(settings, field), .value = "FILE", .help = "settings from this file (weir.yaml)" \
+/* Of a command with a section. `title` is its heading, or NULL. */
+#define WR_CONFIG_OPTION(settings, field, title)                                                                   \
+    {                                                                                                              \
+        "config", WR_CONFIG_FILE(settings, field), .value = "FILE", .help = "Read settings from FILE (weir.yaml)", \
+                                                   .is_basic = true, .heading = (title)                            \
     }
 
 struct wr_usage {

@@ -8,7 +8,8 @@
 
 #include "cli/kit/output.h"
 
-#define COLUMN 26 /* where the explanations begin */
+#define COLUMN 26   /* where the explanations begin */
+#define COLUMNS 100 /* of a line: a longer one has its default below */
 
 static void format_duration(int64_t duration_ns, char *ret_text, size_t text_bytes)
 {
@@ -119,28 +120,63 @@ static void format_default(const struct wr_option *option, const void *settings,
 static void print_option(const char *left, const char *help, const char *default_text)
 {
     if (strlen(left) + 3 > COLUMN)
-        wr_print("  %s\n%*s%s%s\n", left, COLUMN, "", help, default_text);
+        wr_print("  %s\n%*s%s", left, COLUMN, "", help);
     else
-        wr_print("  %-*s%s%s\n", COLUMN - 2, left, help, default_text);
+        wr_print("  %-*s%s", COLUMN - 2, left, help);
+    if (default_text[0] != '\0' && COLUMN + strlen(help) + strlen(default_text) > COLUMNS)
+        wr_print("\n%*s%s\n", COLUMN, "", default_text + 1);
+    else
+        wr_print("%s\n", default_text);
+}
+
+/* "(0: no limit)" becomes "(default 0: no limit)" where 0 is the default. False: the help does not explain 0. */
+static bool explain_zero(const char *help, const char *default_text, char *ret_help, size_t help_bytes)
+{
+    static const char zero[] = "(0: ";
+    const char *at = strcmp(default_text, " (default 0)") == 0 ? strstr(help, zero) : NULL;
+    if (at == NULL)
+        return false;
+    snprintf(ret_help, help_bytes, "%.*s(default 0: %s", (int)(at - help), help, at + sizeof zero - 1);
+    return true;
 }
 
 static void print_line(const struct wr_option *option, const void *settings)
 {
-    char left[256], value[192] = "", default_text[96];
+    char left[256], value[192] = "", default_text[96], help[192];
     if (option->kind == WR_OPTION_CHOICE)
         join_choices(option, "|", value, sizeof value);
     else if (option->value != NULL)
         snprintf(value, sizeof value, "%s", option->value);
     snprintf(left, sizeof left, "--%s%s%s", option->name, value[0] != '\0' ? " " : "", value);
     format_default(option, settings, default_text, sizeof default_text);
-    print_option(left, option->help, default_text);
+    if (explain_zero(option->help, default_text, help, sizeof help))
+        print_option(left, help, "");
+    else
+        print_option(left, option->help, default_text);
 }
 
-void wr_options_help(const struct wr_usage *usage, const void *settings)
+static size_t count_basic(const struct wr_usage *usage)
 {
+    size_t count = 0;
+    for (size_t i = 0; i < usage->count; i++)
+        count += usage->options[i].is_basic;
+    return count;
+}
+
+void wr_options_help(const struct wr_usage *usage, const void *settings, bool lists_all)
+{
+    bool is_short = !lists_all && count_basic(usage) > 0;
     wr_print("usage: %s [OPTION]…%s%s\n\n%s\n", usage->who, usage->operands != NULL ? " " : "",
              usage->operands != NULL ? usage->operands : "", usage->about);
-    for (size_t i = 0; i < usage->count; i++)
-        print_line(&usage->options[i], settings);
-    print_option("-h, --help", "show this text", "");
+    for (size_t i = 0; i < usage->count; i++) {
+        const struct wr_option *option = &usage->options[i];
+        if (is_short && !option->is_basic)
+            continue;
+        if (!is_short && option->heading != NULL)
+            wr_print("%s%s:\n", i > 0 ? "\n" : "", option->heading);
+        print_line(option, settings);
+    }
+    if (!is_short && usage->count > 0 && usage->options[0].heading != NULL)
+        wr_print("\nHelp:\n");
+    print_option("-h, --help", is_short ? "Show this text; --help all: show all options" : "Show this text", "");
 }

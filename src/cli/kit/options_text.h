@@ -11,7 +11,7 @@ void wr_option_wanted(const struct wr_option *option, char *ret_text, size_t tex
 /* A value, as it would be given: "90s", "64k". Nothing for a text that is not there, and for lists. */
 void wr_option_append(struct wr_buf *buf, const struct wr_option *option, const void *settings);
 
-/* Prints the command's --help; `settings` holds the defaults. */
-void wr_options_help(const struct wr_usage *usage, const void *settings);
+/* Prints the command's --help, or --help all; `settings` holds the defaults. */
+void wr_options_help(const struct wr_usage *usage, const void *settings, bool lists_all);
 
 #endif

@@ -75,14 +75,32 @@ static void hide_users(const char *line, char *ret_shown, size_t room)
     wr_buf_append_string(&shown, line);
 }
 
+/* How many bytes of UTF-8 at `c` are a control character (C0, DEL, C1) or change the direction of the text (U+200E,
+ * U+200F, U+202A to U+202E, U+2066 to U+2069): a file's name may have them, and a terminal obeys. */
+static size_t control_bytes(const char *c)
+{
+    const unsigned char *byte = (const unsigned char *)c;
+    if (iscntrl(byte[0]))
+        return 1;
+    if (byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] <= 0x9f)
+        return 2;
+    if (byte[0] != 0xe2 || byte[1] == '\0')
+        return 0;
+    bool turns = (byte[1] == 0x80 && ((byte[2] >= 0x8e && byte[2] <= 0x8f) || (byte[2] >= 0xaa && byte[2] <= 0xae))) ||
+                 (byte[1] == 0x81 && byte[2] >= 0xa6 && byte[2] <= 0xa9);
+    return turns ? 3 : 0;
+}
+
 __attribute__((format(printf, 1, 0))) static void complain(const char *format, va_list args)
 {
     char whole[LINE_BYTES], line[LINE_BYTES];
     vsnprintf(whole, sizeof whole, format, args);
     hide_users(whole, line, sizeof line);
-    for (char *c = line; *c != '\0'; c++)
-        if (iscntrl((unsigned char)*c))
-            *c = '?';
+    for (char *c = line; *c != '\0';) {
+        size_t bytes = control_bytes(c);
+        memset(c, '?', bytes);
+        c += bytes > 0 ? bytes : 1;
+    }
     fprintf(stderr, "%s: %s\n", complainer, line);
 }
 
@@ -107,6 +125,56 @@ bool wr_complain_soon(const char *format, ...)
     (void)pthread_mutex_unlock(&writing);
     va_end(args);
     return has_room;
+}
+
+/* ---- files ---- */
+
+static const struct {
+    int error;
+    const char *read, *write; /* what would be right */
+} advices[] = {
+    {ENOENT, "check the path", "make its folder first, or name another file"},
+    {ENOTDIR, "check the path", "name a file in a folder"},
+    {EISDIR, "name a file in it", "name a file in it"},
+    {EACCES, "let this user read it", "let this user write there, or name another file"},
+    {EPERM, "let this user read it", "let this user write there, or name another file"},
+    {EROFS, NULL, "name a file on a disk that can be written"},
+    {EEXIST, NULL, "name another file, or remove it"},
+    {ENOSPC, NULL, "make room on its disk, or name a file on another"},
+    {ENXIO, "name a file", "nothing reads this pipe or socket; begin with its reader, or name a file"},
+    {EDQUOT, NULL, "make room in this user's quota, or name a file elsewhere"},
+};
+
+static void complain_of_file(const char *option, const char *path, int error, bool writes)
+{
+    const char *advice = NULL;
+
+    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
+        if (advices[i].error == error)
+            advice = writes ? advices[i].write : advices[i].read;
+    wr_complain("%s%scannot %s %s: %s%s%s", option != NULL ? option : "", option != NULL ? ": " : "",
+                writes ? "write" : "read", path, strerror(error), advice != NULL ? "; " : "",
+                advice != NULL ? advice : "");
+}
+
+FILE *wr_file_create(const char *path)
+{
+    int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+    int fd = open(path, flags | O_NONBLOCK, 0666);
+    FILE *file = fd >= 0 && fcntl(fd, F_SETFL, flags & ~(O_CREAT | O_TRUNC | O_CLOEXEC)) == 0 ? fdopen(fd, "w") : NULL;
+    if (file == NULL && fd >= 0)
+        (void)close(fd);
+    return file;
+}
+
+void wr_complain_unwritten(const char *option, const char *path, int error)
+{
+    complain_of_file(option, path, error, true);
+}
+
+void wr_complain_unread(const char *option, const char *path, int error)
+{
+    complain_of_file(option, path, error, false);
 }
 
 void wr_progress(const char *format, ...)

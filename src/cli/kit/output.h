@@ -8,6 +8,7 @@
 #define WR_CLI_KIT_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 enum wr_exit {
     WR_EXIT_OK = 0,
@@ -27,6 +28,15 @@ void wr_complain_as(const char *who);
 /* One line on standard error, "WHO: …", whatever the arguments hold: control characters are shown as '?', and an absurd
  * length is cut. */
 __attribute__((format(printf, 1, 2))) void wr_complain(const char *format, ...);
+
+/* Opens an empty file for writing, or returns NULL and sets errno: ENXIO for a pipe that nothing reads, where fopen
+ * would wait for ever. */
+FILE *wr_file_create(const char *path);
+
+/* "cannot write PATH: …" and "cannot read PATH: …", after "OPTION: " unless that is NULL: with the reason (an errno)
+ * and what would be right. */
+void wr_complain_unwritten(const char *option, const char *path, int error);
+void wr_complain_unread(const char *option, const char *path, int error);
 
 /* The same of a daemon, which does not wait where nobody reads standard error. False: the line is lost. */
 __attribute__((format(printf, 1, 2))) bool wr_complain_soon(const char *format, ...);

@@ -39,21 +39,27 @@ extern const char *const wr_robots_names[]; /* of --robots-on-error, as in weir_
 
 #define WR_SET(settings, field) WR_FIELD(settings, field, struct wr_pace_texts, WR_OPTION_SET)
 
-#define WR_PACE_OPTIONS(settings, field)                                                                           \
-    {"pace", WR_CHOICE(settings, field.profile), .choices = wr_pace_names, .help = "how each host is paced"},      \
-        {"interval", WR_DURATION(settings, field.interval), .value = "D",                                          \
-         .min = 0,   .max = 86400 * UINT64_C(1000000000),   .help = "at least this between two starts at a host"}, \
-        {"max-rate", WR_STRING(settings, field.max_rate), .value = "N", .check = wr_check_rate,                    \
-         .help = "at most so many starts a second at a host (adaptive: 8)"},                                       \
-        {"per-host",   WR_COUNT(settings, field.per_host),                                                         \
-         .value = "N", .min = 0,                                                                                   \
-         .max = 10000, .help = "at most so many in flight at a host (0: as the pace says)"},                       \
-        {"attempts",   WR_COUNT(settings, field.attempts),                                                         \
-         .value = "N", .min = 1,                                                                                   \
-         .max = 100,   .help = "tries of what fails for the moment (1: no retries at all)"},                       \
-    {                                                                                                              \
-        "set", WR_SET(settings, field.named), .value = "pace.NAME=VALUE",                                          \
-                                              .help = "any other number of the pace: weir.yaml(5) has the names"   \
+#define WR_PACE_OPTIONS(settings, field)                                                                             \
+    {"pace", WR_CHOICE(settings, field.profile), .choices = wr_pace_names, .help = "How to pace each host",          \
+     .heading = "Pace"},                                                                                             \
+        {"interval",                                                                                                 \
+         WR_DURATION(settings, field.interval),                                                                      \
+         .value = "D",                                                                                               \
+         .min = 0,                                                                                                   \
+         .max = 86400 * UINT64_C(1000000000),                                                                        \
+         .help = "Wait at least D between two requests to a host",                                                   \
+         .is_basic = true},                                                                                          \
+        {"max-rate", WR_STRING(settings, field.max_rate), .value = "N", .check = wr_check_rate,                      \
+         .help = "Limit requests per second to each host (adaptive: 8)"},                                            \
+        {"per-host",   WR_COUNT(settings, field.per_host),                                                           \
+         .value = "N", .min = 0,                                                                                     \
+         .max = 10000, .help = "Limit requests in flight to each host (0: by --pace)"},                              \
+        {"attempts",   WR_COUNT(settings, field.attempts),                                                           \
+         .value = "N", .min = 1,                                                                                     \
+         .max = 100,   .help = "Attempts per URL on transient errors (1: no retries)"},                              \
+    {                                                                                                                \
+        "set", WR_SET(settings, field.named), .value = "pace.NAME=VALUE",                                            \
+                                              .help = "Set another number of the pace; weir.yaml(5) lists the names" \
     }
 
 /* ---- names ---- */

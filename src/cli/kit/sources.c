@@ -135,12 +135,16 @@ static int refuse_key(const struct load *load, const char *section, struct wr_sp
     char word[NAME_MAX_BYTES] = "";
     memcpy(word, key.data, wr_name_bytes(key));
     struct wr_nearest nearest = find_nearest(load, word);
+    bool is_section = wr_span_is(key, "rules") || wr_span_is(key, "admission");
     wr_buf_append_string(why, "unknown key ");
-    if (nearest.best != NULL)
+    if (nearest.best != NULL || is_section)
         wr_buf_append_name(why, key);
-    wr_buf_append_string(why, nearest.best != NULL ? " in " : "in ");
+    wr_buf_append_string(why, nearest.best != NULL || is_section ? " in " : "in ");
     wr_buf_append_string(why, section);
-    append_nearest(why, nearest);
+    if (is_section)
+        wr_buf_append_string(why, "; it is a section of its own: begin its line without blanks");
+    else
+        append_nearest(why, nearest);
     return WEIR_E_INVAL;
 }
 
@@ -428,7 +432,7 @@ struct pacing {
 static int check_pace(const char *path, char *ret_why, size_t why_bytes)
 {
     static const struct wr_option options[] = {WR_PACE_OPTIONS(struct pacing, pace),
-                                               WR_CONFIG_OPTION(struct pacing, sources)};
+                                               WR_CONFIG_OPTION(struct pacing, sources, NULL)};
     static const struct wr_usage usage = {.options = options, .count = sizeof options / sizeof options[0]};
     struct pacing pacing = {.sources = {.path = path}};
     struct load load = {.usage = &usage, .settings = &pacing};

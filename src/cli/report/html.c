@@ -81,7 +81,8 @@ static void write_top(const struct wr_facts *facts, const char *title, FILE *out
         fputs("</p>\n", out);
     }
     if (facts->too_soon > 0)
-        fprintf(out, "<p class=\"bad\">%" PRIu64 " requests came sooner than their host's interval allows.</p>\n",
+        fprintf(out,
+                "<p class=\"bad\">%" PRIu64 " requests were sent sooner than the interval of their host allows.</p>\n",
                 facts->too_soon);
 }
 
@@ -101,27 +102,27 @@ static void write_totals(const struct wr_facts *facts, FILE *out)
     write_words(out, "Why: ", facts->why, "", "");
     write_words(out, facts->failed > 1 ? "Failed, for example: " : "Failed: ", facts->failed_url, ": ",
                 facts->failed_why);
-    fputs("<h2>Totals</h2>\n<table class=\"totals\">\n<caption>Of this run</caption>\n<tbody>\n", out);
+    fputs("<h2>Totals</h2>\n<table class=\"totals\">\n<caption>This run</caption>\n<tbody>\n", out);
     write_row(out, "pages fetched", facts->fetched);
     if (facts->unchanged > 0)
-        write_row(out, "of them unchanged", facts->unchanged);
+        write_row(out, "unchanged pages", facts->unchanged);
     write_row(out, "pages that failed", facts->failed);
     write_row(out, "denied by robots.txt", facts->denied);
     write_row(out, "redirects", facts->redirects);
     if (facts->blocked_hosts > 0) {
-        write_row(out, "pages that firewalls did not let us have", facts->blocked);
-        write_row(out, "hosts whose firewall does not let us in", facts->blocked_hosts);
+        write_row(out, "pages blocked by firewalls", facts->blocked);
+        write_row(out, "hosts with a blocking firewall", facts->blocked_hosts);
     }
     write_row(out, "requests", facts->requests);
-    write_row(out, "of them for robots.txt", facts->robots);
+    write_row(out, "requests for robots.txt", facts->robots);
     write_row(out, "answered 429, 403 or 503", facts->rejected);
-    write_row(out, "tried again", facts->retries);
+    write_row(out, "retries", facts->retries);
     if (facts->beyond > 0)
-        write_row(out, "links left out by --max-pages or --host-pages", facts->beyond);
+        write_row(out, "links skipped by --max-pages or --host-pages", facts->beyond);
     if (facts->deeper > 0)
-        write_row(out, "links left out by --depth", facts->deeper);
+        write_row(out, "links skipped by --depth", facts->deeper);
     if (facts->unread > 0)
-        write_row(out, "sitemaps left out, nested too deep or too many of a host", facts->unread);
+        write_row(out, "sitemaps skipped, nested too deep or too many per host", facts->unread);
     fputs("</tbody>\n</table>\n", out);
 }
 
@@ -150,7 +151,7 @@ static void write_statuses(const struct wr_facts *facts, FILE *out)
         most = facts->statuses[i].count > most ? facts->statuses[i].count : most;
     if (most == 0)
         return;
-    begin_bars(out, "Statuses", "What was answered, robots.txt and what was tried again included", "status", "answers");
+    begin_bars(out, "Statuses", "Responses by status, including robots.txt and retries", "status", "answers");
     for (size_t i = 0; i < facts->status_count; i++) {
         const struct wr_facts_status *status = &facts->statuses[i];
         char name[32] = "no answer", count[32];
@@ -169,8 +170,7 @@ static void write_waits(const struct wr_facts *facts, FILE *out)
         most = facts->waited_ns[i] > most ? facts->waited_ns[i] : most;
     if (most == 0)
         return;
-    begin_bars(out, "Waiting", "For how long pages were held back, summed over all of them, and by what", "reason",
-               "time");
+    begin_bars(out, "Waiting", "Total wait of all pages, by reason", "reason", "time");
     for (size_t i = 1; i <= WEIR_REASON_QUEUE; i++) {
         char figure[32];
         if (facts->waited_ns[i] <= 0)
@@ -186,8 +186,9 @@ static void write_waits(const struct wr_facts *facts, FILE *out)
 static void write_courses(const struct wr_facts *facts, FILE *out)
 {
     size_t shown = facts->host_count < COURSES_SHOWN ? facts->host_count : COURSES_SHOWN;
-    fputs("<h2>Pace over time</h2>\n<p class=\"faint\">Starts a second, of the hosts that were asked most. Dashed: the "
-          "pace that is allowed, as known at the end.</p>\n<div class=\"courses\">\n",
+    fputs("<h2>Pace over time</h2>\n<p class=\"faint\">Requests per second of the hosts with the most requests. "
+          "Dashed: the "
+          "allowed pace, as known at the end.</p>\n<div class=\"courses\">\n",
           out);
     for (size_t i = 0; i < shown; i++)
         wr_html_course(facts, &facts->hosts[i], out);
@@ -216,7 +217,7 @@ static void write_hosts(const struct wr_facts *facts, FILE *out)
     size_t shown = facts->host_count < HOSTS_SHOWN ? facts->host_count : HOSTS_SHOWN;
     uint64_t more = facts->host_count - shown + facts->hosts_left_out;
     fputs("<h2>Hosts</h2>\n<div class=\"wide\" role=\"region\" aria-label=\"Hosts\" tabindex=\"0\">\n<table>\n"
-          "<caption>Those that were asked most</caption>\n<thead><tr><th scope=\"col\" class=\"left\">host</th>",
+          "<caption>Hosts with the most requests</caption>\n<thead><tr><th scope=\"col\" class=\"left\">host</th>",
           out);
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         fprintf(out, "<th scope=\"col\">%s</th>", columns[i]);

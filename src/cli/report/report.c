@@ -27,11 +27,12 @@ struct settings {
 
 static const struct wr_option options[] = {
     {"state", WR_STRING(struct settings, state), .value = "FILE", .check = wr_check_state,
-     .help = "where the crawl is remembered: a file, or postgres://…"},
+     .help = "Read the state of the crawl from FILE or postgres://…"},
     {"run", WR_COUNT(struct settings, run), .value = "N", .min = 0, .max = INT64_MAX,
-     .help = "of a job that was resumed, or run by several processes: this run (0: the last, or of a database all)"},
-    {"json", WR_FLAG(struct settings, json), .help = "as JSON, as it was kept"},
-    {"html", WR_STRING(struct settings, html), .value = "FILE", .help = "as a page with charts; - is standard output"},
+     .help = "Show run N of the job (0: the last; of a database: all together)"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print the report as JSON"},
+    {"html", WR_STRING(struct settings, html), .value = "FILE",
+     .help = "Write a page with charts to FILE (-: standard output)"},
 };
 
 static const struct wr_usage usage = {
@@ -39,16 +40,16 @@ static const struct wr_usage usage = {
     .operands = "[STATE] [JOB]",
     .operands_min = 0,
     .operands_max = 2,
-    .about = "Tells again what a run of a crawl came to, out of its state file: of the run that\n"
-             "ended last, or of the job JOB, which is a number. Of a database that processes share:\n"
-             "what the whole job has come to by now; --run N is what one process told at its end.\n"
+    .about = "Shows the report of a crawl from its state file: of the run that ended last, or of the job\n"
+             "with the number JOB. On a database that processes share, it shows the whole job so far;\n"
+             "--run N shows the report of one process.\n"
              "\n"
-             "  weir report                       of weir.db\n"
-             "  weir report --html report.html    one page, to be looked at or passed on\n"
-             "  weir report night.db --run 1 3    of another file: the first run of job 3\n"
+             "  weir report                       the last run in weir.db\n"
+             "  weir report --html report.html    one page with charts\n"
+             "  weir report night.db --run 1 3    the first run of job 3 in another file\n"
              "\n"
-             "The status is 0 if there is such a report, 1 if there is none or it cannot be read\n"
-             "or written, and 2 if the request makes no sense or there is no state file.\n",
+             "Exits with 0 if there is a report, 1 if there is none or it cannot be read or written, and\n"
+             "2 if the command line is wrong or there is no state file.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -84,7 +85,7 @@ static int complain_absent(const struct settings *settings, int64_t job)
 static bool write_page(const struct settings *settings, const struct wr_facts *facts, const char *title)
 {
     bool is_output = strcmp(settings->html, "-") == 0;
-    FILE *out = is_output ? stdout : fopen(settings->html, "we");
+    FILE *out = is_output ? stdout : wr_file_create(settings->html);
     bool well = out != NULL && wr_report_html(facts, title, out);
     int error = errno;
     if (out != NULL && !is_output && fclose(out) != 0 && well) {
@@ -92,7 +93,7 @@ static bool write_page(const struct settings *settings, const struct wr_facts *f
         well = false;
     }
     if (!well)
-        wr_complain("--html: cannot write %s: %s", settings->html, strerror(error));
+        wr_complain_unwritten("--html", settings->html, error);
     return well;
 }
 

@@ -20,8 +20,8 @@
 
 const char *wr_report_end_words(const char *end)
 {
-    static const char *const words[][2] = {
-        {"failed", "given up"}, {"budget", "out of time or bytes"}, {"broken", "broken off"}};
+    static const char *const words[][2] = {{"budget", "stopped at its limit of time or bytes"},
+                                           {"broken", "broken off"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(words[i][0], end) == 0)
             return words[i][1];
@@ -57,12 +57,12 @@ static void print_left_out(const struct wr_facts *facts, FILE *out)
                      : facts->max_pages == 0 ? "--host-pages"
                                              : "--max-pages or --host-pages";
     if (facts->beyond > 0)
-        fprintf(out, "left out: %" PRIu64 " link%s beyond %s\n", facts->beyond, wr_figure_s(facts->beyond), by);
+        fprintf(out, "skipped: %" PRIu64 " link%s beyond %s\n", facts->beyond, wr_figure_s(facts->beyond), by);
     if (facts->deeper > 0)
-        fprintf(out, "left out: %" PRIu64 " link%s deeper than --depth %" PRIu64 "\n", facts->deeper,
+        fprintf(out, "skipped: %" PRIu64 " link%s deeper than --depth %" PRIu64 "\n", facts->deeper,
                 wr_figure_s(facts->deeper), facts->depth);
     if (facts->unread > 0)
-        fprintf(out, "left out: %" PRIu64 " sitemap%s, nested too deep or too many of a host\n", facts->unread,
+        fprintf(out, "skipped: %" PRIu64 " sitemap%s, nested too deep or too many per host\n", facts->unread,
                 wr_figure_s(facts->unread));
 }
 
@@ -73,19 +73,18 @@ static void print_totals(const struct wr_facts *facts, FILE *out)
             " redirect%s\n",
             facts->fetched, facts->failed, facts->denied, facts->redirects, wr_figure_s(facts->redirects));
     if (facts->unchanged > 0)
-        fprintf(out, "unchanged: %" PRIu64 " of those that were fetched\n", facts->unchanged);
+        fprintf(out, "unchanged: %" PRIu64 " of the fetched pages\n", facts->unchanged);
     print_failure(facts, out);
     print_left_out(facts, out);
     if (facts->blocked_hosts > 0)
-        fprintf(out, "blocked: %" PRIu64 " of them by firewalls, at %" PRIu64 " host%s that do%s not let us in\n",
-                facts->blocked, facts->blocked_hosts, wr_figure_s(facts->blocked_hosts),
-                facts->blocked_hosts == 1 ? "es" : "");
+        fprintf(out, "blocked: %" PRIu64 " of these pages, by firewalls of %" PRIu64 " host%s\n", facts->blocked,
+                facts->blocked_hosts, wr_figure_s(facts->blocked_hosts));
     fprintf(out,
-            "requests: %" PRIu64 ", of them %" PRIu64 " for robots.txt; %" PRIu64 " answered 429, 403 or 503, %" PRIu64
-            " tried again\n",
+            "requests: %" PRIu64 ", %" PRIu64 " of these for robots.txt; %" PRIu64 " answered 429, 403 or 503, %" PRIu64
+            " retries\n",
             facts->requests, facts->robots, facts->rejected, facts->retries);
     if (facts->seeds_refused > 0)
-        fprintf(out, "seeds: %" PRIu64 " left out, for lines that are no URL\n", facts->seeds_refused);
+        fprintf(out, "seeds: %" PRIu64 " skipped lines that are not URLs\n", facts->seeds_refused);
     if (strcmp(facts->out, "-") != 0 && facts->out[0] != '\0')
         fprintf(out, "lines: %s\n", facts->out);
 }
@@ -231,6 +230,7 @@ void wr_report_text(const struct wr_facts *facts, const char *where, FILE *out)
                 where != NULL ? where : "", where != NULL ? " has them all" : "");
     if (facts->too_soon > 0)
         fprintf(out,
-                "WARNING: %" PRIu64 " requests came sooner than their host's interval allows; please report this\n",
+                "WARNING: %" PRIu64
+                " requests were sent sooner than the interval of their host allows; please report this\n",
                 facts->too_soon);
 }

@@ -23,15 +23,15 @@ static const struct wr_usage usage = {
     .operands = "URL…",
     .operands_min = 1,
     .operands_max = URLS_MAX,
-    .about = "Prints a line for each URL (or path, such as /a?b): allow or deny, the line of the\n"
-             "file that decides or -, and the URL, with tabs between. The file speaks for all\n"
-             "of them, whatever their hosts.\n"
+    .about = "Prints a line for each URL (or path, such as /a?b): allow or deny, the number of the line\n"
+             "that decides or -, and the URL, separated by tabs. The file is applied to all URLs,\n"
+             "whatever their hosts.\n"
              "\n"
-             "With --url the robots.txt is fetched. A site that has none (404) allows all; one\n"
-             "whose server fails has none that can be read.\n"
+             "With --url the robots.txt is fetched. A site without one (404) allows all URLs. If the\n"
+             "server fails, the file counts as unreadable.\n"
              "\n"
-             "The status is 0 if all are allowed, 1 if any is denied, and 2 if the file cannot\n"
-             "be read or a URL is none.\n",
+             "Exits with 0 if all URLs are allowed, 1 if one is denied, and 2 if the file cannot be read\n"
+             "or a URL is invalid.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };

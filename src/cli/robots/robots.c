@@ -11,13 +11,13 @@
 #include "cli/kit/output.h"
 
 static const struct wr_command list[] = {
-    {"check", "say whether URLs may be fetched, and which line decides", wr_robots_check_run},
-    {"show", "list the rules, delays and sitemaps for an agent", wr_robots_show_run},
+    {"check", "Show whether URLs may be fetched, and by which line", wr_robots_check_run, NULL},
+    {"show", "List the rules, delay and sitemaps for an agent", wr_robots_show_run, NULL},
 };
 
 static const struct wr_commands commands = {
     .who = "weir robots",
-    .about = "Reads a robots.txt the way weir does, by RFC 9309.",
+    .about = "Reads a robots.txt as weir crawl does, by RFC 9309.",
     .list = list,
     .count = sizeof list / sizeof list[0],
 };
@@ -51,7 +51,7 @@ static bool read_file(const char *name, char **ret_text, size_t *ret_bytes)
     bool is_read = file != NULL && read_all(file, ret_text, ret_bytes);
 
     if (!is_read)
-        wr_complain("cannot read %s: %s", is_stdin ? "standard input" : name, strerror(errno));
+        wr_complain_unread(NULL, is_stdin ? "standard input" : name, errno);
     if (file != NULL && !is_stdin)
         fclose(file);
     return is_read;

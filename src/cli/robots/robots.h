@@ -22,11 +22,14 @@ struct wr_robots_source {
 
 /* The options for that, where the settings have it as `source`. */
 #define WR_ROBOTS_SOURCE_OPTIONS(settings)                                                                           \
-    {"agent", WR_STRING(settings, source.agent), .value = "NAME", .help = "the crawler's product token, as weir"},   \
-        {"file", WR_STRING(settings, source.file), .value = "FILE", .help = "the robots.txt; - is standard input"},  \
-        {"url", WR_STRING(settings, source.url), .value = "URL", .help = "fetch that of the site of this URL"},      \
+    {"agent", WR_STRING(settings, source.agent), .value = "NAME",                                                    \
+     .help = "Product token of the crawler, such as weir"},                                                          \
+        {"file", WR_STRING(settings, source.file), .value = "FILE",                                                  \
+         .help = "Read robots.txt from FILE (-: standard input)"},                                                   \
+        {"url", WR_STRING(settings, source.url), .value = "URL", .help = "Fetch the robots.txt of the site of URL"}, \
     {                                                                                                                \
-        "allow-private", WR_FLAG(settings, source.allow_private), .help = "also from private and loopback addresses" \
+        "allow-private", WR_FLAG(settings, source.allow_private),                                                    \
+            .help = "Connect also to private and loopback addresses"                                                 \
     }
 
 /* Whether there is an agent, and one place to read from; else complains. */

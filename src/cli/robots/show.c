@@ -16,13 +16,13 @@ struct settings {
 
 static const struct wr_option options[] = {
     WR_ROBOTS_SOURCE_OPTIONS(struct settings),
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON: crawl_delay, request_rate, sitemaps, rules"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON with crawl_delay, request_rate, sitemaps and rules"},
 };
 
 static const struct wr_usage usage = {
     .who = "weir robots show",
-    .about = "Prints what a robots.txt says to an agent: the rules that apply to it, in the order\n"
-             "of the file, how long to wait between requests, and all sitemaps.\n",
+    .about = "Prints what a robots.txt says to an agent: the rules that apply to it in the order of the\n"
+             "file, the delay between requests, and all sitemaps.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };

@@ -7,6 +7,7 @@
 #include "cli/kit/given_url.h"
 #include "cli/kit/output.h"
 #include "cli/robots/robots.h"
+#include "core/pace/refusal.h"
 #include "core/rules/robots/lifecycle.h"
 
 #define DEADLINE_NS WEIR_MINUTE
@@ -30,7 +31,7 @@ bool wr_robots_is_absent(const weir_response *response)
     if (response->failure == WEIR_FAILURE_REDIRECT)
         return true;
     return response->failure == WEIR_FAILURE_NONE && response->status >= 300 && response->status <= 499 &&
-           response->status != 429;
+           !wr_status_refuses(response->status);
 }
 
 static bool take_text(const char *url, const weir_response *response, char **ret_text, size_t *ret_bytes)

@@ -2,13 +2,18 @@
 /* serve.c - weir serve: decides who may come in. */
 #include "cli/serve/serve.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "cli/kit/check.h"
@@ -46,61 +51,74 @@ struct settings {
     uint64_t loops, connections, waiting;
 };
 
+/* As in a Host without a port: other names would never fit. */
+static int check_name(const char *name)
+{
+    bool is_plain = name[0] != '\0';
+    for (const char *c = name; *c != '\0'; c++)
+        is_plain = is_plain && (wr_ascii_is_alnum(*c) || strchr("-._", *c) != NULL);
+    return is_plain ? 0
+                    : wr_invalid_text("name", name, strlen(name), "not the name of a host", WR_NOWHERE,
+                                      "write it as weir.example.org, without scheme, port and path");
+}
+
 static const struct wr_option options[] = {
-    WR_CONFIG_OPTION(struct settings, sources),
-    {"listen", WR_LIST(struct settings, listens), .value = "ADDRESS",
-     .help = "127.0.0.1:8480, [::1]:8480 or unix:/run/weir/weir.sock; may be given often"},
-    {"socket-mode", WR_STRING(struct settings, socket_mode), .value = "MODE",
-     .help = "of Unix sockets: 0600, 0660 or 0666"},
-    {"socket-group", WR_STRING(struct settings, socket_group), .value = "GROUP",
-     .help = "whose members may connect to Unix sockets, with --socket-mode 0660"},
-    {"denied-status", WR_CHOICE(struct settings, denied_status), .choices = status_names,
-     .help = "of /check for what is refused: 403 for nginx, 429 for others"},
-    {"fields", WR_CHOICE(struct settings, fields), .choices = fields_names, .help = "what /check tells of limits"},
-    {"dashboard", WR_STRING(struct settings, dashboard), .value = "ADDRESS",
-     .help = "show the rules and who asks there, for browsers: 127.0.0.1:8481"},
-    {"token-file", WR_STRING(struct settings, token_file), .value = "FILE",
-     .help = "the token that admin calls and the dashboard's controls need; is made if it is not there"},
+    WR_CONFIG_OPTION(struct settings, sources, "Rules"),
+    {"state", WR_STRING(struct settings, state), .value = "FILE", .check = wr_check_file,
+     .help = "Keep the state of all limits in FILE over restarts", .is_basic = true},
+    {"save-every", WR_DURATION(struct settings, save_every), .value = "D", .min = SECOND, .max = DAY,
+     .help = "Write --state every D, and at the end"},
     {"secret-file", WR_STRING(struct settings, secret_file), .value = "FILE",
      .help = "Read the secret of token: keys from FILE; create it if missing"},
     {"store-file", WR_STRING(struct settings, store_file), .value = "FILE",
      .help = "Read the URL of the Redis store from FILE"},
-    {"listen-name", WR_LIST(struct settings, listen_names), .value = "NAME",
+    {"listen", WR_LIST(struct settings, listens), .value = "ADDRESS", .check = wr_http_address_check,
+     .help = "Listen at 127.0.0.1:8480, [::1]:8480 or unix:/run/weir.sock (repeatable)", .heading = "Listening",
+     .is_basic = true},
+    {"socket-mode", WR_STRING(struct settings, socket_mode), .value = "MODE",
+     .help = "Mode of Unix sockets: 0600, 0660 or 0666"},
+    {"socket-group", WR_STRING(struct settings, socket_group), .value = "GROUP",
+     .help = "Group that may connect to Unix sockets, with --socket-mode 0660", .is_basic = true},
+    {"listen-name", WR_LIST(struct settings, listen_names), .value = "NAME", .check = check_name,
      .help = "Accept this Host, besides addresses and localhost (repeatable)"},
-    {"state", WR_STRING(struct settings, state), .value = "FILE", .check = wr_check_file,
-     .help = "keep who is limited over restarts"},
-    {"save-every", WR_DURATION(struct settings, save_every), .value = "D", .min = SECOND, .max = DAY,
-     .help = "how often --state is written, besides the end"},
+    {"dashboard", WR_STRING(struct settings, dashboard), .value = "ADDRESS", .check = wr_http_address_check,
+     .help = "Serve the dashboard at ADDRESS, such as 127.0.0.1:8481", .is_basic = true},
+    {"token-file", WR_STRING(struct settings, token_file), .value = "FILE",
+     .help = "Read the token for admin calls and controls; create it if missing", .is_basic = true},
     {"handover", WR_STRING(struct settings, handover), .value = "PATH",
-     .help = "a socket: one that is started later with the same path takes over"},
+     .help = "Hand over to a process that is started with the same socket PATH", .is_basic = true},
+    {"denied-status", WR_CHOICE(struct settings, denied_status), .choices = status_names,
+     .help = "Status of /check for a refusal: 403 for nginx, 429 for others", .heading = "Answers", .is_basic = true},
+    {"fields", WR_CHOICE(struct settings, fields), .choices = fields_names,
+     .help = "Rate-limit fields in responses of /check", .is_basic = true},
     {"loops", WR_COUNT(struct settings, loops), .value = "N", .min = 1, .max = WR_HTTP_LOOPS_MAX,
-     .help = "threads that serve"},
+     .help = "Number of serving threads", .heading = "Limits"},
     {"connections", WR_COUNT(struct settings, connections), .value = "N", .min = 1, .max = 1000000,
-     .help = "at most so many at each address"},
+     .help = "Most connections per listening address"},
     {"waiting", WR_COUNT(struct settings, waiting), .value = "N", .min = 1, .max = 1000000,
-     .help = "at most so many acquires wait at a time"},
+     .help = "Most calls of /v1/acquire that wait at a time"},
     {"acquire-timeout", WR_DURATION(struct settings, acquire_timeout), .value = "D", .min = SECOND / 1000, .max = DAY,
-     .help = "the longest that an acquire may wait"},
+     .help = "Longest time that a call of /v1/acquire may wait"},
     {"head-timeout", WR_DURATION(struct settings, head_timeout), .value = "D", .min = SECOND / 10, .max = DAY,
-     .help = "for a request's head to come"},
+     .help = "Time limit for the head of a request"},
     {"body-timeout", WR_DURATION(struct settings, body_timeout), .value = "D", .min = SECOND / 10, .max = DAY,
-     .help = "for its body"},
+     .help = "Time limit for the body of a request"},
     {"idle-timeout", WR_DURATION(struct settings, idle_timeout), .value = "D", .min = SECOND / 10, .max = DAY,
-     .help = "between two requests of a connection"},
+     .help = "Time limit between two requests of a connection"},
     {"send-timeout", WR_DURATION(struct settings, send_timeout), .value = "D", .min = SECOND / 10, .max = DAY,
-     .help = "for an answer to be taken"},
+     .help = "Time limit for sending a response"},
     {"grace", WR_DURATION(struct settings, grace), .value = "D", .min = 0, .max = DAY / 24,
-     .help = "for what is under way when it is told to end"},
+     .help = "Time limit for requests that are open at SIGTERM", .is_basic = true},
 };
 
 const struct wr_usage wr_serve_usage = {
     .who = "weir serve",
     .section = "serve",
-    .about = "Decides who may come in, by the rules of a file: for nginx (auth_request), Caddy,\n"
-             "Traefik and HAProxy at /check, for programs at /v1/.\n"
+    .about = "Decides by the rules of a file which requests may pass: for nginx (auth_request), Caddy,\n"
+             "Traefik and HAProxy at /check, and for programs at /v1/.\n"
              "\n"
-             "SIGHUP reads the rules anew; if they are wrong the old ones stay in force. SIGTERM\n"
-             "ends it after what is under way, SIGTERM again at once.\n",
+             "SIGHUP reads the rules again; if they are invalid the old ones stay in force. SIGTERM ends\n"
+             "the daemon after the open requests, a second SIGTERM at once.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -138,7 +156,12 @@ static bool make_listen(const struct settings *settings, struct wr_http_listen *
         return true;
     const struct group *group = getgrnam(settings->socket_group);
     if (group == NULL) {
-        wr_complain("--socket-group: there is no group \"%s\"", settings->socket_group);
+        wr_complain("--socket-group: there is no group \"%s\"; name one that \"getent group\" lists",
+                    settings->socket_group);
+        return false;
+    }
+    if (!listen->has_fd && (listen->mode & 0060) == 0) {
+        wr_complain("--socket-group: the group cannot connect to a socket of mode 0600; add --socket-mode 0660");
         return false;
     }
     listen->group = group->gr_gid;
@@ -219,10 +242,6 @@ static bool read_secrets(const struct settings *settings, struct daemon *daemon)
 static bool make_panel_options(const struct settings *settings, struct daemon *daemon)
 {
     daemon->dashboard = settings->dashboard;
-    if (settings->dashboard != NULL && wr_http_address_check(settings->dashboard) != 0) {
-        wr_complain("--dashboard: %s", weir_error_detail());
-        return false;
-    }
     return read_secrets(settings, daemon);
 }
 
@@ -258,6 +277,22 @@ static bool is_state_sound(const char *path)
     if (error != 0)
         wr_complain("--state: %s", why);
     return error == 0;
+}
+
+/* Two daemons with one file would write over each other, and a restart would give callers their limits anew. With
+ * --handover the next daemon starts while the old one still runs. The lock ends with the process. */
+static bool lock_state(const struct settings *settings)
+{
+    char path[PATH_MAX];
+    if (settings->state == NULL || settings->handover != NULL)
+        return true;
+    if (snprintf(path, sizeof path, "%s.lock", settings->state) >= (int)sizeof path)
+        return true; /* is_state_sound has refused a name that is too long */
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return true; /* a folder that cannot be written is reported when the state is saved */
+    wr_complain("--state: another weir serve uses %s; stop it, or name another file", settings->state);
+    return false;
 }
 
 /* As many descriptors as there may be: each connection is one. */
@@ -405,7 +440,7 @@ int wr_serve_run(int argc, char **argv)
     wr_serve_options_init(&daemon.options);
     if (!make_listens(&settings, &daemon) || !make_options(&settings, &daemon))
         return WR_EXIT_USAGE;
-    if (!is_state_sound(settings.state))
+    if (!is_state_sound(settings.state) || !lock_state(&settings))
         return WR_EXIT_FAILED;
     raise_files();
     return run(&daemon, settings.grace);

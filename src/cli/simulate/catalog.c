@@ -119,7 +119,7 @@ static int add_folder(struct wr_catalog *catalog, const char *folder)
     int status = WR_EXIT_OK;
     int count = scandir(folder, &entries, is_scenario, versionsort);
     if (count < 0) {
-        wr_complain("%s: %s", folder, strerror(errno));
+        wr_complain_unread(NULL, folder, errno);
         return WR_EXIT_FAILED;
     }
     if (count == 0) {
@@ -158,7 +158,7 @@ static int refuse_name(const char *name)
     return WR_EXIT_USAGE;
 }
 
-/* "P4-r14" is what --random draws as its 14th from 0, under the same seed. */
+/* "P4-r14" is what --random draws as its 14th from 0, under the same seed, and "R2-r1" what --real does. */
 static int add_drawn(struct wr_catalog *catalog, const char *name)
 {
     const char *number = strstr(name, "-r");
@@ -166,7 +166,10 @@ static int add_drawn(struct wr_catalog *catalog, const char *name)
     uint64_t index;
     if (number == NULL || !wr_scan_u64(number + 2, strspn(number + 2, "0123456789"), 0, UINT32_MAX, &index))
         return refuse_name(name);
-    wr_scenario_random(catalog->seed, (uint32_t)index, &scenario);
+    if (name[0] == 'R')
+        wr_scenario_random_real(catalog->seed, (uint32_t)index, &scenario);
+    else
+        wr_scenario_random(catalog->seed, (uint32_t)index, &scenario);
     if (begins(name, scenario.name))
         return add(catalog, &scenario);
     wr_complain("%s: under --seed %" PRIu64 " that is %s", name, catalog->seed, scenario.name);
@@ -189,7 +192,7 @@ int wr_catalog_add(struct wr_catalog *catalog, const char *what)
     if (stat(what, &about) != 0) {
         if (errno == ENOENT && strchr(what, '/') == NULL)
             return add_called(catalog, what);
-        wr_complain("%s: %s", what, strerror(errno));
+        wr_complain_unread(NULL, what, errno);
         return WR_EXIT_FAILED;
     }
     return S_ISDIR(about.st_mode) ? add_folder(catalog, what) : add_file(catalog, what);
@@ -201,7 +204,11 @@ const struct wr_scenario *wr_catalog_get(const struct wr_catalog *catalog, size_
 {
     if (index < catalog->listed)
         return catalog->list[index];
-    wr_scenario_random(catalog->seed, (uint32_t)(index - catalog->listed), room);
+    index -= catalog->listed;
+    if (index < catalog->drawn)
+        wr_scenario_random(catalog->seed, (uint32_t)index, room);
+    else
+        wr_scenario_random_real(catalog->seed, (uint32_t)(index - catalog->drawn), room);
     return room;
 }
 

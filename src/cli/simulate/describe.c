@@ -17,6 +17,17 @@ __attribute__((format(printf, 2, 3))) static void say(struct wr_buf *buf, const 
     wr_buf_append_string(buf, piece);
 }
 
+static void say_window(struct wr_buf *buf, const char *name, const struct wr_origin *origin)
+{
+    say(buf, "%s, %" PRIu32 " per ", name, origin->limiter.quota);
+    wr_buf_append_duration(buf, origin->limiter.window_ns);
+    if (origin->limiter.block_ns == 0)
+        return;
+    wr_buf_append_string(buf, ", more are blocked for ");
+    wr_buf_append_duration(buf, origin->limiter.block_ns);
+    wr_buf_append_string(buf, origin->limiter.extend ? ", and again if they go on" : "");
+}
+
 static void say_limiter(struct wr_buf *buf, const struct wr_origin *origin)
 {
     switch (origin->limiter.kind) {
@@ -24,12 +35,19 @@ static void say_limiter(struct wr_buf *buf, const struct wr_origin *origin)
         say(buf, "token bucket, %g/s, burst %g", origin->limiter.rate, origin->limiter.burst);
         return;
     case WR_LIMITER_FIXED_WINDOW:
-        say(buf, "window, %" PRIu32 " per ", origin->limiter.quota);
-        wr_buf_append_duration(buf, origin->limiter.window_ns);
+        say_window(buf, "window", origin);
+        return;
+    case WR_LIMITER_SLIDING_COUNTER:
+        say_window(buf, origin->limiter.counts_refused ? "counter, refused ones too" : "counter", origin);
+        return;
+    case WR_LIMITER_SLOW_DOWN:
+        say_window(buf, "slower beyond", origin);
         return;
     case WR_LIMITER_SLIDING_BAN:
         say(buf, "sliding window, %" PRIu32 " per ", origin->limiter.quota);
         wr_buf_append_duration(buf, origin->limiter.window_ns);
+        if (origin->limiter.ban_ns == 0)
+            return;
         wr_buf_append_string(buf, ", more are banned for ");
         wr_buf_append_duration(buf, origin->limiter.ban_ns);
         say(buf, " (%d)%s", origin->limiter.status, origin->limiter.extend ? ", and again if they go on" : "");
@@ -60,8 +78,14 @@ static void say_trouble(struct wr_buf *buf, const struct wr_origin *origin)
         [WR_VARY_SINE] = ", swells and ebbs",
         [WR_VARY_WALK] = ", wanders",
     };
-    if (origin->reject.retry_after)
-        wr_buf_append_string(buf, ", Retry-After");
+    if (origin->reject.how != WR_REJECT_ANSWER)
+        wr_buf_append_string(buf, origin->reject.how == WR_REJECT_RESET ? ", resets" : ", is silent");
+    else if (origin->reject.delay_ns > 0)
+        say(buf, ", says %d after %g s", origin->reject.status, (double)origin->reject.delay_ns * 1e-9);
+    if (origin->reject.retry_after || origin->reject.always)
+        wr_buf_append_string(buf, origin->reject.always ? ", Retry-After on all" : ", Retry-After");
+    if (origin->reject.wait_ns > 0)
+        say(buf, " of %g s", (double)origin->reject.wait_ns * 1e-9);
     if (origin->reject.headers)
         wr_buf_append_string(buf, ", X-RateLimit");
     if (origin->vary.kind != WR_VARY_NONE)

@@ -34,6 +34,8 @@ static void print_cell(const struct wr_matrix *matrix, const struct wr_sim_pacer
              matrix->warm ? "true" : "false");
     print_member("goodput", score->goodput);
     print_member("rejected", score->rejected);
+    print_member("late_goodput", score->late_goodput);
+    print_member("late_rejected", score->late_rejected);
     print_member("sent", score->sent);
     print_member("ok", score->ok);
     print_member("rejections", score->rejections);

@@ -14,6 +14,7 @@ struct wr_matrix {
     uint32_t seeds; /* 0: as many as each scenario says */
     uint64_t seed;  /* the first */
     bool warm;
+    bool late;   /* the table judges by the second half of each run */
     size_t jobs; /* threads */
     const weir_allocator *allocator;
 };

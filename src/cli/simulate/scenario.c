@@ -14,8 +14,13 @@ static const char *const limiters[] = {
     [WR_LIMITER_FIXED_WINDOW] = "fixed_window",
     [WR_LIMITER_SLIDING_BAN] = "sliding_ban",
     [WR_LIMITER_CONCURRENCY] = "concurrency",
+    [WR_LIMITER_SLIDING_COUNTER] = "sliding_counter",
+    [WR_LIMITER_SLOW_DOWN] = "slow_down",
     NULL,
 };
+static const char *const starts[] = {[WR_STARTS_BY_CLOCK] = "clock", [WR_STARTS_BY_REQUEST] = "request", NULL};
+static const char *const hows[] = {
+    [WR_REJECT_ANSWER] = "answer", [WR_REJECT_RESET] = "reset", [WR_REJECT_SILENCE] = "silence", NULL};
 static const char *const varies[] = {
     [WR_VARY_NONE] = "none", [WR_VARY_STEP] = "step", [WR_VARY_JUMP] = "jump",
     [WR_VARY_SINE] = "sine", [WR_VARY_WALK] = "walk", NULL,
@@ -39,10 +44,18 @@ static const struct wr_config_field limiter_fields[] = {
     {"quota", WR_CONFIG_COUNT(struct wr_origin, limiter.quota), .min = 1, .max = 10000000,
      .what = "requests per window"},
     {"window", WR_CONFIG_DURATION(struct wr_origin, limiter.window_ns), .min = WEIR_MILLISECOND, .max = MONTH},
-    {"ban", WR_CONFIG_DURATION(struct wr_origin, limiter.ban_ns), .min = WEIR_MILLISECOND, .max = MONTH,
+    {"ban", WR_CONFIG_DURATION(struct wr_origin, limiter.ban_ns), .min = 0, .max = MONTH,
      .what = "how long all is refused"},
     {"status", WR_CONFIG_COUNT(struct wr_origin, limiter.status), .min = 400, .max = 599, .what = "of a ban"},
-    {"extend", WR_CONFIG_BOOL(struct wr_origin, limiter.extend), .what = "whether a request prolongs the ban"},
+    {"extend", WR_CONFIG_BOOL(struct wr_origin, limiter.extend), .what = "whether a request prolongs the ban or block"},
+    {"starts", WR_CONFIG_CHOICE(struct wr_origin, limiter.starts), .choices = starts},
+    {"block", WR_CONFIG_DURATION(struct wr_origin, limiter.block_ns), .max = MONTH,
+     .what = "how long one request too many is punished; 0: until the window ends"},
+    {"counts_refused", WR_CONFIG_BOOL(struct wr_origin, limiter.counts_refused),
+     .what = "whether refused requests count too"},
+    {"step", WR_CONFIG_DURATION(struct wr_origin, limiter.step_ns), .min = WEIR_MILLISECOND, .max = WEIR_HOUR,
+     .what = "by how much longer each request beyond the quota takes"},
+    {"most", WR_CONFIG_DURATION(struct wr_origin, limiter.most_ns), .max = WEIR_HOUR, .what = "of these delays"},
     {"max", WR_CONFIG_COUNT(struct wr_origin, limiter.max), .min = 1, .max = 65536, .what = "most at the same time"},
 };
 /* A number of another kind is a slip: it would be ignored, and a default be used in silence. */
@@ -51,15 +64,27 @@ static const char *limiter_wrong(const void *settings)
     const struct wr_origin *origin = settings;
     struct wr_scenario normal;
     wr_scenario_init(&normal);
-    bool bans = origin->limiter.kind == WR_LIMITER_SLIDING_BAN;
-    bool has_window = bans || origin->limiter.kind == WR_LIMITER_FIXED_WINDOW;
+    enum wr_limiter_kind kind = origin->limiter.kind;
+    bool bans = kind == WR_LIMITER_SLIDING_BAN, is_window = kind == WR_LIMITER_FIXED_WINDOW;
+    bool counts = kind == WR_LIMITER_SLIDING_COUNTER, slows = kind == WR_LIMITER_SLOW_DOWN;
 #define SET(number) (origin->limiter.number != normal.origin.limiter.number)
-    if (origin->limiter.kind != WR_LIMITER_TOKEN_BUCKET && (SET(rate) || SET(burst)))
+    if (kind != WR_LIMITER_TOKEN_BUCKET && (SET(rate) || SET(burst)))
         return "rate and burst are of a token_bucket; leave them out, or set kind to that";
-    if (!has_window && (SET(quota) || SET(window_ns)))
-        return "quota and window are of a fixed_window or sliding_ban; leave them out, or set kind to one of them";
-    if (!bans && (SET(ban_ns) || SET(status) || SET(extend)))
-        return "ban, status and extend are of a sliding_ban; leave them out, or set kind to that";
+    if (!bans && !is_window && !counts && !slows && (SET(quota) || SET(window_ns)))
+        return "quota and window are of a fixed_window, sliding_ban, sliding_counter or slow_down; leave them out, or "
+               "set kind to one of them";
+    if (!bans && (SET(ban_ns) || SET(status)))
+        return "ban and status are of a sliding_ban; leave them out, or set kind to that";
+    if (!bans && origin->limiter.block_ns == 0 && SET(extend))
+        return "extend is of a ban or block; leave it out, or set block or kind: sliding_ban";
+    if (!is_window && SET(block_ns))
+        return "block is of a fixed_window; leave it out, or set kind to that";
+    if (!is_window && !counts && !slows && SET(starts))
+        return "starts is of a fixed_window, sliding_counter or slow_down; leave it out, or set kind to one of them";
+    if (!counts && SET(counts_refused))
+        return "counts_refused is of a sliding_counter; leave it out, or set kind to that";
+    if (!slows && (SET(step_ns) || SET(most_ns)))
+        return "step and most are of a slow_down; leave them out, or set kind to that";
     if (origin->limiter.kind != WR_LIMITER_CONCURRENCY && SET(max))
         return "max is of a limit on concurrency; leave it out, or set kind to that";
 #undef SET
@@ -77,7 +102,13 @@ static const struct wr_config_schema station_schema = {
     .name = "station", .fields = station_fields, .count = COUNT(station_fields)};
 
 static const struct wr_config_field reject_fields[] = {
+    {"how", WR_CONFIG_CHOICE(struct wr_origin, reject.how), .choices = hows},
     {"status", WR_CONFIG_COUNT(struct wr_origin, reject.status), .min = 400, .max = 599, .what = "of a rejection"},
+    {"delay", WR_CONFIG_DURATION(struct wr_origin, reject.delay_ns), .max = WEIR_HOUR,
+     .what = "until a rejection is heard; of silence, until the client gives up (30s)"},
+    {"wait", WR_CONFIG_DURATION(struct wr_origin, reject.wait_ns), .max = WEIR_DAY,
+     .what = "what Retry-After says; 0: the truth"},
+    {"always", WR_CONFIG_BOOL(struct wr_origin, reject.always), .what = "whether successes carry Retry-After, too"},
     {"retry_after", WR_CONFIG_BOOL(struct wr_origin, reject.retry_after), .what = "whether it says when to come back"},
     {"headers", WR_CONFIG_BOOL(struct wr_origin, reject.headers), .what = "whether answers carry X-RateLimit-*"},
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/nearest.h"
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
@@ -22,64 +23,69 @@
 
 struct settings {
     struct wr_option_list pacers, scenarios, limits;
-    uint64_t random, seeds, seed, jobs;
-    bool warm, each, json, list;
+    uint64_t random, real, seeds, seed, jobs;
+    bool warm, late, each, json, list;
     const char *plot, *trace, *traffic;
     int64_t take_ns, wait_ns;
 };
 
 static const struct wr_option options[] = {
     {"pacer", WR_LIST(struct settings, pacers), .value = "NAME[:KEY=VALUE,…]",
-     .help = "who is tried; may be repeated (default " PACER_DEFAULT ")"},
+     .help = "Try this pacer (repeatable; default " PACER_DEFAULT ")"},
     {"scenario", WR_LIST(struct settings, scenarios), .value = "FILE|DIR|NAME",
-     .help = "against which origins; may be repeated"},
+     .help = "Run this scenario (repeatable)"},
     {"random", WR_COUNT(struct settings, random), .value = "N", .min = 0, .max = 100000,
-     .help = "and against N origins drawn afresh by --seed"},
+     .help = "Run also N random origins, drawn by --seed"},
+    {"real", WR_COUNT(struct settings, real), .value = "N", .min = 0, .max = 100000,
+     .help = "Run also N models of limiters in use, drawn by --seed"},
     {"seeds", WR_COUNT(struct settings, seeds), .value = "N", .min = 0, .max = 10000,
-     .help = "runs of each; 0: as many as the scenario says"},
+     .help = "Runs per scenario (0: as the scenario says)"},
     {"seed", WR_COUNT(struct settings, seed), .value = "S", .min = 0, .max = UINT64_MAX,
-     .help = "of the first run, and of what is drawn"},
-    {"warm", WR_FLAG(struct settings, warm), .help = "with what a run before it learned of the host"},
-    {"each", WR_FLAG(struct settings, each), .help = "a row for each scenario, not for each family"},
-    {"json", WR_FLAG(struct settings, json), .help = "a JSON object for each pacer and scenario"},
-    {"plot", WR_STRING(struct settings, plot), .value = "OUT.svg", .help = "draw the first run against one scenario"},
+     .help = "Seed of the first run and of random origins"},
+    {"warm", WR_FLAG(struct settings, warm), .help = "Start with what an earlier run has learned"},
+    {"late", WR_FLAG(struct settings, late), .help = "Judge by the second half of each run"},
+    {"each", WR_FLAG(struct settings, each), .help = "Print a row per scenario instead of one per family"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print a JSON object per pacer and scenario"},
+    {"plot", WR_STRING(struct settings, plot), .value = "OUT.svg",
+     .help = "Draw the first run of one scenario to OUT.svg"},
     {"trace", WR_STRING(struct settings, trace), .value = "FILE",
-     .help = "write each event of that run, a JSON object on a line"},
+     .help = "Write each event of that run to FILE, as JSON lines"},
     {"jobs", WR_COUNT(struct settings, jobs), .value = "N", .min = 0, .max = WR_MATRIX_JOBS_MAX,
-     .help = "runs at the same time; 0: one for each core"},
+     .help = "Runs at the same time (0: one per processor)"},
     {"limit", WR_LIST(struct settings, limits), .value = "LIMIT",
-     .help = "instead: what this limit of weir.yaml grants; may be repeated"},
-    {"traffic", WR_STRING(struct settings, traffic), .value = "TEXT", .help = "when its requests come"},
+     .help = "Show what this limit of weir.yaml grants instead (repeatable)"},
+    {"traffic", WR_STRING(struct settings, traffic), .value = "TEXT", .help = "With --limit: when requests arrive"},
     {"take", WR_DURATION(struct settings, take_ns), .value = "TIME", .min = 1, .max = WEIR_DURATION_MAX,
-     .help = "how long each of them is in flight"},
+     .help = "With --limit: how long each request is in flight"},
     {"wait", WR_DURATION(struct settings, wait_ns), .value = "TIME", .min = 0, .max = WEIR_DURATION_MAX,
-     .help = "how long each of them waits in the queue; 0: not at all"},
-    {"list", WR_FLAG(struct settings, list), .help = "list the pacers and the built-in scenarios"},
+     .help = "With --limit: how long each request waits in the queue (0: not)"},
+    {"list", WR_FLAG(struct settings, list), .help = "List pacers and built-in scenarios"},
 };
 
 static const struct wr_usage usage = {
     .who = "weir simulate",
     .operands = "[FILE|DIR|NAME]…",
     .operands_max = OPERANDS_MAX,
-    .about = "Tries pacers against modelled origins, in virtual time: 30 minutes take a moment, and\n"
-             "the same seed gives the same figures. An oracle knows each origin's true limit. Goodput\n"
-             "is what was delivered, as a share of what the oracle allows; rejected is the share of\n"
-             "requests that the origin refused because of us. A good pacer has much of the first and\n"
-             "little of the second.\n"
+    .about = "Tries pacers against modelled origins in virtual time: 30 minutes take a moment, and the\n"
+             "same seed gives the same figures. An oracle knows the true limit of each origin. Goodput\n"
+             "is what was delivered, as a share of what the oracle allows. Rejected is the share of\n"
+             "requests that the origin refused because of the pacer.\n"
              "\n"
-             "Without a scenario, those that weir carries are run: P1 to P12, a family of origins each.\n"
+             "Without a scenario, --random or --real, the built-in ones are run: families P1 to P12 of\n"
+             "modelled origins, and R1 to R13 after limiters in use.\n"
              "\n"
-             "  weir simulate                                   tide against all that are built in\n"
+             "  weir simulate                                   tide against all built-in scenarios\n"
              "  weir simulate --pacer tide --pacer aimd P1 P4   two pacers, two families\n"
              "  weir simulate --pacer adaptive:max_rate=20      tide with its usual caps, and one changed;\n"
-             "                                                  weir_pace(3) has the keys\n"
+             "                                                  weir_pace(3) lists the keys\n"
              "  weir simulate --pacer aimd:alpha=0.1,start=1,max=500,burst=5\n"
-             "  weir simulate P6a --plot step.svg               see it find a limit that moves\n"
-             "  weir simulate --random 500 --seed 7             origins that nobody tuned for\n"
-             "  weir simulate P4-r14 --seed 7 --plot ban.svg    and one of them\n"
+             "  weir simulate P6a --plot step.svg               a picture of a limit that moves\n"
+             "  weir simulate --random 500 --seed 7             500 random origins\n"
+             "  weir simulate --real 110 --late                 models of real limiters, second half only\n"
+             "  weir simulate P4-r14 --seed 7 --plot ban.svg    one random origin\n"
              "  weir simulate my-api.yaml                       your own; weir-simulate(1) has the format\n"
              "\n"
-             "With --limit it is the other side: one caller, limits as in weir.yaml, and what they grant.\n"
+             "With --limit it shows what limits of weir.yaml grant to one caller.\n"
              "\n"
              "  weir simulate --limit 10/s --limit \"10/s fixed_window\" --plot limits.svg\n"
              "  weir simulate --limit concurrent=5 --take 2s --traffic \"4/s for 10s, 40 at once\"\n",
@@ -150,6 +156,7 @@ static int fill_catalog(const struct settings *settings, int argc, char **argv, 
     for (int i = 0; status == WR_EXIT_OK && i < argc; i++)
         status = wr_catalog_add(catalog, argv[i]);
     catalog->drawn = (uint32_t)settings->random;
+    catalog->drawn_real = (uint32_t)settings->real;
     if (status == WR_EXIT_OK && wr_catalog_count(catalog) == 0)
         status = wr_catalog_add_builtins(catalog);
     return status;
@@ -205,7 +212,8 @@ static int simulate(const struct settings *settings, const struct wr_catalog *ca
         .seeds = (uint32_t)settings->seeds,
         .seed = settings->seed,
         .warm = settings->warm,
-        .jobs = settings->jobs > 0 ? settings->jobs : cores(),
+        .late = settings->late,
+        .jobs = settings->jobs > 0 ? wr_size_of(settings->jobs) : cores(),
         .allocator = catalog->allocator,
     };
     int status = name_pacers(&settings->pacers, pacers, &matrix.pacer_count);
@@ -228,7 +236,7 @@ static int try_limits(const struct settings *settings, int operands)
         .json = settings->json,
         .plot = settings->plot,
     };
-    if (settings->pacers.count + settings->scenarios.count + settings->random > 0 || operands > 0 ||
+    if (settings->pacers.count + settings->scenarios.count + settings->random + settings->real > 0 || operands > 0 ||
         settings->trace != NULL) {
         wr_complain("--limit needs no pacer, scenario or trace; leave them out");
         return WR_EXIT_USAGE;

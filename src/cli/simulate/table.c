@@ -32,24 +32,33 @@ struct table {
     size_t length; /* of the line */
 };
 
+#define FAMILIES 13
+
+static bool is_family(char letter)
+{
+    return letter == 'P' || letter == 'R';
+}
+
 /* What is known of a family such as "P4", or "". */
 static const char *title_of(const char *family)
 {
-    static const char *const titles[] = {
-        "token bucket", "bucket, Retry-After",  "fixed window", "sliding window, ban",
-        "queue",        "capacity that varies", "flaky",        "no limit, heavy tail",
-        "outage",       "concurrency limit",    "slow answers", "a crowd, makespan",
+    static const char *const titles[2][FAMILIES] = {
+        {"token bucket", "bucket, Retry-After", "fixed window", "sliding window, ban", "queue", "capacity that varies",
+         "flaky", "no limit, heavy tail", "outage", "concurrency limit", "slow answers", "a crowd, makespan", ""},
+        {"counter of all", "counter, tarpit", "counter, silence", "crowd: reset, 500", "ban that is prolonged",
+         "short window, block", "Retry-After on 200", "short window, bare", "short window, fields", "fixed Retry-After",
+         "slower beyond", "refused without words", "moving window"},
     };
     char *end;
-    unsigned long number = family[0] == 'P' ? strtoul(family + 1, &end, 10) : 0;
-    return number >= 1 && number <= sizeof titles / sizeof titles[0] && *end == '\0' ? titles[number - 1] : "";
+    unsigned long number = is_family(family[0]) ? strtoul(family + 1, &end, 10) : 0;
+    return number >= 1 && number <= FAMILIES && *end == '\0' ? titles[family[0] == 'R'][number - 1] : "";
 }
 
 /* "P1" of "P1a-tb0.2-b5"; the whole name where it is none of that kind. */
 static void family_of(const char *name, char ret_family[FAMILY_BYTES])
 {
     size_t length = 1;
-    while (name[0] == 'P' && wr_ascii_is_digit(name[length]))
+    while (is_family(name[0]) && wr_ascii_is_digit(name[length]))
         length++;
     snprintf(ret_family, FAMILY_BYTES, "%.*s", (int)(length > 1 ? length : FAMILY_BYTES), name);
 }
@@ -127,7 +136,7 @@ static void print_pair(struct table *table, double goodput, double rejected_shar
 /* Goodput counts as at most 1: a burst that the oracle did not foresee makes up for no other origin. */
 static double clipped(const struct wr_score *score)
 {
-    return score->goodput < 1 ? score->goodput : 1;
+    return score->goodput > 1 ? 1 : score->goodput;
 }
 
 static double rejected(const struct wr_score *score)
@@ -137,14 +146,25 @@ static double rejected(const struct wr_score *score)
 
 typedef double measure(const struct wr_score *score);
 
+static struct wr_score judged(const struct wr_matrix *matrix, const struct wr_score *score)
+{
+    struct wr_score judged = *score;
+    if (matrix->late) {
+        judged.goodput = score->late_goodput;
+        judged.rejected = score->late_rejected;
+    }
+    return judged;
+}
+
 /* The numbers of one pacer over some places, in `numbers`. Returns how many. */
 static size_t collect(const struct table *table, size_t pacer, size_t from, size_t to, measure *of)
 {
     size_t found = 0;
     for (size_t i = from; i < to; i++) {
         const struct wr_cell *cell = &table->cells[pacer * table->count + table->places[i].index];
+        struct wr_score score = judged(table->matrix, &cell->score);
         if (cell->done)
-            table->numbers[found++] = of(&cell->score);
+            table->numbers[found++] = of(&score);
     }
     return found;
 }
@@ -241,8 +261,8 @@ static void print_head(struct table *table, size_t placed)
 {
     const struct wr_matrix *matrix = table->matrix;
     char label[32];
-    wr_print("%zu scenario%s, %s. Goodput in %% of the oracle / rejected in %% of sent.\n\n", placed,
-             placed == 1 ? "" : "s", matrix->warm ? "warm" : "cold");
+    wr_print("%zu scenario%s, %s%s. Goodput in %% of the oracle / rejected in %% of sent.\n\n", placed,
+             placed == 1 ? "" : "s", matrix->warm ? "warm" : "cold", matrix->late ? ", second half" : "");
     put(table, "%-*s", NAME_COLUMNS, "");
     for (size_t pacer = 0; pacer < matrix->pacer_count; pacer++) {
         label_of(matrix, pacer, label, sizeof label);
@@ -277,7 +297,7 @@ static void print(struct table *table, bool each)
     print_head(table, placed);
     if (print_rows(table, placed) > 1)
         print_mean(table, "mean", 0, placed);
-    if (table->matrix->catalog->drawn > 0) {
+    if (table->matrix->catalog->drawn + table->matrix->catalog->drawn_real > 0) {
         print_quantile(table, "median", placed, 0.5);
         print_quantile(table, "p10", placed, 0.1);
         print_passes(table, placed);

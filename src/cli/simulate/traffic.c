@@ -47,14 +47,15 @@ static int parse_part(struct wr_span text, struct wr_traffic_part *ret_part)
     return 0;
 }
 
-/* Those that come before it ends: at 0, period/count, 2 x period/count, … */
-static uint64_t count_of(const struct wr_traffic_part *part)
+/* Those that come before it ends: at 0, period/count, 2 x period/count, … At most WR_TRAFFIC_MAX + 1, so that a sum
+ * that is too large shows. */
+static size_t count_of(const struct wr_traffic_part *part)
 {
     if (part->period_ns == 0)
-        return part->count;
+        return part->count <= WR_TRAFFIC_MAX ? part->count : WR_TRAFFIC_MAX + 1;
     wr_u128 times = (wr_u128)(uint64_t)part->duration_ns * part->count + (uint64_t)part->period_ns - 1;
     times /= (uint64_t)part->period_ns;
-    return times < UINT32_MAX ? (uint64_t)times : UINT32_MAX;
+    return times <= WR_TRAFFIC_MAX ? (size_t)times : WR_TRAFFIC_MAX + 1;
 }
 
 int wr_traffic_parse(const char *text, struct wr_traffic *ret_traffic)
@@ -91,8 +92,8 @@ void wr_traffic_fill(const struct wr_traffic *traffic, int64_t *ret_at)
     int64_t start_at = 0;
     for (size_t i = 0; i < traffic->part_count; i++) {
         const struct wr_traffic_part *part = &traffic->parts[i];
-        uint64_t count = count_of(part);
-        for (uint64_t n = 0; n < count; n++)
+        size_t count = count_of(part);
+        for (size_t n = 0; n < count; n++)
             *ret_at++ = start_at + (part->count > 0 ? (int64_t)((wr_i128)n * part->period_ns / part->count) : 0);
         start_at += part->duration_ns;
     }

@@ -15,7 +15,7 @@ bool wr_watch_open(const char *path, FILE **ret_file)
         return true;
     FILE *file = fopen(path, "we");
     if (file == NULL)
-        wr_complain("cannot write %s: %s", path, strerror(errno));
+        wr_complain_unwritten(NULL, path, errno);
     else
         *ret_file = file;
     return file != NULL;
@@ -28,7 +28,7 @@ bool wr_watch_close(const char *path, FILE *file)
     bool lost = ferror(file) != 0;
     bool closed = fclose(file) == 0;
     if (!closed || lost)
-        wr_complain("cannot write %s: %s", path, closed ? "write failed" : strerror(errno));
+        wr_complain_unwritten(NULL, path, closed ? EIO : errno);
     return closed && !lost;
 }
 

@@ -13,8 +13,8 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"base", WR_STRING(struct settings, base), .value = "URL", .help = "what a relative URL is resolved against"},
-    {"json", WR_FLAG(struct settings, json), .help = "print JSON: url, canonical, key and robots_url"},
+    {"base", WR_STRING(struct settings, base), .value = "URL", .help = "Resolve relative URLs against URL"},
+    {"json", WR_FLAG(struct settings, json), .help = "Print JSON with url, canonical, key and robots_url"},
 };
 
 static const struct wr_usage usage = {
@@ -22,13 +22,12 @@ static const struct wr_usage usage = {
     .operands = "URL",
     .operands_min = 1,
     .operands_max = 1,
-    .about = "Prints a URL as weir fetches it: resolved and normalised by the WHATWG URL standard.\n"
-             "One that is invalid, or whose scheme is not http or https, is refused with a reason\n"
-             "and status 1.\n"
+    .about = "Prints a URL as weir fetches it: resolved and normalised by the WHATWG URL standard. An\n"
+             "invalid URL, or one that is not http or https, is refused with a reason and status 1.\n"
              "\n"
-             "  canonical    what all spellings of the page have in common; decides whether it was seen\n"
-             "  key          whom politeness is owed: the host, and the port if it is not the usual one\n"
-             "  robots_url   where the rules for it are\n",
+             "  canonical    the form by which weir recognises a page that it has seen\n"
+             "  key          the host by which weir paces, with its port if that is not the usual one\n"
+             "  robots_url   the robots.txt that applies to the URL\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };

@@ -36,7 +36,7 @@ static void reply(struct wr_view *view, const char *line)
 static void tell_error(struct wr_view *view, int error)
 {
     if (error != 0)
-        reply(view, error == WEIR_E_ABSENT   ? "this host has nothing to do any more"
+        reply(view, error == WEIR_E_ABSENT   ? "this host has no more URLs"
                     : error == WEIR_E_CLOSED ? "the crawl is ending"
                                              : wr_error_words(error));
 }
@@ -54,7 +54,7 @@ static void set_interval(struct wr_view *view)
     bool is_none = strcmp(view->answer, "0") == 0;
 
     if (!is_none && wr_parse_duration(view->answer, view->answer_bytes, &interval_ns) != 0)
-        reply(view, "that is no time: 500ms, 2s, 1m; 0 takes it back");
+        reply(view, "not a duration; use 500ms, 2s or 1m; 0 removes the setting");
     else
         tell_error(view, wr_engine_set_pace(view->engine, wr_span_of(view->chosen_key), interval_ns));
 }

@@ -36,7 +36,7 @@ static void draw_totals(struct wr_view *view, const struct wr_view_totals *total
     wr_frame_put(frame, 1, "%" PRIu64 " rejected  %" PRIu64 " failed  ", stats->rejected, stats->failed);
     for (enum wr_host_state state = WR_HOST_ACTIVE; view->look != NULL && state <= WR_HOST_PAUSED; state++)
         wr_frame_put(frame, 1, "%" PRIu64 " %s  ", view->look->sums.states[state], wr_host_state_name(state));
-    wr_frame_put(frame, 1, "of %" PRIu64 " hosts  %" PRIu64 " denied  %" PRIu64 " again", stats->hosts, stats->denied,
+    wr_frame_put(frame, 1, "of %" PRIu64 " hosts  %" PRIu64 " denied  %" PRIu64 " retries", stats->hosts, stats->denied,
                  stats->retries);
 }
 
@@ -50,7 +50,7 @@ static void draw_note(struct wr_view *view, const struct wr_engine_stats *stats)
     if (stats->is_paused)
         wr_frame_put(frame, 2, "PAUSED: %s", stats->pause_why);
     else if (stats->is_draining)
-        wr_frame_put(frame, 2, "ending what is in flight; q once more: at once");
+        wr_frame_put(frame, 2, "finishing requests in flight; q again: stop at once");
     else
         wr_frame_put(frame, 2, "%s", view->reply[0] != '\0' ? view->reply : stats->has_none ? WR_VIEW_HAS_NONE : line);
     wr_frame_style(frame, 2, WR_STYLE_PLAIN);
@@ -67,7 +67,7 @@ static void draw_hosts(struct wr_view *view, int rows)
         wr_hosts_draw(&view->frame, HEAD_ROWS + i, &look->hosts[view->top + (size_t)i],
                       view->top + (size_t)i == view->chosen);
     if (look != NULL && look->count == 0 && view->filter_bytes > 0)
-        wr_frame_put(&view->frame, HEAD_ROWS, "  no host has \"%s\" in its name", view->filter);
+        wr_frame_put(&view->frame, HEAD_ROWS, "  no host name contains \"%s\"", view->filter);
 }
 
 /* ---- events ---- */
@@ -83,17 +83,17 @@ static void describe(const struct wr_engine_event *event, char *ret_text, size_t
         (void)snprintf(ret_text, room, "answered %d", event->status);
         break;
     case WR_EVENT_RETRY_AFTER:
-        (void)snprintf(ret_text, room, "wants to be left alone for %s", wait);
+        (void)snprintf(ret_text, room, "asks for a pause of %s", wait);
         break;
     case WR_EVENT_BREAKER:
         (void)snprintf(ret_text, room, "%s %s",
-                       event->breaker == WEIR_BREAKER_CLOSED ? "answers again" : "fails too often: left alone", wait);
+                       event->breaker == WEIR_BREAKER_CLOSED ? "answers again" : "fails too often: paused for", wait);
         break;
     case WR_EVENT_HOPELESS:
-        (void)snprintf(ret_text, room, "answers 429 to everything");
+        (void)snprintf(ret_text, room, "answers every request with 429");
         break;
     case WR_EVENT_PACE:
-        (void)snprintf(ret_text, room, "interval set: %s", event->wait_ns > 0 ? wait : "as for all");
+        (void)snprintf(ret_text, room, "interval: %s", event->wait_ns > 0 ? wait : "as for all");
         break;
     case WR_EVENT_PAUSED:
     case WR_EVENT_RESUMED:
@@ -130,9 +130,9 @@ static void draw_keys(struct wr_view *view, int row)
 
     wr_frame_style(frame, row, WR_STYLE_BOLD);
     if (view->asks == WR_ASKS_FILTER)
-        wr_frame_put(frame, row, "hosts with: %s_", view->answer);
+        wr_frame_put(frame, row, "filter: %s_", view->answer);
     else if (view->asks == WR_ASKS_INTERVAL)
-        wr_frame_put(frame, row, "time between starts of %s (500ms, 2s; 0: as for all): %s_", view->chosen_key,
+        wr_frame_put(frame, row, "time between requests to %s (500ms, 2s; 0: as for all): %s_", view->chosen_key,
                      view->answer);
     else if (frame->width < 70)
         wr_frame_put(frame, row, "s:%s r / p i f q  (arrows)", wr_look_sort_name(view->sort));

@@ -181,8 +181,8 @@ static void wait_a_while(struct wr_warm *warm)
         wait_ns = due_at > now() ? due_at - now() : 0;
     (void)clock_gettime(CLOCK_MONOTONIC, &until); /* as `changed` counts */
     wait_ns += until.tv_nsec;
-    until.tv_sec += wait_ns / WEIR_SECOND;
-    until.tv_nsec = wait_ns % WEIR_SECOND;
+    until.tv_sec += (time_t)(wait_ns / WEIR_SECOND);
+    until.tv_nsec = (long)(wait_ns % WEIR_SECOND);
     (void)pthread_cond_timedwait(&warm->changed, &warm->lock, &until);
 }
 

@@ -16,42 +16,42 @@ typedef struct wr_warm_settings warm_settings;
 
 static const struct wr_option options[] = {
     {"sitemap", WR_LIST(warm_settings, sitemaps), .value = "URL",
-     .help = "also this sitemap, whatever its name looks like"},
+     .help = "Read the sitemap at URL, whatever its name (repeatable)", .heading = "Scope", .is_basic = true},
     {"urls-file", WR_STRING(warm_settings, urls_file), .value = "FILE",
-     .help = "also these pages, one on each line; - is standard input"},
+     .help = "Read URLs of pages from FILE, one per line (-: standard input)", .is_basic = true},
     {"max-pages", WR_COUNT(warm_settings, max_pages), .value = "N", .min = 1, .max = PAGES_MAX,
-     .help = "no more; sitemaps are not read further"},
-    {"min-hit-ratio", WR_COUNT(warm_settings, min_hit_ratio), .value = "PERCENT", .min = 0, .max = 100,
-     .help = "the status is 1 if fewer pages come out of the cache at the end"},
-    {"out", WR_STRING(warm_settings, out), .value = "FILE",
-     .help = "write a line of JSON for each page there; - is standard output"},
-    {"append", WR_FLAG(warm_settings, append), .help = "to what that file holds already, refused otherwise"},
-    {"report", WR_STRING(warm_settings, report), .value = "FILE", .help = "write the report there, too, as JSON"},
-    {"state", WR_STRING(warm_settings, state), .value = "FILE", .check = wr_check_file,
-     .help = "remember there what hosts were found to bear"},
-    WR_PACE_OPTIONS(warm_settings, pace),
-    WR_CONFIG_OPTION(warm_settings, sources),
-    {"concurrency", WR_COUNT(warm_settings, concurrency), .value = "N", .min = 1, .max = 10000,
-     .help = "at most so many in flight in all"},
-    {"user-agent", WR_STRING(warm_settings, agent), .value = "TEXT",
-     .help = "its first word is the name that robots.txt is asked for"},
-    {"header", WR_LIST(warm_settings, headers), .value = "LINE", .check = wr_check_header, .is_secret = true,
-     .help = "\"Name: value\", for the hosts given only"},
-    {"proxy", WR_STRING(warm_settings, proxy), .value = "URL", .check = wr_check_proxy, .is_secret = true,
-     .help = "send everything through this proxy"},
-    {"ca-file", WR_STRING(warm_settings, ca_file), .value = "FILE",
-     .help = "certificates to trust, instead of the system's"},
-    {"ignore-robots", WR_FLAG(warm_settings, ignore_robots), .help = "do not obey robots.txt: for servers of your own"},
+     .help = "Fetch at most N pages", .is_basic = true},
+    {"ignore-robots", WR_FLAG(warm_settings, ignore_robots), .help = "Do not obey robots.txt; for your own servers"},
     {"robots-on-error", WR_CHOICE(warm_settings, robots_on_error), .choices = wr_robots_names,
-     .help = "while robots.txt cannot be had"},
-    {"allow-private", WR_FLAG(warm_settings, allow_private),
-     .help = "also private and loopback addresses, refused otherwise"},
+     .help = "Wait, allow all or deny all while robots.txt cannot be fetched"},
+    WR_PACE_OPTIONS(warm_settings, pace),
+    {"concurrency", WR_COUNT(warm_settings, concurrency), .value = "N", .min = 1, .max = 10000,
+     .help = "Limit requests in flight to all hosts"},
     {"timeout", WR_DURATION(warm_settings, timeout), .value = "D", .min = 1, .max = DAY,
-     .help = "of one request on the wire"},
+     .help = "Time limit for one HTTP request", .heading = "Limits"},
     {"max-defer", WR_DURATION(warm_settings, max_defer), .value = "D", .min = 1, .max = 30 * DAY,
-     .help = "fail what a host holds off for longer"},
-    {"quiet", WR_FLAG(warm_settings, quiet), .help = "no progress, no report on the screen"},
-    {"json", WR_FLAG(warm_settings, json), .help = "print the report as JSON"},
+     .help = "Fail a URL that its host has held back for longer than D"},
+    {"min-hit-ratio", WR_COUNT(warm_settings, min_hit_ratio), .value = "PERCENT", .min = 0, .max = 100,
+     .help = "Exit with 1 if fewer pages come from the cache at the end", .is_basic = true},
+    {"out", WR_STRING(warm_settings, out), .value = "FILE",
+     .help = "Write one JSON line per page to FILE (-: standard output)", .heading = "Output", .is_basic = true},
+    {"append", WR_FLAG(warm_settings, append), .help = "Append to an existing output file"},
+    {"report", WR_STRING(warm_settings, report), .value = "FILE", .help = "Write the report as JSON to FILE, too",
+     .is_basic = true},
+    {"json", WR_FLAG(warm_settings, json), .help = "Print the report as JSON"},
+    {"quiet", WR_FLAG(warm_settings, quiet), .help = "Print neither progress nor report"},
+    {"state", WR_STRING(warm_settings, state), .value = "FILE", .check = wr_check_file,
+     .help = "Keep the learned pace of hosts in FILE", .heading = "State", .is_basic = true},
+    WR_CONFIG_OPTION(warm_settings, sources, NULL),
+    {"user-agent", WR_STRING(warm_settings, agent), .value = "TEXT",
+     .help = "User-Agent; its first word is matched against robots.txt", .heading = "Identity"},
+    {"header", WR_LIST(warm_settings, headers), .value = "LINE", .check = wr_check_header, .is_secret = true,
+     .help = "Send \"Name: value\" to the given hosts only (repeatable)", .is_basic = true},
+    {"proxy", WR_STRING(warm_settings, proxy), .value = "URL", .check = wr_check_proxy, .is_secret = true,
+     .help = "Send all requests through the proxy at URL", .heading = "Network"},
+    {"ca-file", WR_STRING(warm_settings, ca_file), .value = "FILE",
+     .help = "Trust the certificates in FILE instead of the system's"},
+    {"allow-private", WR_FLAG(warm_settings, allow_private), .help = "Connect also to private and loopback addresses"},
 };
 
 const struct wr_usage wr_warm_usage = {
@@ -60,24 +60,22 @@ const struct wr_usage wr_warm_usage = {
     .operands = "[DOMAIN|SITEMAP|URL…]",
     .operands_min = 0,
     .operands_max = OPERANDS_MAX,
-    .about = "Fetches every page that a site's sitemaps list, at the pace the site bears, so that\n"
-             "its cache has them before visitors come; looks again at those that the cache had\n"
-             "not; and says how many come out of the cache now, how much time that saves, and\n"
-             "which pages are slow or broken.\n"
+    .about = "Fetches every page that the sitemaps of a site list, at a pace that the site tolerates,\n"
+             "so that its cache has them before visitors come. Fetches cache misses again. Prints the\n"
+             "hit ratio, the time that it saves, and the slow and broken pages.\n"
              "\n"
-             "  weir warm example.org                       sitemaps by robots.txt, or where they usually are\n"
-             "  weir warm https://example.org/news.xml      just this sitemap, or index of sitemaps\n"
-             "  weir warm https://example.org/a https://example.org/b          just these pages\n"
+             "  weir warm example.org                       sitemaps named in robots.txt, or the usual names\n"
+             "  weir warm https://example.org/news.xml      one sitemap, or one index of sitemaps\n"
+             "  weir warm https://example.org/a https://example.org/b          these pages\n"
              "  weir warm example.org --min-hit-ratio 95 --report warm.json    after a deploy\n"
              "  weir warm --allow-private --pace unlimited http://localhost:8080   your own server\n"
              "\n"
-             "A page is asked for once if the cache has it or never will (bypass, dynamic), and if\n"
-             "it says miss or expired at most five times: HEAD up to three times, half a second to\n"
-             "a second apart, and GET once more when it is there. Everything waits its turn.\n"
+             "A page is requested once if the cache has it or never stores it (bypass, dynamic). After\n"
+             "a miss it is requested at most five times: up to three HEAD requests, half a second to a\n"
+             "second apart, and one more GET when the cache has it. Every request keeps the pace.\n"
              "\n"
-             "The status is 0 if all went well, 1 if a page is broken, a sitemap cannot be read, or\n"
-             "the hit ratio is below --min-hit-ratio, 2 if the request was not understood, and 130\n"
-             "after an interrupt.\n",
+             "Exits with 0 if all went well, 1 if a page is broken, a sitemap cannot be read, or the hit\n"
+             "ratio is below --min-hit-ratio, 2 if the command line is wrong, and 130 after an interrupt.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };

@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "cli/crawl/seeds.h"
 #include "cli/fetch/state.h"
+#include "cli/kit/ca_file.h"
 #include "cli/kit/list.h"
 #include "cli/kit/output.h"
 #include "cli/kit/signals.h"
@@ -154,7 +156,7 @@ static bool open_lines(struct job *job)
     }
     FILE *lines = fopen(name, "a");
     if (lines == NULL || fstat(fileno(lines), &seen) != 0) {
-        wr_complain("cannot write %s: %s", name, strerror(errno));
+        wr_complain_unwritten(NULL, name, errno);
     } else if (S_ISREG(seen.st_mode) && seen.st_size > 0 && !job->settings.append) {
         wr_complain("%s holds something already; --append adds to it, or name another file", name);
     } else {
@@ -175,7 +177,7 @@ static bool open_report(struct job *job)
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     job->report = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (job->report == NULL)
-        wr_complain("--report: cannot write %s: %s", path, strerror(errno));
+        wr_complain_unwritten("--report", path, errno);
     if (job->report == NULL && fd >= 0)
         (void)close(fd);
     return job->report != NULL;
@@ -191,7 +193,7 @@ static bool close_files(struct job *job)
     if (lines != NULL && lines != stdout)
         lost = fclose(lines) != 0 || lost;
     if (lost && lines != stdout)
-        wr_complain("cannot write %s: %s", job->settings.out, strerror(errno));
+        wr_complain_unwritten(NULL, job->settings.out, errno);
     if (job->report != NULL)
         (void)fclose(job->report);
     return !lost;
@@ -204,7 +206,7 @@ static bool write_report(struct job *job, const struct wr_warm_sum *sum)
     bool well = ftruncate(fileno(job->report), 0) == 0 || errno == EINVAL; /* of what is no file */
     well = wr_warm_report_json(&job->warm, sum, job->report) && well;
     if (!well)
-        wr_complain("--report: cannot write %s: %s", job->settings.report, strerror(errno));
+        wr_complain_unwritten("--report", job->settings.report, errno);
     return well;
 }
 
@@ -250,7 +252,8 @@ static bool make_client(struct job *job)
     weir_client_options how;
     weir_pace_options pace;
     struct wr_pace_more more;
-    if (!wr_pace_make(&settings->pace, settings->allow_private, &pace) || !name_headers(job))
+    if (!wr_ca_file_ok(settings->ca_file) || !wr_pace_make(&settings->pace, settings->allow_private, &pace) ||
+        !name_headers(job))
         return false;
     memcpy(headers, settings->headers.items, settings->headers.count * sizeof headers[0]);
     wr_pace_make_more(&settings->pace, &more);
@@ -361,9 +364,10 @@ static bool init_warm(struct job *job)
     warm->began_at = weir_clock_now(weir_clock_monotonic());
     wr_rng_init(&warm->rng, seed);
     wr_hash_key_init(&warm->hash_key, secret);
-    wr_map_init(&warm->pages_known, wr_allocator_or_system(NULL), &warm->hash_key, job->settings.max_pages + 1);
+    wr_map_init(&warm->pages_known, wr_allocator_or_system(NULL), &warm->hash_key,
+                wr_size_of(job->settings.max_pages + 1));
     wr_map_init(&warm->sitemaps_known, wr_allocator_or_system(NULL), &warm->hash_key, WR_WARM_SITEMAPS_MAX + 1);
-    wr_heap_init(&warm->probes, wr_allocator_or_system(NULL), job->settings.max_pages + 1);
+    wr_heap_init(&warm->probes, wr_allocator_or_system(NULL), wr_size_of(job->settings.max_pages + 1));
     (void)pthread_mutex_init(&warm->lock, NULL);
     init_changed(&warm->changed);
     return true;

@@ -56,11 +56,12 @@ static bool is_written_right(struct wr_span pattern)
            memcmp(path.bytes, plain, bytes) == 0;
 }
 
+/* `text` has two stars in a row. */
 static int parse_stars(struct wr_span text, struct wr_glob *ret_pattern)
 {
-    bool at_start = text.bytes >= 2 && memcmp(text.data, "**", 2) == 0;
-    bool at_end = text.bytes >= 2 && memcmp(text.data + text.bytes - 2, "**", 2) == 0;
-    struct wr_span rest = {text.data + (at_start ? 2 : 0), text.bytes - (at_start || at_end ? 2 : 0)};
+    bool at_start = memcmp(text.data, "**", 2) == 0;
+    bool at_end = memcmp(text.data + text.bytes - 2, "**", 2) == 0;
+    struct wr_span rest = {text.data + (at_start ? 2 : 0), text.bytes - 2};
 
     if (at_start == at_end || has_wildcard(rest))
         return refuse("path", text, "\"**\" among other wildcards",
@@ -161,13 +162,14 @@ static bool ends(struct wr_span text, struct wr_span wanted, unsigned loose)
 
 /* After a mismatch only the last star need take one character more: what an earlier one could take, the last can take
  * as well. */
-static bool glob(struct wr_span wanted, char stop, struct wr_span text, unsigned loose)
+static bool glob(struct wr_span wanted, char stop, struct wr_span text, unsigned loose, uint32_t *steps)
 {
     const char *p = wanted.data, *end = p + wanted.bytes;
     const char *star = NULL;
     size_t at = 0, star_at = 0;
+    uint32_t left = *steps;
 
-    while (at < text.bytes || p < end) {
+    while (left > 0 && (at < text.bytes || p < end)) {
         bool is_free = at < text.bytes && (stop == '\0' || text.data[at] != stop);
         if (p < end && *p == '*') {
             star = p++;
@@ -177,12 +179,14 @@ static bool glob(struct wr_span wanted, char stop, struct wr_span text, unsigned
             at++;
         } else {
             if (star == NULL || star_at >= text.bytes || (stop != '\0' && text.data[star_at] == stop))
-                return false;
+                break;
             p = star + 1;
             at = ++star_at;
         }
+        left--;
     }
-    return true;
+    *steps = left;
+    return at == text.bytes && p == end;
 }
 
 /* A '/' at the end of a pattern makes no difference where it makes none at the end of a path. */
@@ -204,10 +208,13 @@ unsigned wr_glob_varies(const struct wr_glob *pattern)
     return varies;
 }
 
-bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text, unsigned loose)
+/* A step for 8 bytes: comparing without case takes them one by one, but in a tight loop. */
+bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text, unsigned loose, uint32_t *steps)
 {
     struct wr_span wanted = pattern->text;
 
+    if (!wr_steps_take(steps, 1 + wanted.bytes / 8))
+        return false;
     switch (pattern->kind) {
     case WR_GLOB_EXACT:
         return is_all(text, without_slash(wanted, loose), loose);
@@ -218,7 +225,7 @@ bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text, unsigned l
     case WR_GLOB_END:
         return ends(text, without_slash(wanted, loose), loose);
     case WR_GLOB_STARS:
-        return glob(without_slash(wanted, loose), pattern->stop, text, loose);
+        return glob(without_slash(wanted, loose), pattern->stop, text, loose, steps);
     }
     return false;
 }

@@ -6,8 +6,8 @@
  *     **.css            all that end with it
  *
  * and "/api/" with two stars after it is /api and all below it.
- * In hosts and values, where '/' means nothing, '*' stands for anything. What strangers send is compared in time
- * proportional to its length times the pattern's.
+ * In hosts and values, where '/' means nothing, '*' stands for anything. A comparison takes at most as many steps as
+ * the text's length times the pattern's. All comparisons of one request share a budget of steps.
  */
 #ifndef WR_CORE_ADMIT_GLOB_H
 #define WR_CORE_ADMIT_GLOB_H
@@ -38,7 +38,15 @@ int wr_glob_parse_value(const char *value, struct wr_glob *ret_pattern);
 unsigned wr_glob_varies(const struct wr_glob *pattern);
 
 /* `loose`: how the text was read (path.h). With WR_LOOSE_CASE case makes no difference; with WR_LOOSE_END a '/' at
- * the end of a pattern for paths makes none. */
-bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text, unsigned loose);
+ * the end of a pattern for paths makes none. Takes its steps off *steps. If they do not suffice, *steps becomes 0 and
+ * the result means nothing. */
+bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text, unsigned loose, uint32_t *steps);
+
+/* Takes `count` steps off *steps, which becomes 0 if it has no more than that. False: it has become 0. */
+static inline bool wr_steps_take(uint32_t *steps, size_t count)
+{
+    *steps = *steps > count ? *steps - (uint32_t)count : 0;
+    return *steps > 0;
+}
 
 #endif

@@ -74,6 +74,7 @@ void wr_asked_keep(const weir_request *request, weir_fault fault, struct wr_aske
 {
     ret_asked->request = *request;
     ret_asked->fault = fault;
+    ret_asked->steps = WR_MATCH_STEPS_MAX;
     ret_asked->varies = ret_asked->loose = 0;
     ret_asked->target.authority = (struct wr_span){NULL, 0};
 }
@@ -84,11 +85,15 @@ weir_fault wr_asked_read(const weir_request *request, unsigned wanted, unsigned 
     const char *method = NULL;
 
     wr_asked_keep(request, WEIR_FAULT_NONE, ret_asked);
-    if ((wanted & WR_ASKED_METHOD) != 0)
-        method = wr_method_known((struct wr_span){request->method, request->method_bytes});
+    if ((wanted & WR_ASKED_METHOD) != 0) {
+        struct wr_span text = {request->method, request->method_bytes};
+        method = wr_method_known(text);
+        if (method == NULL && !wr_method_is_token(text))
+            fault = WEIR_FAULT_BYTES;
+    }
     if (method != NULL)
         ret_asked->request.method = method;
-    if (request->target != NULL)
+    if (fault == WEIR_FAULT_NONE && request->target != NULL)
         fault = read_path(ret_asked, wanted, exact);
     bool has_host = request->host != NULL || ret_asked->target.authority.data != NULL;
     if (fault == WEIR_FAULT_NONE && (wanted & WR_ASKED_HOST) != 0 && has_host)
@@ -119,40 +124,44 @@ static bool method_fits(const struct wr_match *match, struct wr_span method)
     return match->method_count == 0;
 }
 
-static bool one_fits(const struct wr_glob *patterns, uint32_t count, struct wr_span text, unsigned loose)
+static bool one_fits(const struct wr_glob *patterns, uint32_t count, struct wr_span text, unsigned loose,
+                     uint32_t *steps)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (text.bytes > 0 && wr_glob_fits(&patterns[i], text, loose))
+        if (text.bytes > 0 && wr_glob_fits(&patterns[i], text, loose, steps))
             return true;
     }
     return count == 0;
 }
 
 /* Values are compared without case: callers write them as they like, and most readers do not mind. */
-static bool header_fits(const struct wr_header_pattern *pattern, const weir_request *request)
+static bool header_fits(const struct wr_header_pattern *pattern, const weir_request *request, uint32_t *steps)
 {
     for (size_t line = 0; request->header != NULL && line < WEIR_HEADER_LINES_MAX; line++) {
         struct wr_span value = {NULL, 0};
+        if (!wr_steps_take(steps, WR_MATCH_LOOKUP_STEPS))
+            return false;
         value.data = request->header(request->header_context, pattern->name, line, &value.bytes);
         if (value.data == NULL)
             return false;
-        if (pattern->any || wr_glob_fits(&pattern->value, wr_span_trim(value), WR_LOOSE_CASE))
+        if (pattern->any || wr_glob_fits(&pattern->value, wr_span_trim(value), WR_LOOSE_CASE, steps))
             return true;
     }
     return false;
 }
 
-bool wr_match_fits(const struct wr_match *match, const struct wr_asked *asked)
+bool wr_match_fits(const struct wr_match *match, struct wr_asked *asked)
 {
     const weir_request *request = &asked->request;
 
     if (!method_fits(match, (struct wr_span){request->method, request->method_bytes}) ||
         !one_fits(match->paths, match->path_count, (struct wr_span){request->target, request->target_bytes},
-                  asked->loose) ||
-        !one_fits(match->hosts, match->host_count, (struct wr_span){request->host, request->host_bytes}, 0))
+                  asked->loose, &asked->steps) ||
+        !one_fits(match->hosts, match->host_count, (struct wr_span){request->host, request->host_bytes}, 0,
+                  &asked->steps))
         return false;
     for (uint32_t i = 0; i < match->header_count; i++) {
-        if (!header_fits(&match->headers[i], request))
+        if (!header_fits(&match->headers[i], request, &asked->steps))
             return false;
     }
     return true;

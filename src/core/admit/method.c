@@ -20,6 +20,19 @@ const char *wr_method_known(struct wr_span method)
     return NULL;
 }
 
+static bool is_token_char(char c)
+{
+    return wr_ascii_is_alnum(c) || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
+bool wr_method_is_token(struct wr_span method)
+{
+    for (size_t i = 0; i < method.bytes; i++)
+        if (!is_token_char(method.data[i]))
+            return false;
+    return true;
+}
+
 bool wr_method_fits(struct wr_span wanted, struct wr_span method)
 {
     if (wanted.bytes == method.bytes && wr_ascii_same(wanted.data, method.data, method.bytes))

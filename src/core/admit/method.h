@@ -9,6 +9,10 @@
  * take it. Else NULL. */
 const char *wr_method_known(struct wr_span method);
 
+/* Whether it is a token (RFC 9110 5.6.2), or empty. No service takes another, or a parser might take its first word:
+ * "POST x". */
+bool wr_method_is_token(struct wr_span method);
+
 /* Whether a rule for `wanted` is for a request with `method`: they differ at most in case, or a HEAD is what services
  * answer as the GET that is wanted. */
 bool wr_method_fits(struct wr_span wanted, struct wr_span method);

@@ -18,9 +18,9 @@ const struct wr_word *wr_words_sort(struct wr_word *words, size_t count)
             words[at] = words[at - 1];
         words[at] = word;
     }
-    for (size_t i = 1; i < count; i++) {
-        if (compare_spans(words[i - 1].text, words[i].text) == 0)
-            return &words[i];
+    for (size_t next = 1; next < count; next++) {
+        if (compare_spans(words[next - 1].text, words[next].text) == 0)
+            return &words[next];
     }
     return NULL;
 }

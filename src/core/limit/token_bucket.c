@@ -39,8 +39,7 @@ static void set_debt(const weir_limit *limit, struct wr_bucket *bucket, int64_t 
 
 static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
 {
-    int64_t wait_ns = wr_bucket_wait(limit, wr_bucket_end(limit, state, now, permits), now);
-    return wait_ns > 0 ? wait_ns : 0;
+    return wr_bucket_wait(limit, wr_bucket_end(limit, state, now, permits), now);
 }
 
 /* Where a debt ends: WEIR_DURATION_MAX beyond an empty bucket's, for int64_t soon ends too. */

@@ -3,6 +3,7 @@
 #include "core/pace/aimd.h"
 #include "base/bits.h"
 #include "core/pace/rate.h"
+#include "core/pace/refusal.h"
 #include "core/pace/strategy.h"
 
 enum mode {
@@ -69,7 +70,7 @@ static bool overloaded(const struct wr_told *answer, bool directed_again, bool s
 {
     if (answer->retry_after_ns > 0)
         return !directed_again;
-    return answer->status == 429 || answer->status >= 500 || slow;
+    return wr_status_refuses(answer->status) || answer->status >= 500 || slow;
 }
 
 static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)

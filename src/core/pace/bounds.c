@@ -265,6 +265,14 @@ weir_breaker_state wr_gate_breaker(const struct wr_gate *gate, int64_t now)
     return wr_breaker_state(&gate->breaker, wr_gate_time(gate, now));
 }
 
+static void set_limit(weir_pace_entry *entry, const struct wr_strategy *strategy, const void *state, int64_t now)
+{
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, entry->limit_why, sizeof entry->limit_why);
+    const char *kind = strategy->believe(state, now, &buf);
+    memcpy(entry->limit, kind, strnlen(kind, sizeof entry->limit - 1));
+}
+
 void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, weir_pace_entry *ret_entry)
 {
     const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
@@ -293,6 +301,8 @@ void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, 
         entry.last_success_at = gate->succeeded ? gate->last_success_at : 0;
         const char *mode = strategy->mode(gate + 1);
         memcpy(entry.mode, mode, strnlen(mode, sizeof entry.mode - 1));
+        if (strategy->believe != NULL)
+            set_limit(&entry, strategy, gate + 1, asker.t);
     }
     *ret_entry = entry;
 }

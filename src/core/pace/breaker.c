@@ -2,9 +2,11 @@
 /* breaker.c - closed, open, half open. */
 #include "core/pace/breaker.h"
 
+#include "core/pace/refusal.h"
+
 static bool is_failure(int status)
 {
-    return status == 0 || status == 429 || status >= 500;
+    return status == 0 || wr_status_refuses(status) || status >= 500;
 }
 
 enum wr_health wr_health_of(const weir_pace_options *options, int status, bool has_retry_after)
@@ -12,7 +14,7 @@ enum wr_health wr_health_of(const weir_pace_options *options, int status, bool h
     if (!is_failure(status))
         return WR_HEALTH_GOOD;
     bool tide = options->strategy == WEIR_STRATEGY_TIDE;
-    if (has_retry_after || (tide && (status == 429 || status == 503)))
+    if (has_retry_after || (tide && (wr_status_refuses(status) || status == 503)))
         return WR_HEALTH_UNSAID;
     return WR_HEALTH_BAD;
 }

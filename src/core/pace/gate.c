@@ -2,6 +2,8 @@
 /* gate.c - what a gate hears: reservations, starts and answers. What it says to them is in bounds.c. */
 #include "core/pace/state.h"
 
+#include "core/pace/refusal.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -247,6 +249,19 @@ static int64_t said_count(bool is_said, int64_t count)
     return is_said && count >= 0 ? count : -1;
 }
 
+/* A refusal says that nothing is left. Retry-After on a success that tells what is left only says when the quota is
+ * whole again: two libraries for limiting (Flask-Limiter, rate-limiter-flexible) send it with every response. */
+static void correct_limits(struct wr_told *answer, bool has_quota)
+{
+    if (has_quota && answer->quota_remaining < 0 && wr_status_refuses(answer->status))
+        answer->quota_remaining = 0;
+    if (answer->quota_remaining < 0 || answer->status < 200 || answer->status > 299)
+        return;
+    if (answer->quota_reset_ns < answer->retry_after_ns)
+        answer->quota_reset_ns = answer->retry_after_ns;
+    answer->retry_after_ns = -1;
+}
+
 static struct wr_told answer_of(const struct wr_gate *gate, const weir_pace_options *options,
                                 const struct wr_gate_start *start, const weir_outcome *outcome, int64_t now)
 {
@@ -269,6 +284,7 @@ static struct wr_told answer_of(const struct wr_gate *gate, const weir_pace_opti
     };
     if (answer.kind == WR_TOLD_LOST)
         answer.status = 0;
+    correct_limits(&answer, outcome->has_quota);
     return answer;
 }
 
@@ -329,7 +345,7 @@ static enum wr_window_kind window_kind(const struct wr_told *answer, enum wr_hea
         return health == WR_HEALTH_GOOD ? WR_WINDOW_OK : WR_WINDOW_SOFT;
     if (answer->status == 0)
         return WR_WINDOW_LOST;
-    return answer->status == 429 ? WR_WINDOW_REJECTED : WR_WINDOW_SERVER;
+    return wr_status_refuses(answer->status) ? WR_WINDOW_REJECTED : WR_WINDOW_SERVER;
 }
 
 /* Tide wants to know soon that an outage is over: it is worth a tenth of its length to find out. */
@@ -355,6 +371,14 @@ static uint32_t judge(struct wr_gate *gate, const weir_pace_options *options, st
     return WR_NEWS_BREAKER;
 }
 
+/* What was accepted in the time before a refusal is evidence of a window. */
+static void recollect(const struct wr_window *window, const weir_pace_options *options, struct wr_told *answer,
+                      int64_t now)
+{
+    for (int i = 0; i < 3; i++)
+        answer->good_rate[i] = (float)wr_window_good_rate(window, options, (i + 1) * 10 * WEIR_SECOND, now);
+}
+
 /* What the strategy made of it. */
 static uint32_t notice(struct wr_gate *gate, const weir_pace_options *options, const struct wr_strategy *strategy,
                        const struct wr_told *answer, int64_t now)
@@ -367,7 +391,8 @@ static uint32_t notice(struct wr_gate *gate, const weir_pace_options *options, c
         gate->unsaved = true;
         news |= WR_NEWS_DELAY;
     }
-    if (answer->status == 429 && options->cancel_after > 0 && wr_rate_interval(rate) >= options->cancel_delay_ns) {
+    if (wr_status_refuses(answer->status) && options->cancel_after > 0 &&
+        wr_rate_interval(rate) >= options->cancel_delay_ns) {
         gate->hopeless = (uint16_t)(gate->hopeless + (gate->hopeless < UINT16_MAX));
         news |= gate->hopeless == options->cancel_after ? WR_NEWS_HOPELESS : 0;
     }
@@ -390,6 +415,9 @@ uint32_t wr_gate_tell(struct wr_gate *gate, const weir_pace_options *options, co
     news |= obey(gate, options, &answer, t, unit);
     push_back(gate, options, &answer, t, unit);
     news |= judge(gate, options, window_of(gate, strategy, options), &answer, t, unit);
+    answer.tripped = wr_breaker_state(&gate->breaker, t) != WEIR_BREAKER_CLOSED;
+    if (answer.kind != WR_TOLD_OK)
+        recollect(window_of(gate, strategy, options), options, &answer, t);
     strategy->tell(options, gate + 1, &answer, t);
     return news | notice(gate, options, strategy, &answer, t);
 }

@@ -2,6 +2,7 @@
 /* learned.c - the delay that grows with each 429 and is probed downwards. */
 #include "core/pace/learned.h"
 #include "core/pace/rate.h"
+#include "core/pace/refusal.h"
 #include "core/pace/strategy.h"
 
 /* What is above the base halves with every half-life; in whole ones, so that steps stay exact. */
@@ -87,7 +88,8 @@ static void rejected(const weir_pace_options *options, struct wr_learned *learne
 
 static bool teaches(const weir_pace_options *options, int status)
 {
-    return status == 429 || (status == 403 && options->learn_on_403) || (status == 503 && options->learn_on_503);
+    return wr_status_refuses(status) || (status == 403 && options->learn_on_403) ||
+           (status == 503 && options->learn_on_503);
 }
 
 /* Errors that say nothing about pace neither count as success nor end a row of them. */

@@ -2,6 +2,8 @@
 /* strategy.c - which strategies there are, and what kinds of answers they hear of. */
 #include "core/pace/strategy.h"
 
+#include "core/pace/refusal.h"
+
 #include <assert.h>
 
 static const struct wr_strategy *const strategies[WEIR_STRATEGY_NONE + 1] = {
@@ -18,9 +20,9 @@ const struct wr_strategy *wr_strategy_of(weir_strategy strategy)
 
 enum wr_told_kind wr_told_kind(int status)
 {
+    if (wr_status_refuses(status) || status == 403 || status == 503)
+        return WR_TOLD_REJECTED;
     if (status < 100 || status > 599)
         return WR_TOLD_LOST;
-    if (status == 429 || status == 403 || status == 503)
-        return WR_TOLD_REJECTED;
     return status >= 500 ? WR_TOLD_ERROR : WR_TOLD_OK;
 }

@@ -9,6 +9,8 @@
 #ifndef WR_CORE_PACE_STRATEGY_H
 #define WR_CORE_PACE_STRATEGY_H
 
+#include "base/buf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +24,7 @@ struct wr_start {
 
 enum wr_told_kind {
     WR_TOLD_OK,       /* 2xx and 3xx, and 4xx that say nothing about pace */
-    WR_TOLD_REJECTED, /* 429; 403 and 503 too, and a strategy may think otherwise of them: see status */
+    WR_TOLD_REJECTED, /* refusal.h; 403 and 503 too, and a strategy may judge these otherwise: see status */
     WR_TOLD_ERROR,    /* other 5xx: the page or the server is broken */
     WR_TOLD_LOST,     /* no answer: network error or time-out */
 };
@@ -42,6 +44,8 @@ struct wr_told {
     int64_t quota_limit;     /* -1: not said */
     int64_t quota_remaining; /* -1: not said */
     int64_t quota_reset_ns;  /* -1: not said; already clamped */
+    float good_rate[3];      /* good answers per second in the last 10, 20 and 30 s; only of what is no good answer */
+    bool tripped;            /* the breaker is not closed: it deals with failures */
 };
 
 /* What a strategy wants until it hears more. */
@@ -75,6 +79,8 @@ struct wr_strategy {
     bool (*has_mode)(const void *state);
     /* A word for what it is doing: "cruise", "probe". */
     const char *(*mode)(const void *state);
+    /* Appends what limit it believes in, and why, and returns a word for its kind. NULL: it believes in none. */
+    const char *(*believe)(const void *state, int64_t now, struct wr_buf *buf);
 };
 
 extern const struct wr_strategy wr_tide, wr_fixed, wr_aimd, wr_learned, wr_both, wr_gradient, wr_pid, wr_none;

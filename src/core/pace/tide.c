@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* tide.c - the strategy tide, as the gate calls it: what starts and answers mean, and to which part they go. */
 #include "core/pace/tide.h"
+
+#include "core/pace/refusal.h"
 #include <math.h>
 
+#define QUOTA_SLACK_NS (50 * WEIR_MILLISECOND) /* by which answers of one window may be late on their way */
 #define SLACK_NS INT64_C(1000000) /* of timers: a start this late is on time, and the next is not put off by it */
 
 static const char *const words[] = {
@@ -26,7 +29,7 @@ static void recall(struct wr_tide *tide, const weir_pace_memory *memory)
     }
     if (memory->block_ns > 0) {
         tide->blocks = 2;
-        tide->block_most = wr_tide_seconds(memory->block_ns);
+        tide->block_most = (float)((double)memory->block_ns * 1e-9); /* the very float that was stored */
         tide->block_least = 0.75f * tide->block_most;
     }
     float rate = (float)memory->rate;
@@ -34,7 +37,7 @@ static void recall(struct wr_tide *tide, const weir_pace_memory *memory)
         tide->mode = WR_TIDE_HOLD;
         tide->rate = tide->centre = wr_tide_most(rate, TIDE_RATE_FLOOR); /* if less was right, it will be again */
     } else if (tide->traits & (WR_TIDE_FREE | WR_TIDE_CONCURRENCY)) {
-        tide->traits &= (uint8_t)~WR_TIDE_FREE;
+        tide->traits &= WR_TIDE_TRAITS & ~WR_TIDE_FREE;
         wr_tide_restart(tide, rate);
     } else {
         wr_tide_cruise(tide, rate, 2 * TIDE_MARGIN_LEAST, TIDE_SPAN_MOST);
@@ -65,6 +68,15 @@ static bool headers_hold(const struct wr_tide *tide, int64_t now)
     return now < tide->header_until && tide->header_rate < tide->rate;
 }
 
+static void wait_if_spent(struct wr_tide *tide, int64_t now)
+{
+    if (now >= tide->header_until || tide->quota_left >= 1 || tide->mode == WR_TIDE_BLOCKED ||
+        tide->next_at >= tide->header_until)
+        return;
+    tide->next_at = tide->header_until;
+    tide->by_header = true;
+}
+
 static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
 {
     (void)options;
@@ -79,8 +91,50 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     tide->gap += (wr_tide_seconds(late + interval) - tide->gap) / 8;
     tide->by_header = header && tide->mode != WR_TIDE_BLOCKED;
     tide->next_at = late > 0 && late <= SLACK_NS ? tide->next_at + interval : now + interval;
+    tide->quota_left -= 1;
+    wait_if_spent(tide, now);
     tide->sent_seq = start->seq;
     wr_tide_cap_sent(tide, start);
+}
+
+static void set_quota_end(struct wr_tide *tide, const struct wr_told *answer, int64_t until)
+{
+    tide->header_until = until;
+    tide->exact_ms = (uint16_t)(answer->sent_at / WEIR_MILLISECOND % 1000);
+}
+
+/* Resets are told in whole seconds, rounded up: of what a server says of one window, the earliest end is the truest. A
+ * window is another one when more is left than was, or when its end is further off than rounding explains. */
+static void note_quota_end(struct wr_tide *tide, const struct wr_told *answer, float left, int64_t now)
+{
+    int64_t until = answer->sent_at + answer->quota_reset_ns, off_ns = until - tide->header_until;
+    bool is_same =
+        now < tide->header_until && left <= tide->quota_left + 0.5f && off_ns <= WEIR_SECOND + QUOTA_SLACK_NS;
+    if (is_same)
+        tide->rounded |= off_ns > QUOTA_SLACK_NS || off_ns < -QUOTA_SLACK_NS;
+    if (!is_same || off_ns < 0)
+        set_quota_end(tide, answer, until);
+}
+
+/* A quota that is used up is waited for as long as the server says then, which is exact at one instant in each second.
+ * Returns for how long the quota may last so that it is used up at the last of these. */
+static float time_to_use(const struct wr_tide *tide, float seconds)
+{
+    int64_t since_ms = (tide->header_until / WEIR_MILLISECOND - tide->exact_ms) % 1000;
+    float before_end = 1e-3f * (float)since_ms - TIDE_EXACT_SLACK;
+    if (before_end < 2 * TIDE_EXACT_SLACK)
+        before_end += 1;
+    return seconds > before_end ? seconds - before_end : seconds;
+}
+
+/* The whole quota is used, and the next request comes when it is whole again. */
+static float quota_rate(const struct wr_tide *tide, float seconds)
+{
+    if (tide->quota_left < 1)
+        return 1 / seconds;
+    if (!tide->rounded)
+        return (tide->quota_left + 1) / seconds;
+    return tide->quota_left / time_to_use(tide, seconds);
 }
 
 /* What the server says it still allows, spread over the time until it allows more. The last word holds: a start that
@@ -89,20 +143,26 @@ static void read_headers(struct wr_tide *tide, const struct wr_told *answer, int
 {
     if (answer->quota_remaining < 0 || answer->quota_reset_ns <= 0)
         return;
-    float left = (float)answer->quota_remaining - (float)answer->in_flight, before = tide->header_rate;
-    tide->header_rate = wr_tide_most(left, 1) / wr_tide_seconds(answer->quota_reset_ns);
-    tide->header_until = now + answer->quota_reset_ns;
-    if (tide->by_header) {
+    bool was_spent = tide->quota_left < 1;
+    float before = tide->header_rate, since = (float)(int32_t)(tide->sent_seq - answer->seq);
+    float left = (float)answer->quota_remaining - since;
+    note_quota_end(tide, answer, left, now);
+    tide->quota_left = left;
+    tide->header_rate = quota_rate(tide, wr_tide_most(wr_tide_seconds(tide->header_until - answer->sent_at), 1e-3f));
+    if (tide->by_header && tide->quota_left >= 1) {
         tide->by_header = headers_hold(tide, now);
-        tide->next_at += wr_tide_interval(tide->by_header ? tide->header_rate : tide->rate) - wr_tide_interval(before);
+        int64_t interval = wr_tide_interval(tide->by_header ? tide->header_rate : tide->rate);
+        tide->next_at = was_spent ? answer->sent_at + interval : tide->next_at + interval - wr_tide_interval(before);
+        tide->next_at = tide->next_at > now ? tide->next_at : now;
     }
+    wait_if_spent(tide, now);
 }
 
 static void accepted(struct wr_tide *tide, const struct wr_told *answer, bool fresh, int64_t now)
 {
     tide->accepted++;
     tide->credit = wr_tide_least(tide->credit + TIDE_EARN, TIDE_CREDIT);
-    tide->share *= 1 - 1 / 32.0f;
+    tide->share = (uint16_t)(tide->share - tide->share / 32);
     if (!fresh)
         return;
     if (tide->mode == WR_TIDE_BLOCKED) {
@@ -120,8 +180,9 @@ static void accepted(struct wr_tide *tide, const struct wr_told *answer, bool fr
 static void note_wait(struct wr_tide *tide, const struct wr_told *answer, bool fresh, int64_t now)
 {
     float wait = answer->retry_after_ns > 0 ? wr_tide_seconds(answer->retry_after_ns) : 0;
+    float cost = answer->latency_ns < TIDE_STALLED_NS ? wait : wr_tide_most(wait, wr_tide_seconds(answer->latency_ns));
     if (fresh)
-        tide->penalty += (wait - tide->penalty) / 2;
+        tide->penalty = (uint16_t)(((float)tide->penalty + wr_tide_least(10 * cost, UINT16_MAX)) / 2);
     int64_t until = now + (answer->retry_after_ns > 0 ? answer->retry_after_ns : 0);
     int64_t from = tide->next_at > now ? tide->next_at : now;
     if (until > from) {
@@ -133,29 +194,45 @@ static void note_wait(struct wr_tide *tide, const struct wr_told *answer, bool f
 static void note_streak(struct wr_tide *tide, const struct wr_told *answer)
 {
     if (tide->streak == 0) {
-        tide->resume = tide->mode == WR_TIDE_CRUISE ? tide->centre : tide->rate;
+        tide->resume = tide->mode == WR_TIDE_CRUISE || tide->testing ? tide->centre : tide->rate;
         tide->resume_mode = tide->mode;
         tide->block_at = answer->sent_at;
-        if (tide->blocks == 0)
+        if (tide->blocks == 0 && !tide->was_out)
             tide->quota = TIDE_WINDOW_SHORT / tide->gap;
     }
-    if (tide->streak < UINT8_MAX)
+    if (tide->streak < 15)
         tide->streak++;
 }
 
-/* Whether this 503 is one of those that come whatever the rate. A host that says 429 means the rate by that. */
+static void note_row(struct wr_tide *tide, const struct wr_told *answer)
+{
+    if (((tide->row_seq + 1u) & 15) != (answer->seq & 15))
+        tide->row = 0;
+    if (tide->row < 15)
+        tide->row++;
+    tide->row_seq = answer->seq & 15;
+}
+
+/* Whether this 503 is one of those that come whatever the rate. A host that says 429 (or the like) means the rate by
+ * that. */
 static bool is_stray(struct wr_tide *tide, const struct wr_told *answer)
 {
-    if (answer->status == 429)
+    if (wr_status_refuses(answer->status))
         tide->traits |= WR_TIDE_STRAY_503;
     if (tide->mode == WR_TIDE_BLOCKED)
         return false;
-    tide->share += (1 - tide->share) / 32;
-    if (answer->status != 503 || answer->retry_after_ns >= 0)
+    tide->share = (uint16_t)(tide->share + (65535 - tide->share) / 32);
+    note_row(tide, answer);
+    if (tide->row >= TIDE_STREAK_503) {
+        tide->strays = 0;
+        tide->traits &= WR_TIDE_TRAITS & ~WR_TIDE_STRAY_503;
+        return false;
+    }
+    if (!wr_tide_is_vague(answer) || answer->retry_after_ns >= 0)
         return false;
     if (tide->traits & WR_TIDE_STRAY_503)
-        return tide->share < TIDE_STRAY_SHARE && tide->streak + 1 < TIDE_STREAK_503;
-    if (tide->mode == WR_TIDE_START && tide->share < 2.5f / 32) {
+        return wr_tide_share(tide) < TIDE_STRAY_SHARE && tide->streak + 1 < TIDE_STREAK_503;
+    if (tide->mode == WR_TIDE_START && wr_tide_share(tide) < 2.5f / 32) {
         if (++tide->strays >= TIDE_STRAYS_START)
             tide->traits |= WR_TIDE_STRAY_503;
         return true;
@@ -166,13 +243,15 @@ static bool is_stray(struct wr_tide *tide, const struct wr_told *answer)
 /* Six single 503s in a row while the rate fell: they are not about the rate. Takes it back. */
 static bool turns_stray(struct wr_tide *tide, const struct wr_told *answer)
 {
-    if (answer->status != 503 || tide->mode != WR_TIDE_CRUISE)
+    if (!wr_tide_is_vague(answer) || tide->mode != WR_TIDE_CRUISE || tide->row >= TIDE_STREAK_503)
         return false;
     if (tide->strays == 0 || tide->phase > 2) {
         tide->strays = 0;
         tide->stray_rate = tide->rate;
     }
-    if (++tide->strays < TIDE_STRAYS || tide->rate > TIDE_STRAYS_FALL * tide->stray_rate)
+    if (tide->strays < 15)
+        tide->strays++;
+    if (tide->strays < TIDE_STRAYS || tide->rate > TIDE_STRAYS_FALL * tide->stray_rate)
         return false;
     tide->traits |= WR_TIDE_STRAY_503;
     wr_tide_restart(tide, tide->stray_rate);
@@ -182,13 +261,13 @@ static bool turns_stray(struct wr_tide *tide, const struct wr_told *answer)
 /* A single 403 may be the page's own. Many are not, perhaps: then it is as slow as nobody minds, and no slower. */
 static void forbidden(struct wr_tide *tide)
 {
-    if (tide->share > TIDE_403_SHARE && tide->rate > TIDE_FIRST_RATE && tide->mode != WR_TIDE_HOLD)
+    if (wr_tide_share(tide) > TIDE_403_SHARE && tide->rate > TIDE_FIRST_RATE && tide->mode != WR_TIDE_HOLD)
         wr_tide_search(tide, wr_tide_most(tide->rate / 2, TIDE_FIRST_RATE), tide->rate);
 }
 
 static bool is_block(const struct wr_tide *tide, const struct wr_told *answer)
 {
-    int most = answer->status == 503 ? TIDE_STREAK_503 : TIDE_STREAK;
+    int most = tide->traits & WR_TIDE_WINDOWED ? 1 : wr_tide_is_vague(answer) ? TIDE_STREAK_503 : TIDE_STREAK;
     bool spent = tide->mode == WR_TIDE_HOLD && tide->blocks > 0 && (float)tide->accepted >= 0.98f * tide->quota;
     return tide->streak >= most || spent || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS;
 }
@@ -198,27 +277,36 @@ static void rejected(struct wr_tide *tide, const struct wr_told *answer, bool fr
     tide->by_header = false; /* what comes now may put off the next start for other reasons */
     note_wait(tide, answer, fresh, now);
     if (is_stray(tide, answer)) {
-        if (fresh)
+        if (fresh && !wr_tide_cap_stray(tide, answer))
             note_streak(tide, answer);
         return;
     }
     tide->credit = wr_tide_most(tide->credit - 1, TIDE_CREDIT_LEAST);
     if (tide->marked && !fresh && (int32_t)(answer->seq - tide->empty_seq) > 0)
-        tide->refused++;
+        wr_tide_count_refused(tide);
+    bool stalled = tide->row >= TIDE_STREAK_503 && tide->streak > 0 && answer->latency_ns >= TIDE_STALLED_NS;
+    if (stalled && tide->mode != WR_TIDE_BLOCKED) { /* all that was sent meanwhile, and long ago */
+        wr_tide_block(tide, answer, now);
+        return;
+    }
     if (!fresh)
         return;
     if (tide->mode == WR_TIDE_BLOCKED) {
         wr_tide_probe_failed(tide, now);
         return;
     }
-    if (wr_tide_cap_rejected(tide, answer))
-        return;
+    bool crowded = tide->streak < TIDE_STREAK_CROWD && wr_tide_cap_rejected(tide, answer);
     note_streak(tide, answer);
-    if (is_block(tide, answer))
+    if (crowded)
+        return;
+    bool tested = tide->testing && tide->mode == WR_TIDE_HOLD;
+    if (tide->mode == WR_TIDE_HOLD && wr_tide_is_vague(answer) && tide->row < TIDE_ROW_TESTED)
+        return; /* a single one proves neither window nor ban */
+    if (tested ? wr_tide_test_rejected(tide, answer) : is_block(tide, answer))
         wr_tide_block(tide, answer, now);
     else if (answer->status == 403)
         forbidden(tide);
-    else if (!turns_stray(tide, answer))
+    else if (!tested && !turns_stray(tide, answer))
         wr_tide_rejected(tide, answer);
     int64_t next_at = now + wr_tide_interval(tide->rate);
     if (tide->mode == WR_TIDE_SEARCH)
@@ -236,12 +324,10 @@ static void tell(const weir_pace_options *options, void *state, const struct wr_
     read_headers(tide, answer, now);
     if (answer->kind == WR_TOLD_OK)
         wr_tide_cap_accepted(tide, answer, now);
-    if (answer->kind == WR_TOLD_REJECTED)
-        rejected(tide, answer, fresh, now);
-    else if (tide->mode == WR_TIDE_BLOCKED && answer->kind != WR_TOLD_OK)
-        wr_tide_probe_failed(tide, now);
-    else if (answer->kind != WR_TOLD_LOST)
+    if (answer->kind == WR_TOLD_OK)
         accepted(tide, answer, fresh, now);
+    else if (answer->kind == WR_TOLD_REJECTED || !answer->tripped || tide->mode == WR_TIDE_BLOCKED || tide->streak > 0)
+        rejected(tide, answer, fresh, now);
 }
 
 static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
@@ -251,7 +337,7 @@ static struct wr_want want(const weir_pace_options *options, const void *state, 
     return (struct wr_want){
         .earliest_at = tide->next_at,
         .reason = WEIR_REASON_PACE,
-        .cap = tide->mode == WR_TIDE_BLOCKED ? 1 : (uint32_t)tide->cap,
+        .cap = tide->mode == WR_TIDE_BLOCKED ? 1 : wr_tide_cap(tide),
         .rate = (double)(headers_hold(tide, now) ? tide->header_rate : tide->rate),
     };
 }
@@ -314,4 +400,5 @@ const struct wr_strategy wr_tide = {
     .instants = instants,
     .has_mode = has_mode,
     .mode = mode,
+    .believe = wr_tide_believe,
 };

@@ -24,7 +24,8 @@
  *     search    safe < limit < bad       12 clean -> sqrt(rate * bad); near bad, or measured -> cruise
  *     cruise    the limit is `centre`    measured anew -> cruise; rejected too early to measure -> search
  *     blocked   nothing is accepted      a single probe accepted -> where it came from, or hold
- *     hold      a quota or a ban         a second block tells which: window -> cruise; ban -> hold, and stay below
+ *     hold      a quota or a ban         a second block tells which: window -> cruise; ban -> hold, and stay below.
+ *                                        After a silence of seconds that block is provoked (testing)
  *
  * Parts: tide_rate.c (measuring, start, search, cruise), tide_block.c (blocked, hold), tide_cap.c (requests in flight:
  * queues and limits of concurrency), tide.c (what the gate calls).
@@ -32,6 +33,7 @@
 #ifndef WR_CORE_PACE_TIDE_H
 #define WR_CORE_PACE_TIDE_H
 
+#include "core/pace/refusal.h"
 #include "core/pace/strategy.h"
 #include <assert.h>
 
@@ -49,7 +51,8 @@ enum wr_tide_trait {
     WR_TIDE_CONCURRENCY = 2, /* it counts requests in flight: `cap` is the limit, not the rate */
     WR_TIDE_STRAY_503 = 4,   /* single 503s come whatever the rate */
     WR_TIDE_FREE = 8,        /* no limit was met: in memory only */
-    WR_TIDE_TRAITS = 15,
+    WR_TIDE_WINDOWED = 16,   /* a quota for a time: what is refused is so until the window ends */
+    WR_TIDE_TRAITS = 31,
 };
 
 /* Seconds and rates are floats: they are estimates. */
@@ -62,25 +65,24 @@ struct wr_tide {
     int64_t epoch_at;     /* when this epoch of the cap began */
 
     /* The rate. */
-    float rate;    /* starts per second, now */
-    float centre;  /* cruise: the limit, as measured. hold: where a climb began */
-    float margin;  /* cruise: share of centre */
-    float span;    /* cruise: requests from margin below up to centre */
-    float phase;   /* cruise: how far, in spans. search: successes at this rate. hold: share that was last added */
-    float bad;     /* search: a rate that was rejected */
-    float peak;    /* the highest centre of late */
-    float credit;  /* rejections that may be spent on asking */
-    float held;    /* seconds that the server made us wait since empty_at */
-    float penalty; /* seconds that a rejection costs, by Retry-After */
-    float gap;     /* seconds between starts, as they were */
-    float burst;   /* tokens that the bucket held when it was full, at least */
-    float resume;  /* the rate before the rejections in a row */
+    float rate;   /* starts per second, now */
+    float centre; /* cruise: the limit, as measured. hold: where a climb began. search: at first, what was refused */
+    float margin; /* cruise: share of centre */
+    float span;   /* cruise: requests from margin below up to centre */
+    float phase;  /* cruise: how far, in spans. search: successes at this rate. hold: share that was last added */
+    float bad;    /* search: a rate that was rejected. hold: how far the climb may go */
+    float peak;   /* the highest centre of late */
+    float credit; /* rejections that may be spent on asking */
+    float held;   /* seconds that the server made us wait since empty_at */
+    float gap;    /* seconds between starts, as they were */
+    float burst;  /* tokens that the bucket held when it was full, at least */
+    float resume; /* the rate before the rejections in a row */
     float header_rate;
+    float quota_left; /* requests that the server's fields allow until header_until, less what was sent since */
 
     /* Blocks. */
     float quota;                   /* accepted before the first block, within a short window */
     float block_least, block_most; /* the last one's length was between these, s */
-    float free_early;              /* free_at may have been this much earlier, s */
 
     /* Requests in flight. */
     float cap;
@@ -88,38 +90,54 @@ struct wr_tide {
     float epoch_logs; /* sum of log2 of latencies */
     float epoch_rate; /* answers per second in the epoch before a test */
     float flight;     /* mean number in flight at starts */
-    float crowd_rate; /* the rate at the last rejection that may have been of concurrency */
-    float share;      /* of rejections among the last 32 answers, unless blocked */
 
     uint32_t sent_seq;   /* the latest start */
     uint32_t cut_seq;    /* the latest start before the last cut: answers to those say nothing new */
     uint32_t empty_seq;  /* the start that was rejected at empty_at */
-    uint32_t refused;    /* rejections of starts since */
     uint32_t accepted;   /* since free_at */
     uint32_t epoch_n;    /* successes in this epoch */
     uint32_t epoch_full; /* of its starts, those that filled the cap */
-    float stray_rate;    /* the rate when the single 503s began */
 
-    uint16_t crowd_at;      /* in flight at that rejection */
-    uint8_t crowd_n : 4;    /* such rejections in a row */
-    uint8_t crowd_wait : 4; /* log2 of successes until a higher cap is tried */
-    uint8_t mode;           /* wr_tide_mode */
-    uint8_t resume_mode;
-    uint8_t traits;     /* wr_tide_trait */
-    uint8_t streak;     /* rejections in a row of starts after a cut */
-    uint8_t blocks;     /* long ones, so far */
-    uint8_t strays;     /* single 503s in a row */
-    uint8_t cap_up;     /* epochs in a row in which the cap grew */
-    bool marked : 1;    /* empty_at and empty_seq hold */
-    bool paced : 1;     /* the last start came when the rate allowed it: not cap, work or headers held it back */
-    bool outage : 1;    /* blocked by 503s */
-    bool climbing : 1;  /* hold: looking for a shorter window */
-    bool no_window : 1; /* hold: the block was not the rest of a window, though it was long */
-    bool cap_found : 1; /* the first growth of the cap has ended */
-    bool cap_test : 1;  /* this epoch tries a smaller cap */
-    bool back : 1;      /* search: centre was the limit until just now */
-    bool by_header : 1; /* header_rate set next_at */
-    bool cap_tried : 1; /* the last change of a cap of concurrency was upwards */
+    float stray_rate; /* the rate when the single vague rejections began */
+    float hope;       /* what was accepted a second before a rejection: the limit, if it is that of a window; or 0 */
+
+    uint16_t share;          /* of rejections among the last 32 answers, unless blocked; in 65535ths */
+    uint16_t penalty;        /* tenths of seconds that a rejection costs, by Retry-After */
+    uint16_t exact_ms;       /* when, within a second, header_until was told */
+    uint16_t refused;        /* rejections of starts since empty_at */
+    uint16_t crowd_at;       /* in flight at the last rejection that may have been of concurrency */
+    uint16_t crowd_ok;       /* accepted since, and ... */
+    uint16_t crowd_past;     /* ... of these, with no fewer in flight */
+    uint8_t cap_up;          /* epochs in a row in which the cap grew */
+    uint8_t crowd_n : 4;     /* such rejections in a row */
+    uint8_t crowd_wait : 4;  /* log2 of successes until a higher cap is tried */
+    uint8_t mode : 3;        /* wr_tide_mode */
+    uint8_t resume_mode : 3; /* before the rejections in a row */
+    bool was_out : 1;        /* the last block was taken for an outage; if another comes soon, it was none */
+    uint8_t row : 4;         /* rejections of starts that followed each other; at most 15 */
+    uint8_t row_seq : 4;     /* low bits of the number of the last of them */
+    uint8_t streak : 4;      /* rejections in a row of starts after a cut; at most 15 */
+    uint8_t strays : 4;      /* single vague rejections in a row; at most 15 */
+    uint8_t blocks : 4;      /* long ones, so far; at most 15 */
+    bool marked : 1;         /* empty_at and empty_seq hold */
+    bool paced : 1;          /* the last start came when the rate allowed it: not cap, work or headers held it back */
+    bool outage : 1;         /* blocked by vague rejections */
+    bool forbidden : 1;      /* blocked by 403s */
+    bool broken : 1;         /* blocked by other 5xx than 503, or by no answers */
+    uint8_t traits : 5;      /* wr_tide_trait */
+    bool back : 1;           /* search: centre was the limit until just now */
+    bool by_header : 1;      /* header_rate set next_at */
+    bool no_window : 1;      /* hold: the block was not the rest of a window, though it was long */
+    bool testing : 1;        /* hold: is the silence that was met part of a window, a ban, or of a bucket? */
+    bool climbing : 1;       /* hold: looking for a shorter window */
+    bool exact : 1;          /* hold: climbing, and the quota is known */
+    bool from_start : 1;     /* hold: the first block came in the mode start */
+    bool cap_found : 1;      /* the first growth of the cap has ended */
+    bool cap_test : 1;       /* this epoch tries a smaller cap */
+    bool hoped : 1;          /* cruise: centre is what was accepted lately, and not measured */
+    uint8_t horizon : 2;     /* of what is accepted lately: 10, 20, 30 s, or none */
+    bool rounded : 1;        /* the server tells resets in whole seconds */
+    bool cap_tried : 1;      /* the last change of a cap of concurrency was upwards */
 };
 
 static_assert(sizeof(struct wr_tide) <= 192, "a million hosts have one each");
@@ -198,6 +216,15 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_ROSE_BURST 1.5f   /* times the known burst, and ... */
 #define TIDE_ROSE_TOKENS 5.0f  /* ... tokens more: a full bucket does not explain that it came so late: it rose */
 
+/* cruise: the limit may be a window, not a bucket: then what was accepted in it just now was its quota. */
+#define TIDE_HOPE 1.1f        /* times what was measured: below it is the same */
+#define TIDE_HOPE_SHARE 0.97f /* of that rate is tried, after the window has passed at what was measured */
+#define TIDE_HOPE_LEAST 20.0f /* accepted in it: fewer are chance */
+#define TIDE_HORIZONS 3       /* 10, 20 and 30 s */
+
+/* Fields: the quota that they tell. */
+#define TIDE_EXACT_SLACK 0.02f /* s after the instant at which an end that is rounded up is exact */
+
 /* Far below what it once bore, or at the floor: it starts again from there, for to search and cruise would take hours.
  */
 #define TIDE_FAR 0.1f       /* of the peak ... */
@@ -213,12 +240,26 @@ static inline int64_t wr_tide_interval(float rate)
 /* blocked: single probes. */
 #define TIDE_STREAK 3                           /* rejections in a row that are a block */
 #define TIDE_STREAK_503 4                       /* of 503s, which have other reasons too */
+#define TIDE_STREAK_CROWD 8                     /* ... and however they look: all are refused, not those beyond a cap */
 #define TIDE_BLOCK_RETRY_NS INT64_C(5000000000) /* a Retry-After this long is one at once */
-#define TIDE_BLOCK_PAUSE_NS INT64_C(2000000000) /* before the first probe */
+#define TIDE_BLOCK_PAUSE 2.0f                   /* s before the first probe */
+#define TIDE_STALLED_NS INT64_C(1500000000)     /* refusals this late come when nothing was accepted for long */
+#define TIDE_OUTAGE_LEAST 8.0f                  /* s: what does not answer or says 5xx for so long is down */
+#define TIDE_OUTAGE_APART 10.0f                 /* times its length until the next, or our requests caused both */
 #define TIDE_BLOCK_SHORT 6.0f                   /* s: if a probe failed no later, it may be a slow bucket */
-#define TIDE_BLOCK_BRIEF 0.25f /* of the time since the quota was whole: the end of a window, met a little early */
-#define TIDE_OUTAGE_PAUSE 4.0f /* s between probes of an outage, or ... */
-#define TIDE_OUTAGE_SHARE 0.1f /* ... of the time since it began: its end is noticed within a tenth of its length */
+#define TIDE_TEST_SHARP 0.4f    /* of a silence's length: if a probe failed no earlier, it is tested ... */
+#define TIDE_TEST_MOST 16.0f    /* s: ... up to here: a ban that long costs little */
+#define TIDE_ROW_TESTED 2       /* vague refusals in a row that count in hold */
+#define TIDE_TEST_IN_VAIN 3.0f  /* times what was accepted before: the silence was of no quota */
+#define TIDE_TEST_RATE 1.5f     /* times the rate that was refused: uses a window up in good time */
+#define TIDE_WINDOW_PAUSE 0.25f /* s before the end of a known window is probed, and twice that in a test, */
+#define TIDE_PROBE_SHARE 0.2f   /* or this share of the window: its length is known as well as that */
+#define TIDE_EXACT_CLIMB 0.3f   /* e-folds in each quota of requests: ends a seventh above the limit */
+#define TIDE_BLOCK_BRIEF 0.25f  /* of the time since the quota was whole: the end of a window, met a little early */
+#define TIDE_BRIEF_BAN 0.7f     /* times the length of a known ban: a longer silence is another ban */
+#define TIDE_OUTAGE_PAUSE 4.0f  /* s between probes of an outage, ... */
+#define TIDE_BROKEN_PAUSE 1.0f  /* ... of one that says 500 or nothing (the breaker counts these, too), or ... */
+#define TIDE_OUTAGE_SHARE 0.1f  /* ... of the time since it began: its end is noticed within a tenth of its length */
 #define TIDE_PROBE_PAUSE_MOST 86400.0f /* s between two probes, however long a block lasts */
 
 /* hold: a quota, and perhaps a ban. */
@@ -226,11 +267,18 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_WINDOW_LONG 60.0f  /* s */
 #define TIDE_BAN_LONG 180.0f    /* s: what lasts longer is the rest of a window rather than a ban */
 #define TIDE_CLIMB 0.03f /* e-folds per second: a window of 30 s is told from one of 60 s by where the climb ends */
-#define TIDE_HOLD_SHARE 0.98f  /* of a quota: jitter may push requests together */
-#define TIDE_HOLD_AGAIN 0.88f  /* of a rate that was banned */
-#define TIDE_HOLD_AT_LAST 0.7f /* of one that was banned again and again */
-#define TIDE_PATIENCE 100.0f   /* times the length of the last ban until a little more is tried ... */
-#define TIDE_HOLD_MORE 0.03f   /* ... twice as much each time */
+#define TIDE_CLIMB_MOST 0.1f
+#define TIDE_CLIMB_BANS 1.0f /* e-folds in the time that the ban lasted */
+#define TIDE_CLIMB_TOP 0.63f /* of the rate that was refused first: what a window of a second would bear */
+#define TIDE_FIXED_SHARE 0.7f
+#define TIDE_CLIMB_DOUBT 0.18f    /* at most, less: a fixed window ends anywhere in the time that was taken for it */
+#define TIDE_BAN_SHORT 45.0f      /* s: a ban that costs less than a climb to the limit of a shorter window earns */
+#define TIDE_HOLD_SHARE 0.98f     /* of a quota: jitter may push requests together */
+#define TIDE_HOLD_AGAIN 0.88f     /* of a rate that was banned */
+#define TIDE_HOLD_AT_LAST 0.7f    /* of one that was banned again and again */
+#define TIDE_PATIENCE 100.0f      /* times the length of the last ban until a little more is tried ... */
+#define TIDE_PATIENCE_SHORT 20.0f /* the same for bans that cost little */
+#define TIDE_HOLD_MORE 0.03f      /* ... twice as much each time */
 
 /* Strays: single rejections that come whatever the rate. */
 #define TIDE_STRAYS 6          /* single 503s ... */
@@ -254,12 +302,40 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_CAP_FELL 0.9f     /* and undone if it lowers the answers per second below this share ... */
 #define TIDE_BASE_RISES 0.5f   /* ... by this part of what seemed a queue, and was a heavy tail */
 #define TIDE_BASE_FALLS 0.15f  /* of the difference, per epoch: one fast epoch is chance */
+#define TIDE_STALL 3.0f        /* in flight, and ... */
+#define TIDE_STALL_TIMES 4.0f  /* ... times as many as the rate needs: answers have stopped */
 #define TIDE_CROWD 4           /* rejections in a row that point at the number in flight */
+#define TIDE_CROWD_RARE 0.04f  /* of what is accepted has as many in flight: so it is the number */
+#define TIDE_CROWD_OFTEN 0.12f /* more has: so it is not */
 #define TIDE_CROWD_WAIT 9      /* log2 of successes until one more is tried: fewer after success, more after failure */
 #define TIDE_CROWD_WAIT_LEAST 6
 #define TIDE_CROWD_WAIT_MOST 14 /* epochs of 96 are counted in 8 bits */
 
 /* ---- the parts ----------------------------------------------------------------------------------------- */
+
+/* A 5xx or no answer may be a refusal: servers refuse in many ways. It may also be a broken page or a server that is
+ * down. */
+static inline bool wr_tide_is_vague(const struct wr_told *answer)
+{
+    return !wr_status_refuses(answer->status) && answer->status != 403;
+}
+
+/* Of rejections among the last 32 answers. */
+static inline float wr_tide_share(const struct wr_tide *tide)
+{
+    return (float)tide->share / 65535;
+}
+
+/* Seconds that a rejection costs. */
+static inline float wr_tide_penalty(const struct wr_tide *tide)
+{
+    return (float)tide->penalty / 10;
+}
+
+static inline void wr_tide_count_refused(struct wr_tide *tide)
+{
+    tide->refused = (uint16_t)(tide->refused + (tide->refused < UINT16_MAX));
+}
 
 /* tide_rate.c */
 void wr_tide_cut(struct wr_tide *tide);
@@ -267,6 +343,8 @@ void wr_tide_mark(struct wr_tide *tide, const struct wr_told *answer);
 void wr_tide_search(struct wr_tide *tide, float rate, float bad);
 void wr_tide_cruise(struct wr_tide *tide, float centre, float margin, float span);
 void wr_tide_restart(struct wr_tide *tide, float rate);
+/* A rejection: notes what was accepted in the time before it, for the limit may be that of a window. */
+void wr_tide_hope(struct wr_tide *tide, const struct wr_told *answer);
 void wr_tide_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
 void wr_tide_rejected(struct wr_tide *tide, const struct wr_told *answer);
 
@@ -274,12 +352,20 @@ void wr_tide_rejected(struct wr_tide *tide, const struct wr_told *answer);
 void wr_tide_block(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
 void wr_tide_probe_failed(struct wr_tide *tide, int64_t now);
 void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
+/* A rejection while it is tested what a silence was. Returns whether that is a block. */
+bool wr_tide_test_rejected(struct wr_tide *tide, const struct wr_told *answer);
 void wr_tide_hold_accepted(struct wr_tide *tide, int64_t now);
 
 /* tide_cap.c */
 void wr_tide_cap_sent(struct wr_tide *tide, const struct wr_start *start);
 void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
+uint32_t wr_tide_cap(const struct wr_tide *tide);
 /* Whether the number in flight was to blame, and not the rate. */
 bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_told *answer);
+/* The same of one that seems to come whatever we do. */
+bool wr_tide_cap_stray(struct wr_tide *tide, const struct wr_told *answer);
+
+/* tide_belief.c */
+const char *wr_tide_believe(const void *state, int64_t now, struct wr_buf *buf);
 
 #endif

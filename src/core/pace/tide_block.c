@@ -10,24 +10,68 @@
 #include "core/pace/tide.h"
 #include <math.h>
 
-/* Elapsed seconds at which probes are sent: just after usual lengths of bans, and some in between. */
-static const float probe_at[] = {2,      7.65f, 15.3f, 30.6f, 43.3f, 61.2f, 86.5f, 122.4f,
-                                 173.0f, 245,   306,   432,   612,   905,   1810,  3610};
+/* Elapsed seconds at which probes are sent: just after usual lengths of bans, and some in between. After a 403 no two
+ * are closer than bans that each request prolongs usually last: 10, 30, 60 and 120 s. */
+static const float forbidden_at[] = {10.7f, 41.5f, 103, 164, 290, 612, 1810, 3610};
+static const float probe_at[] = {2,     3.2f,   5.1f,   7.65f, 10.3f, 15.3f, 20.6f, 30.6f, 43.3f, 61.2f,
+                                 86.5f, 122.4f, 173.0f, 245,   306,   432,   612,   905,   1810,  3610};
+
+static float after(const float *times, size_t count, float elapsed)
+{
+    for (size_t i = 0; i < count; i++)
+        if (times[i] > 1.15f * elapsed)
+            return times[i];
+    return 1.5f * elapsed;
+}
+
+/* Of the last ban: the longest usual one that it may have been. */
+static float likely_length(const struct wr_tide *tide)
+{
+    static const float lengths[] = {122.4f, 61.2f, 30.7f, 20.6f, 15.4f, 10.4f, 5.2f};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        if (lengths[i] > tide->block_least && lengths[i] < tide->block_most)
+            return lengths[i];
+    return 1.03f * tide->block_most;
+}
+
+static float first_probe(const struct wr_tide *tide)
+{
+    if (tide->forbidden) /* one that comes too early may prolong it */
+        return tide->blocks > 0 ? likely_length(tide) : forbidden_at[0];
+    if (tide->traits & WR_TIDE_WINDOWED) /* it ends soon, for what is sent is hardly too much */
+        return wr_tide_within(0.05f * tide->quota / tide->centre, TIDE_WINDOW_PAUSE, TIDE_BLOCK_PAUSE);
+    return tide->broken ? TIDE_BROKEN_PAUSE : TIDE_BLOCK_PAUSE;
+}
 
 void wr_tide_block(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
 {
+    wr_tide_hope(tide, answer);
     tide->mode = WR_TIDE_BLOCKED;
-    tide->outage = answer->status == 503;
-    tide->phase = 0; /* here: seconds after which the last probe failed */
+    tide->outage = wr_tide_is_vague(answer);
+    /* here: seconds after which the last probe failed; what the server names is rounded up to a second */
+    tide->phase =
+        wr_tide_most(wr_tide_seconds(answer->sent_at - tide->block_at), (float)answer->retry_after_ns * 1e-9f - 1);
+    tide->forbidden = answer->status == 403;
+    wr_tide_count_refused(tide);
+    tide->broken = tide->outage && answer->status != 503;
     tide->cut_seq = tide->sent_seq;
-    if (tide->next_at < now + TIDE_BLOCK_PAUSE_NS)
-        tide->next_at = now + TIDE_BLOCK_PAUSE_NS;
+    int64_t pause_ns = (int64_t)((double)first_probe(tide) * 1e9);
+    if (tide->next_at < now + pause_ns)
+        tide->next_at = now + pause_ns;
 }
 
 static float next_probe(const struct wr_tide *tide, float elapsed)
 {
-    if (tide->outage)
-        return elapsed + wr_tide_most(TIDE_OUTAGE_PAUSE, TIDE_OUTAGE_SHARE * elapsed);
+    if (tide->outage && !tide->testing)
+        return elapsed +
+               wr_tide_most(tide->broken ? TIDE_BROKEN_PAUSE : TIDE_OUTAGE_PAUSE, TIDE_OUTAGE_SHARE * elapsed);
+    if (tide->forbidden)
+        return after(forbidden_at, sizeof forbidden_at / sizeof *forbidden_at, elapsed);
+    if (tide->traits & WR_TIDE_WINDOWED)
+        return elapsed + wr_tide_most(TIDE_WINDOW_PAUSE, TIDE_PROBE_SHARE * elapsed);
+    if (tide->testing) /* a share of the window that this may be */
+        return elapsed + wr_tide_most(tide->outage ? TIDE_BROKEN_PAUSE : 2 * TIDE_WINDOW_PAUSE,
+                                      TIDE_PROBE_SHARE * (elapsed + wr_tide_seconds(tide->block_at - tide->free_at)));
     if (tide->blocks > 0 && tide->block_most < TIDE_BAN_LONG) {
         float middle = (tide->block_least + tide->block_most) / 2;
         if (elapsed < 0.94f * middle)
@@ -37,16 +81,14 @@ static float next_probe(const struct wr_tide *tide, float elapsed)
     } else if (tide->blocks > 0 && elapsed < 0.9f * (tide->block_most - tide->block_least)) {
         return tide->block_most - tide->block_least; /* what ended it last time may have been this silence */
     }
-    for (size_t i = 0; i < sizeof probe_at / sizeof *probe_at; i++)
-        if (probe_at[i] > 1.15f * elapsed)
-            return probe_at[i];
-    return 1.5f * elapsed;
+    return after(probe_at, sizeof probe_at / sizeof *probe_at, elapsed);
 }
 
 void wr_tide_probe_failed(struct wr_tide *tide, int64_t now)
 {
     float elapsed = wr_tide_seconds(now - tide->block_at);
     wr_tide_cut(tide);
+    wr_tide_count_refused(tide);
     tide->phase = elapsed;
     float pause = wr_tide_least(next_probe(tide, elapsed) - elapsed, TIDE_PROBE_PAUSE_MOST);
     int64_t at = now + (int64_t)((double)pause * 1e9);
@@ -67,9 +109,18 @@ static float hold_rate(const struct wr_tide *tide, float window)
     return TIDE_HOLD_SHARE * tide->quota / window;
 }
 
-/* What would be safe if the quota were for a short window; after a long block that is a minute. */
+/* How fast it climbs, e-folds per second: a ban that costs little is soon risked. */
+static float climb_speed(const struct wr_tide *tide)
+{
+    return wr_tide_within(TIDE_CLIMB_BANS / likely_length(tide), TIDE_CLIMB, TIDE_CLIMB_MOST);
+}
+
+/* What would be safe if the quota were for a short window; after a long block that is a minute. A short ban may be of a
+ * window of a second, too. */
 static float climb_most(const struct wr_tide *tide, float length)
 {
+    if (length < TIDE_BAN_SHORT)
+        return wr_tide_most(tide->bad, hold_rate(tide, TIDE_WINDOW_SHORT));
     return hold_rate(tide, length > TIDE_BAN_LONG && !tide->no_window ? TIDE_WINDOW_LONG : TIDE_WINDOW_SHORT);
 }
 
@@ -83,11 +134,77 @@ static float usual_window(float least, float most)
     return 0;
 }
 
+/* The shortest of the usual windows within, else the geometric mean. */
+static float usual_within(float least, float most)
+{
+    static const float windows[] = {1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
+        if (windows[i] >= least && windows[i] <= most)
+            return windows[i];
+    return sqrtf(least * most);
+}
+
 /* All `n` that were accepted in `span` seconds were in the window, so it is longer than that. */
 static void hold_longer(struct wr_tide *tide, float span)
 {
     float window = span < TIDE_WINDOW_SHORT ? TIDE_WINDOW_SHORT : usual_window(span, 2 * span + TIDE_WINDOW_LONG);
     hold(tide, hold_rate(tide, window > 0 ? window : 2 * span));
+}
+
+/* How many of those before the first block were sent in its last `span` seconds, if that came at `rate` while it grew:
+ * by e-folds in a second or a little more, and before by e-folds in so many requests. */
+static float sent_in(const struct wr_tide *tide, float rate, float span)
+{
+    if (!tide->from_start)
+        return rate * span;
+    float slow = wr_tide_least(TIDE_GROW_LEAST, rate), fast_s = logf(rate / slow) + (rate - slow) / TIDE_GROW_FAST;
+    if (span <= fast_s)
+        return rate * (1 - expf(-span)) * (1 + rate / (2 * TIDE_GROW_FAST));
+    float fast = rate - slow + (rate * rate - slow * slow) / (2 * TIDE_GROW_FAST);
+    return fast + TIDE_GROW_LEAST * logf(1 + (span - fast_s) * slow / TIDE_GROW_LEAST);
+}
+
+/* How long it took to send the last `n` of them. */
+static float last_took(const struct wr_tide *tide, float n)
+{
+    float took = 0.25f;
+    while (took < tide->span && sent_in(tide, tide->resume, took) < n)
+        took *= 1.05f;
+    return wr_tide_least(took, tide->span);
+}
+
+static float first_in(const struct wr_tide *tide, float span)
+{
+    return wr_tide_least(sent_in(tide, tide->bad / TIDE_CLIMB_TOP, span), tide->quota);
+}
+
+/* A climb ended by a ban at the rate `resume` after `span` seconds: as many as in the window before the first ban were
+ * sent in the window before this one. That is so of one length only, and so the limit is known. */
+static float climbed_to(const struct wr_tide *tide, float span)
+{
+    float speed = tide->climbing ? climb_speed(tide) : 1e-3f, top = tide->resume, window = 0.5f;
+    bool is_fixed = tide->forbidden && tide->block_most < TIDE_BAN_SHORT; /* as servers that ban by 403 count */
+    while (window < span &&
+           first_in(tide, is_fixed ? TIDE_FIXED_SHARE * window : window) > top * (1 - expf(-speed * window)) / speed)
+        window *= 1.1f;
+    window = usual_within(0.9f * window, 2 * window);
+    float folds = speed * window, added = 1 - expf(-folds);
+    float doubt = is_fixed ? wr_tide_least(TIDE_CLIMB_DOUBT, added) : 0;
+    return TIDE_HOLD_SHARE * TIDE_HOLD_SHARE * (1 - doubt) * top * added / folds;
+}
+
+/* Refusals come late: the silence may be of a window that slides, and its quota is not known. */
+static bool is_tarpit(const struct wr_tide *tide)
+{
+    return tide->outage && wr_tide_penalty(tide) * 1e9f >= (float)TIDE_STALLED_NS;
+}
+
+/* Banned again, with the quota known: its window is longer than that. */
+static void hold_exact(struct wr_tide *tide, float window)
+{
+    float least = is_tarpit(tide) ? TIDE_HOLD_AGAIN : 0;
+    float share = hold_rate(tide, usual_within(window, 2 * window)) / tide->resume;
+    hold(tide, wr_tide_within(share, least, TIDE_HOLD_AGAIN) * tide->resume);
 }
 
 /* A ban as long as the one before came `span` seconds after that ended, `n` were accepted in between. */
@@ -96,25 +213,44 @@ static void hold_ban(struct wr_tide *tide, float n, float span)
     float beyond = n - tide->quota; /* those were out of the window when the ban came */
     bool within = beyond <= 0.02f * tide->quota + 1;
     tide->traits |= WR_TIDE_BANS;
-    if (n < tide->quota / 2) /* what was sent before the last ban counted too */
+    if (n > tide->quota / 2)
+        tide->quota = wr_tide_least(tide->quota, n); /* no more were accepted before this ban */
+    if (tide->blocks == 2 && n < tide->quota / 2)    /* what was sent before the last ban counted too */
         hold_longer(tide, wr_tide_most(span + tide->block_most, TIDE_WINDOW_SHORT));
-    else if (tide->blocks > 2 || (!tide->climbing && !within)) /* it was nearly right, or had better be now */
-        hold(tide, (tide->blocks > 3 ? TIDE_HOLD_AT_LAST : TIDE_HOLD_AGAIN) * tide->resume);
+    else if ((tide->exact && (within || tide->climbing || n < 2 * tide->quota)) ||
+             (within && tide->block_most < TIDE_BAN_SHORT))
+        hold_exact(tide, within ? span : 1.08f * tide->quota / tide->resume);
+    else if (tide->blocks > 2) /* it was nearly right, or had better be now */
+        hold(tide, (tide->blocks > 3 && !is_tarpit(tide) ? TIDE_HOLD_AT_LAST : TIDE_HOLD_AGAIN) * tide->resume);
     else if (within)
         hold_longer(tide, span);
-    else { /* the climb sent `beyond` before the window began: centre / CLIMB * (e^(CLIMB * t) - 1) */
-        float window = span - logf(1 + TIDE_CLIMB * beyond / tide->centre) / TIDE_CLIMB;
-        hold(tide, TIDE_HOLD_SHARE * hold_rate(tide, wr_tide_most(window, 1)));
-    }
+    else
+        hold(tide, wr_tide_least(climbed_to(tide, span), TIDE_HOLD_SHARE * tide->resume));
+}
+
+/* The rate that was refused first, if it only fell since. */
+static void find_first_rate(struct wr_tide *tide)
+{
+    bool fell = tide->resume_mode == WR_TIDE_SEARCH && tide->peak <= 0 && tide->centre > tide->resume;
+    if (fell)
+        tide->resume = tide->centre;
+    tide->from_start = fell || tide->resume_mode == WR_TIDE_START;
 }
 
 /* The first long block ended after `length`; `n` were accepted in the `span` seconds before. */
 static void hold_quota(struct wr_tide *tide, float n, float span, float length)
 {
     float early = wr_tide_most(0, span - TIDE_WINDOW_SHORT) * 1.2f; /* the first seconds are out of a short window */
-    tide->quota = wr_tide_least(n - early, tide->quota);            /* or what was sent in one, at the last rate */
     float window = length > TIDE_BAN_LONG ? span + length : TIDE_WINDOW_LONG;
+    tide->block_least = tide->phase;
+    tide->block_most = length;
+    if (length < TIDE_BAN_SHORT)
+        window = wr_tide_most(TIDE_WINDOW_SHORT, likely_length(tide));
+    find_first_rate(tide);
+    tide->quota =
+        wr_tide_least(n - early, TIDE_WINDOW_SHORT * tide->resume); /* or what was sent in one, at that rate */
     hold(tide, TIDE_HOLD_SHARE * n / window);
+    tide->bad = TIDE_CLIMB_TOP * tide->resume;
     tide->climbing = tide->rate < climb_most(tide, length);
 }
 
@@ -133,16 +269,48 @@ static void resume(struct wr_tide *tide)
     }
 }
 
+/* Two bans: in the first `first_n` were accepted in `first_span`, in the second `n` at a stroke, so that is the quota.
+ * Its window is no shorter than the last `n` before the first ban took; and as more windows passed before that, no
+ * longer. */
+static void found_ban(struct wr_tide *tide, float n, float span)
+{
+    float least = wr_tide_most(last_took(tide, n), span);
+    float windows = ceilf(tide->quota / n) - 1;
+    float most = windows >= 1 ? tide->span / windows
+                              : wr_tide_most(wr_tide_least(2 * tide->block_most, TIDE_WINDOW_LONG), 2 * tide->span);
+    tide->quota = n;
+    tide->traits |= WR_TIDE_BANS;
+    tide->blocks = 2;
+    hold(tide, hold_rate(tide, wr_tide_most(least, most)));
+    tide->bad = hold_rate(tide, usual_within(least, 1.6f * least));
+    tide->climbing = tide->rate < tide->bad;
+    tide->exact = true;
+}
+
+/* The window that ended between two instants so far after its beginning: the roundest number of seconds there is. */
+static float round_window(float least, float most)
+{
+    static const float steps[] = {60, 30, 10, 5, 2, 1, 0.5f};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        float window = steps[i] * ceilf(least / steps[i]);
+        if (window > least && window <= most)
+            return window;
+    }
+    return (least + most) / 2;
+}
+
 static void long_block(struct wr_tide *tide, const struct wr_told *answer, float length)
 {
     float n = (float)tide->accepted - 1, span = wr_tide_seconds(tide->block_at - tide->free_at);
-    float least = tide->phase, early = length - least;
+    float least = tide->phase, early = tide->block_most - tide->block_least;
     bool first = tide->blocks == 0;
-    bool alike = !first && least <= 1.03f * tide->block_most && 1.03f * length >= tide->block_least;
-    float most_window = span + length + tide->free_early;
+    bool alike =
+        !first && (tide->forbidden || (least <= 1.03f * tide->block_most && 1.03f * length >= tide->block_least));
+    float most_window = span + length + early; /* free_at may have been that much earlier */
 
-    if (tide->blocks < UINT8_MAX)
+    if (tide->blocks < 15)
         tide->blocks++;
+    tide->peak = 0; /* that rate was borne until the quota was used up, and no longer */
     if (first && tide->resume_mode == WR_TIDE_CRUISE) { /* a window's end is met shortly before it: this punishes */
         tide->traits |= WR_TIDE_BANS;
         hold(tide, TIDE_HOLD_AGAIN * tide->resume);
@@ -150,13 +318,19 @@ static void long_block(struct wr_tide *tide, const struct wr_told *answer, float
         wr_tide_restart(tide, wr_tide_least(tide->resume, TIDE_FIRST_RATE));
     } else if (first) {
         hold_quota(tide, n, span, length);
+    } else if (alike && tide->testing) {
+        found_ban(tide, n, span);
     } else if (alike || tide->no_window) {
         hold_ban(tide, n, span);
     } else {
-        float window = usual_window(span + least, most_window);
+        float window =
+            tide->testing ? round_window(span + least, most_window) : usual_window(span + least, most_window);
         wr_tide_cruise(tide, n / (window > 0 ? window : most_window), 0.01f, 2 * TIDE_SPAN_NEW);
         wr_tide_mark(tide, answer);
         tide->blocks = 0;
+        tide->quota = n;
+        if (tide->testing)
+            tide->traits |= WR_TIDE_WINDOWED;
     }
     if (alike) {
         least = wr_tide_most(least, tide->block_least);
@@ -164,9 +338,113 @@ static void long_block(struct wr_tide *tide, const struct wr_told *answer, float
     }
     tide->block_least = least;
     tide->block_most = length;
-    tide->free_early = early;
     tide->free_at = answer->sent_at;
     tide->accepted = 1;
+    tide->testing = false;
+}
+
+/* A silence of some seconds is the rest of a window, a ban, or the time until a slow bucket has a token. Requests come
+ * fast now: they use a window up, which ends a whole window after it began; a ban is as long again; a bucket refuses
+ * the next one. */
+static void begin_test(struct wr_tide *tide, const struct wr_told *answer, float length)
+{
+    find_first_rate(tide);
+    hold(tide, TIDE_TEST_RATE * tide->resume);
+    tide->centre = tide->resume;
+    tide->quota = (float)tide->accepted - 1;
+    tide->span = wr_tide_seconds(tide->block_at - tide->free_at);
+    tide->testing = true;
+    tide->block_least = tide->phase;
+    tide->block_most = length;
+    tide->blocks = 1;
+    tide->free_at = answer->sent_at;
+    tide->accepted = 1;
+}
+
+static bool is_worth_a_test(const struct wr_tide *tide, float length)
+{
+    return tide->blocks == 0 && !(tide->traits & WR_TIDE_WINDOWED) && !tide->forbidden &&
+           (tide->outage || tide->phase > TIDE_TEST_SHARP * length) && tide->phase < TIDE_TEST_MOST &&
+           (float)tide->accepted - 1 >= TIDE_MEASURED;
+}
+
+/* A token came after that time. */
+static void slow_bucket(struct wr_tide *tide, float least, float most)
+{
+    float rate = 1.2f / sqrtf(most * wr_tide_most(least, 0.1f));
+    if (most < 2)
+        rate = wr_tide_most(rate, tide->rate / 2);
+    if (tide->quota >= TIDE_HOPE_LEAST) /* so many were accepted before: safe if they are the quota of a minute */
+        rate = wr_tide_most(rate, hold_rate(tide, TIDE_WINDOW_LONG));
+    wr_tide_search(tide, wr_tide_least(rate, tide->resume / 2), tide->resume);
+}
+
+bool wr_tide_test_rejected(struct wr_tide *tide, const struct wr_told *answer)
+{
+    if ((float)tide->accepted > TIDE_MEASURED || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS)
+        return true;
+    tide->testing = false;
+    tide->blocks = 0;
+    slow_bucket(tide, tide->block_least, tide->block_most);
+    return false;
+}
+
+/* What answers 5xx or nothing for long may be down, whatever we do. If it is so again soon after we went on as before,
+ * then we caused both, and going on was a test. */
+static bool is_down(struct wr_tide *tide)
+{
+    float apart = wr_tide_seconds(tide->block_at - tide->free_at);
+    if (!tide->outage || tide->phase < TIDE_OUTAGE_LEAST || tide->testing)
+        return false;
+    if (!tide->was_out || apart > TIDE_OUTAGE_APART * tide->block_most)
+        return true;
+    if (tide->blocks == 0) {
+        tide->blocks = 1;
+        tide->testing = true;
+    }
+    return false;
+}
+
+static void end_outage(struct wr_tide *tide, const struct wr_told *answer, float length)
+{
+    if (tide->blocks == 0) {
+        tide->quota = (float)tide->accepted - 1;
+        tide->from_start = tide->resume_mode == WR_TIDE_START;
+        tide->block_least = tide->phase;
+        tide->block_most = length;
+        tide->free_at = answer->sent_at;
+        tide->accepted = 1;
+        tide->was_out = true;
+    }
+    resume(tide);
+}
+
+/* The end of a window that was met a little early: the silence is short against the time since the last one, and no
+ * ban as long as those that are known. */
+static bool is_brief(const struct wr_tide *tide, float length, float since)
+{
+    if (tide->traits & WR_TIDE_WINDOWED)
+        return true;
+    if (tide->resume_mode == WR_TIDE_HOLD && tide->blocks > 0 && length > TIDE_BRIEF_BAN * tide->block_least)
+        return false;
+    return tide->resume_mode >= WR_TIDE_CRUISE && length < TIDE_BLOCK_BRIEF * since;
+}
+
+/* Accepted since the last end of a window, and this one's; where that was held for a ban it was none. */
+static void end_window(struct wr_tide *tide, const struct wr_told *answer, float length, float since)
+{
+    float n = tide->marked ? (float)(answer->seq - tide->empty_seq - tide->refused) : (float)tide->accepted;
+    float window = since + length;
+    if (tide->resume_mode == WR_TIDE_HOLD && !tide->marked && n >= TIDE_MEASURED && n < 1.2f * tide->resume * window) {
+        window = round_window(since + tide->phase, window + tide->block_most - tide->block_least);
+        tide->traits = (tide->traits & (WR_TIDE_TRAITS & ~WR_TIDE_BANS)) | WR_TIDE_WINDOWED;
+        tide->quota = n;
+        tide->resume = n / window;
+    }
+    float limit = wr_tide_least(n / window, tide->resume);
+    bool same = tide->resume_mode == WR_TIDE_CRUISE && fabsf(limit / tide->centre - 1) < TIDE_HOLD_MORE;
+    wr_tide_cruise(tide, limit, tide->margin, same ? 2 * tide->span : tide->span);
+    wr_tide_mark(tide, answer);
 }
 
 void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
@@ -175,22 +453,17 @@ void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_told *answer, 
     float since = wr_tide_seconds(tide->block_at - (tide->marked ? tide->empty_at : tide->free_at));
     (void)now;
     tide->streak = 0;
-    if (tide->outage) {
-        resume(tide);
-    } else if (tide->resume_mode >= WR_TIDE_CRUISE && length < TIDE_BLOCK_BRIEF * since) {
-        float n = tide->marked ? (float)(answer->seq - tide->empty_seq - tide->refused) : (float)tide->accepted;
-        wr_tide_cruise(tide, wr_tide_least(n / (since + length), tide->resume), tide->margin, tide->span);
-        wr_tide_mark(tide, answer);
-    } else if (tide->phase < TIDE_BLOCK_SHORT && length < 2 * TIDE_BLOCK_SHORT) { /* a token came after that time */
-        float rate = 1.2f / sqrtf(length * wr_tide_most(tide->phase, 0.1f));
-        if (length < 2)
-            rate = wr_tide_most(rate, tide->rate / 2);
-        else if (length > TIDE_BLOCK_SHORT && tide->blocks == 0) /* or a short window began anew */
-            rate = wr_tide_most(rate, ((float)tide->accepted - 1) / (since + length));
-        wr_tide_search(tide, wr_tide_least(rate, tide->resume / 2), tide->resume);
-    } else {
+    if (is_down(tide))
+        end_outage(tide, answer, length);
+    else if (is_brief(tide, length, since))
+        end_window(tide, answer, length, since);
+    else if (is_worth_a_test(tide, length))
+        begin_test(tide, answer, length);
+    else if (!tide->testing && !(tide->traits & WR_TIDE_BANS) && !tide->forbidden && tide->phase < TIDE_BLOCK_SHORT &&
+             length < 2 * TIDE_BLOCK_SHORT)
+        slow_bucket(tide, tide->phase, length);
+    else
         long_block(tide, answer, length);
-    }
     wr_tide_cut(tide);
 }
 
@@ -217,11 +490,22 @@ static bool no_window(struct wr_tide *tide, float since, int64_t now)
 void wr_tide_hold_accepted(struct wr_tide *tide, int64_t now)
 {
     float since = wr_tide_seconds(now - tide->free_at);
-    if (tide->climbing) {
+    float patience = tide->block_most < TIDE_TEST_MOST ? TIDE_PATIENCE_SHORT : TIDE_PATIENCE;
+    float enough = wr_tide_least(tide->quota, TIDE_WINDOW_SHORT * tide->centre) + TIDE_HOPE_LEAST;
+    if (tide->testing && (float)tide->accepted > TIDE_TEST_IN_VAIN * enough) {
+        tide->testing = false;
+        tide->blocks = 0;
+        wr_tide_restart(tide, tide->resume);
+    } else if (tide->climbing) {
         float most = climb_most(tide, tide->block_most);
-        tide->rate = wr_tide_least(most, tide->centre * expf(TIDE_CLIMB * since));
+        if (tide->exact) {
+            tide->rate = wr_tide_least(tide->bad, tide->rate * (1 + TIDE_EXACT_CLIMB / tide->quota));
+            tide->climbing = tide->rate < tide->bad;
+            return;
+        }
+        tide->rate = wr_tide_least(most, tide->centre * expf(climb_speed(tide) * since));
         tide->climbing = tide->rate < most;
-    } else if (!no_window(tide, since, now) && since > TIDE_PATIENCE * tide->block_most && tide->paced) {
+    } else if (!no_window(tide, since, now) && since > patience * tide->block_most && tide->paced) {
         tide->phase = wr_tide_within(2 * tide->phase, TIDE_HOLD_MORE, 1);
         tide->rate = wr_tide_least(tide->rate * (1 + tide->phase), TIDE_RATE_MOST);
         tide->free_at = now;

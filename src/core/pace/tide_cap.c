@@ -11,7 +11,7 @@ void wr_tide_cap_sent(struct wr_tide *tide, const struct wr_start *start)
 {
     float in_flight = (float)start->in_flight;
     tide->flight += (in_flight - tide->flight) / 32;
-    if (in_flight >= (float)(uint32_t)tide->cap)
+    if (start->in_flight >= wr_tide_cap(tide))
         tide->epoch_full++;
 }
 
@@ -86,6 +86,10 @@ static void end_epoch(struct wr_tide *tide, int64_t now)
 
 void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
 {
+    if (tide->crowd_ok < UINT16_MAX) {
+        tide->crowd_ok++;
+        tide->crowd_past = (uint16_t)(tide->crowd_past + (answer->in_flight_then >= tide->crowd_at));
+    }
     tide->epoch_logs += rough_log2(answer->latency_ns);
     tide->epoch_n++;
     if (!tide->cap_found && 2 * (float)answer->in_flight_then >= tide->cap)
@@ -96,6 +100,22 @@ void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_told *answer, in
         return;
     end_epoch(tide, now);
     begin_epoch(tide, now);
+}
+
+/* The inverse of rough_log2. */
+static float rough_exp2(float log)
+{
+    int top = (int)log;
+    return (float)(INT64_C(1) << (top < 62 ? top : 62)) * (1 + log - (float)top);
+}
+
+/* More than the rate needs are in flight when answers stop coming: then none is added. */
+uint32_t wr_tide_cap(const struct wr_tide *tide)
+{
+    if (tide->base <= 0)
+        return (uint32_t)tide->cap;
+    float needed = tide->rate * rough_exp2(tide->base) * 1e-9f;
+    return (uint32_t)wr_tide_least(tide->cap, TIDE_STALL + TIDE_STALL_TIMES * needed);
 }
 
 static void set_cap(struct wr_tide *tide, float cap)
@@ -114,15 +134,18 @@ static bool points_at_crowd(struct wr_tide *tide, const struct wr_told *answer)
     float n = (float)answer->in_flight_then;
     bool spike = n >= 1.1f * tide->flight + 1;
     bool alike = fabsf(n - (float)tide->crowd_at) <= wr_tide_most(spike, 0.1f * n);
-    bool whatever =
-        n >= 3 && alike && fabsf(log2f(tide->rate / wr_tide_most(tide->crowd_rate, TIDE_RATE_LEAST))) > 0.4f;
+    float share = (float)(tide->crowd_past + 1) / (float)(tide->crowd_ok + 1);
+    bool even = (tide->mode == WR_TIDE_CRUISE && tide->phase < 2) || tide->traits & WR_TIDE_STRAY_503;
+    bool known = even && tide->crowd_ok >= TIDE_CLEAN;
 
-    if (!alike)
+    if (!alike || (known && share > TIDE_CROWD_OFTEN))
         tide->crowd_n = 0;
-    if (spike || whatever)
+    if (spike || (alike && known && share < TIDE_CROWD_RARE))
+        tide->crowd_n++;
+    if (alike && known && share < TIDE_CROWD_RARE / 4)
         tide->crowd_n++;
     tide->crowd_at = answer->in_flight_then < UINT16_MAX ? (uint16_t)answer->in_flight_then : UINT16_MAX;
-    tide->crowd_rate = tide->rate;
+    tide->crowd_ok = tide->crowd_past = 0;
     return tide->crowd_n >= TIDE_CROWD;
 }
 
@@ -146,10 +169,29 @@ static void crowd_wait(struct wr_tide *tide)
     tide->cap_tried = false;
 }
 
+static void find_crowd(struct wr_tide *tide, float n)
+{
+    float before = wr_tide_most(tide->rate, tide->mode == WR_TIDE_CRUISE ? tide->centre : tide->resume);
+    tide->traits |= WR_TIDE_CONCURRENCY;
+    tide->crowd_n = 0;
+    set_cap(tide, n - 1);
+    wr_tide_restart(tide, 1.5f * before);
+}
+
+bool wr_tide_cap_stray(struct wr_tide *tide, const struct wr_told *answer)
+{
+    float n = (float)answer->in_flight_then;
+    if (n <= 1 || !points_at_crowd(tide, answer))
+        return false;
+    find_crowd(tide, wr_tide_least(n, tide->cap));
+    wr_tide_cut(tide);
+    return true;
+}
+
 bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_told *answer)
 {
     float n = (float)answer->in_flight_then;
-    if (answer->status == 403 || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS)
+    if (answer->status == 403 || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS || n <= 1)
         return false;
     if (queue_is_full(tide)) {
         set_cap(tide, TIDE_QUEUE_CUT * wr_tide_least(n, tide->cap));
@@ -159,11 +201,7 @@ bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_told *answer)
         crowd_wait(tide);
         set_cap(tide, wr_tide_least(n, tide->cap) - 1);
     } else if (points_at_crowd(tide, answer)) {
-        tide->traits |= WR_TIDE_CONCURRENCY;
-        tide->crowd_n = 0;
-        set_cap(tide, n - 1);
-        float before = wr_tide_most(tide->rate, tide->mode == WR_TIDE_CRUISE ? tide->centre : tide->resume);
-        wr_tide_restart(tide, 1.5f * before);
+        find_crowd(tide, n);
     } else {
         return false;
     }

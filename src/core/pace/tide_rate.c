@@ -49,7 +49,7 @@ static float span_most(const struct wr_tide *tide)
     bool low = tide->centre < TIDE_LOW * tide->peak;
     float most = low ? wr_tide_most(TIDE_SPAN_LOW, TIDE_SPAN_LOW_S * tide->centre)
                      : wr_tide_most(TIDE_SPAN_MOST, TIDE_SPAN_S * tide->centre);
-    return wr_tide_most(most, TIDE_PENALTY * tide->penalty * tide->centre);
+    return wr_tide_most(most, TIDE_PENALTY * wr_tide_penalty(tide) * tide->centre);
 }
 
 void wr_tide_cruise(struct wr_tide *tide, float centre, float margin, float span)
@@ -59,12 +59,12 @@ void wr_tide_cruise(struct wr_tide *tide, float centre, float margin, float span
     tide->peak = wr_tide_most(tide->peak * TIDE_PEAK_FADES, centre);
     tide->margin = wr_tide_within(margin, TIDE_MARGIN_LEAST, TIDE_MARGIN_MOST);
     float least = wr_tide_most(TIDE_SPAN_LEAST, TIDE_SPAN_FLIGHT * tide->flight);
-    float dear = TIDE_PENALTY * tide->penalty * centre;
+    float dear = TIDE_PENALTY * wr_tide_penalty(tide) * centre;
     if (span < dear)
         span = wr_tide_least(4 * span, dear);
     tide->span = wr_tide_within(span, least, wr_tide_most(least, span_most(tide)));
     tide->rate = tide->centre * (1 - tide->margin);
-    tide->back = false;
+    tide->back = tide->hoped = false;
     wr_tide_cut(tide);
 }
 
@@ -136,6 +136,45 @@ static float tokens_needed(const struct wr_tide *tide, const struct measure *m)
     return logf(m->rate / m->most) / (TIDE_GROWTH * cruise_step(tide));
 }
 
+/* A bucket accepts only what it refills once it is empty; a window accepts its quota again when it has passed. So what
+ * was accepted lately is tried, once the window has passed at a lower rate. */
+static float horizon(const struct wr_tide *tide)
+{
+    return 10 * (float)(tide->horizon + 1);
+}
+
+void wr_tide_hope(struct wr_tide *tide, const struct wr_told *answer)
+{
+    if (tide->hoped && tide->mode == WR_TIDE_CRUISE && tide->phase < TIDE_EARLY && tide->horizon < TIDE_HORIZONS)
+        tide->horizon++; /* rejected early at what was hoped for: it is not that of such a window */
+    tide->hoped = false;
+    if (tide->horizon >= TIDE_HORIZONS) {
+        tide->hope = 0;
+        return;
+    }
+    if (wr_tide_is_vague(answer) && tide->row < TIDE_ROW_TESTED)
+        return; /* a single one proves no window */
+    bool keeps = tide->hope > 0 && !(tide->mode == WR_TIDE_CRUISE && tide->phase >= TIDE_EARLY);
+    float rate = answer->good_rate[tide->horizon];
+    if (!keeps)
+        tide->hope = rate * horizon(tide) < TIDE_HOPE_LEAST ? 0 : TIDE_HOPE_SHARE * rate;
+}
+
+/* Whether what was accepted lately is tried now. */
+static bool hopes(struct wr_tide *tide, int64_t now)
+{
+    if (tide->hope <= 0 || tide->horizon >= TIDE_HORIZONS || !tide->marked ||
+        wr_tide_seconds(now - tide->empty_at) < horizon(tide))
+        return false;
+    float rate = tide->hope, here = tide->mode == WR_TIDE_CRUISE ? tide->centre : tide->rate;
+    tide->hope = 0;
+    if (rate < TIDE_HOPE * here)
+        return false;
+    wr_tide_cruise(tide, rate, TIDE_MARGIN_NEW, TIDE_SPAN_NEW);
+    tide->hoped = true;
+    return true;
+}
+
 static void cruise_rejected(struct wr_tide *tide, const struct measure *m)
 {
     float phase = tide->phase, margin = tide->margin, span = tide->span;
@@ -167,6 +206,7 @@ static void start_rejected(struct wr_tide *tide)
 {
     if (tide->rate < TIDE_FAR * tide->peak)
         tide->peak *= TIDE_FAR_FADES;
+    tide->centre = tide->rate;
     wr_tide_search(tide, tide->rate / 2, tide->rate);
 }
 
@@ -174,6 +214,7 @@ void wr_tide_rejected(struct wr_tide *tide, const struct wr_told *answer)
 {
     struct measure m = measure(tide, answer);
     enum wr_tide_mode mode = tide->mode;
+    wr_tide_hope(tide, answer);
     float floor = wr_tide_least(TIDE_RATE_FLOOR, mode == WR_TIDE_CRUISE ? tide->centre : tide->rate);
 
     if (mode == WR_TIDE_START)
@@ -191,7 +232,7 @@ void wr_tide_rejected(struct wr_tide *tide, const struct wr_told *answer)
     if (m.n < 0 || m.n >= TIDE_ACCUMULATE)
         wr_tide_mark(tide, answer);
     else
-        tide->refused++;
+        wr_tide_count_refused(tide);
 }
 
 static void search_accepted(struct wr_tide *tide)
@@ -222,6 +263,8 @@ static void cruise_accepted(struct wr_tide *tide)
 /* Far below what it once bore, or as slow as can be, and nothing was rejected for a while. */
 static bool is_far(const struct wr_tide *tide)
 {
+    if (tide->traits & WR_TIDE_WINDOWED) /* it bore more for a part of a window */
+        return false;
     float clean = tide->mode == WR_TIDE_CRUISE ? tide->phase * tide->span : tide->phase;
     return tide->rate < wr_tide_most(TIDE_FAR * tide->peak, 1.5f * TIDE_RATE_FLOOR) && clean >= TIDE_FAR_CLEAN;
 }
@@ -229,11 +272,12 @@ static bool is_far(const struct wr_tide *tide)
 /* Only starts that the rate itself held back show that the rate is fine. */
 void wr_tide_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
 {
-    (void)now;
     if (!tide->paced)
         return;
     if (tide->mode != WR_TIDE_START && is_far(tide))
         wr_tide_restart(tide, wr_tide_most(tide->rate, TIDE_RATE_FLOOR));
+    if (tide->mode != WR_TIDE_START && hopes(tide, now))
+        return;
     if (tide->mode == WR_TIDE_SEARCH) {
         search_accepted(tide);
     } else if (tide->mode == WR_TIDE_CRUISE) {

@@ -102,6 +102,36 @@ struct wr_window_sums wr_window_sum(const struct wr_window *window, const weir_p
     return sums;
 }
 
+static uint32_t good_in(const struct wr_window *window, unsigned bucket)
+{
+    uint32_t good = window->totals[bucket];
+    for (unsigned kind = 0; kind < WR_WINDOW_KINDS; kind++)
+        good -= *((const uint8_t *)(window->totals + window->count) + kind * window->count + bucket);
+    return good;
+}
+
+double wr_window_good_rate(const struct wr_window *window, const weir_pace_options *options, int64_t span_ns,
+                           int64_t now)
+{
+    int64_t step_ns = options->window_step_ns;
+    int64_t passed_ns = now - (int64_t)number_at(options, now) * step_ns;
+    int64_t known_ns = (window->count - 1) * step_ns + passed_ns;
+    uint32_t passed = number_at(options, now) - window->head;
+    unsigned bucket = window->at;
+    double good = 0;
+
+    if (span_ns > known_ns)
+        span_ns = known_ns;
+    for (int64_t i = passed; i < window->count; i++) {
+        int64_t left_ns = span_ns - passed_ns - (i - 1) * step_ns; /* of the span, when this bucket ended */
+        if (left_ns <= 0)
+            break;
+        good += good_in(window, bucket) * (i == 0 || left_ns >= step_ns ? 1 : (double)left_ns / (double)step_ns);
+        bucket = bucket > 0 ? bucket - 1 : window->count - 1u;
+    }
+    return span_ns > 0 ? good * 1e9 / (double)span_ns : 0;
+}
+
 double wr_window_error_rate(const struct wr_window_sums *sums)
 {
     uint32_t failures = 0;

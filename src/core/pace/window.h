@@ -46,6 +46,10 @@ bool wr_window_ok(const struct wr_window *window, const weir_pace_options *optio
 void wr_window_clear(struct wr_window *window);
 struct wr_window_sums wr_window_sum(const struct wr_window *window, const weir_pace_options *options, int64_t now);
 
+/* Good answers per second in the last `span_ns`. Of the oldest bucket, the share counts that lies within. */
+double wr_window_good_rate(const struct wr_window *window, const weir_pace_options *options, int64_t span_ns,
+                           int64_t now);
+
 /* Failures of all kinds / answers; 0 if there were none. */
 double wr_window_error_rate(const struct wr_window_sums *sums);
 

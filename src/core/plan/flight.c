@@ -2,6 +2,8 @@
 /* flight.c - requests that are under way, and what becomes of them. */
 #include "core/plan/state.h"
 
+#include "core/pace/refusal.h"
+
 static struct wr_plan_host *host_of(const struct wr_task *task)
 {
     bool is_page = (task->flags & (WR_TASK_ROBOTS | WR_TASK_ERRAND)) == 0;
@@ -211,7 +213,7 @@ static uint32_t note_hopeless(struct wr_plan *plan, struct wr_plan_host *host, c
                               uint32_t news)
 {
     bool is_page = lane_of(task) != NULL;
-    bool is_said = (news & WR_NEWS_HOPELESS) != 0 || (host->hopeless && is_page && status == 429);
+    bool is_said = (news & WR_NEWS_HOPELESS) != 0 || (host->hopeless && is_page && wr_status_refuses(status));
     host->hopeless = is_page ? false : host->hopeless || is_said;
     plan->stats.hopeless += is_said && is_page;
     return is_said && is_page ? news | WR_NEWS_HOPELESS : news & ~(uint32_t)WR_NEWS_HOPELESS;

@@ -124,8 +124,8 @@ bool wr_job_may_start(const struct wr_job *job)
 void wr_job_task_ended(struct wr_job *job, int64_t count)
 {
     job->open -= count;
-    if (job->open <= 0 && !job->ended)
-        job->says_drained = true;
+    if (job->open <= 0)
+        job->says_drained = true; /* one that was ended says so anyway, when nothing of it is left */
 }
 
 int64_t wr_jobs_deadline(const struct wr_plan *plan, int64_t now)
@@ -274,6 +274,9 @@ bool wr_jobs_say(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_a
 
 /* ---- hosts that sleep in the store ---- */
 
+#define HOSTS_WAIT_NS WEIR_SECOND /* until the store is asked again for hosts that found no room */
+#define HOSTS_WAIT_MAX_NS WEIR_MINUTE
+
 int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, uint64_t queued, int64_t now)
 {
     struct wr_job *job = wr_job_find(plan, id);
@@ -294,12 +297,23 @@ int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, ui
         job->open += (int64_t)queued;
     if (error != 0) {
         job->full = job->missed = job->dormant = true;
+        if (error == WEIR_E_FULL) /* a host that ends makes room */
+            job->hosts_wait_ns = 0;
         return error;
     }
     job->found += job->listing;
+    job->hosts_wait_ns = 0;
     lane->in_store = queued;
     wr_host_settle(plan, host, now);
     return 0;
+}
+
+/* Doubles the wait while memory is short, because each look reads the store. */
+static int64_t wait_for_room(struct wr_job *job)
+{
+    int64_t wait_ns = job->hosts_wait_ns == 0 ? HOSTS_WAIT_NS : 2 * job->hosts_wait_ns;
+    job->hosts_wait_ns = wait_ns < HOSTS_WAIT_MAX_NS ? wait_ns : HOSTS_WAIT_MAX_NS;
+    return job->hosts_wait_ns;
 }
 
 void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bool is_end, int64_t now)
@@ -309,7 +323,7 @@ void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bo
         return;
     job->listing = false;
     job->hosts_after = last_id;
-    job->hosts_at = job->full ? now + WEIR_SECOND : now;
+    job->hosts_at = job->full ? now + wait_for_room(job) : now;
     job->full = false;
     if (!is_end)
         return;

@@ -93,7 +93,7 @@ static double rate_of(const struct wr_figures *figures, const uint16_t starts[WR
     uint32_t count = 0;
     for (size_t i = WR_PLAN_SLICES - RATE_SLICES; i < WR_PLAN_SLICES; i++)
         count += starts[i];
-    if (figures->requests > 0 && figures->first_at > from)
+    if (figures->first_at > from) /* without requests it is 0, and so is the count */
         from = figures->first_at;
     int64_t over_ns = now - from > WEIR_SECOND ? now - from : WEIR_SECOND;
     return (double)count * (double)WEIR_SECOND / (double)over_ns;
@@ -222,7 +222,7 @@ static void add_gate(struct list *list, const struct wr_plan *plan, const struct
 
 static void add_wait(struct list *list, weir_reason reason, enum wr_source source, int64_t until)
 {
-    int64_t wait_ns = until == WEIR_FOREVER ? WEIR_UNTIL_RELEASE : until > list->now ? until - list->now : 0;
+    int64_t wait_ns = until == WEIR_FOREVER ? WEIR_UNTIL_RELEASE : until - list->now;
     if (wait_ns > 0)
         add(list, (struct wr_plan_bound){.reason = reason, .source = source, .wait_ns = wait_ns}, 0);
 }

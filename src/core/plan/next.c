@@ -86,16 +86,7 @@ static uint32_t pop_expired(struct wr_plan *plan, struct wr_plan_host *host, str
     return WR_NO_TASK;
 }
 
-static bool has_expired(const struct wr_plan_host *host)
-{
-    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
-        for (uint32_t origin = 0; origin < WR_ORIGINS; origin++)
-            if ((host->expiring >> origin & 1) != 0 && lane->queued[origin] > 0)
-                return true;
-    return false;
-}
-
-/* One task of a host whose tasks have expired. */
+/* One task of a host whose tasks have expired. If more have, settling the host puts it back on the list. */
 static bool expire(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
 {
     struct wr_lane *lane;
@@ -105,12 +96,10 @@ static bool expire(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret
     uint32_t number = pop_expired(plan, host, &lane);
     if (number != WR_NO_TASK)
         end_page(plan, lane, number, (weir_reason)host->expiring_for, false, now, ret_action);
-    if (!has_expired(host)) {
-        host->gave_up |= host->expiring;
-        host->expiring = 0;
-        wr_list_take(&host->expires);
-        wr_host_settle(plan, host, now);
-    }
+    host->gave_up |= host->expiring;
+    host->expiring = 0;
+    wr_list_take(&host->expires);
+    wr_host_settle(plan, host, now);
     return number != WR_NO_TASK;
 }
 

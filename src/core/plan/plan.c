@@ -137,8 +137,8 @@ void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_sta
     ret_stats->rules_bytes = plan->rules_bytes;
     ret_stats->known_bytes = wr_known_bytes(&plan->known);
     ret_stats->memory_bytes = sizeof *plan + plan->options.max_jobs * sizeof *plan->jobs + wr_map_bytes(&plan->hosts) +
-                              wr_map_bytes(&plan->groups) +
-                              (plan->timed.room + plan->largest.room + plan->groups_timed.room) * 3 * sizeof(int64_t) +
+                              wr_map_bytes(&plan->groups) + wr_heap_bytes(&plan->timed) +
+                              wr_heap_bytes(&plan->largest) + wr_heap_bytes(&plan->groups_timed) +
                               wr_pool_bytes(&plan->pool) + ret_stats->known_bytes +
                               WR_VARIANT_SLOTS * sizeof(uint64_t) + plan->host_bytes_sum;
 }

@@ -136,14 +136,15 @@ struct wr_job {
     uint64_t granted[WR_DRAWS]; /* the last time */
     uint64_t owed_bytes;        /* fetched beyond what was left: a page may be larger */
     bool is_last[WR_DRAWS], drawing[WR_DRAWS];
-    int64_t hosts_after; /* the id of the last host that HOSTS listed */
-    int64_t hosts_at;    /* no HOSTS before: there was no room */
-    uint32_t found;      /* hosts that this pass over them brought */
-    bool listing;        /* HOSTS is under way */
-    bool dormant;        /* the store may have hosts that are not here */
-    bool missed;         /* and there were some for which there was no room, since this pass over them began */
-    bool full;           /* or in the answer that is being given */
-    weir_reason paused;  /* why nothing of it is started; NONE: it is */
+    int64_t hosts_after;   /* the id of the last host that HOSTS listed */
+    int64_t hosts_at;      /* no HOSTS before: there was no room */
+    int64_t hosts_wait_ns; /* the last wait for it; 0: a host found room since */
+    uint32_t found;        /* hosts that this pass over them brought */
+    bool listing;          /* HOSTS is under way */
+    bool dormant;          /* the store may have hosts that are not here */
+    bool missed;           /* and there were some for which there was no room, since this pass over them began */
+    bool full;             /* or in the answer that is being given */
+    weir_reason paused;    /* why nothing of it is started; NONE: it is */
     bool ended, timed_out;
     int64_t limited_at;           /* when it last had something to start and might not */
     struct wr_list_link *stirred; /* the next of its lanes whose host is to be looked at again */

@@ -30,6 +30,7 @@
 #include "base/rng.h"
 #include "core/rules/retry/attempts.h"
 #include "core/rules/url/url.h"
+#include "shell/loop/wakeup.h"
 #include "shell/net/net.h"
 #include "shell/net/policy/policy.h"
 
@@ -309,7 +310,7 @@ struct weir_client {
     /* The client's thread. */
     pthread_t thread, self; /* the same, as its maker and as it itself knows it */
     uv_loop_t loop;
-    uv_async_t async;
+    struct wr_wakeup wakeup;
     uv_prepare_t prepare;
     uv_timer_t timer;
     struct wr_net *net;

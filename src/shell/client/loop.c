@@ -33,7 +33,7 @@ static void call(weir_client *client)
     if (wr_loop_is_here(client))
         client->has_own_mail = true;
     else
-        (void)uv_async_send(&client->async);
+        wr_wakeup_send(&client->wakeup);
 }
 
 int wr_loop_post(weir_client *client, struct weir_fetch *fetch)
@@ -176,13 +176,19 @@ static void give_up(struct weir_fetch *fetch)
     wr_fetch_drop(fetch);
 }
 
-/* What came from other threads, and from this one. What is left of the last time comes before it. */
-static void collect_mail(weir_client *client)
+static bool has_mail(const weir_client *client)
 {
-    client->has_own_mail = false;
+    return client->arrived != NULL || client->given_up != NULL;
+}
+
+/* Takes what other threads and this one have posted. Returns false if letters of the last turn are left: they come
+ * first, and the inbox stays as it is. */
+static bool collect_mail(weir_client *client)
+{
+    bool is_all = !has_mail(client);
     (void)pthread_mutex_lock(&client->lock);
     client->is_ending = client->is_closing;
-    if (client->arrived == NULL && client->given_up == NULL) {
+    if (is_all) {
         client->arrived = client->inbox_first;
         client->given_up = client->cancelled;
         client->inbox_first = client->inbox_last = client->cancelled = NULL;
@@ -193,11 +199,7 @@ static void collect_mail(weir_client *client)
     }
     client->woken = NULL;
     (void)pthread_mutex_unlock(&client->lock);
-}
-
-static bool has_mail(const weir_client *client)
-{
-    return client->arrived != NULL || client->given_up != NULL;
+    return is_all;
 }
 
 /* One that is cancelled has arrived before. */
@@ -214,13 +216,18 @@ static void take_letter(weir_client *client)
     give_up(fetch);
 }
 
+/* Nothing stays in the inbox unless there is another turn: the call that came with it has been heard. */
 static void take_mail(weir_client *client)
 {
     WR_DOING("mail");
-    collect_mail(client);
     struct wr_share share = wr_share_begin(WR_SHARE_NS);
-    while (has_mail(client) && (client->is_ending || wr_share_lasts(&share)))
-        take_letter(client);
+    bool is_all;
+    client->has_own_mail = false;
+    do {
+        is_all = collect_mail(client);
+        while (has_mail(client) && (client->is_ending || wr_share_lasts(&share)))
+            take_letter(client);
+    } while (!is_all && !has_mail(client));
     client->has_own_mail |= has_mail(client);
 }
 
@@ -252,7 +259,7 @@ static void pump(weir_client *client)
 static void close_handles(weir_client *client)
 {
     uv_close((uv_handle_t *)&client->prepare, NULL);
-    uv_close((uv_handle_t *)&client->async, NULL);
+    wr_wakeup_close(&client->wakeup, NULL);
     uv_close((uv_handle_t *)&client->timer, NULL);
 }
 
@@ -279,9 +286,9 @@ static void on_prepare(uv_prepare_t *prepare)
         pump(client);
 }
 
-static void on_async(uv_async_t *async)
+static void on_wakeup(struct wr_wakeup *wakeup)
 {
-    (void)async; /* it only ends the wait */
+    (void)wakeup; /* it only ends the wait */
 }
 
 /* ---- the beginning ---- */
@@ -375,9 +382,10 @@ static int open_loop(weir_client *client)
 {
     if (uv_loop_init(&client->loop) != 0)
         return WEIR_E_SYSTEM;
-    if (uv_async_init(&client->loop, &client->async, on_async) != 0) {
+    int error = wr_wakeup_init(&client->wakeup, &client->loop, on_wakeup);
+    if (error != 0) {
         (void)uv_loop_close(&client->loop);
-        return WEIR_E_SYSTEM;
+        return error;
     }
     (void)uv_prepare_init(&client->loop, &client->prepare);
     (void)uv_timer_init(&client->loop, &client->timer);
@@ -430,7 +438,7 @@ void wr_loop_end(weir_client *client)
     (void)pthread_mutex_lock(&client->lock);
     if (!client->is_closing) {
         client->is_closing = true;
-        (void)uv_async_send(&client->async);
+        wr_wakeup_send(&client->wakeup);
     }
     (void)pthread_mutex_unlock(&client->lock);
     (void)pthread_mutex_lock(&client->joining);

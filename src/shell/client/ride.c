@@ -77,12 +77,17 @@ void wr_rides_free(weir_client *client)
 
 /* ---- sending ---- */
 
-/* It is sent once more, because the connection had died: that is another start. */
+/* It is sent once more, because the connection had died: that is another start. The gate hears of the first, for a
+ * connection that is reset may be a refusal. One to a proxy is not the host's. */
 static bool asks_again(struct wr_ride *ride)
 {
     const struct wr_lane *lane = ride->fetch->lane;
+    const weir_outcome lost = {.size = sizeof lost, .status = 0, .attempt = ride->fetch->sent};
     weir_decision decision;
-    weir_permit_release(&ride->permit);
+    if (ride->client->options.proxy == NULL)
+        (void)weir_permit_tell(&ride->permit, &lost);
+    else
+        weir_permit_release(&ride->permit);
     return weir_pacer_try(ride->client->pacer, lane->key, lane->key_bytes, NULL, WEIR_REPORTS_SENT, &ride->permit,
                           &decision) == 0 &&
            decision.verdict == WEIR_GO;
@@ -215,6 +220,13 @@ static void tell_gate(struct wr_ride *ride, const struct wr_net_result *result)
     (void)weir_permit_tell(&ride->permit, &outcome);
 }
 
+/* The connection had died, and the gate did not let it be sent once more: that was an attempt. Else what a server never
+ * answers would be sent without end. */
+static bool was_lost(const struct wr_ride *ride, const struct wr_net_result *result)
+{
+    return result->end == WR_NET_REFUSED && result->sends > 0 && ride->client->options.proxy == NULL;
+}
+
 static struct wr_ended describe(struct wr_ride *ride, const struct wr_net_result *result)
 {
     bool is_whole = result->end == WR_NET_DONE;
@@ -232,6 +244,12 @@ static struct wr_ended describe(struct wr_ride *ride, const struct wr_net_result
         .latency_ns = result->first_byte_at > result->sent_at ? result->first_byte_at - result->sent_at : 0,
         .said = ride->said,
     };
+    if (was_lost(ride, result)) {
+        ended.end = WR_NET_BROKEN;
+        ended.failure = WEIR_FAILURE_BROKEN;
+        ended.retry = WR_NET_LATER;
+        ended.detail = "closed by the server";
+    }
     if (is_whole && result->blame == WR_NET_PROXY_HOST) {
         ended.failure = WEIR_FAILURE_PROXY;
         ended.detail = "this is the proxy's answer, not the host's";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* robots.c - robots.txt files are fetches, too: they pass the gate of their host like all others. */
+#include "core/pace/refusal.h"
 #include "shell/client/client.h"
 #include "shell/client/inside.h"
 
@@ -84,7 +85,7 @@ void wr_client_tell_robots(weir_client *client, const char *url, const weir_resp
     struct wr_url parsed;
     struct wr_buf robots_url;
     bool is_there = response->status >= 200 && response->status <= 299;
-    bool is_none = response->status >= 400 && response->status <= 499 && response->status != 429;
+    bool is_none = response->status >= 400 && response->status <= 499 && !wr_status_refuses(response->status);
     if (client->policies == NULL || response->failure != WEIR_FAILURE_NONE || response->hops > WR_ROBOTS_HOPS ||
         !(is_there || is_none) ||
         wr_url_parse(wr_span_of(url), NULL, NULL, memory, sizeof memory, &parsed) != WR_URL_OK)

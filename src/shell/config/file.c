@@ -2,11 +2,14 @@
 /* file.c - a file's text, as far as it may be long. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "shell/config/config.h"
+
+#define PATIENCE_MS 10000 /* for a pipe whose writer is silent */
 
 static int fail(const char *path, const char *wrong, char *ret_why, size_t why_bytes)
 {
@@ -18,12 +21,21 @@ static int fail(const char *path, const char *wrong, char *ret_why, size_t why_b
     return WEIR_E_SYSTEM;
 }
 
-/* All that comes out of the descriptor: it may be a pipe. Returns 0 or an errno. */
+/* All that comes out of the descriptor: it may be a pipe, whose writer may be slow or missing. A daemon that reloads
+ * must not wait for ever: it would not hear SIGTERM. Returns 0 or an errno. */
 static int read_all(int fd, struct wr_buf *text)
 {
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
     char piece[4096];
     for (;;) {
+        int found = poll(&ready, 1, PATIENCE_MS);
+        if (found == 0)
+            return ETIMEDOUT;
+        if (found < 0 && errno == EINTR)
+            continue;
         ssize_t got = read(fd, piece, sizeof piece);
+        if (got < 0 && errno == EAGAIN)
+            continue;
         if (got == 0)
             return 0;
         if (got < 0 && errno != EINTR)
@@ -35,15 +47,43 @@ static int read_all(int fd, struct wr_buf *text)
     }
 }
 
+/* What would be right; "" if the reason says all. */
+static const char *advice_for(int failure)
+{
+    switch (failure) {
+    case ENOENT:
+        return "; name a file that exists, or write one as docs/guide/configuring.md tells";
+    case EISDIR:
+        return "; name a file in it";
+    case ENOTDIR:
+        return "; name a file in a folder";
+    case ETIMEDOUT:
+        return "; nothing was written to it for 10 s; name a regular file, or begin with the writer";
+    case EACCES:
+        return "; let this user read it";
+    default:
+        return "";
+    }
+}
+
+static int fail_to_read(const char *path, int failure, char *ret_why, size_t why_bytes)
+{
+    char words[128], wrong[256];
+    struct wr_buf text;
+    wr_buf_init_fixed(&text, wrong, sizeof wrong);
+    wr_buf_append_string(&text, strerror_r(failure, words, sizeof words));
+    wr_buf_append_string(&text, advice_for(failure));
+    return fail(path, wrong, ret_why, why_bytes);
+}
+
 static int read_text(const char *path, struct wr_buf *text, char *ret_why, size_t why_bytes)
 {
-    char words[128];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     int failure = fd < 0 ? errno : read_all(fd, text);
     if (fd >= 0)
         close(fd);
     if (failure != 0)
-        return fail(path, strerror_r(failure, words, sizeof words), ret_why, why_bytes);
+        return fail_to_read(path, failure, ret_why, why_bytes);
     if (text->error == WEIR_E_SPACE) {
         fail(path, "longer than 1 MiB; a configuration is shorter", ret_why, why_bytes);
         return WEIR_E_INVAL;

@@ -83,6 +83,17 @@ static struct wr_buf *complain_at_offset(struct reader *reader, size_t offset)
     return complain_at(reader, line, column);
 }
 
+/* What would be right. A pattern such as *.example.org without quotes begins an alias of YAML. */
+static const char *advice_for(const yaml_parser_t *yaml)
+{
+    if (yaml->error == YAML_READER_ERROR)
+        return "; it must be UTF-8 text";
+    if (yaml->context != NULL &&
+        (strstr(yaml->context, "an alias") != NULL || strstr(yaml->context, "an anchor") != NULL))
+        return "; write a text that begins with * or & in quotes, as \"*.example.org\"";
+    return "; write lines of \"key: value\", and indent them alike, with blanks";
+}
+
 /* What libyaml says. */
 static int refuse_yaml(struct reader *reader)
 {
@@ -97,9 +108,7 @@ static int refuse_yaml(struct reader *reader)
         wr_buf_append_string(why, ", ");
     }
     wr_buf_append_string(why, yaml->problem != NULL ? yaml->problem : "not YAML");
-    wr_buf_append_string(why, yaml->error == YAML_READER_ERROR
-                                  ? "; it must be UTF-8 text"
-                                  : "; write lines of \"key: value\", and indent them alike, with blanks");
+    wr_buf_append_string(why, advice_for(yaml));
     return WEIR_E_INVAL;
 }
 
@@ -537,7 +546,7 @@ static int refuse_tab(struct reader *reader, size_t text_bytes)
     const char *tab = memchr(reader->text, '\t', text_bytes);
     if (tab == NULL)
         return 0;
-    wr_buf_append_string(complain_at_offset(reader, (size_t)(tab - reader->text)), "a tab; write blanks");
+    wr_buf_append_string(complain_at_offset(reader, (size_t)(tab - reader->text)), "a tab; write spaces");
     return WEIR_E_INVAL;
 }
 

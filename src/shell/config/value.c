@@ -233,10 +233,27 @@ void wr_config_append_wanted(struct wr_buf *buf, const struct wr_config_field *f
     wr_buf_append_string(buf, ")");
 }
 
+/* "name:login": a key and its value without a blank between them. */
+static const char *key_without_blank(const struct wr_config_schema *schema, struct wr_span key)
+{
+    size_t bytes = wr_span_find(key, ':');
+    for (size_t i = 0; i < schema->count && bytes < key.bytes; i++)
+        if (wr_span_is((struct wr_span){key.data, bytes}, schema->fields[i].name))
+            return schema->fields[i].name;
+    return NULL;
+}
+
 /* A key that is no misspelt name is not shown: it may be a secret that stands in a wrong line or behind no blank. */
 void wr_config_append_unknown(struct wr_buf *buf, const struct wr_config_schema *schema, struct wr_span key)
 {
     char word[64] = "";
+    const char *name = key_without_blank(schema, key);
+    if (name != NULL) {
+        wr_buf_append_string(buf, "a blank is missing after \"");
+        wr_buf_append_string(buf, name);
+        wr_buf_append_string(buf, ":\"; write \"key: value\"");
+        return;
+    }
     memcpy(word, key.data, wr_name_bytes(key));
     struct wr_nearest nearest = {.word = word};
     for (size_t i = 0; i < schema->count; i++)

@@ -33,7 +33,8 @@ struct weir_counter {
 /* Nothing was asked yet. */
 void wr_counter_start(weir_admission *ret_admission);
 
-/* As weir_counter_try, of a request that has been checked and read. */
+/* As weir_counter_try, of a request that has been checked and read. If it fails and asked->steps is 0, the
+ * request must be refused, whatever the fail mode is. */
 int wr_counter_try(weir_counter *counter, struct wr_asked *asked, weir_admission *ret_admission);
 
 /* Adds the ruling of one rule that applies to this reading, with the request's key and plan, or MALFORMED.

@@ -267,9 +267,9 @@ bool wr_counter_prepare(const weir_counter *counter, uint32_t rule, const struct
 }
 
 /* Asks the rules in force, or those in shadow, about one reading of a request, until one refuses. False if there is no
- * room for all of them. */
-static bool ask_rules(const weir_counter *counter, const struct wr_asked *asked, bool shadow,
-                      const struct patience *patience, weir_admission *admission)
+ * room for all of them, or if finding them takes too many steps. */
+static bool ask_rules(const weir_counter *counter, struct wr_asked *asked, bool shadow, const struct patience *patience,
+                      weir_admission *admission)
 {
     bool is_lost = asked->fault != WEIR_FAULT_NONE; /* it may be for any rule that would look at it: those refuse it */
     weir_ruling *ruling;
@@ -279,7 +279,10 @@ static bool ask_rules(const weir_counter *counter, const struct wr_asked *asked,
         const weir_rule *rule = &counter->rules[i].rule;
         if (rule->shadow != shadow || rule->key == NULL)
             continue;
-        if (rule->applies != NULL && !is_lost && !rule->applies(rule->applies_context, &asked->request))
+        bool applies = rule->applies == NULL || is_lost || rule->applies(rule->applies_context, &asked->request);
+        if (asked->steps == 0)
+            return false;
+        if (!applies)
             continue;
         if (!wr_counter_prepare(counter, i, asked, admission, &ruling, &permits))
             return false;
@@ -310,6 +313,8 @@ static int ask_all(weir_counter *counter, struct wr_asked *asked, const struct p
     if (!ask_readings(counter, asked, false, patience, admission)) {
         admission->allowed = false;
         (void)weir_counter_cancel(counter, admission);
+        if (asked->steps == 0)
+            return wr_invalid(weir_fault_text(WEIR_FAULT_WORK));
         return wr_invalid("more than 8 rules apply to one request; narrow what they apply to");
     }
     (void)ask_readings(counter, asked, true, &none, admission); /* too many in shadow must not refuse */

@@ -46,6 +46,8 @@ void wr_append_look_host(struct wr_buf *buf, const struct wr_look_host *host)
     wr_append_json_count(buf, ",\"bytes\":", host->bytes);
     wr_append_json_ms(buf, ",\"latency_ms\":", host->latency_ns);
     wr_append_json_word(buf, ",\"mode\":", host->mode);
+    wr_append_json_word(buf, ",\"limit\":", host->limit);
+    wr_append_json_word(buf, ",\"limit_why\":", host->limit_why);
     append_starts(buf, host);
     wr_append_json_word(buf, ",\"breaker\":", wr_breaker_name(host->breaker));
     wr_append_json_ms(buf, ",\"breaker_ms\":", host->breaker_ns);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "shell/clock/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,6 +139,24 @@ bool wr_desk_peer_is_ours(int fd)
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
+/* For PATIENCE_S in all, however often a signal comes. Returns 0 or an error's number. */
+static int connect_patiently(int fd, const struct sockaddr_un *address)
+{
+    const int64_t until = wr_monotonic_now() + PATIENCE_S * WEIR_SECOND;
+    for (;;) {
+        int64_t left_us = (until - wr_monotonic_now()) / WEIR_MICROSECOND;
+        if (left_us <= 0)
+            return EAGAIN;
+        const struct timeval left = {(time_t)(left_us / 1000000), (suseconds_t)(left_us % 1000000)};
+        if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof left) != 0)
+            return errno;
+        if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0)
+            return 0;
+        if (errno != EINTR) /* with a time limit the kernel does not start it again by itself */
+            return errno;
+    }
+}
+
 int wr_desk_place_connect(const char *state_path, int *ret_fd)
 {
     char *path = path_of(state_path);
@@ -147,14 +166,10 @@ int wr_desk_place_connect(const char *state_path, int *ret_fd)
     free(path);
     if (error != 0)
         return error == WEIR_E_INVAL ? WEIR_E_ABSENT : error;
-    static const struct timeval patience = {.tv_sec = PATIENCE_S};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0)
+    if (fd < 0)
         return fail(fd, folder, state_path);
-    int failed;
-    do /* with a time limit the kernel does not start it again by itself */
-        failed = connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ? errno : 0;
-    while (failed == EINTR);
+    int failed = connect_patiently(fd, &address);
     if (folder >= 0)
         (void)close(folder);
     if (failed == 0 && wr_desk_peer_is_ours(fd)) {

@@ -43,7 +43,8 @@ static void on_changed(void *context, enum wr_store_state state, const char *why
     if (state == WR_STORE_FAILED)
         wr_job_over(engine, WR_END_BROKEN, why);
     else
-        wr_engine_warn(engine, state == WR_STORE_PAUSED ? "waiting: " : "goes on", state == WR_STORE_PAUSED ? why : "");
+        wr_engine_warn(engine, state == WR_STORE_PAUSED ? "waiting: " : "the state file is writable again: resuming",
+                       state == WR_STORE_PAUSED ? why : "");
 }
 
 void wr_engine_has_room(struct wr_engine *engine)
@@ -507,7 +508,7 @@ static void warn_of_dropped(struct wr_engine *engine, uint64_t lines)
         return;
     wr_buf_init_fixed(&buf, count, sizeof count);
     wr_buf_append_u64(&buf, lines);
-    wr_engine_warn(engine, count, " lines of the log were dropped: it could not be written fast enough");
+    wr_engine_warn(engine, count, " lines of the log were dropped because writing was too slow");
 }
 
 void wr_engine_finish(struct wr_engine *engine, struct wr_engine_result *ret_result)

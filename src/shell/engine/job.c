@@ -49,7 +49,7 @@ void wr_engine_warn_scarce(struct wr_engine *engine, const char *words)
     if (!atomic_compare_exchange_strong(&engine->scarce_since, &since, now) && now - since > SCARCE_NS_MAX &&
         atomic_load(&engine->flights) <= 1)
         wr_job_over(engine, WR_END_BROKEN, words);
-    wr_engine_warn_seldom(engine, "slower for the moment: ", words);
+    wr_engine_warn_seldom(engine, "slower for now: ", words);
 }
 
 void wr_engine_has_enough(struct wr_engine *engine)

@@ -109,7 +109,7 @@ void wr_keep_failed(struct wr_flight *flight)
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-        wr_engine_warn_seldom(loop->engine, "waiting: ", "there is no room for a body that does not fit in memory");
+        wr_engine_warn_seldom(loop->engine, "waiting: ", "the disk is full, and a body does not fit in memory");
         wr_cap_hold(loop, FULL_NS);
         break;
     case EMFILE:

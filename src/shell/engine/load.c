@@ -4,6 +4,7 @@
  * Rows come on the store's thread and are copied into a letter; the loop gives them to its plan.
  */
 #include "base/alloc.h"
+#include "base/bits.h"
 #include "shell/engine/state.h"
 
 #include "base/error.h"
@@ -391,13 +392,13 @@ void wr_load_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *acti
         }
     }
     if (action->count > 0) {
-        wr_buf_reserve(&load->rows, action->count * sizeof(struct row));
+        wr_buf_reserve(&load->rows, wr_size_of(action->count) * sizeof(struct row));
         ask(load, &(struct wr_store_query){.what = WR_STORE_TASKS,
                                            .job = action->job,
                                            .key = key,
                                            .after = {action->after.priority, action->after.id},
                                            .earlier = loop->engine->earlier,
-                                           .limit = action->count,
+                                           .limit = wr_size_of(action->count),
                                            .ret_accepted = &load->accepted,
                                            .row = on_task});
     }
@@ -489,7 +490,7 @@ void wr_hosts_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *act
     ask(load, &(struct wr_store_query){.what = WR_STORE_HOSTS,
                                        .job = action->job,
                                        .after = {0, action->after.id},
-                                       .limit = action->count,
+                                       .limit = wr_size_of(action->count),
                                        .only_stranded = loop->engine->is_shared,
                                        .row = on_waiting_host});
     on_read(load, 0, NULL);

@@ -75,6 +75,8 @@ void wr_look_fill(const struct wr_crawl_loop *loop, const struct wr_plan_host *h
     };
     set_key(ret_host->key, report->key);
     memcpy(ret_host->mode, report->now.mode, sizeof ret_host->mode);
+    memcpy(ret_host->limit, report->now.limit, sizeof ret_host->limit);
+    memcpy(ret_host->limit_why, report->now.limit_why, sizeof ret_host->limit_why);
     memcpy(ret_host->starts, look.starts, sizeof ret_host->starts);
 }
 

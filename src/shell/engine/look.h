@@ -73,7 +73,9 @@ struct wr_look_host {
     uint32_t failures;                   /* in a row */
     uint32_t hasty;                      /* sooner after another than was allowed: must be 0 */
     bool is_paused;
-    char mode[12];                   /* the strategy's own word: "cruise", "probe", … */
+    char mode[12];  /* the strategy's own word: "cruise", "probe", … */
+    char limit[12]; /* as in weir_pace_entry */
+    char limit_why[160];
     uint16_t starts[WR_PLAN_SLICES]; /* in each WR_PLAN_SLICE_NS, the oldest first; the last is not over */
 };
 

@@ -191,16 +191,16 @@ static void on_tick(uv_timer_t *timer)
     wr_job_tick(loop);
 }
 
-static void on_async(uv_async_t *async)
+static void on_wakeup(struct wr_wakeup *wakeup)
 {
-    (void)async; /* it only ends the wait */
+    (void)wakeup; /* it only ends the wait */
 }
 
 void wr_crawl_loop_wake(struct wr_crawl_loop *loop)
 {
     (void)pthread_mutex_lock(&loop->mail_lock);
     if (loop->takes_mail)
-        (void)uv_async_send(&loop->async);
+        wr_wakeup_send(&loop->wakeup);
     (void)pthread_mutex_unlock(&loop->mail_lock);
 }
 
@@ -216,7 +216,7 @@ static void close_handles(struct wr_crawl_loop *loop)
     uv_close((uv_handle_t *)&loop->prepare, NULL);
     uv_close((uv_handle_t *)&loop->timer, NULL);
     uv_close((uv_handle_t *)&loop->ticks, NULL);
-    uv_close((uv_handle_t *)&loop->async, NULL);
+    wr_wakeup_close(&loop->wakeup, NULL);
     uv_close((uv_handle_t *)&loop->reads, NULL);
     wr_net_close(loop->net);
     loop->net = NULL;
@@ -286,8 +286,9 @@ int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uin
     if (loop->timer_fd < 0 || uv_loop_init(&loop->uv) != 0)
         return WEIR_E_SYSTEM;
     loop->has_uv = true;
-    if (uv_async_init(&loop->uv, &loop->async, on_async) != 0)
-        return WEIR_E_SYSTEM;
+    int error = wr_wakeup_init(&loop->wakeup, &loop->uv, on_wakeup);
+    if (error != 0)
+        return error;
     (void)uv_prepare_init(&loop->uv, &loop->prepare);
     (void)uv_timer_init(&loop->uv, &loop->ticks);
     (void)uv_idle_init(&loop->uv, &loop->reads);

@@ -47,21 +47,17 @@ static void write_counters(struct wr_metrics *metrics, const struct wr_engine *e
         const char *name, *help;
         size_t at;
     } counters[] = {
-        {"weir_crawl_throttled_total", "Requests that were held for more than 10 ms before they could start.",
-         AT(throttled)},
-        {"weir_crawl_rejected_total", "Answers by which hosts said that it was too much: 429, 403 and 503.",
-         AT(rejected)},
-        {"weir_crawl_retries_total", "Pages that are tried again.", AT(retries)},
-        {"weir_crawl_server_waits_total", "Times that a server named a wait (Retry-After, an exhausted quota).",
-         AT(heard)},
-        {"weir_crawl_concurrency_overrides_total", "Times that a host's concurrency was lowered or restored.",
-         AT(overrides)},
-        {"weir_crawl_cancellations_total", "Times that consecutive 429 responses at a long delay ended the crawl.",
+        {"weir_crawl_throttled_total", "Requests that waited more than 10 ms before they could start.", AT(throttled)},
+        {"weir_crawl_rejected_total", "Responses with status 429, 403 or 503.", AT(rejected)},
+        {"weir_crawl_retries_total", "Retries of pages.", AT(retries)},
+        {"weir_crawl_server_waits_total", "Waits that servers asked for (Retry-After, an exhausted quota).", AT(heard)},
+        {"weir_crawl_concurrency_overrides_total", "Changes of a host's concurrency.", AT(overrides)},
+        {"weir_crawl_cancellations_total", "Crawls ended by consecutive 429 responses at a long delay.",
          AT(cancellations)},
-        {"weir_crawl_hasty_starts_total", "Requests sent sooner than their host's limit allows: must stay 0.",
+        {"weir_crawl_hasty_starts_total", "Requests sent sooner than the limit of their host allows. Must stay 0.",
          AT(hasty)},
-        {"weir_crawl_body_bytes_total", "Bytes of bodies that were read.", AT(bytes)},
-        {"weir_crawl_accepted_urls_total", "URLs that were found and are to be fetched.", AT(accepted)},
+        {"weir_crawl_body_bytes_total", "Bytes of response bodies read.", AT(bytes)},
+        {"weir_crawl_accepted_urls_total", "URLs found and accepted for fetching.", AT(accepted)},
     };
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
         wr_metrics_counter(metrics, counters[i].name, counters[i].help, sum_of(engine, counters[i].at));
@@ -71,16 +67,15 @@ static void write_requests(struct wr_metrics *metrics, const struct wr_engine *e
 {
     uint64_t robots = sum_of(engine, AT(robots)), all = sum_of(engine, AT(requests));
     wr_metrics_family(metrics, "weir_crawl_requests_total", WR_METRIC_COUNTER,
-                      "Requests that were sent, or could not connect.");
+                      "Requests sent, including those that could not connect.");
     wr_metrics_count(metrics, WR_LABEL("kind", wr_span_of("page")), all > robots ? all - robots : 0);
     wr_metrics_count(metrics, WR_LABEL("kind", wr_span_of("robots")), robots);
     wr_metrics_family(metrics, "weir_crawl_decisions_total", WR_METRIC_COUNTER,
-                      "What was decided about URLs, by verdict: those of the lines in the output.");
+                      "Finished URLs by verdict, as in the output lines.");
     for (int i = 0; i < WR_VERDICTS_COUNT; i++)
         wr_metrics_count(metrics, WR_LABEL("verdict", wr_span_of(wr_verdict_name((enum wr_verdict)i))),
                          sum_of(engine, AT_EACH(verdicts, i)));
-    wr_metrics_family(metrics, "weir_crawl_breaker_changes_total", WR_METRIC_COUNTER,
-                      "Breakers of hosts that opened or closed.");
+    wr_metrics_family(metrics, "weir_crawl_breaker_changes_total", WR_METRIC_COUNTER, "Changes of circuit breakers.");
     wr_metrics_count(metrics, WR_LABEL("to", wr_span_of("open")), sum_of(engine, AT_EACH(breakers, WEIR_BREAKER_OPEN)));
     wr_metrics_count(metrics, WR_LABEL("to", wr_span_of("closed")),
                      sum_of(engine, AT_EACH(breakers, WEIR_BREAKER_CLOSED)));
@@ -93,7 +88,7 @@ static void write_answers(struct wr_metrics *metrics, const struct wr_engine *en
                                 403, 404, 405, 410, 429, 451, 500, 501, 502, 503, 504};
     uint64_t others = 0;
     wr_metrics_family(metrics, "weir_crawl_answers_total", WR_METRIC_COUNTER,
-                      "Answers by their status; none: there was no answer.");
+                      "Responses by status; none: no response.");
     for (int status = 1; status < WR_STATUSES_COUNT; status++)
         others += sum_of(engine, AT_EACH(statuses, status));
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -119,7 +114,7 @@ static void write_queued(struct wr_metrics *metrics, const struct wr_engine *eng
     wr_buf_init_fixed(&crawl, text, sizeof text);
     wr_buf_append_u64(&crawl, (uint64_t)engine->job);
     wr_metrics_family(metrics, "weir_crawl_queued_urls", WR_METRIC_GAUGE,
-                      "URLs that were accepted and have not ended; with crawl, by all processes of that job.");
+                      "URLs accepted and not finished; with crawl: of all processes of the job.");
     wr_metrics_count(metrics, engine->is_shared ? WR_LABEL("crawl", wr_span_of(text)) : NULL, queued);
 }
 
@@ -128,41 +123,41 @@ static void write_gauges(struct wr_metrics *metrics, struct wr_engine *engine)
     struct wr_engine_stats stats;
     wr_engine_stats_get(engine, &stats);
     write_queued(metrics, engine, stats.queued);
-    wr_metrics_gauge(metrics, "weir_crawl_in_flight_requests", "Requests under way.", (double)stats.in_flight);
+    wr_metrics_gauge(metrics, "weir_crawl_in_flight_requests", "Requests in flight.", (double)stats.in_flight);
     wr_metrics_gauge(metrics, "weir_crawl_connections", "Open connections.", (double)stats.connections);
-    wr_metrics_gauge(metrics, "weir_crawl_known_urls", "URLs that are remembered so as to be fetched once.",
+    wr_metrics_gauge(metrics, "weir_crawl_known_urls", "URLs remembered so that each is fetched once.",
                      (double)sum_of(engine, AT(known)));
     wr_metrics_gauge(metrics, "weir_crawl_plan_memory_bytes", "Memory of hosts, queues and rules.",
                      (double)stats.memory_bytes);
-    wr_metrics_gauge(metrics, "weir_crawl_max_hosts", "Hosts that may be in memory.",
-                     (double)engine->options.max_hosts);
+    wr_metrics_gauge(metrics, "weir_crawl_max_hosts", "Maximum of hosts in memory.", (double)engine->options.max_hosts);
     wr_metrics_gauge(metrics, "weir_crawl_lowered_hosts", "Hosts whose concurrency is lowered.",
                      (double)sum_of(engine, AT(lowered)));
-    wr_metrics_gauge(metrics, "weir_crawl_blocked_hosts", "Hosts whose firewall does not let us in.",
+    wr_metrics_gauge(metrics, "weir_crawl_blocked_hosts", "Hosts whose firewall blocks the crawler.",
                      (double)stats.blocked_hosts);
-    wr_metrics_gauge(metrics, "weir_crawl_elapsed_seconds", "How long this run has taken.",
+    wr_metrics_gauge(metrics, "weir_crawl_elapsed_seconds", "Duration of this run.",
                      (double)stats.elapsed_ns / (double)WEIR_SECOND);
-    wr_metrics_gauge(metrics, "weir_crawl_draining", "1: nothing more is started, and it ends.", stats.is_draining);
+    wr_metrics_gauge(metrics, "weir_crawl_draining", "1 while the crawl finishes its requests in flight and ends.",
+                     stats.is_draining);
 }
 
 static void write_store(struct wr_metrics *metrics, const struct wr_engine *engine)
 {
     struct wr_store_stats stats;
     wr_store_stats_get(engine->store, &stats);
-    wr_metrics_counter(metrics, "weir_store_commits_total", "Transactions.", stats.commits);
-    wr_metrics_counter(metrics, "weir_store_changes_total", "Changes that were stored.", stats.changes);
-    wr_metrics_counter(metrics, "weir_store_round_trips_total", "Times that a database was asked.", stats.round_trips);
-    wr_metrics_counter(metrics, "weir_store_pauses_total", "Times that the disk was full.", stats.pauses);
-    wr_metrics_gauge(metrics, "weir_store_paused", "1: nothing can be stored now, and the crawl waits.",
+    wr_metrics_counter(metrics, "weir_store_commits_total", "Transactions committed.", stats.commits);
+    wr_metrics_counter(metrics, "weir_store_changes_total", "Changes stored.", stats.changes);
+    wr_metrics_counter(metrics, "weir_store_round_trips_total", "Round trips to the database.", stats.round_trips);
+    wr_metrics_counter(metrics, "weir_store_pauses_total", "Pauses because the disk was full.", stats.pauses);
+    wr_metrics_gauge(metrics, "weir_store_paused", "1 while the crawl waits because nothing can be stored.",
                      stats.state != WR_STORE_RUNS);
-    wr_metrics_gauge(metrics, "weir_store_queued_changes", "Changes that wait to be stored.",
+    wr_metrics_gauge(metrics, "weir_store_queued_changes", "Changes waiting to be stored.",
                      (double)stats.queue_changes);
-    wr_metrics_gauge(metrics, "weir_store_queued_bytes", "Memory of changes that wait to be stored.",
+    wr_metrics_gauge(metrics, "weir_store_queued_bytes", "Memory of changes waiting to be stored.",
                      (double)stats.queue_bytes);
     wr_metrics_family(metrics, "weir_store_lag_seconds", WR_METRIC_GAUGE,
-                      "How long the oldest change has waited to be stored.");
+                      "Age of the oldest change waiting to be stored.");
     wr_metrics_seconds(metrics, NULL, stats.lag_ns);
-    wr_metrics_family(metrics, "weir_store_commit_seconds", WR_METRIC_HISTOGRAM, "What a transaction took.");
+    wr_metrics_family(metrics, "weir_store_commit_seconds", WR_METRIC_HISTOGRAM, "Duration of a transaction.");
     wr_metrics_histogram(metrics, NULL, &wr_commit_buckets, &stats.commit_times);
 }
 
@@ -171,7 +166,7 @@ static void write_store(struct wr_metrics *metrics, const struct wr_engine *engi
 static void write_waits(struct wr_metrics *metrics, const struct wr_engine *engine)
 {
     wr_metrics_family(metrics, "weir_crawl_wait_seconds", WR_METRIC_HISTOGRAM,
-                      "How long pages waited before they could start, by what held them; none: nothing did.");
+                      "Waits of pages before their request, by reason; none: no wait.");
     for (int reason = 0; reason < WR_PLAN_REASONS; reason++) {
         struct wr_histogram_sum sum = {0};
         for (uint32_t i = 0; i < engine->loop_count; i++)
@@ -183,7 +178,7 @@ static void write_waits(struct wr_metrics *metrics, const struct wr_engine *engi
     for (uint32_t i = 0; i < engine->loop_count; i++)
         wr_histogram_sum(&engine->loops[i].counts.lag, &lag);
     wr_metrics_family(metrics, "weir_crawl_loop_lag_seconds", WR_METRIC_HISTOGRAM,
-                      "How late what was due was looked at.");
+                      "Delay of due work in the event loops.");
     wr_metrics_histogram(metrics, NULL, &wr_lag_buckets, &lag);
 }
 
@@ -196,7 +191,8 @@ static void write_hosts(struct wr_metrics *metrics, const struct wr_look_sums *s
     for (int i = 0; i < WR_HOST_STATES_COUNT; i++)
         wr_metrics_count(metrics, WR_LABEL("state", wr_span_of(wr_host_state_name((enum wr_host_state)i))),
                          sums->states[i]);
-    wr_metrics_family(metrics, "weir_crawl_breakers", WR_METRIC_GAUGE, "Breakers of hosts in memory, by state.");
+    wr_metrics_family(metrics, "weir_crawl_breakers", WR_METRIC_GAUGE,
+                      "Circuit breakers of hosts in memory, by state.");
     for (size_t i = 0; i < sizeof breakers / sizeof breakers[0]; i++)
         wr_metrics_count(metrics, WR_LABEL("state", wr_span_of(breakers[i])), sums->breakers[i]);
 }
@@ -302,21 +298,24 @@ static void write_others(struct wr_metrics *metrics, const struct wr_look *look,
 static void write_top(struct wr_metrics *metrics, const struct wr_look *look)
 {
     static const struct host_family summed[] = {
-        {"weir_crawl_host_queued_urls", "URLs of the host that wait.", queued_of},
-        {"weir_crawl_host_in_flight_requests", "Requests to the host under way.", in_flight_of},
+        {"weir_crawl_host_queued_urls", "URLs of the host waiting in its queue.", queued_of},
+        {"weir_crawl_host_in_flight_requests", "Requests to the host in flight.", in_flight_of},
     };
     static const struct host_family own[] = {
-        {"weir_crawl_host_starts_per_second", "Requests sent to the host in the last half minute, a second.", rate_of},
-        {"weir_crawl_host_allowed_starts_per_second", "Its pace, as learned, set, or asked for by it.", allowed_of},
-        {"weir_crawl_host_max_in_flight_requests", "Requests to the host that may be under way at once.", cap_of},
-        {"weir_crawl_host_tokens", "Starts that its bucket holds; 0 where its strategy has none.", tokens_of},
-        {"weir_crawl_host_latency_seconds", "Mean of its latest answers.", latency_of},
-        {"weir_crawl_host_latency_p95_seconds", "The 95th of 100 of its latest answers.", slow_latency_of},
-        {"weir_crawl_host_error_ratio", "Failures among its latest answers.", errors_of},
-        {"weir_crawl_host_consecutive_failures", "Failures in a row.", failures_of},
-        {"weir_crawl_host_wait_seconds", "Until its next start; +Inf: until somebody lets it go.", wait_of},
-        {"weir_crawl_host_breaker_open", "1: it does not work, and is left alone.", breaker_of},
-        {"weir_crawl_host_hasty_starts", "Requests that it got sooner than its limit allows: must be 0.", hasty_of},
+        {"weir_crawl_host_starts_per_second", "Requests per second to the host in the last 30 s.", rate_of},
+        {"weir_crawl_host_allowed_starts_per_second",
+         "Allowed requests per second to the host: learned, set, or asked for by its server.", allowed_of},
+        {"weir_crawl_host_max_in_flight_requests", "Maximum of requests to the host in flight.", cap_of},
+        {"weir_crawl_host_tokens", "Tokens in the bucket of the host; 0 without a bucket.", tokens_of},
+        {"weir_crawl_host_latency_seconds", "Mean response time of the host's latest responses.", latency_of},
+        {"weir_crawl_host_latency_p95_seconds", "95th percentile of the response time of the host's latest responses.",
+         slow_latency_of},
+        {"weir_crawl_host_error_ratio", "Share of failures among the host's latest responses.", errors_of},
+        {"weir_crawl_host_consecutive_failures", "Failures of the host in a row.", failures_of},
+        {"weir_crawl_host_wait_seconds", "Time until the next request to the host; +Inf: paused.", wait_of},
+        {"weir_crawl_host_breaker_open", "1 while the circuit breaker of the host is open.", breaker_of},
+        {"weir_crawl_host_hasty_starts", "Requests sent to the host sooner than its limit allows. Must be 0.",
+         hasty_of},
     };
     write_family(metrics, look, &summed[0]);
     write_others(metrics, look, &summed[0], (double)look->sums.queued);

@@ -196,7 +196,7 @@ bool wr_robots_body(struct wr_flight *flight, const char *data, size_t bytes)
     wanted = wanted < WR_ROBOTS_MAX + 2 ? wanted : WR_ROBOTS_MAX + 2;
     if (wanted > had && !hold(flight, wanted - had)) {
         flight->lacks_room = true;
-        wr_engine_warn_seldom(flight->loop->engine, "slower for the moment: ", "many hosts have a long robots.txt");
+        wr_engine_warn_seldom(flight->loop->engine, "slower for now: ", "many hosts have a long robots.txt");
         return false;
     }
     wr_buf_append(&flight->body, data, bytes);

@@ -50,13 +50,15 @@ int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url)
     return send_if_enough(engine, index);
 }
 
-/* Behind the seeds: from then on nobody needs to give them again. */
+/* All seeds are stored, and need not be given again. What an end of the crawl says of the job from here on knows of it;
+ * the crawl is not over before this was posted. */
 static int post_running(struct wr_engine *engine)
 {
     const struct wr_store_change change = {.kind = WR_STORE_STATUS,
                                            .status = {.job = engine->job, .status = WR_JOB_RUNNING}};
     int error = WEIR_E_FULL;
     (void)atomic_fetch_add(&engine->posts, 1);
+    atomic_store(&engine->is_seeded, true);
     while (error == WEIR_E_FULL && atomic_load(&engine->phase) == WR_PHASE_RUNS) {
         error = wr_store_post(engine->store, &change, 1, wr_on_stored, engine);
         if (error == WEIR_E_FULL)
@@ -81,7 +83,6 @@ int wr_engine_seeded(struct wr_engine *engine)
         error = post_running(engine);
     if (error != 0)
         return error;
-    atomic_store(&engine->is_seeded, true);
     wr_crawl_loop_wake(&engine->loops[0]);
     return 0;
 }

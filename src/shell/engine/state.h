@@ -42,6 +42,7 @@
 #include "shell/engine/letter.h"
 #include "shell/engine/look.h"
 #include "shell/engine/output.h"
+#include "shell/loop/wakeup.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -332,7 +333,7 @@ struct wr_crawl_loop {
     uv_prepare_t prepare;
     uv_poll_t timer;
     uv_timer_t ticks;
-    uv_async_t async;
+    struct wr_wakeup wakeup;
     uv_idle_t reads; /* sitemaps, while there are some to read: */
     struct wr_list reading;
     uint32_t telling; /* flights whose page has more links than could be told at once */

@@ -152,7 +152,7 @@ static bool have_ended(struct wr_http *server, const struct timespec *until)
 void wr_http_stop(struct wr_http *server, int64_t grace_ns)
 {
     int64_t until_ns = (int64_t)uv_hrtime() + grace_ns;
-    struct timespec until = {.tv_sec = until_ns / WEIR_SECOND, .tv_nsec = until_ns % WEIR_SECOND};
+    struct timespec until = {.tv_sec = (time_t)(until_ns / WEIR_SECOND), .tv_nsec = (long)(until_ns % WEIR_SECOND)};
     int before = atomic_load(&server->phase);
     if (before == WR_HTTP_NEW || before == WR_HTTP_ENDED)
         return;

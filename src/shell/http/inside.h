@@ -26,6 +26,7 @@
 #include "base/list.h"
 #include "shell/http/http.h"
 #include "shell/loop/round.h"
+#include "shell/loop/wakeup.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -130,7 +131,7 @@ struct wr_http_loop {
     struct wr_http *server;
     uint32_t index;
     uv_loop_t uv;
-    uv_async_t async;
+    struct wr_wakeup wakeup;
     uv_timer_t timer;
     struct wr_round round;
     uv_poll_t alarm;

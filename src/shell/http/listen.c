@@ -4,6 +4,7 @@
 
 #include "base/address.h"
 #include "base/error.h"
+#include "core/rules/url/url.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +21,14 @@
 
 /* ---- addresses ---- */
 
+/* A URL may stand in its place, and have a password. */
 static int wrong(const char *text, const char *why)
 {
+    char shown[512];
+    if (strchr(text, '@') != NULL || strstr(text, "://") != NULL) {
+        wr_url_show_bad((struct wr_span){text, strlen(text)}, shown, sizeof shown);
+        text = shown;
+    }
     return wr_invalid_text("listening address", text, strlen(text), why, WR_NOWHERE,
                            "use 127.0.0.1:8080, [::1]:8080, :8080 (loopback) or unix:/path/to.sock");
 }
@@ -86,13 +93,30 @@ int wr_http_address_check(const char *address)
 
 /* ---- listening ---- */
 
+/* What is wrong, and what would be right. */
+static const char *words_of(int number)
+{
+    switch (number) {
+    case ENOENT:
+        return "its folder is not there; make it first";
+    case EADDRINUSE:
+        return "already in use: another program listens there; stop it, or name another address";
+    case EADDRNOTAVAIL:
+        return "no interface of this machine has this address; name one that \"ip address\" shows";
+    case EACCES:
+    case EPERM:
+        return "permission denied; let this user write the folder, or name a port of 1024 or more";
+    default:
+        return strerror(number);
+    }
+}
+
 static int fail(int fd, const char *address)
 {
     int number = errno;
     if (fd >= 0)
         (void)close(fd);
-    wr_error_note_cause("cannot listen at", address,
-                        number == ENOENT ? "its folder is not there; make it first" : strerror(number));
+    wr_error_note_cause("cannot listen at", address, words_of(number));
     return WEIR_E_SYSTEM;
 }
 
@@ -121,7 +145,8 @@ static int make_room(const char *path, const struct sockaddr_un *address)
     if (lstat(path, &node) != 0)
         return 0;
     if (!S_ISSOCK(node.st_mode))
-        return wr_invalid("something that is no socket has the name where weir is to listen; remove it");
+        return wr_invalid_text("listening address", path, strlen(path), "a file that is not a socket has this name",
+                               WR_NOWHERE, "remove it, or name another address");
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return fail(fd, path);

@@ -189,7 +189,8 @@ void wr_http_alarm(struct wr_http_loop *loop, int64_t at)
 {
     if (at == loop->alarm_at || loop->alarm_fd < 0)
         return;
-    const struct itimerspec when = {.it_value = {.tv_sec = at / WEIR_SECOND, .tv_nsec = at % WEIR_SECOND}};
+    const struct itimerspec when = {
+        .it_value = {.tv_sec = (time_t)(at / WEIR_SECOND), .tv_nsec = (long)(at % WEIR_SECOND)}};
     loop->alarm_at = at;
     (void)timerfd_settime(loop->alarm_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
@@ -315,7 +316,7 @@ static void finish(struct wr_http_loop *loop)
     (void)pthread_mutex_unlock(&loop->notes_lock);
     wr_round_close(&loop->round, NULL, NULL);
     uv_close((uv_handle_t *)&loop->timer, NULL);
-    uv_close((uv_handle_t *)&loop->async, NULL);
+    wr_wakeup_close(&loop->wakeup, NULL);
     if (loop->alarm_fd >= 0)
         uv_close((uv_handle_t *)&loop->alarm, NULL);
 }
@@ -327,7 +328,7 @@ void wr_http_loop_settle(struct wr_http_loop *loop)
         wr_list_take(&conn->ready);
         wr_http_conn_settle(conn);
     }
-    if (loop->is_stopping && loop->connections == 0 && !uv_is_closing((uv_handle_t *)&loop->async))
+    if (loop->is_stopping && loop->connections == 0 && !wr_wakeup_is_closing(&loop->wakeup))
         finish(loop);
 }
 
@@ -368,7 +369,7 @@ void wr_http_post(struct wr_http_loop *loop, struct wr_http_note *note)
     *loop->notes_end = note;
     loop->notes_end = &note->next;
     if (loop->takes_notes)
-        (void)uv_async_send(&loop->async);
+        wr_wakeup_send(&loop->wakeup);
     (void)pthread_mutex_unlock(&loop->notes_lock);
 }
 
@@ -376,13 +377,13 @@ void wr_http_loop_wake(struct wr_http_loop *loop)
 {
     (void)pthread_mutex_lock(&loop->notes_lock);
     if (loop->takes_notes)
-        (void)uv_async_send(&loop->async);
+        wr_wakeup_send(&loop->wakeup);
     (void)pthread_mutex_unlock(&loop->notes_lock);
 }
 
-static void on_async(uv_async_t *async)
+static void on_wakeup(struct wr_wakeup *wakeup)
 {
-    struct wr_http_loop *loop = async->data;
+    struct wr_http_loop *loop = wakeup->uv.data;
     loop->is_late = !wr_http_loop_notes(loop);
     wr_http_loop_settle(loop); /* what was answered is not asked of the next process again */
     if (!loop->is_late)
@@ -442,13 +443,14 @@ int wr_http_loop_new(struct wr_http *server, uint32_t index)
     if (uv_loop_init(&loop->uv) != 0)
         return WEIR_E_SYSTEM;
     loop->has_uv = true;
-    if (uv_async_init(&loop->uv, &loop->async, on_async) != 0)
-        return WEIR_E_SYSTEM;
+    int error = wr_wakeup_init(&loop->wakeup, &loop->uv, on_wakeup);
+    if (error != 0)
+        return error;
     (void)uv_timer_init(&loop->uv, &loop->timer);
     wr_round_open(&loop->round, &loop->uv);
-    loop->async.data = loop->timer.data = loop;
+    loop->wakeup.uv.data = loop->timer.data = loop;
     loop->takes_notes = true;
-    int error = open_alarm(loop);
+    error = open_alarm(loop);
     return error != 0 ? error : open_gates(loop);
 }
 

@@ -8,6 +8,7 @@
 #ifndef WR_SHELL_LINE_LOCK_H
 #define WR_SHELL_LINE_LOCK_H
 
+#include <assert.h>
 #include <stdatomic.h>
 
 struct wr_lock {
@@ -25,6 +26,7 @@ static inline void wr_lock_take(struct wr_lock *lock)
 
 static inline void wr_lock_give(struct wr_lock *lock)
 {
+    assert(atomic_load_explicit(&lock->taken, memory_order_relaxed) != 0);
     atomic_store_explicit(&lock->taken, 0, memory_order_release);
 }
 

@@ -14,6 +14,7 @@ typedef int wr_away_is_there; /* a file of C is not empty */
 #include "base/buf.h"
 #include "shell/clock/clock.h"
 
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -28,6 +29,8 @@ typedef int wr_away_is_there; /* a file of C is not empty */
 #define NOTED_NS (2 * WEIR_MILLISECOND)  /* a turn that is written to the file */
 #define TICK_NS WEIR_MILLISECOND         /* the kernel's own tick is longer, as a rule */
 #define STALLS 2                         /* of the machine in one turn, which end nothing */
+#define STACKS_MAX 3                     /* that are printed, one for each tick */
+#define CALLS_MAX 24                     /* of a stack */
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid /* which glibc does not name */
@@ -50,6 +53,8 @@ static _Thread_local struct {
     int count;
     timer_t timer;
     volatile sig_atomic_t ticks; /* of the kernel's clock that found the thread running, in this turn */
+    void *stacks[STACKS_MAX][CALLS_MAX];
+    int depths[STACKS_MAX];
 } mine;
 
 static struct {
@@ -62,6 +67,8 @@ static struct {
 static void on_tick(int unused)
 {
     (void)unused;
+    if (mine.ticks < STACKS_MAX)
+        mine.depths[mine.ticks] = backtrace(mine.stacks[mine.ticks], CALLS_MAX);
     mine.ticks++;
 }
 
@@ -174,6 +181,15 @@ static void append_longest_part(struct wr_buf *buf, int nth)
     longest->ns = 0;
 }
 
+/* Where the ticks found the thread: for addr2line, if no part is to blame. */
+static void tell_stacks(int fd)
+{
+    for (int i = 0; i < mine.ticks && i < STACKS_MAX; i++) {
+        backtrace_symbols_fd(mine.stacks[i], mine.depths[i], fd);
+        (void)!write(fd, "\n", 1);
+    }
+}
+
 static void tell(int64_t took_ns)
 {
     char line[512];
@@ -198,6 +214,7 @@ static void tell(int64_t took_ns)
     if (fd >= 0)
         (void)!write(fd, line, buf.length);
     if (watch.path == NULL) {
+        tell_stacks(fd);
         (void)signal(SIGABRT, SIG_DFL); /* not to a test's handler, which would go on */
         abort();
     }
@@ -219,6 +236,7 @@ void wr_away_begin(const char *loop)
     (void)pthread_once(&watch.once, read_wish);
     if (!watch.is_on || !begin_ticks())
         return;
+    (void)backtrace(mine.stacks[0], CALLS_MAX); /* the first call allocates, which a signal handler must not */
     mine.loop = loop;
     mine.doing = NULL;
     begin_turn();

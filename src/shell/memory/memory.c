@@ -12,15 +12,15 @@
 #include <sys/random.h>
 #include <weir/error.h>
 
-/* Blocks from here on come straight from the kernel: zeroed without being touched, and given back when freed. A heap
- * would keep the holes that growing tables leave behind: a sixth of their size. */
+/* Blocks of at least this size, and whole pages (blocks aligned to one), come straight from the kernel: zeroed without
+ * being touched, and returned when freed. A heap would keep the holes that growing tables leave behind. */
 #define MAP_FROM_BYTES ((size_t)32 << 10)
 #define PAGE_ALIGN 4096
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 static bool is_mapped(size_t bytes, size_t align)
 {
-    return bytes >= MAP_FROM_BYTES && align <= PAGE_ALIGN;
+    return align == PAGE_ALIGN || (bytes >= MAP_FROM_BYTES && align < PAGE_ALIGN);
 }
 
 static void *map(size_t bytes, bool wants_huge_pages)

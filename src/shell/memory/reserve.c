@@ -3,6 +3,8 @@
  * fails, so that the next one does not. */
 #include "shell/memory/reserve.h"
 
+#include "base/bits.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,7 +28,7 @@ static atomic_size_t failures;
 
 static size_t limit_of(struct rlimit limit)
 {
-    return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
+    return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : wr_size_of(limit.rlim_cur);
 }
 
 static void *map_reserve(void)

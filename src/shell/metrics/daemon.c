@@ -8,28 +8,27 @@
 
 static void write_requests(struct wr_metrics *metrics, const struct wr_rulebook_view *view)
 {
-    wr_metrics_family(metrics, "weir_serve_requests_total", WR_METRIC_COUNTER,
-                      "Requests that were decided, by verdict and its cause.");
+    wr_metrics_family(metrics, "weir_serve_requests_total", WR_METRIC_COUNTER, "Decisions by verdict and cause.");
     for (int i = 0; i < WR_CAUSE_COUNT; i++)
         wr_metrics_count(metrics, WR_LABEL("verdict", wr_span_of(wr_cause_name((enum wr_cause)i))), view->causes[i]);
-    wr_metrics_counter(metrics, "weir_serve_shadowed_total",
-                       "Requests that rules in shadow would have refused, and did not.", view->shadowed);
+    wr_metrics_counter(metrics, "weir_serve_shadowed_total", "Requests that shadow rules would have refused.",
+                       view->shadowed);
     wr_metrics_family(metrics, "weir_serve_reloads_total", WR_METRIC_COUNTER,
-                      "Times that rules were read anew; failed: the old ones stayed in force.");
+                      "Reloads of the rules; failed: the old rules stayed in force.");
     wr_metrics_count(metrics, WR_LABEL("result", wr_span_of("ok")), view->reloads);
     wr_metrics_count(metrics, WR_LABEL("result", wr_span_of("failed")), view->reloads_failed);
-    wr_metrics_counter(metrics, "weir_serve_expired_holds_total", "Holds that nobody ended in time.",
+    wr_metrics_counter(metrics, "weir_serve_expired_holds_total", "Holds that expired before they were ended.",
                        view->holds_expired);
 }
 
 static void write_book(struct wr_metrics *metrics, const struct wr_rulebook_view *view)
 {
     wr_metrics_gauge(metrics, "weir_serve_rules", "Rules in force.", view->rules);
-    wr_metrics_gauge(metrics, "weir_serve_waiting_requests", "Requests that stand in line.", (double)view->waiting);
-    wr_metrics_gauge(metrics, "weir_serve_holds", "What was granted and is to be ended.", (double)view->holds);
-    wr_metrics_gauge(metrics, "weir_serve_max_holds", "Holds that there may be.", (double)view->holds_max);
-    wr_metrics_gauge(metrics, "weir_serve_restored_keys", "Keys that outlived the last restart.",
-                     (double)view->restored);
+    wr_metrics_gauge(metrics, "weir_serve_waiting_requests", "Requests waiting in queues.", (double)view->waiting);
+    wr_metrics_gauge(metrics, "weir_serve_holds", "Holds in force: permits that a caller must release.",
+                     (double)view->holds);
+    wr_metrics_gauge(metrics, "weir_serve_max_holds", "Maximum of holds.", (double)view->holds_max);
+    wr_metrics_gauge(metrics, "weir_serve_restored_keys", "Keys restored at the last start.", (double)view->restored);
 }
 
 static uint64_t shadowed_of(const struct wr_rule_view *rule)
@@ -70,7 +69,7 @@ static uint64_t memory_of(const struct wr_rule_view *rule)
 static void write_decisions(struct wr_metrics *metrics, const struct wr_rule_view *rules, uint32_t count)
 {
     wr_metrics_family(metrics, "weir_serve_rule_decisions_total", WR_METRIC_COUNTER,
-                      "Requests that a rule granted, or was decisive for, by verdict and its cause.");
+                      "Decisions of each rule, by verdict and cause.");
     for (uint32_t i = 0; i < count; i++)
         for (int cause = 0; cause < WR_CAUSE_COUNT; cause++) {
             const struct wr_label labels[] = {{"rule", wr_span_of(rules[i].name)},
@@ -87,15 +86,15 @@ static void write_rules(struct wr_metrics *metrics, const struct wr_rule_view *r
         enum wr_metric_kind kind;
         uint64_t (*value)(const struct wr_rule_view *rule);
     } families[] = {
-        {"weir_serve_rule_shadowed_total", "Requests that the rule would have refused, were it not in shadow.",
-         WR_METRIC_COUNTER, shadowed_of},
-        {"weir_serve_rule_evicted_keys_total", "Keys that made room for new ones.", WR_METRIC_COUNTER, evicted_of},
-        {"weir_serve_rule_overflowed_total", "Decisions for newcomers that found no room and shared one limit.",
+        {"weir_serve_rule_shadowed_total", "Requests that the shadow rule would have refused.", WR_METRIC_COUNTER,
+         shadowed_of},
+        {"weir_serve_rule_evicted_keys_total", "Keys evicted for new ones.", WR_METRIC_COUNTER, evicted_of},
+        {"weir_serve_rule_overflowed_total", "Decisions for new keys that shared one limit because the table was full.",
          WR_METRIC_COUNTER, overflowed_of},
         {"weir_serve_rule_keys", "Keys in memory.", WR_METRIC_GAUGE, keys_of},
-        {"weir_serve_rule_max_keys", "Keys that may be in memory.", WR_METRIC_GAUGE, max_keys_of},
-        {"weir_serve_rule_waiting_requests", "Requests that stand in line for the rule.", WR_METRIC_GAUGE, waiting_of},
-        {"weir_serve_rule_memory_bytes", "Memory of its keys.", WR_METRIC_GAUGE, memory_of},
+        {"weir_serve_rule_max_keys", "Maximum of keys in memory.", WR_METRIC_GAUGE, max_keys_of},
+        {"weir_serve_rule_waiting_requests", "Requests waiting in the queue of the rule.", WR_METRIC_GAUGE, waiting_of},
+        {"weir_serve_rule_memory_bytes", "Memory of the keys of the rule.", WR_METRIC_GAUGE, memory_of},
     };
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
         wr_metrics_family(metrics, families[i].name, families[i].kind, families[i].help);
@@ -118,11 +117,11 @@ static void write_store(struct wr_metrics *metrics, const struct wr_agency_view 
     wr_metrics_gauge(metrics, "weir_share_up", "1 while the store of shared limits answers.", !store->wire.down);
     wr_metrics_gauge(metrics, "weir_share_seated", "1 while this node may hold leases.", store->seated);
     wr_metrics_gauge(metrics, "weir_share_nodes", "Nodes that may hold leases.", store->nodes);
-    wr_metrics_counter(metrics, "weir_share_commands_total", "Commands that were sent to the store.", store->wire.sent);
-    wr_metrics_family(metrics, "weir_share_asks_total", WR_METRIC_COUNTER, "What became of them.");
+    wr_metrics_counter(metrics, "weir_share_commands_total", "Commands sent to the store.", store->wire.sent);
+    wr_metrics_family(metrics, "weir_share_asks_total", WR_METRIC_COUNTER, "Results of commands to the store.");
     for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++)
         wr_metrics_count(metrics, WR_LABEL("result", wr_span_of(asks[i].result)), asks[i].count);
-    wr_metrics_counter(metrics, "weir_share_outages_total", "Times that the store was lost.", store->wire.outages);
+    wr_metrics_counter(metrics, "weir_share_outages_total", "Outages of the store.", store->wire.outages);
 }
 
 static void write_shared_decisions(struct wr_metrics *metrics, const struct wr_rule_view *rules, uint32_t count)
@@ -175,12 +174,11 @@ static void write_shares(struct wr_metrics *metrics, const struct wr_rule_view *
         const char *name, *help;
         uint64_t (*value)(const struct wr_rule_view *rule);
     } families[] = {
-        {"weir_share_overshoot_bound", "Permits by which all nodes together may exceed a key's limit in any window.",
-         bound_of},
-        {"weir_share_overshoot",
-         "Most permits of a key that this node spent in a second beyond what was charged in it.", overshoot_of},
-        {"weir_share_owed", "Permits that were granted without the store and are not charged yet.", owed_of},
-        {"weir_share_in_flight", "Permits in flight at this node, where those are limited.", held_of},
+        {"weir_share_overshoot_bound", "Permits by which all nodes together may exceed the limit of a key.", bound_of},
+        {"weir_share_overshoot", "Most permits that this node granted to a key in a second beyond those charged.",
+         overshoot_of},
+        {"weir_share_owed", "Permits granted without the store and not charged yet.", owed_of},
+        {"weir_share_in_flight", "Permits in flight at this node, for limits of concurrency.", held_of},
         {"weir_share_keys", "Keys in memory.", leased_keys_of},
     };
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
@@ -190,12 +188,12 @@ static void write_shares(struct wr_metrics *metrics, const struct wr_rule_view *
                 wr_metrics_count(metrics, WR_LABEL("rule", wr_span_of(rules[n].name)), families[i].value(&rules[n]));
     }
     wr_metrics_family(metrics, "weir_share_damaged_total", WR_METRIC_COUNTER,
-                      "Keys that held something else than we wrote: thrown away, and counted as used up.");
+                      "Damaged keys in the store: deleted, and counted as used up.");
     for (uint32_t n = 0; n < count; n++)
         if (rules[n].is_shared)
             wr_metrics_count(metrics, WR_LABEL("rule", wr_span_of(rules[n].name)), rules[n].share.damaged);
     wr_metrics_family(metrics, "weir_share_longest_wait_seconds", WR_METRIC_GAUGE,
-                      "For how long a decision waited for the store at most.");
+                      "Longest wait of a decision for the store.");
     for (uint32_t n = 0; n < count; n++)
         if (rules[n].is_shared)
             wr_metrics_seconds(metrics, WR_LABEL("rule", wr_span_of(rules[n].name)), rules[n].share.longest_wait_ns);
@@ -229,25 +227,24 @@ void wr_metrics_http(struct wr_metrics *metrics, const struct wr_http *server)
     static const char *const classes[] = {"stream", "1xx", "2xx", "3xx", "4xx", "5xx"};
     struct wr_http_stats stats;
     wr_http_stats(server, &stats);
-    wr_metrics_counter(metrics, "weir_http_accepted_connections_total", "Connections that were accepted.",
-                       stats.accepted);
-    wr_metrics_counter(metrics, "weir_http_requests_total", "Requests that were read whole.", stats.requests);
-    wr_metrics_counter(metrics, "weir_http_refused_total", "Requests that were not well-formed, or too large.",
+    wr_metrics_counter(metrics, "weir_http_accepted_connections_total", "Connections accepted.", stats.accepted);
+    wr_metrics_counter(metrics, "weir_http_requests_total", "Requests read.", stats.requests);
+    wr_metrics_counter(metrics, "weir_http_refused_total", "Requests refused as malformed or too large.",
                        stats.refused);
     wr_metrics_counter(metrics, "weir_http_foreign_total",
-                       "Requests that were refused because a page of another site may have sent them.", stats.foreign);
+                       "Requests refused because a page of another site may have sent them.", stats.foreign);
     wr_metrics_counter(metrics, "weir_http_late_total",
-                       "Connections that were closed because a head, a body or a reader took too long.", stats.late);
+                       "Connections closed because a head, a body or a reader was too slow.", stats.late);
     wr_metrics_counter(metrics, "weir_http_turned_away_total",
-                       "Connections that were closed for want of room, or because of who was there.", stats.turned);
-    wr_metrics_family(metrics, "weir_http_answers_total", WR_METRIC_COUNTER, "Answers, by hundreds of their status.");
+                       "Connections refused: too many, or the peer is not allowed.", stats.turned);
+    wr_metrics_family(metrics, "weir_http_answers_total", WR_METRIC_COUNTER, "Responses by class of status.");
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
         wr_metrics_count(metrics, WR_LABEL("class", wr_span_of(classes[i])), stats.answered[i]);
     wr_metrics_gauge(metrics, "weir_http_connections", "Open connections.", (double)stats.connections);
-    wr_metrics_gauge(metrics, "weir_http_streams", "Of them, those with a stream.", (double)stats.streams);
-    wr_metrics_gauge(metrics, "weir_http_buffered_bytes", "Memory of requests and answers under way.",
+    wr_metrics_gauge(metrics, "weir_http_streams", "Connections with an event stream.", (double)stats.streams);
+    wr_metrics_gauge(metrics, "weir_http_buffered_bytes", "Memory of open requests and responses.",
                      (double)stats.buffered_bytes);
-    wr_metrics_family(metrics, "weir_http_loop_lag_seconds", WR_METRIC_GAUGE, "How late the slowest loop was.");
+    wr_metrics_family(metrics, "weir_http_loop_lag_seconds", WR_METRIC_GAUGE, "Delay of the slowest event loop.");
     wr_metrics_seconds(metrics, NULL, stats.lag_ns);
 }
 

@@ -50,7 +50,7 @@ void wr_metrics_program(struct wr_metrics *metrics)
 {
     struct rusage used;
     struct rlimit files;
-    wr_metrics_family(metrics, "weir_build_info", WR_METRIC_GAUGE, "Which weir this is.");
+    wr_metrics_family(metrics, "weir_build_info", WR_METRIC_GAUGE, "Version of weir.");
     wr_metrics_count(metrics, WR_LABEL("version", wr_span_of(WEIR_VERSION)), 1);
     if (getrusage(RUSAGE_SELF, &used) == 0) {
         wr_metrics_family(metrics, "process_cpu_seconds_total", WR_METRIC_COUNTER, "Processor time used.");
@@ -59,5 +59,5 @@ void wr_metrics_program(struct wr_metrics *metrics)
     wr_metrics_gauge(metrics, "process_resident_memory_bytes", "Memory in use.", (double)resident_bytes());
     wr_metrics_gauge(metrics, "process_open_fds", "Open descriptors.", (double)open_files());
     if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-        wr_metrics_gauge(metrics, "process_max_fds", "Descriptors that may be open.", (double)files.rlim_cur);
+        wr_metrics_gauge(metrics, "process_max_fds", "Maximum of open descriptors.", (double)files.rlim_cur);
 }

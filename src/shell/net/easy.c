@@ -166,8 +166,11 @@ static int set_all(struct wr_transfer *transfer)
     curl_easy_setopt(easy, CURLOPT_SHARE, transfer->share);
     /* With a folder of certificates libcurl keeps none of them in memory, and reads all for each connection: 36 ms. */
     curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-    if (options->ca_file != NULL)
+    curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL);
+    if (options->ca_file != NULL) {
         curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file);
+        curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, options->ca_file);
+    }
     if (options->agent != NULL)
         curl_easy_setopt(easy, CURLOPT_USERAGENT, options->agent);
     /* It would take off codings within codings, all of a piece at once. Of Transfer-Encoding it knows gzip, too,

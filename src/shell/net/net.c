@@ -26,7 +26,7 @@
 
 void wr_net_wake(struct wr_net *net)
 {
-    (void)uv_async_send(&net->wake);
+    wr_wakeup_send(&net->wakeup);
 }
 
 void wr_net_post(struct wr_net *net, struct wr_net_call *call)
@@ -157,7 +157,7 @@ static void close_handles(struct wr_net *net)
     uv_close((uv_handle_t *)&net->lean.polled, on_closed);
     uv_close((uv_handle_t *)&net->unpacking.turn, on_closed);
     uv_close((uv_handle_t *)&net->unpacking.no_wait, on_closed);
-    uv_close((uv_handle_t *)&net->wake, on_closed);
+    wr_wakeup_close(&net->wakeup, on_closed);
     wr_round_close(&net->round, on_closed, net);
 }
 
@@ -192,9 +192,9 @@ void wr_net_close(struct wr_net *net)
     close_handles(net);
 }
 
-static void on_wake(uv_async_t *wake)
+static void on_wakeup(struct wr_wakeup *wakeup)
 {
-    struct wr_net *net = wake->data;
+    struct wr_net *net = wakeup->uv.data;
 
     run_posted(net);
     end_cancelled(net);
@@ -326,8 +326,9 @@ static int make_handles(struct wr_net *net)
 {
     uv_loop_t *loop = net->options.loop;
 
-    if (uv_async_init(loop, &net->wake, on_wake) < 0)
-        return WEIR_E_SYSTEM;
+    int error = wr_wakeup_init(&net->wakeup, loop, on_wakeup);
+    if (error != 0)
+        return error;
     (void)uv_timer_init(loop, &net->curl_timer); /* none of these can fail */
     (void)uv_timer_init(loop, &net->due_timer);
     (void)uv_idle_init(loop, &net->no_wait);
@@ -337,7 +338,7 @@ static int make_handles(struct wr_net *net)
     (void)uv_prepare_init(loop, &net->unpacking.turn);
     (void)uv_idle_init(loop, &net->unpacking.no_wait);
     uv_handle_t *const handles[] = {
-        (uv_handle_t *)&net->wake,        (uv_handle_t *)&net->curl_timer,     (uv_handle_t *)&net->due_timer,
+        (uv_handle_t *)&net->wakeup.uv,   (uv_handle_t *)&net->curl_timer,     (uv_handle_t *)&net->due_timer,
         (uv_handle_t *)&net->no_wait,     (uv_handle_t *)&net->polled,         (uv_handle_t *)&net->lean.no_wait,
         (uv_handle_t *)&net->lean.polled, (uv_handle_t *)&net->unpacking.turn, (uv_handle_t *)&net->unpacking.no_wait};
     for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {

@@ -16,6 +16,7 @@
 #define WR_SHELL_NET_STATE_H
 
 #include "base/heap.h"
+#include "shell/loop/wakeup.h"
 #include "shell/net/decode.h"
 #include "shell/net/lean.h"
 #include "shell/net/net.h"
@@ -144,7 +145,7 @@ struct wr_net {
     uv_timer_t curl_timer, due_timer;
     uv_idle_t no_wait; /* with it the loop polls without waiting */
     uv_check_t polled; /* when it has polled */
-    uv_async_t wake;
+    struct wr_wakeup wakeup;
     struct wr_round round;
     int open_handles; /* of libuv */
     bool in_curl;

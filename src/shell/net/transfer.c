@@ -62,7 +62,7 @@ static void recycle(struct wr_transfer *transfer)
     transfer->next = net->pool;
     net->pool = transfer;
     if (--net->transfers == 0)
-        uv_unref((uv_handle_t *)&net->wake);
+        uv_unref((uv_handle_t *)&net->wakeup.uv);
 }
 
 /* Forgets the request and its answer. */
@@ -360,7 +360,7 @@ static void begin(struct wr_transfer *transfer)
     net->pool = transfer->next;
     join(&net->under_way, transfer);
     if (net->transfers++ == 0)
-        uv_ref((uv_handle_t *)&net->wake);
+        uv_ref((uv_handle_t *)&net->wakeup.uv);
     net->started++;
     if (!transfer->is_lean && !transfer->is_admitted) {
         end_soon(transfer, WR_NET_SCARCE, "little memory is left");

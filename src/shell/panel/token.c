@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MISSING "there is no such file; write one with a single line, and chmod 600"
+
 int wr_panel_token_draw(char ret_token[WR_PANEL_TOKEN_ROOM])
 {
     uint32_t numbers[4];
@@ -41,24 +43,30 @@ static int make(const char *path, char ret_token[WR_PANEL_TOKEN_ROOM])
         int failure = errno;
         if (fd >= 0)
             (void)unlink(path);
-        wr_error_note_cause("cannot make", path, strerror(failure));
+        wr_error_note_cause("cannot make", path,
+                            failure == ENOENT ? "its folder is not there; make it first" : strerror(failure));
         return WEIR_E_SYSTEM;
     }
     memcpy(ret_token, token, bytes + 1);
     return 0;
 }
 
-/* What is read of the file, up to the end of its line. */
-static int check(const char *text, size_t bytes, size_t min, char ret_secret[WR_PANEL_TOKEN_ROOM])
+static int refuse(const char *path, const char *why)
 {
-    struct wr_span line = {text, bytes};
+    wr_error_note_cause("cannot use", path, why);
+    return WEIR_E_INVAL;
+}
+
+/* What is read of the file, up to the end of its line. */
+static int check(const char *path, struct wr_span line, size_t min, char ret_secret[WR_PANEL_TOKEN_ROOM])
+{
     line.bytes = wr_span_find(line, '\n');
     if (line.bytes < min || line.bytes > WR_PANEL_TOKEN_MAX)
-        return wr_invalid(min == WR_PANEL_TOKEN_MIN ? "the file must hold one line of 16 to 255 characters"
-                                                    : "the file must hold one line of 1 to 255 characters");
+        return refuse(path, min == WR_PANEL_TOKEN_MIN ? "the file must hold one line of 16 to 255 characters"
+                                                      : "the file must hold one line of 1 to 255 characters");
     for (size_t i = 0; i < line.bytes; i++)
         if (line.data[i] <= ' ' || line.data[i] > '~')
-            return wr_invalid("the line must have visible ASCII characters only");
+            return refuse(path, "the line must have visible ASCII characters only");
     memcpy(ret_secret, line.data, line.bytes);
     ret_secret[line.bytes] = '\0';
     return 0;
@@ -77,17 +85,24 @@ int wr_panel_secret_read(const char *path, size_t min, char ret_secret[WR_PANEL_
     char text[WR_PANEL_TOKEN_ROOM];
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = fd >= 0 && fstat(fd, &status) == 0 ? read(fd, text, sizeof text) : -1;
+    ssize_t got = -1;
+    if (fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {
+        (void)close(fd);
+        return refuse(path, S_ISDIR(status.st_mode) ? "it is a folder; name a file in it"
+                                                    : "it is not a regular file; name another");
+    }
+    if (fd >= 0)
+        got = read(fd, text, sizeof text);
     int failure = errno;
     if (fd >= 0)
         (void)close(fd);
     if (got < 0) {
-        wr_error_note_cause("cannot read", path, strerror(failure));
+        wr_error_note_cause("cannot read", path, failure == ENOENT ? MISSING : strerror(failure));
         return failure == ENOENT ? WEIR_E_ABSENT : WEIR_E_SYSTEM;
     }
     if (others_may_read(&status))
-        return wr_invalid("the file can be read by others; chmod 600 makes it private");
-    return check(text, (size_t)got, min, ret_secret);
+        return refuse(path, "the file can be read by others; chmod 600 makes it private");
+    return check(path, (struct wr_span){text, (size_t)got}, min, ret_secret);
 }
 
 int wr_panel_token_read(const char *path, char ret_token[WR_PANEL_TOKEN_ROOM])

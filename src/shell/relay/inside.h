@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "core/share/baton.h"
 #include "shell/hosts/lend.h"
+#include "shell/loop/wakeup.h"
 #include "shell/relay/relay.h"
 
 #include <pthread.h>
@@ -60,7 +61,7 @@ struct wr_relay {
     /* The thread's. */
     pthread_t thread;
     uv_loop_t loop;
-    uv_async_t async;
+    struct wr_wakeup wakeup;
     uv_timer_t timer, patience;
     struct wr_wire *wire;
     struct wr_heap dues;

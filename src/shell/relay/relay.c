@@ -47,7 +47,7 @@ static void call_thread(struct wr_relay *relay, struct wr_leg *leg)
     if (leg != NULL)
         wr_list_push(&relay->called, &leg->link);
     if (!relay->is_called)
-        (void)uv_async_send(&relay->async);
+        wr_wakeup_send(&relay->wakeup);
     relay->is_called = true;
 }
 
@@ -131,7 +131,7 @@ static void close_all(struct wr_relay *relay)
     if (relay->is_closing)
         return;
     relay->is_closing = true;
-    uv_close((uv_handle_t *)&relay->async, NULL);
+    wr_wakeup_close(&relay->wakeup, NULL);
     uv_close((uv_handle_t *)&relay->timer, NULL);
     uv_close((uv_handle_t *)&relay->patience, NULL);
     wr_wire_free(relay->wire);
@@ -219,9 +219,9 @@ static void call_all(struct wr_relay *relay)
     (void)pthread_mutex_unlock(&relay->lock);
 }
 
-static void on_async(uv_async_t *async)
+static void on_wakeup(struct wr_wakeup *wakeup)
 {
-    struct wr_relay *relay = async->data;
+    struct wr_relay *relay = wakeup->uv.data;
     call_all(relay);
     look_at_called(relay);
 }
@@ -292,11 +292,11 @@ static int open_loop(struct wr_relay *relay)
     wire.allocator = relay->allocator;
     if (uv_loop_init(&relay->loop) != 0)
         return WEIR_E_SYSTEM;
-    int error = uv_async_init(&relay->loop, &relay->async, on_async) == 0 ? 0 : WEIR_E_SYSTEM;
+    int error = wr_wakeup_init(&relay->wakeup, &relay->loop, on_wakeup);
     if (error == 0) {
         (void)uv_timer_init(&relay->loop, &relay->timer);
         (void)uv_timer_init(&relay->loop, &relay->patience);
-        relay->async.data = relay->timer.data = relay->patience.data = relay;
+        relay->wakeup.uv.data = relay->timer.data = relay->patience.data = relay;
         error = wr_wire_new(&wire, &relay->loop, &relay->wire);
         if (error == 0)
             return 0;

@@ -12,15 +12,12 @@
 
 /* ---- what is wrong ------------------------------------------------------------------------------------- */
 
-int wr_book_why(int error, const char *where, char *ret_why, size_t why_bytes)
+/* Writes what is wrong, and returns `error`. */
+static int tell_why(int error, char *ret_why, size_t why_bytes)
 {
     struct wr_buf why;
 
     wr_buf_init_fixed(&why, ret_why, why_bytes);
-    if (where != NULL) {
-        wr_buf_append_string(&why, where);
-        wr_buf_append_string(&why, ": ");
-    }
     wr_buf_append_string(&why, wr_error_words(error));
     return error;
 }
@@ -85,17 +82,17 @@ static int make(const struct wr_rulebook_settings *settings, const struct wr_rul
     struct wr_rulebook *book = wr_take(allocator, sizeof *book, _Alignof(struct wr_rulebook));
 
     if (book == NULL)
-        return wr_book_why(WEIR_E_NOMEM, NULL, ret_why, why_bytes);
+        return tell_why(WEIR_E_NOMEM, ret_why, why_bytes);
     book->allocator = allocator;
     book->clock = wr_clock_or_fast(options != NULL ? options->clock : NULL);
-    book->wall_now = options != NULL && options->wall_now != NULL ? options->wall_now : weir_wall_now;
+    book->moment_now = options != NULL && options->moment_now != NULL ? options->moment_now : wr_moment_now;
     (void)pthread_mutex_init(&book->changing, NULL); /* plain ones, which never fail here */
     (void)pthread_mutex_init(&book->saving, NULL);
     int error = fill(book, settings, options != NULL ? options->origins : 1);
     if (error == 0 && starts)
         error = start(book);
     if (error < 0) {
-        (void)wr_book_why(error, NULL, ret_why, why_bytes);
+        (void)tell_why(error, ret_why, why_bytes);
         free_book(book);
         return error;
     }
@@ -155,7 +152,7 @@ int wr_rulebook_reload(struct wr_rulebook *book, const struct wr_rulebook_settin
     int error = replace(book, settings);
     (void)pthread_mutex_unlock(&book->changing);
     atomic_fetch_add(error == 0 ? &book->reloads : &book->reloads_failed, 1);
-    return error < 0 ? wr_book_why(error, NULL, ret_why, why_bytes) : 0;
+    return error < 0 ? tell_why(error, ret_why, why_bytes) : 0;
 }
 
 const char *wr_rulebook_secret(const struct wr_rulebook *book)

@@ -127,7 +127,7 @@ struct wr_rulebook {
     struct wr_grace grace;
     pthread_mutex_t changing; /* one reload at a time */
     pthread_mutex_t saving;   /* one save at a time */
-    int64_t (*wall_now)(void);
+    void (*moment_now)(struct wr_moment *ret_moment);
     struct wr_shelf *shelves;
     size_t shelf_count;
     wr_book_word secret;
@@ -138,9 +138,6 @@ struct wr_rulebook {
     _Atomic uint64_t waiting;
     atomic_bool is_copied; /* another book may have a copy of its keys */
 };
-
-/* Writes what is wrong, after `where` and a colon if it is not NULL, and returns `error`. */
-int wr_book_why(int error, const char *where, char *ret_why, size_t why_bytes);
 
 /* ---- editions (edition.c) ---- */
 
@@ -209,6 +206,10 @@ weir_repository wr_repository_shut(void);
 
 /* Nothing was asked yet. */
 void wr_verdict_start(struct wr_verdict *verdict);
+
+/* Refuses a request that took too many steps, the reason for an error of the counter: true, and the verdict is complete
+ * and counted. */
+bool wr_verdict_of_work(struct wr_rulebook *book, const struct wr_asked *asked, int error, struct wr_verdict *verdict);
 
 /* Fills a verdict out of its admission; `error` is the counter's. */
 void wr_verdict_conclude(const struct wr_edition *edition, int error, struct wr_verdict *verdict);

@@ -227,6 +227,14 @@ bool wr_verdict_at_once(struct wr_rulebook *book, const struct wr_edition *editi
     return end_by_address(book, edition, request, ret_verdict);
 }
 
+bool wr_verdict_of_work(struct wr_rulebook *book, const struct wr_asked *asked, int error, struct wr_verdict *verdict)
+{
+    if (error == 0 || asked->steps > 0)
+        return false;
+    wr_verdict_start(verdict);
+    return end_at_once(book, verdict, WR_CAUSE_MALFORMED, WEIR_FAULT_WORK);
+}
+
 /* ---- deciding ------------------------------------------------------------------------------------------ */
 
 bool wr_verdict_in_flight(const struct wr_edition *edition, const struct wr_verdict *verdict)
@@ -262,9 +270,10 @@ static bool decide(struct wr_rulebook *book, const weir_request *request, bool c
     struct wr_asked asked;
     struct wr_grace_pass pass;
     struct wr_edition *edition = wr_book_enter(book, &pass);
+    bool is_over = wr_verdict_at_once(book, edition, request, &asked, ret_verdict);
+    int error = is_over ? 0 : wr_counter_try(edition->counter, &asked, &ret_verdict->admission);
 
-    if (!wr_verdict_at_once(book, edition, request, &asked, ret_verdict)) {
-        int error = wr_counter_try(edition->counter, &asked, &ret_verdict->admission);
+    if (!is_over && !wr_verdict_of_work(book, &asked, error, ret_verdict)) {
         if (can_wait && error == 0 && must_ask(edition, &ret_verdict->admission)) {
             wr_book_leave(pass);
             return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* drawer.c - tables, which outlive editions; and the two stores that need none. */
 #include "base/alloc.h"
+#include "base/bits.h"
 #include "core/limit/algorithm.h"
 #include "shell/rulebook/book.h"
 #include "shell/table/table.h"
@@ -72,7 +73,7 @@ static int make_table(const struct wr_rulebook *book, const struct wr_drawer_wis
     weir_table_options options;
 
     weir_table_options_init(&options);
-    options.max_keys = wish->max_keys;
+    options.max_keys = wr_size_of(wish->max_keys);
     options.ttl_ns = wish->forget_ns;
     options.clock = book->clock;
     options.allocator = book->allocator;

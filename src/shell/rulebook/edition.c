@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* edition.c - the rules that are in force together: made of settings, never changed, let go of when others are. */
 #include "base/alloc.h"
+#include "base/bits.h"
 #include "base/error.h"
 #include "shell/rulebook/book.h"
 #include "shell/rulebook/reading.h"
@@ -249,7 +250,7 @@ static void bound_tables(const struct wr_edition *edition)
     for (uint32_t i = 0; i < edition->count; i++) {
         const struct wr_edition_rule *rule = &edition->rules[i];
         for (size_t j = 0; j < 1 + WR_BOOK_PLANS_MAX && rule->drawers[j] != NULL; j++)
-            wr_table_bound(rule->drawers[j]->table, rule->max_keys, edition->forget_ns);
+            wr_table_bound(rule->drawers[j]->table, wr_size_of(rule->max_keys), edition->forget_ns);
     }
 }
 

@@ -31,6 +31,7 @@
 #ifndef WR_SHELL_RULEBOOK_RULEBOOK_H
 #define WR_SHELL_RULEBOOK_RULEBOOK_H
 
+#include "shell/clock/moment.h"
 #include "shell/rulebook/settings.h"
 #include "shell/share/budget.h"
 
@@ -40,9 +41,9 @@ struct wr_rulebook;
 struct wr_turn;
 
 struct wr_rulebook_options {
-    const weir_clock *clock;         /* default: weir_clock_fast() */
-    const weir_allocator *allocator; /* default: the system's */
-    int64_t (*wall_now)(void);       /* the time of day, for save and load; default: weir_wall_now */
+    const weir_clock *clock;                          /* default: weir_clock_fast() */
+    const weir_allocator *allocator;                  /* default: the system's */
+    void (*moment_now)(struct wr_moment *ret_moment); /* for save and load; default: wr_moment_now */
     uint32_t origins; /* places that requests come from, each with an equal part of the holds; default 1 */
 };
 

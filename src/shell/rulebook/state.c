@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* state.c - keys that constrain, over a restart, and holds, from one daemon to the next.
  *
- *     weir-keys 1 1789000000000000000      the time of day when it was written
+ *     weir-keys 2 1789000000000000000 …    when it was written (shell/clock/moment.h)
  *     r login                              a rule, and with
  *     p pro                                one of its plans
  *     k 616c696365 17                      a key (core/admit/record.h); with the letter c, one that has changed since
@@ -13,13 +13,15 @@
  * The file is written beside the old one and takes its place, and one without its last line is refused. It is read
  * twice: first to see that all of it is sound.
  *
- * Only the time between writing and reading comes from the clock on the wall. Where that went back it is taken for none
- * at all: then keys wait a little longer, by no more than their limit's period.
+ * Only where the machine was started anew between writing and reading does the time between them come from the clock on
+ * the wall. Where that went back it is taken for none at all: then keys wait a little longer, by no more than their
+ * limit's period. Files of version 1 have nothing but the time of day, and are read as well.
  */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "shell/clock/clock.h"
+#include "shell/clock/moment.h"
 #include "shell/rulebook/book.h"
 #include "shell/table/past.h"
 
@@ -32,7 +34,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEAD "weir-keys 1 "
+#define HEAD "weir-keys 2 "
+#define HEAD_BEFORE "weir-keys 1 "
 #define PIECE_BYTES ((size_t)1 << 16) /* written at once */
 #define LINE_BYTES (WR_RECORD_BYTES_MAX + 2)
 
@@ -134,9 +137,12 @@ static void add_holds(struct wr_rulebook *book, const struct wr_edition *edition
 
 static void write_all(struct wr_rulebook *book, const struct wr_edition *edition, struct writer *writer)
 {
+    struct wr_moment moment;
+
     writer->now = wr_clock_now(book->clock);
+    book->moment_now(&moment);
     wr_buf_append_string(&writer->text, HEAD);
-    wr_buf_append_u64(&writer->text, (uint64_t)book->wall_now());
+    wr_moment_append(&writer->text, &moment);
     wr_buf_append_char(&writer->text, '\n');
     for (uint32_t i = 0; i < edition->count; i++) {
         const struct wr_edition_rule *rule = &edition->rules[i];
@@ -221,8 +227,11 @@ int wr_rulebook_state_check(const char *path, char *ret_why, size_t why_bytes)
     if (bytes >= sizeof folder)
         return refuse(WEIR_E_SYSTEM, path, "the name is too long", ret_why, why_bytes);
     memcpy(folder, path, bytes + 1);
-    if (stat(path, &node) == 0 && S_ISDIR(node.st_mode))
+    bool is_there = stat(path, &node) == 0;
+    if (is_there && S_ISDIR(node.st_mode))
         return refuse(WEIR_E_SYSTEM, path, "it is a folder; name a file in it", ret_why, why_bytes);
+    if (is_there && !S_ISREG(node.st_mode))
+        return refuse(WEIR_E_SYSTEM, path, "it is not a regular file; name another", ret_why, why_bytes);
     if (access(dirname(folder), W_OK | X_OK) == 0 || errno == EROFS) /* a disk may be well again */
         return 0;
     return refuse(WEIR_E_SYSTEM, path,
@@ -256,8 +265,8 @@ struct reader {
     struct wr_rulebook *book;
     struct wr_edition *edition;
     bool applies; /* the second time */
+    struct wr_moment now;
     int64_t ago_ns;
-    int64_t wall_now;
     const struct wr_edition_rule *rule; /* NULL: there is none of this name any more */
     uint32_t plan;
     const struct wr_drawer *drawer; /* NULL: there is none */
@@ -282,11 +291,11 @@ static bool after(struct wr_span line, const char *begin, struct wr_span *ret_re
 static bool read_head(struct reader *reader, struct wr_span line)
 {
     struct wr_span rest;
-    uint64_t wall;
+    struct wr_moment then;
 
-    if (!after(line, HEAD, &rest) || !wr_scan_u64(rest.data, rest.bytes, 0, INT64_MAX, &wall))
+    if ((!after(line, HEAD, &rest) && !after(line, HEAD_BEFORE, &rest)) || !wr_moment_parse(rest, &then))
         return false;
-    int64_t ago_ns = reader->wall_now > (int64_t)wall ? reader->wall_now - (int64_t)wall : 0;
+    int64_t ago_ns = wr_moment_between(&then, &reader->now);
     reader->ago_ns = ago_ns < WEIR_DURATION_MAX ? ago_ns : WEIR_DURATION_MAX;
     return true;
 }
@@ -483,11 +492,11 @@ static int read_lines(struct reader *reader)
 
 int wr_rulebook_load(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes)
 {
-    struct reader reader = {
-        .fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), .wall_now = book->wall_now(), .book = book};
+    struct reader reader = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), .book = book};
 
     if (reader.fd < 0)
         return errno == ENOENT ? 0 : refuse_errno(path, errno, ret_why, why_bytes);
+    book->moment_now(&reader.now);
     struct wr_edition *edition = wr_book_borrow(book);
     reader.edition = edition;
     int error = read_lines(&reader);

@@ -35,8 +35,8 @@ struct wr_turn {
 /* ---- beginning ----------------------------------------------------------------------------------------- */
 
 /* Adds the rulings of rules in force, or in shadow, for one reading of a request. False if there is no room for all of
- * them. */
-static bool prepare_rules(struct wr_turn *turn, const struct wr_asked *asked, bool shadow)
+ * them, or if finding them takes too many steps. */
+static bool prepare_rules(struct wr_turn *turn, struct wr_asked *asked, bool shadow)
 {
     const weir_counter *counter = turn->edition->counter;
     weir_admission *admission = &turn->verdict.admission;
@@ -45,7 +45,12 @@ static bool prepare_rules(struct wr_turn *turn, const struct wr_asked *asked, bo
         const weir_rule *rule = &counter->rules[i].rule;
         weir_ruling *ruling;
         uint32_t permits = 0;
-        if (rule->shadow != shadow || !rule->applies(rule->applies_context, &asked->request))
+        if (rule->shadow != shadow)
+            continue;
+        bool applies = rule->applies(rule->applies_context, &asked->request);
+        if (asked->steps == 0)
+            return false;
+        if (!applies)
             continue;
         if (!wr_counter_prepare(counter, i, asked, admission, &ruling, &permits))
             return false;
@@ -100,11 +105,15 @@ static void begin(struct wr_turn *turn, const weir_request *request)
     turn->over = wr_verdict_at_once(turn->book, turn->edition, request, &asked, &turn->verdict);
     if (turn->over)
         return;
+    int error = prepare(turn, &asked, false) ? 0 : WEIR_E_INVAL;
+    turn->over = wr_verdict_of_work(turn->book, &asked, error, &turn->verdict);
+    if (turn->over)
+        return;
     atomic_fetch_add(&turn->book->waiting, 1);
-    if (prepare(turn, &asked, false))
+    if (error == 0)
         (void)prepare(turn, &asked, true); /* too many in shadow must not refuse */
     else
-        finish(turn, WEIR_E_INVAL);
+        finish(turn, error);
 }
 
 /* One rule by its name. */
@@ -317,9 +326,7 @@ void wr_turn_free(struct wr_turn *turn)
     wr_errand_free(turn->errand);
     if (!turn->over)
         atomic_fetch_sub(&turn->book->waiting, 1);
-    if (turn->verdict.hold != 0)
-        (void)wr_rulebook_cancel(turn->book, turn->verdict.hold);
-    else if (!turn->told && turn->verdict.admission.allowed)
+    if (!turn->told && turn->verdict.admission.allowed) /* a hold is made by the poll that tells of it */
         (void)weir_counter_cancel(turn->edition->counter, &turn->verdict.admission);
     wr_edition_drop(turn->edition);
     wr_give(turn->book->allocator, turn, sizeof *turn, _Alignof(struct wr_turn));

@@ -17,9 +17,9 @@ static void note_untrusted(struct wr_serve_desk *desk, const struct wr_http_exch
         return;
     desk->has_told = true;
     wr_serve_tell(desk->serve,
-                  "what a proxy says of requests is ignored, since its address is not in "
-                  "admission: trusted:",
-                  exchange->peer.data);
+                  "what a proxy says of requests is ignored, because admission: trusted lacks it; if it is yours, "
+                  "write there:",
+                  wr_span_is(exchange->peer, "unix:") ? "unix" : exchange->peer.data);
 }
 
 /* Reads what a trusted proxy says; the first time that it is wrong it is told. */
@@ -30,12 +30,12 @@ static weir_fault read_said(struct wr_serve_desk *desk, const struct wr_request 
     if (fault == WEIR_FAULT_NONE || desk->has_told_unsaid)
         return fault;
     desk->has_told_unsaid = true;
-    wr_serve_tell(
-        desk->serve,
-        fault == WEIR_FAULT_MISSING
-            ? "refused a request from a trusted proxy, which must send exactly one of these fields and sent none:"
-            : "refused a request from a trusted proxy, which must send exactly one of these fields and sent two:",
-        field);
+    wr_serve_tell(desk->serve,
+                  fault == WEIR_FAULT_MISSING ? "refused a request from a trusted proxy, which must send exactly one "
+                                                "of these fields and sent none (set it as contrib/ does):"
+                                              : "refused a request from a trusted proxy, which must send exactly one "
+                                                "of these fields and sent two (set it as contrib/ does):",
+                  field);
     return fault;
 }
 

@@ -389,6 +389,19 @@ static int listen_at(const char *path)
     return -1;
 }
 
+static int refuse_place(const char *path)
+{
+    static const char what[] = "cannot listen at";
+    int number = errno;
+    if (number == ENOENT)
+        wr_error_note_cause(what, path, "its folder is not there; make it first");
+    else if (number == EADDRINUSE)
+        wr_error_note_cause(what, path, "a file that is not a socket has this name; remove it, or name another path");
+    else
+        wr_error_note_cause(what, path, strerror(number));
+    return WEIR_E_SYSTEM;
+}
+
 int wr_handover_open(struct wr_serve *serve)
 {
     sigset_t all, before;
@@ -396,7 +409,7 @@ int wr_handover_open(struct wr_serve *serve)
     atomic_store(&serve->is_handover_closing, false);
     serve->handover_fd = listen_at(serve->options.handover);
     if (serve->handover_fd < 0)
-        return fail("cannot listen at", serve->options.handover);
+        return refuse_place(serve->options.handover);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     serve->has_handover = pthread_create(&serve->handover_thread, NULL, wait_for_next, serve) == 0;

@@ -64,7 +64,7 @@ static void tell_more(struct wr_agency *agency)
     agency->is_called = agency->is_called || calls;
     (void)pthread_mutex_unlock(&agency->lock);
     if (calls)
-        (void)uv_async_send(&agency->called);
+        wr_wakeup_send(&agency->called);
 }
 
 /* What the wire knows, for all threads. */
@@ -157,14 +157,14 @@ static struct wr_errand *next_errand(struct wr_agency *agency)
 
 static void end_loop(struct wr_agency *agency)
 {
-    uv_close((uv_handle_t *)&agency->called, NULL);
+    wr_wakeup_close(&agency->called, NULL);
     uv_close((uv_handle_t *)&agency->beat, NULL);
     wr_wire_free(agency->wire);
 }
 
-static void on_called(uv_async_t *async)
+static void on_called(struct wr_wakeup *called)
 {
-    struct wr_agency *agency = async->data;
+    struct wr_agency *agency = called->uv.data;
     struct wr_errand *errand;
 
     while ((errand = next_errand(agency)) != NULL)
@@ -172,7 +172,7 @@ static void on_called(uv_async_t *async)
     (void)pthread_mutex_lock(&agency->lock);
     bool is_ending = agency->is_ending;
     (void)pthread_mutex_unlock(&agency->lock);
-    if (is_ending && !uv_is_closing((uv_handle_t *)async))
+    if (is_ending && !wr_wakeup_is_closing(called))
         end_loop(agency);
 }
 
@@ -189,7 +189,7 @@ void wr_agency_send(struct wr_agency *agency, struct wr_errand *errand)
     if (is_down)
         wr_errand_end(errand, NULL);
     else if (calls)
-        (void)uv_async_send(&agency->called);
+        wr_wakeup_send(&agency->called);
 }
 
 /* ---- the seat ------------------------------------------------------------------------------------------ */
@@ -326,11 +326,11 @@ static int open_loop(struct wr_agency *agency, const struct wr_agency_options *o
     if (uv_loop_init(&agency->loop) != 0)
         return WEIR_E_SYSTEM;
     (void)uv_timer_init(&agency->loop, &agency->beat);
-    int error = uv_async_init(&agency->loop, &agency->called, on_called) == 0 ? 0 : WEIR_E_SYSTEM;
+    int error = wr_wakeup_init(&agency->called, &agency->loop, on_called);
     if (error == 0 && (error = wr_wire_new(&wire, &agency->loop, &agency->wire)) != 0)
-        uv_close((uv_handle_t *)&agency->called, NULL);
+        wr_wakeup_close(&agency->called, NULL);
     if (error == 0) {
-        agency->called.data = agency->beat.data = agency;
+        agency->called.uv.data = agency->beat.data = agency;
         return 0;
     }
     uv_close((uv_handle_t *)&agency->beat, NULL);
@@ -385,7 +385,7 @@ void wr_agency_free(struct wr_agency *agency)
         (void)pthread_mutex_lock(&agency->lock);
         agency->is_ending = true;
         (void)pthread_mutex_unlock(&agency->lock);
-        (void)uv_async_send(&agency->called);
+        wr_wakeup_send(&agency->called);
         (void)pthread_join(agency->thread, NULL);
     } else {
         end_loop(agency);

@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "shell/loop/wakeup.h"
 #include "shell/share/budget.h"
 #include "shell/share/charge.h"
 
@@ -29,7 +30,7 @@ struct wr_agency {
     char who[WR_NODE_DIGITS + 1];   /* this node's name */
     pthread_t thread;
     uv_loop_t loop;
-    uv_async_t called;
+    struct wr_wakeup called;
     uv_timer_t beat;
     struct wr_wire *wire;
     atomic_bool is_down, is_lost; /* as struct wr_outage has it */

@@ -3,6 +3,7 @@
 #include "shell/share/budget.h"
 
 #include "base/alloc.h"
+#include "base/bits.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "core/limit/algorithm.h"
@@ -94,7 +95,7 @@ static int make_table(struct wr_budget *budget)
     weir_table_options options;
 
     weir_table_options_init(&options);
-    options.max_keys = budget->options.max_keys;
+    options.max_keys = wr_size_of(budget->options.max_keys);
     options.ttl_ns = WEIR_HOUR;
     options.clock = budget->options.clock;
     options.allocator = budget->agency->allocator;

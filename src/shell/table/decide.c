@@ -41,7 +41,7 @@ bool wr_entry_idle(weir_table *table, struct wr_shard *shard, struct wr_entry *e
 
 void wr_table_forget(weir_table *table, struct wr_shard *shard, struct wr_entry *entry)
 {
-    wr_shard_remove(shard, &table->layout, table->allocator, entry);
+    wr_shard_remove(shard, &table->layout, &table->blocks, entry);
     atomic_fetch_sub_explicit(&table->keys, 1, memory_order_relaxed);
 }
 
@@ -84,7 +84,7 @@ static bool make_room(weir_table *table, struct wr_shard *shard, int64_t now)
     struct wr_entry *victim = find_victim(table, shard, now);
     if (victim == NULL)
         return false;
-    wr_shard_remove(shard, &table->layout, table->allocator, victim);
+    wr_shard_remove(shard, &table->layout, &table->blocks, victim);
     shard->keys_evicted++;
     return true;
 }
@@ -104,7 +104,7 @@ static __attribute__((noinline)) int make_key(weir_table *table, struct wr_shard
     if (!make_room(table, shard, query->now))
         return 0;
     struct wr_entry *entry =
-        wr_shard_add(shard, &table->layout, table->allocator, query->hash, query->key, query->key_bytes);
+        wr_shard_add(shard, &table->layout, &table->blocks, query->hash, query->key, query->key_bytes);
     if (entry == NULL) {
         atomic_fetch_sub_explicit(&table->keys, 1, memory_order_relaxed);
         return WEIR_E_NOMEM;

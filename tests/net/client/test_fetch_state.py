@@ -12,7 +12,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'cli'))
 
 import cases  # noqa: E402
-from nginx import Door, Nginx  # noqa: E402
+from nginx import PATIENCE_S, Door, Nginx  # noqa: E402
 from program import weir  # noqa: E402
 
 AWAY = 'location /away { add_header Retry-After %d always; return 429; }'
@@ -28,7 +28,7 @@ def _read(path):
 
 
 def _await(is_so, what):
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < until, what
         time.sleep(0.02)
@@ -67,7 +67,7 @@ def an_interrupt_writes_it_too():
                                     f'{nginx.url}/a', f'{nginx.url}/away'], stdout=subprocess.DEVNULL)
         _await(lambda: len(nginx.log()) == 2, 'both are asked for')
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 130
+        assert process.wait(timeout=PATIENCE_S) == 130
         title, host, end = _read(state).splitlines()
         assert title == 'weir state 1' and end.startswith('end 1 '), _read(state)
         key, *numbers = host.split('\t')
@@ -120,7 +120,7 @@ def only_one_process_has_it():
         run = _fetch(state, f'{nginx.url}/a')
         assert run.returncode == 1 and 'another weir' in run.stderr and run.stdout == '', run
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 130
+        assert process.wait(timeout=PATIENCE_S) == 130
         assert len(nginx.log()) == 1, nginx.log()
 
 
@@ -134,7 +134,7 @@ def a_disk_that_is_full_leaves_the_last_one_whole():
             limited = subprocess.run(
                 ['sh', '-c', 'trap "" XFSZ; exec prlimit --fsize="$0" "$@"', str(small), sys.argv[1], 'fetch',
                  '--allow-private', '--quiet', '--ignore-robots', '--state', state, '--out', '/dev/null',
-                 f'{other.url}/a'], capture_output=True, text=True, timeout=60)
+                 f'{other.url}/a'], capture_output=True, text=True, timeout=PATIENCE_S)
         assert limited.returncode == 1 and 'cannot write' in limited.stderr, limited
         assert _read(state) == whole
         assert sorted(os.listdir(folder)) == ['state', 'state.lock'], os.listdir(folder)

@@ -13,9 +13,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', '..', 'cli'), os.path.join(HERE, '..', 'client')]
 
 import cases  # noqa: E402
-from nginx import SLACK_S, Door, Nginx, Tls, free_port  # noqa: E402
+from nginx import PATIENCE_S, SLACK_S, Door, Nginx, Tls, free_port  # noqa: E402
 
 PAGES = 40
+
+
+def read_head(file):
+    """The lines of a request's head; none if the connection has ended before the head."""
+    lines = []
+    while (line := file.readline()) and (line := line.rstrip(b'\r\n')):
+        lines.append(line)
+    return lines
 
 
 def page(number):
@@ -49,7 +57,7 @@ class Folder(tempfile.TemporaryDirectory):
     def crawl(self, *words, **more):
         more.setdefault('stdin', None if 'input' in more else subprocess.DEVNULL)
         return subprocess.run(self.command(*words), cwd=self.name, capture_output=True, text=True,
-                              timeout=more.pop('timeout', 60), **more)
+                              timeout=more.pop('timeout', PATIENCE_S), **more)
 
     def begin(self, *words, **more):
         return subprocess.Popen(self.command(*words), cwd=self.name, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -76,20 +84,58 @@ class Folder(tempfile.TemporaryDirectory):
         assert len(found) == len(lines), collections.Counter(line['url'] for line in lines).most_common(3)
         return found
 
+    def await_quiet(self, nginx):
+        """Until nothing of the site is in flight, of a crawl that runs."""
+        end, key = time.monotonic() + PATIENCE_S, nginx.url.removeprefix('http://')
+        while True:
+            run = subprocess.run([os.path.abspath(sys.argv[1]), 'hosts', 'show', key, '--json'], cwd=self.name, capture_output=True,
+                                 stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=True)
+            if json.loads(run.stdout)['host']['in_flight'] == 0:
+                return
+            assert time.monotonic() < end, run
+            time.sleep(0.05)
+
     def await_lines(self, count, name='crawl.jsonl'):
         """Until the file has so many."""
-        for _ in range(600):
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
             if os.path.exists(self.path(name)) and self.read(name).count('\n') >= count:
                 return
             time.sleep(0.05)
         raise AssertionError('no lines')
 
 
+class Held(Door):
+    """with site() as nginx, Held(nginx, 5) as held, Folder() as folder: … The site, of whose pages a crawl gets so many until it
+    is told to stop: then it gets those that are in flight."""
+
+    def __init__(self, nginx, pages):
+        super().__init__(nginx, pages + 1)  # and robots.txt
+        self.pages = pages
+
+    def begin(self, folder, *words, out='crawl.jsonl'):
+        """The crawl, which has had them."""
+        process = folder.begin(*words, self.url)
+        folder.await_lines(self.pages, out)
+        return process
+
+    def stop(self, process, number=signal.SIGINT):
+        """Sends the signal, and waits for the end."""
+        process.send_signal(number)
+        heard = process.stderr.readline()
+        while 'finishing what is in flight' not in heard:
+            assert process.poll() is None or heard, 'it had ended'
+            heard += process.stderr.readline()
+        self.let_on()
+        out, errors = process.communicate(timeout=PATIENCE_S)
+        return process.returncode, out, heard + errors
+
+
 def interrupt(process, number=signal.SIGINT):
     """Sends the signal, and waits for the end."""
     process.send_signal(number)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=PATIENCE_S)
     return process.returncode, out, errors
 
 
-__all__ = ['PAGES', 'SLACK_S', 'Door', 'Folder', 'Nginx', 'Tls', 'all_of', 'cases', 'free_port', 'interrupt', 'page', 'site']
+__all__ = ['PAGES', 'PATIENCE_S', 'SLACK_S', 'Door', 'Folder', 'Held', 'Nginx', 'Tls', 'all_of', 'cases', 'free_port', 'interrupt', 'page', 'read_head', 'site']

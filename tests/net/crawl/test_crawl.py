@@ -65,7 +65,7 @@ def seeds_come_from_a_file_or_a_pipe_and_bad_lines_are_counted():
         folder.write('seeds', f'# sites\n{one.url}\nnot a url\n  {other.url}/p1.html  \n')
         run = folder.crawl(*FAST, '--depth', '1', '--seeds-file', 'seeds', '--report', 'r.json')
         assert run.returncode == 1 and 'seeds, line 3: "not a url" is left out' in run.stderr, run
-        assert 'seeds: 1 left out' in run.stdout and json.loads(folder.read('r.json'))['seeds_refused'] == 1, run
+        assert 'seeds: 1 skipped' in run.stdout and json.loads(folder.read('r.json'))['seeds_refused'] == 1, run
         assert {f'{one.url}/p0.html', f'{other.url}/p3.html'} < set(folder.by_url())
         run = folder.crawl(*FAST, '--out', 'piped', input=f'{one.url}/p2.html\n')
         assert run.returncode == 0 and len(folder.by_url('piped')) == PAGES, run
@@ -136,11 +136,11 @@ def report_says_what_failed_and_what_was_left_out():
         run = folder.crawl(*FAST, '--depth', '1', '--report', 'r.json', nginx.url)
         report = json.loads(folder.read('r.json'))
         assert f'\nfailed: {nginx.url}/gone: the server answered 404\n' in run.stdout, run
-        assert '\nleft out: 4 links deeper than --depth 1\n' in run.stdout, run
+        assert '\nskipped: 4 links deeper than --depth 1\n' in run.stdout, run
         assert report['failed_url'] == f'{nginx.url}/gone' and 'answered 404' in report['failed_why'], report
         assert (report['links_beyond_depth'], report['links_beyond_pages']) == (4, 0), report
         run = folder.crawl(*FAST, '--max-pages', '2', '--out', 'o', '--report', 'r.json', nginx.url)
-        assert '\nleft out: 5 links beyond --max-pages\n' in run.stdout and 'deeper' not in run.stdout, run
+        assert '\nskipped: 5 links beyond --max-pages\n' in run.stdout and 'deeper' not in run.stdout, run
         assert json.loads(folder.read('r.json'))['links_beyond_pages'] == 5
         run = folder.crawl(*FAST, '--max-pages', '1', '--out', 'p', nginx.url)
         assert ': 1 page, ' in run.stdout, run

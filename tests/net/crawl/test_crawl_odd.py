@@ -9,11 +9,10 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 
-from site_rig import Folder, all_of, cases, interrupt, site
+from site_rig import PATIENCE_S, Folder, Held, all_of, cases, interrupt, read_head, site
 
-STEADY = ('--pace', 'strict', '--interval', '80ms', '--max-rate', '100')
+STEADY = ('--pace', 'strict', '--interval', '40ms', '--max-rate', '100')
 FAST = ('--pace', 'unlimited')
 
 
@@ -40,8 +39,8 @@ class HangsUp:
     def serve(self, connection):
         with connection, connection.makefile('rb') as file:
             while True:
-                head = list(iter(file.readline, b'\r\n'))
-                if not head or not head[0]:
+                head = read_head(file)
+                if not head:
                     return
                 path = head[0].split()[1].decode()
                 self.asked[path] += 1
@@ -71,28 +70,26 @@ def seeds_that_are_added_on_resume_are_fetched():
         assert folder.crawl(*STEADY, '--depth', '1', '--max-time', '300ms', f'{nginx.url}/p0.html').returncode == 3
         process = subprocess.Popen(folder.command('--resume', '--max-time', '0', '--seeds-file', '-'), cwd=folder.name,
                                    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
-        time.sleep(2)  # all else is done by now
-        process.communicate(f'{nginx.url}/p33.html\n', timeout=60)
+        folder.await_lines(5)  # all that there was
+        process.communicate(f'{nginx.url}/p33.html\n', timeout=PATIENCE_S)
         assert process.returncode == 0 and f'{nginx.url}/p33.html' in folder.by_url()
 
 
 def output_that_is_gone_is_not_begun_anew():
-    with site() as nginx, Folder() as folder:
-        process = folder.begin(*STEADY, nginx.url)
-        folder.await_lines(5)
-        assert interrupt(process)[0] == 3
+    with site() as nginx, Held(nginx, 5) as door, Folder() as folder:
+        assert door.stop(door.begin(folder, *STEADY))[0] == 3
         os.rename(folder.path('crawl.jsonl'), folder.path('kept'))
         run = folder.crawl('--resume')
         assert run.returncode == 1 and 'put it back' in run.stderr and run.stderr.count('\n') == 1, run
         os.rename(folder.path('kept'), folder.path('crawl.jsonl'))
-        assert folder.crawl('--resume').returncode == 0 and set(folder.by_url()) == all_of(nginx)
+        assert folder.crawl('--resume').returncode == 0 and set(folder.by_url()) == all_of(door)
 
 
 def crawl_does_not_wait_for_who_reads_its_log():
     links = ''.join(f'<a href="/{"x" * 200}{i}"></a>' for i in range(700))
     with site(**{'index.html': links}) as nginx, Folder() as folder:
         process = folder.begin(*FAST, '--log', '-', nginx.url)  # 64 kB fit into a pipe
-        assert process.wait(timeout=60) == 1
+        assert process.wait(timeout=PATIENCE_S) == 1
         _, errors = process.communicate()
         assert len(folder.lines()) == 701 and errors.count('"sent_ns"') > 100, errors[-500:]
 
@@ -117,7 +114,7 @@ def pipe_that_nobody_reads_is_refused_and_one_that_stalls_can_be_stopped():
         process.send_signal(signal.SIGINT)
         process.stderr.readline()  # that it heard, or the end
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE_S)
         os.close(reader)
         assert process.returncode in (0, 3), (process.returncode, errors)  # all of it may have fitted into the pipe
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from site_rig import PAGES, Folder, cases, interrupt, site
+from site_rig import PAGES, PATIENCE_S, Folder, Held, cases, site
 from page import harmless
 
 FAST = ('--pace', 'unlimited')
@@ -14,7 +14,7 @@ FAST = ('--pace', 'unlimited')
 
 def _report(folder, *words):
     return subprocess.run([os.path.abspath(sys.argv[1]), 'report', *words], cwd=folder.name, capture_output=True, text=True,
-                          timeout=60, stdin=subprocess.DEVNULL)
+                          timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
 
 
 def end_report_and_weir_report_say_the_same():
@@ -49,10 +49,8 @@ def pace_over_time_adds_up_to_the_requests():
 
 
 def each_run_of_a_job_has_its_report():
-    with site() as nginx, Folder() as folder:
-        process = folder.begin(*FAST, '--interval', '100ms', nginx.url)
-        folder.await_lines(5)
-        code, out, _ = interrupt(process)
+    with site() as nginx, Held(nginx, 5) as door, Folder() as folder:
+        code, out, _ = door.stop(door.begin(folder, *FAST, '--interval', '100ms'))
         assert code == 3 and _report(folder).stdout.partition('\n')[2] == out, out
         assert folder.crawl('--resume').returncode == 0
         first, last = (json.loads(_report(folder, '--json', '--run', run, '1').stdout) for run in '12')
@@ -61,13 +59,12 @@ def each_run_of_a_job_has_its_report():
 
 
 def while_a_crawl_has_the_state_file_it_is_named():
-    with site() as nginx, Folder() as folder:
-        process = folder.begin(*FAST, '--interval', '100ms', nginx.url)
-        folder.await_lines(1)
+    with site() as nginx, Held(nginx, 1) as door, Folder() as folder:
+        process = door.begin(folder, *FAST, '--interval', '100ms')
         run = _report(folder)
         assert run.returncode == 1 and str(process.pid) in run.stderr and run.stderr.count('\n') == 1, run
         assert '"weir jobs list"' in run.stderr, run
-        interrupt(process)
+        door.stop(process)
 
 
 if __name__ == '__main__':

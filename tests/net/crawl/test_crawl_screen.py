@@ -9,25 +9,25 @@ import subprocess
 import threading
 import time
 
-from site_rig import Folder, Nginx, cases, interrupt, site
+from site_rig import PATIENCE_S, Folder, Held, Nginx, cases, interrupt, site
 
 STEADY = ('--pace', 'strict', '--interval', '300ms', '--max-rate', '100')
 
 
 def without_a_terminal_there_is_a_line_every_five_seconds():
-    with site() as nginx, Folder() as folder:
+    with site() as nginx, Held(nginx, 3) as door, Folder() as folder:
         began_at = time.monotonic()
-        process = folder.begin(*STEADY, nginx.url)
-        lines, times = [], [began_at]
+        process = folder.begin(*STEADY, '--timeout', '1h', door.url)
+        lines, times = [], []
         while len(lines) < 2:
             line = process.stderr.readline()
             assert line, 'it ended'
             if ' in flight, ' in line:
                 lines.append(line)
-                times.append(time.monotonic())
-        status, _, errors = interrupt(process)
+                times.append(time.monotonic() - began_at)
+        status, _, errors = door.stop(process)
         assert status == 3 and '\033' not in ''.join(lines) + errors, errors
-        assert min(b - a for a, b in zip(times, times[1:])) > 4.5, times
+        assert times[0] > 4.5 and times[1] > 9.5, times
         for line in lines:
             assert re.match(r'\d+ pages?, [\d.]+/s, ETA .*, \d+ in flight, \d+ queued, \d+ failed, \d+ rejected, ', line)
 
@@ -45,8 +45,8 @@ def a_slow_host_counts_in_how_long_it_will_take():
         assert re.match(r'[45]m', left), line  # 11 times 30 s
 
 
-def _shown_on_a_terminal(folder, *words, terminal_name='xterm'):
-    """What a screen of 80 columns got until an interrupt after two seconds."""
+def _shown_on_a_terminal(folder, *words, until, count=1, terminal_name='xterm'):
+    """What a screen of 80 columns got until an interrupt, which comes when it has shown `until` so often."""
     screen, terminal = pty.openpty()
     parts = []
 
@@ -62,9 +62,12 @@ def _shown_on_a_terminal(folder, *words, terminal_name='xterm'):
                                stderr=terminal, env={**os.environ, 'TERM': terminal_name})
     os.close(terminal)
     reader.start()
-    time.sleep(2)
+    end = time.monotonic() + PATIENCE_S
+    while b''.join(parts).count(until) < count:
+        assert process.poll() is None and time.monotonic() < end, parts
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 3
+    assert process.wait(timeout=PATIENCE_S) == 3
     reader.join()
     os.close(screen)
     return b''.join(parts).decode()
@@ -72,7 +75,7 @@ def _shown_on_a_terminal(folder, *words, terminal_name='xterm'):
 
 def on_a_terminal_progress_is_drawn_in_place():
     with site() as nginx, Folder() as folder:
-        shown = _shown_on_a_terminal(folder, *STEADY, nginx.url)
+        shown = _shown_on_a_terminal(folder, *STEADY, nginx.url, until=b' in flight, ', count=3)
         assert shown.count(' in flight, ') >= 3 and '\033[A\r\033[K' in shown, shown
         lines, row = [''], 0  # what is left on the screen
         for piece in re.split(r'(\r\n|\033\[A\r\033\[K)', shown):
@@ -92,9 +95,9 @@ def on_a_terminal_progress_is_drawn_in_place():
 
 def lines_on_a_terminal_do_not_mix_with_progress():
     with site() as nginx, Folder() as folder:
-        shown = _shown_on_a_terminal(folder, *STEADY, '--out', '-', nginx.url)
+        shown = _shown_on_a_terminal(folder, *STEADY, '--out', '-', nginx.url, until=b'"url"', count=4)
         assert '"url"' in shown and '\033' not in shown, shown
-        shown = _shown_on_a_terminal(folder, *STEADY, '--state', 'b.db', nginx.url, terminal_name='dumb')
+        shown = _shown_on_a_terminal(folder, *STEADY, '--state', 'b.db', nginx.url, until=b' in flight, ', terminal_name='dumb')
         assert '\033' not in shown, shown
 
 

@@ -166,7 +166,7 @@ def a_job_that_is_cancelled_ends_for_all_and_its_lines_are_in_the_database():
         assert (job['status'], job['why'], job['processes']) == ('cancelled', 'by the user', 0), job
         shared.weir('jobs', 'export', '1', '--out', 'lines.jsonl')
         again = shared.weir('jobs', 'export', '1', '--out', 'lines.jsonl', status=1)
-        assert again.stderr == 'weir jobs export: --out: cannot make lines.jsonl: File exists; name another, or remove it\n', again
+        assert again.stderr == 'weir jobs export: --out: cannot write lines.jsonl: File exists; name another file, or remove it\n', again
         lines = shared.by_url('lines.jsonl')
         assert len(lines) == job['done'] > 20
         for line in lines.values():

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 
-from site_rig import Folder, cases
+from site_rig import Folder, cases, read_head
 
 PATIENCE_S = 170  # of which it needs its time and its grace
 LIMIT = 'the time limit was reached (--max-time)'
@@ -43,8 +43,8 @@ class Keeps:
     def serve(self, connection):
         with connection, connection.makefile('rb') as file:
             while True:
-                head = list(iter(file.readline, b'\r\n'))
-                if not head or not head[0]:
+                head = read_head(file)
+                if not head:
                     return
                 path = head[0].split()[1].decode()
                 if path == self.silent_of or (self.silent_of is None and path not in ('/', '/robots.txt')):
@@ -58,7 +58,7 @@ class Keeps:
 
 def _weir(folder, *words):
     run = subprocess.run([os.path.abspath(sys.argv[1]), *words], cwd=folder.name, capture_output=True, text=True,
-                         timeout=60, stdin=subprocess.DEVNULL, check=True)
+                         timeout=PATIENCE_S, stdin=subprocess.DEVNULL, check=True)
     return run.stdout
 
 
@@ -144,7 +144,7 @@ def job_that_ran_out_of_time_goes_on_and_says_so_no_more():
             told = ''
             while '"live":true' not in told.replace(' ', '') and process.poll() is None:
                 told = subprocess.run([os.path.abspath(sys.argv[1]), 'jobs', 'show', '1', '--json'], cwd=folder.name,
-                                      capture_output=True, text=True, timeout=60, check=False).stdout
+                                      capture_output=True, text=True, timeout=PATIENCE_S, check=False).stdout
             assert json.loads(told)['jobs'][0]['why'] == '', told
         finally:
             process.kill()

@@ -144,7 +144,7 @@ static void model_forget(struct model *model, size_t i)
 /* More pushes than pops for a while, then the other way round, so that it is at times full and at times empty. */
 static void heap_step(struct model *model, struct wr_heap *heap, struct wr_rng *rng, int step, size_t max)
 {
-    size_t i = wr_rng_below(rng, ITEMS);
+    size_t i = (size_t)wr_rng_below(rng, ITEMS);
     bool filling = step / 1000 % 2 == 0;
 
     if (model->inside[i]) {
@@ -178,6 +178,7 @@ static void random_operations_agree_with_a_searched_list(void **state)
         size_t first = model_first(&model);
         assert_ptr_equal(wr_heap_peek(&heap, NULL), first == ITEMS ? NULL : &model.items[first]);
         assert_int_equal(heap.count, model.count);
+        assert_int_equal(wr_heap_bytes(&heap), test.live_bytes);
         assert_true(wr_heap_ok(&heap));
     }
     wr_heap_release(&heap);

@@ -395,7 +395,7 @@ static char *random_text(struct wr_rng *rng, size_t *ret_bytes)
 {
     static const char letters[] = "0123456789019.ssmhdunkKMGiTB// \0-e"; /* those that matter */
     char text[8];
-    size_t bytes = wr_rng_below(rng, sizeof text + 1);
+    size_t bytes = (size_t)wr_rng_below(rng, sizeof text + 1);
     for (size_t i = 0; i < bytes; i++)
         text[i] = letters[wr_rng_below(rng, sizeof letters - 1)];
     *ret_bytes = bytes;

@@ -51,7 +51,7 @@ static void order_holds_around_every_wrap(void **state)
             }
             for (size_t i = 0; i < in - out; i++)
                 assert_int_equal(*(uint64_t *)wr_ring_peek(&ring, i), out + i);
-            assert_null(wr_ring_peek(&ring, in - out));
+            assert_null(wr_ring_peek(&ring, (size_t)(in - out)));
         }
         assert_int_equal(test.takes, 1);
         wr_ring_release(&ring);

@@ -229,6 +229,90 @@ static void origin_without_headers_says_nothing(void **state)
     wr_site_release(&site);
 }
 
+static void window_may_begin_with_a_request(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = window(2, 10 * S);
+    scenario.origin.limiter.starts = WR_STARTS_BY_REQUEST;
+    scenario.origin.reject.retry_after = true;
+    ARRIVALS(scenario, OK(3 * S), OK(4 * S), {5 * S, 429, 8 * S, 2 * MS}, {12999 * MS, 429, 1 * S, 2 * MS}, OK(20 * S),
+             OK(29 * S), {29 * S, 429, 1 * S, 2 * MS}, OK(30 * S));
+}
+
+static void one_too_many_in_a_window_blocks_and_counting_begins_anew(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = window(2, 4 * S);
+    scenario.origin.limiter.starts = WR_STARTS_BY_REQUEST;
+    scenario.origin.limiter.block_ns = 10 * S;
+    ARRIVALS(scenario, OK(0), OK(1 * S), NO(2 * S), NO(5 * S), NO(11999 * MS), OK(12 * S), OK(13 * S), NO(14 * S),
+             NO(23 * S), OK(24 * S));
+    scenario.origin.limiter.extend = true;
+    ARRIVALS(scenario, OK(0), OK(1 * S), NO(2 * S), NO(5 * S), NO(12 * S), NO(21 * S), OK(31 * S));
+}
+
+/* 2 in any 10 s; what is rejected does not count. */
+static void moving_window_lets_in_what_leaves_it(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = window(2, 10 * S);
+    scenario.origin.limiter.kind = WR_LIMITER_SLIDING_BAN;
+    scenario.origin.limiter.ban_ns = 0;
+    scenario.origin.reject.retry_after = true;
+    ARRIVALS(scenario, OK(0), OK(4 * S), {5 * S, 429, 5 * S, 2 * MS}, OK(10 * S), {13 * S, 429, 1 * S, 2 * MS},
+             OK(14 * S));
+}
+
+/* 4 in 10 s. At 15 s half of the first window's 4 count still. */
+static void sliding_counter_takes_a_share_of_the_window_before(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = window(4, 10 * S);
+    scenario.origin.limiter.kind = WR_LIMITER_SLIDING_COUNTER;
+    scenario.origin.limiter.starts = WR_STARTS_BY_REQUEST;
+    ARRIVALS(scenario, OK(0), OK(1 * S), OK(2 * S), OK(3 * S), NO(4 * S), NO(9 * S), OK(15 * S), OK(15 * S), NO(15 * S),
+             OK(40 * S));
+    scenario.origin.limiter.counts_refused = true;
+    ARRIVALS(scenario, OK(0), OK(1 * S), OK(2 * S), OK(3 * S), NO(4 * S), NO(9 * S), NO(9 * S), NO(15 * S), OK(40 * S));
+}
+
+static void requests_beyond_the_quota_take_longer_each(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = window(2, 10 * S);
+    scenario.origin.limiter.kind = WR_LIMITER_SLOW_DOWN;
+    scenario.origin.limiter.step_ns = 300 * MS;
+    scenario.origin.limiter.most_ns = 500 * MS;
+    ARRIVALS(scenario, OK(0), OK(1 * S), {2 * S, 200, -1, 400 * MS}, {3 * S, 200, -1, 600 * MS},
+             {4 * S, 200, -1, 600 * MS}, OK(10 * S));
+}
+
+static void refusals_may_come_late_as_a_reset_or_never(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = bucket(1, 1);
+    scenario.origin.reject.status = 500;
+    scenario.origin.reject.delay_ns = 5 * S;
+    ARRIVALS(scenario, OK(0), {0, 500, -1, 5002 * MS});
+    scenario.origin.reject.how = WR_REJECT_SILENCE;
+    scenario.origin.reject.retry_after = true; /* but there is no answer to carry it */
+    ARRIVALS(scenario, OK(0), {0, 0, -1, 5 * S});
+    scenario.origin.reject.delay_ns = 0;
+    ARRIVALS(scenario, OK(0), {0, 0, -1, 30 * S});
+    scenario.origin.reject.how = WR_REJECT_RESET;
+    ARRIVALS(scenario, OK(0), {0, 0, -1, 2 * MS});
+}
+
+static void retry_after_may_be_fixed_and_on_successes(void **state)
+{
+    (void)state;
+    struct wr_scenario scenario = window(2, 10 * S);
+    scenario.origin.limiter.starts = WR_STARTS_BY_REQUEST;
+    scenario.origin.reject.retry_after = scenario.origin.reject.always = true;
+    scenario.origin.reject.wait_ns = 7 * S;
+    ARRIVALS(scenario, {0, 200, 10 * S, 100 * MS}, {4 * S, 200, 6 * S, 100 * MS}, {9 * S, 429, 7 * S, 2 * MS});
+}
+
 WEIR_TESTS(test(bucket_lets_in_its_burst_and_then_its_rate), test(bucket_that_rejects_takes_nothing),
            test(retry_after_is_in_whole_seconds_rounded_up), test(windows_turn_over_at_63_hundredths),
            test(window_says_when_it_ends), test(quota_over_too_much_within_a_sliding_window_bans),
@@ -238,4 +322,8 @@ WEIR_TESTS(test(bucket_lets_in_its_burst_and_then_its_rate), test(bucket_that_re
            test(quota_of_a_jump_is_larger_in_the_second_half), test(without_a_limiter_the_service_varies),
            test(others_take_their_share_of_a_bucket), test(headers_count_a_window_down),
            test(headers_tell_of_a_bucket_and_of_a_ban), test(wait_that_is_said_is_at_most_a_billion_seconds),
-           test(origin_without_headers_says_nothing))
+           test(origin_without_headers_says_nothing), test(window_may_begin_with_a_request),
+           test(one_too_many_in_a_window_blocks_and_counting_begins_anew),
+           test(sliding_counter_takes_a_share_of_the_window_before), test(moving_window_lets_in_what_leaves_it),
+           test(requests_beyond_the_quota_take_longer_each), test(refusals_may_come_late_as_a_reset_or_never),
+           test(retry_after_may_be_fixed_and_on_successes))

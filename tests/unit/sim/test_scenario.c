@@ -55,9 +55,18 @@ static void absurd_values_are_refused_with_what_would_be_right(void **state)
     REFUSED("kind", s.origin.limiter.kind = (enum wr_limiter_kind)77);
     REFUSED("quota", s.origin.limiter.kind = WR_LIMITER_FIXED_WINDOW; s.origin.limiter.quota = 0);
     REFUSED("window", s.origin.limiter.kind = WR_LIMITER_FIXED_WINDOW; s.origin.limiter.window_ns = 0);
-    REFUSED("ban", s.origin.limiter.kind = WR_LIMITER_SLIDING_BAN; s.origin.limiter.ban_ns = 0);
+    REFUSED("ban", s.origin.limiter.kind = WR_LIMITER_SLIDING_BAN; s.origin.limiter.ban_ns = -1);
     REFUSED("status", s.origin.limiter.kind = WR_LIMITER_SLIDING_BAN; s.origin.limiter.status = 200);
     REFUSED("max", s.origin.limiter.kind = WR_LIMITER_CONCURRENCY; s.origin.limiter.max = 0);
+    REFUSED("starts", s.origin.limiter.kind = WR_LIMITER_FIXED_WINDOW;
+            s.origin.limiter.starts = (enum wr_window_start)5);
+    REFUSED("block", s.origin.limiter.kind = WR_LIMITER_FIXED_WINDOW; s.origin.limiter.block_ns = -1);
+    REFUSED("window", s.origin.limiter.kind = WR_LIMITER_SLIDING_COUNTER; s.origin.limiter.window_ns = 0);
+    REFUSED("step", s.origin.limiter.kind = WR_LIMITER_SLOW_DOWN; s.origin.limiter.step_ns = 0);
+    REFUSED("most", s.origin.limiter.kind = WR_LIMITER_SLOW_DOWN; s.origin.limiter.most_ns = -1);
+    REFUSED("how", s.origin.reject.how = (enum wr_reject_how)3);
+    REFUSED("delay", s.origin.reject.delay_ns = 2 * WEIR_HOUR);
+    REFUSED("wait", s.origin.reject.wait_ns = -1);
     REFUSED("servers", s.origin.station.servers = 5000);
     REFUSED("queue", s.origin.station.queue = UINT32_MAX);
     REFUSED("status", s.origin.reject.status = 200);
@@ -76,21 +85,29 @@ static void absurd_values_are_refused_with_what_would_be_right(void **state)
     REFUSED("sigma", s.crowd.hosts = 10; s.mix_count = 1; s.mix[0].origin.service.sigma = -1);
 }
 
-static void drawn_scenarios_are_valid_and_named_after_their_family(void **state)
+typedef void draw(uint64_t seed, uint32_t index, struct wr_scenario *ret_scenario);
+
+static void check_drawn(draw *drawn, char letter, uint32_t families)
 {
-    (void)state;
     struct wr_scenario scenario;
     char prefix[16];
     for (uint32_t seed = 1; seed <= 30; seed++)
         for (uint32_t i = 0; i < 110; i++) {
-            wr_scenario_random(seed, i, &scenario);
+            drawn(seed, i, &scenario);
             const char *wrong = wr_scenario_wrong(&scenario);
             if (wrong != NULL)
                 fail_msg("%s: %s", scenario.name, wrong);
-            snprintf(prefix, sizeof prefix, "P%u-r%u-", i % 11 + 1, i);
+            snprintf(prefix, sizeof prefix, "%c%u-r%u-", letter, i % families + 1, i);
             assert_memory_equal(scenario.name, prefix, strlen(prefix));
             assert_true(strlen(scenario.name) < sizeof scenario.name - 1);
         }
+}
+
+static void drawn_scenarios_are_valid_and_named_after_their_family(void **state)
+{
+    (void)state;
+    check_drawn(wr_scenario_random, 'P', 11);
+    check_drawn(wr_scenario_random_real, 'R', 13);
 }
 
 static bool same(const struct wr_scenario *one, const struct wr_scenario *other)
@@ -100,19 +117,25 @@ static bool same(const struct wr_scenario *one, const struct wr_scenario *other)
            one->origin.service.sigma == other->origin.service.sigma;
 }
 
+static void check_depends(draw *drawn, uint32_t families)
+{
+    struct wr_scenario one, other;
+    uint32_t differ = 0;
+    for (uint32_t i = 0; i < families; i++) {
+        drawn(3, i, &one);
+        drawn(3, i, &other);
+        assert_true(same(&one, &other));
+        drawn(4, i, &other);
+        differ += !same(&one, &other);
+    }
+    assert_int_equal(differ, families);
+}
+
 static void drawn_scenarios_depend_on_seed_and_index_alone(void **state)
 {
     (void)state;
-    struct wr_scenario one, other;
-    int differ = 0;
-    for (uint32_t i = 0; i < 11; i++) {
-        wr_scenario_random(3, i, &one);
-        wr_scenario_random(3, i, &other);
-        assert_true(same(&one, &other));
-        wr_scenario_random(4, i, &other);
-        differ += !same(&one, &other);
-    }
-    assert_int_equal(differ, 11);
+    check_depends(wr_scenario_random, 11);
+    check_depends(wr_scenario_random_real, 13);
 }
 
 /* The ranges are those that docs/scenarios.md states, and their ends are reached. */

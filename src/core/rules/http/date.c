@@ -11,6 +11,7 @@ struct date {
     int64_t year;
     int month, day; /* from 1 */
     int hour, minute, second;
+    int east_s; /* of Greenwich, by how many seconds of its clocks */
 };
 
 /* ---- the calendar -------------------------------------------------------------------------------------- */
@@ -54,7 +55,8 @@ static bool date_ok(const struct date *date)
 
 static int64_t seconds_of(const struct date *date)
 {
-    return days_of(date->year, date->month, date->day) * DAY_S + date->hour * 3600 + date->minute * 60 + date->second;
+    return days_of(date->year, date->month, date->day) * DAY_S + date->hour * 3600 + date->minute * 60 + date->second -
+           date->east_s;
 }
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
@@ -133,21 +135,59 @@ static bool take_year(struct wr_span *text, struct date *date, bool *ret_short)
     return true;
 }
 
+/* +01:00, -0130 */
+static bool take_offset(struct wr_span *text, int *ret_east_s)
+{
+    int hours, minutes;
+    bool west = text->bytes > 0 && text->data[0] == '-';
+
+    if (!take_byte(text, "+-"))
+        return false;
+    if (text->bytes >= 4 && wr_ascii_is_digit(text->data[2])) { /* 0130 */
+        if (!take_number(text, 4, 4, &minutes))
+            return false;
+        hours = minutes / 100;
+        minutes %= 100;
+    } else if (!take_number(text, 2, 2, &hours) || !take_byte(text, ":") || !take_number(text, 2, 2, &minutes)) {
+        return false;
+    }
+    *ret_east_s = (west ? -1 : 1) * (hours * 3600 + minutes * 60);
+    return hours <= 23 && minutes <= 59;
+}
+
+static bool is_word(struct wr_span word, const char *lower)
+{
+    return word.bytes == strlen(lower) && wr_ascii_same(word.data, lower, word.bytes);
+}
+
+/* Z, GMT, UTC, +01:00, -0130, GMT+0100 (Central European Time), or nothing, which is UTC. */
+static bool take_zone(struct wr_span *text, struct date *date)
+{
+    skip_blanks(text);
+    struct wr_span word = take_word(text);
+    bool is_utc = is_word(word, "z") || is_word(word, "gmt") || is_word(word, "utc");
+    if (word.bytes > 0 && !is_utc)
+        return false;
+    if (text->bytes > 0 && (text->data[0] == '+' || text->data[0] == '-') && !take_offset(text, &date->east_s))
+        return false;
+    skip_blanks(text);
+    if (text->bytes > 2 && text->data[0] == '(' && text->data[text->bytes - 1] == ')')
+        *text = wr_span_after(*text, text->bytes);
+    return true;
+}
+
 /* ---- forms --------------------------------------------------------------------------------------------- */
 
-/* 06 Nov 1994 08:49:37 GMT, 06-Nov-94 08:49:37 GMT */
+/* 06 Nov 1994 08:49:37 GMT, 06-Nov-94 08:49:37 GMT, 06 Nov 1994 09:49:37 +0100 */
 static bool take_day_first(struct wr_span *text, struct date *date, bool *ret_short)
 {
     if (!take_number(text, 1, 2, &date->day) || !take_byte(text, " -") || !take_month(text, &date->month) ||
         !take_byte(text, " -") || !take_year(text, date, ret_short) || !take_byte(text, " "))
         return false;
-    if (!take_time(text, date) || !take_byte(text, " "))
-        return false;
-    struct wr_span zone = take_word(text);
-    return zone.bytes == 3 && (wr_ascii_same(zone.data, "gmt", 3) || wr_ascii_same(zone.data, "utc", 3));
+    return take_time(text, date) && take_byte(text, " ") && take_zone(text, date);
 }
 
-/* Nov  6 08:49:37 1994 */
+/* Nov  6 08:49:37 1994, Nov 06 1994 09:49:37 GMT+0100 (Central European Time) */
 static bool take_month_first(struct wr_span *text, struct date *date)
 {
     bool is_short;
@@ -155,8 +195,12 @@ static bool take_month_first(struct wr_span *text, struct date *date)
     if (!take_month(text, &date->month) || !take_byte(text, " "))
         return false;
     skip_blanks(text);
-    return take_number(text, 1, 2, &date->day) && take_byte(text, " ") && take_time(text, date) &&
-           take_byte(text, " ") && take_year(text, date, &is_short) && !is_short;
+    if (!take_number(text, 1, 2, &date->day) || !take_byte(text, " "))
+        return false;
+    if (text->bytes > 2 && text->data[2] == ':')
+        return take_time(text, date) && take_byte(text, " ") && take_year(text, date, &is_short) && !is_short;
+    return take_year(text, date, &is_short) && !is_short && take_byte(text, " ") && take_time(text, date) &&
+           take_byte(text, " ") && take_zone(text, date);
 }
 
 /* Puts two digits of a year into the hundred years that end FUTURE_YEARS after now. */
@@ -219,33 +263,10 @@ static bool take_fraction(struct wr_span *text, int *ret_ms)
     return true;
 }
 
-/* Z, +01:00, -0130 or nothing: seconds east of Greenwich. */
-static bool take_zone(struct wr_span *text, int *ret_east_s)
-{
-    int hours, minutes;
-    bool west = text->bytes > 0 && text->data[0] == '-';
-
-    *ret_east_s = 0;
-    if (text->bytes == 0 || take_byte(text, "Zz"))
-        return true;
-    if (!take_byte(text, "+-"))
-        return false;
-    if (text->bytes == 4) { /* 0130 */
-        if (!take_number(text, 4, 4, &minutes))
-            return false;
-        hours = minutes / 100;
-        minutes %= 100;
-    } else if (!take_number(text, 2, 2, &hours) || !take_byte(text, ":") || !take_number(text, 2, 2, &minutes)) {
-        return false;
-    }
-    *ret_east_s = (west ? -1 : 1) * (hours * 3600 + minutes * 60);
-    return hours <= 23 && minutes <= 59;
-}
-
 bool wr_iso_date_parse(struct wr_span text, int64_t *ret_ms)
 {
     struct date date = {.year = 0};
-    int year, ms = 0, east_s;
+    int year, ms = 0;
 
     text = wr_span_trim(text);
     if (!take_number(&text, 4, 4, &year) || !take_byte(&text, "-") || !take_number(&text, 2, 2, &date.month) ||
@@ -255,8 +276,8 @@ bool wr_iso_date_parse(struct wr_span text, int64_t *ret_ms)
     if (take_byte(&text, ":") && !(take_number(&text, 2, 2, &date.second) && take_fraction(&text, &ms)))
         return false;
     date.year = year;
-    if (!take_zone(&text, &east_s) || text.bytes > 0 || !date_ok(&date))
+    if (!take_zone(&text, &date) || text.bytes > 0 || !date_ok(&date))
         return false;
-    *ret_ms = (seconds_of(&date) - east_s) * 1000 + ms;
+    *ret_ms = seconds_of(&date) * 1000 + ms;
     return true;
 }

@@ -83,7 +83,8 @@ static enum wr_head_fault take_status(struct wr_head *head, struct wr_span line)
 {
     int status = status_of(line);
 
-    if (status < 100 || status > 599 || status == 101) /* 101: to what? we asked for nothing else */
+    bool is_known = (status >= 100 && status <= 599) || status == 999; /* LinkedIn and others refuse with 999 */
+    if (!is_known || status == 101)                                    /* 101: to what? we asked for nothing else */
         return WR_HEAD_STATUS;
     if (status < 200 && ++head->interims > head->limits.interims_max)
         return WR_HEAD_INTERIMS;

@@ -75,34 +75,53 @@ static void note_reset_ms(struct wr_limits_time *time, const struct wr_number *n
         note_at(time, (int64_t)number->whole);
 }
 
-static void parse_retry(struct wr_limits *limits, struct wr_span value, int64_t unit_ns)
+/* Seconds or milliseconds to wait. A number that is an instant within a month of now is meant as that instant. */
+static void note_retry(struct wr_limits *limits, const struct wr_number *number, bool is_ms)
+{
+    int64_t month_ms = WR_LIMITS_MAX_NS / WEIR_MILLISECOND;
+    int64_t at_ms = number->whole < EPOCH_MS ? instant_ms(number) : (int64_t)number->whole;
+    int64_t distance_ms = at_ms - limits->now_ms;
+
+    if (number->whole >= (is_ms ? EPOCH_MS : EPOCH_S) && distance_ms >= -month_ms && distance_ms <= month_ms)
+        note_at(&limits->retry, at_ms);
+    else
+        note_after(&limits->retry, wr_number_ns(number, is_ms ? WEIR_MILLISECOND : WEIR_SECOND, WR_LIMITS_MAX_NS));
+}
+
+/* "6m0s", or a date. */
+static void parse_words(struct wr_limits_time *time, struct wr_span value, int64_t now_ms)
+{
+    int64_t after_ns;
+
+    if (wr_number_duration(value, WR_LIMITS_MAX_NS, &after_ns))
+        note_after(time, after_ns);
+    else
+        note_date(time, value, now_ms);
+}
+
+static void parse_retry(struct wr_limits *limits, struct wr_span value, bool is_ms)
 {
     struct wr_numbers numbers;
 
     if (wr_numbers_parse(value, &numbers))
-        note_after(&limits->retry, wr_number_ns(&numbers.most, unit_ns, WR_LIMITS_MAX_NS));
+        note_retry(limits, &numbers.most, is_ms);
     else
-        note_date(&limits->retry, value, limits->now_ms);
+        parse_words(&limits->retry, value, limits->now_ms);
 }
 
 static void parse_reset(struct wr_limits_time *time, const struct wr_limits_name *name, struct wr_span value,
                         int64_t now_ms)
 {
     struct wr_numbers numbers;
-    int64_t after_ns;
 
-    if (!wr_numbers_parse(value, &numbers)) {
-        if (wr_number_duration(value, WR_LIMITS_MAX_NS, &after_ns))
-            note_after(time, after_ns);
-        else
-            note_date(time, value, now_ms);
-    } else if (name->is_ms) {
+    if (!wr_numbers_parse(value, &numbers))
+        parse_words(time, value, now_ms);
+    else if (name->is_ms)
         note_reset_ms(time, &numbers.most);
-    } else if (name->role == WR_ROLE_RESET_AFTER) {
+    else if (name->role == WR_ROLE_RESET_AFTER)
         note_after(time, wr_number_ns(&numbers.most, WEIR_SECOND, WR_LIMITS_MAX_NS));
-    } else {
+    else
         note_reset(time, &numbers.most);
-    }
 }
 
 /* ---- quotas -------------------------------------------------------------------------------------------- */
@@ -144,21 +163,30 @@ static void merge(struct wr_limits *limits, const struct wr_limits_quota *said)
     quota->unit = said->unit != WR_UNIT_REQUESTS ? said->unit : quota->unit;
 }
 
+/* Returns false if the value is not a count. A limit with a fraction is a rate, such as AWS's 0.5 a second. */
+static bool parse_count(struct wr_limits_quota *said, bool is_limit, struct wr_span value)
+{
+    struct wr_numbers numbers;
+
+    if (!wr_numbers_parse(value, &numbers) || (is_limit && numbers.first.nanos > 0))
+        return false;
+    if (is_limit) /* "1000, 10;w=1, 1000;w=3600": the first is the one that is counted down */
+        said->limit = (int64_t)numbers.first.whole;
+    else
+        said->remaining = (int64_t)numbers.least.whole;
+    return true;
+}
+
 static void parse_quota(struct wr_limits *limits, const struct wr_limits_name *name, struct wr_span value)
 {
     struct wr_limits_quota said = nothing;
-    struct wr_numbers numbers;
 
     said.name = name->quota;
     said.unit = name->is_other_unit ? WR_UNIT_OTHER : WR_UNIT_REQUESTS;
     if (name->role == WR_ROLE_RESET || name->role == WR_ROLE_RESET_AFTER)
         parse_reset(&said.reset, name, value, limits->now_ms);
-    else if (!wr_numbers_parse(value, &numbers))
+    else if (!parse_count(&said, name->role == WR_ROLE_LIMIT, value))
         return;
-    else if (name->role == WR_ROLE_LIMIT) /* "1000, 10;w=1, 1000;w=3600": the first is the one that is counted down */
-        said.limit = (int64_t)numbers.first.whole;
-    else
-        said.remaining = (int64_t)numbers.least.whole;
     merge(limits, &said);
 }
 
@@ -252,6 +280,14 @@ static void parse_structured(struct wr_limits *limits, struct wr_span value)
         parse_entries(limits, value);
 }
 
+/* Some write a number as a string: "4". */
+static struct wr_span unquoted(struct wr_span value)
+{
+    bool is_quoted = value.bytes >= 2 && value.data[0] == '"' && value.data[value.bytes - 1] == '"';
+
+    return is_quoted ? (struct wr_span){value.data + 1, value.bytes - 2} : value;
+}
+
 /* ---- all of it ----------------------------------------------------------------------------------------- */
 
 void wr_limits_field(struct wr_limits *limits, struct wr_span name, struct wr_span value)
@@ -268,14 +304,14 @@ void wr_limits_field(struct wr_limits *limits, struct wr_span name, struct wr_sp
             limits->date_ms = date_s * 1000;
         break;
     case WR_ROLE_RETRY:
-        parse_retry(limits, value, known.is_ms ? WEIR_MILLISECOND : WEIR_SECOND);
+        parse_retry(limits, unquoted(value), known.is_ms);
         break;
     case WR_ROLE_STRUCTURED:
     case WR_ROLE_POLICY:
         parse_structured(limits, value);
         break;
     default:
-        parse_quota(limits, &known, value);
+        parse_quota(limits, &known, unquoted(value));
         break;
     }
 }

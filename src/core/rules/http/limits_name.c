@@ -72,6 +72,24 @@ static bool is_other_unit(struct wr_span word)
     return false;
 }
 
+static bool is_milliseconds(struct wr_span word)
+{
+    return wr_span_is(word, "ms") || wr_span_is(word, "millis") || wr_span_is(word, "milliseconds");
+}
+
+/* The length of the part that stands before the role in words like UserRemaining and UserPathReset (hapi); or 0. */
+static size_t owner_bytes(struct wr_span word)
+{
+    static const char *const owners[] = {"userpath", "user", "path"};
+
+    for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
+        size_t bytes = strlen(owners[i]);
+        if (word.bytes > bytes && memcmp(word.data, owners[i], bytes) == 0)
+            return bytes;
+    }
+    return 0;
+}
+
 /* Whether a word tells the role, or more of it. */
 static bool note_role(struct wr_limits_name *name, struct wr_span word, bool *has_role)
 {
@@ -79,12 +97,13 @@ static bool note_role(struct wr_limits_name *name, struct wr_span word, bool *ha
         const char *word;
         enum wr_limits_role role;
     } roles[] = {
-        {"limit", WR_ROLE_LIMIT},   {"max", WR_ROLE_LIMIT},   {"remaining", WR_ROLE_REMAINING},
-        {"reset", WR_ROLE_RESET},   {"next", WR_ROLE_RESET},  {"resettime", WR_ROLE_RESET},
-        {"policy", WR_ROLE_POLICY}, {"retry", WR_ROLE_RETRY},
+        {"limit", WR_ROLE_LIMIT},    {"max", WR_ROLE_LIMIT},         {"remaining", WR_ROLE_REMAINING},
+        {"reset", WR_ROLE_RESET},    {"next", WR_ROLE_RESET},        {"resettime", WR_ROLE_RESET},
+        {"policy", WR_ROLE_POLICY},  {"retry", WR_ROLE_RETRY},       {"retryafter", WR_ROLE_RETRY},
+        {"left", WR_ROLE_REMAINING}, {"after", WR_ROLE_RESET_AFTER},
     };
 
-    if (wr_span_is(word, "ms")) {
+    if (is_milliseconds(word)) {
         name->is_ms = true;
         return true;
     }
@@ -110,10 +129,14 @@ static bool parse_family(struct wr_span before, struct wr_span words, uint64_t s
         words = wr_span_after(words, 1); /* the dash */
         struct wr_span word = {words.data, wr_span_find(words, '-')};
         words = wr_span_after(words, word.bytes);
-        if (note_role(&name, word, &has_role))
+        size_t owner = owner_bytes(word);
+        struct wr_span quota = word;
+        if (note_role(&name, wr_span_after(word, owner), &has_role))
+            quota.bytes = owner;
+        if (quota.bytes == 0)
             continue;
-        name.quota = wr_limits_name_hash(wr_limits_name_hash(name.quota, (struct wr_span){"-", 1}), word);
-        name.is_other_unit = name.is_other_unit || is_other_unit(word);
+        name.quota = wr_limits_name_hash(wr_limits_name_hash(name.quota, (struct wr_span){"-", 1}), quota);
+        name.is_other_unit = name.is_other_unit || is_other_unit(quota);
     }
     if (has_role)
         *ret_name = name;

@@ -101,24 +101,45 @@ int64_t wr_number_ns(const struct wr_number *number, int64_t unit_ns, int64_t ma
     return ns < (wr_u128)max_ns ? (int64_t)ns : max_ns;
 }
 
-/* h, m, s, ms, us, ns, of which "m" and "ms" begin alike. 0: no unit. */
+/* The unit that the letters at the beginning of `text` name, in nanoseconds; 0 if they name none. */
 static int64_t take_unit(struct wr_span *text)
 {
     static const struct {
         const char *name;
         int64_t ns;
     } units[] = {
-        {"ms", WEIR_MILLISECOND}, {"us", WEIR_MICROSECOND}, {"ns", WEIR_NANOSECOND}, {"s", WEIR_SECOND},
-        {"m", WEIR_MINUTE},       {"h", WEIR_HOUR},         {"d", WEIR_DAY},
+        {"ns", WEIR_NANOSECOND},
+        {"us", WEIR_MICROSECOND},
+        {"ms", WEIR_MILLISECOND},
+        {"msec", WEIR_MILLISECOND},
+        {"millisecond", WEIR_MILLISECOND},
+        {"milliseconds", WEIR_MILLISECOND},
+        {"s", WEIR_SECOND},
+        {"sec", WEIR_SECOND},
+        {"secs", WEIR_SECOND},
+        {"second", WEIR_SECOND},
+        {"seconds", WEIR_SECOND},
+        {"m", WEIR_MINUTE},
+        {"min", WEIR_MINUTE},
+        {"mins", WEIR_MINUTE},
+        {"minute", WEIR_MINUTE},
+        {"minutes", WEIR_MINUTE},
+        {"h", WEIR_HOUR},
+        {"hr", WEIR_HOUR},
+        {"hour", WEIR_HOUR},
+        {"hours", WEIR_HOUR},
+        {"d", WEIR_DAY},
+        {"day", WEIR_DAY},
+        {"days", WEIR_DAY},
     };
+    struct wr_span word = {text->data, 0};
 
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        size_t bytes = strlen(units[i].name);
-        if (text->bytes >= bytes && memcmp(text->data, units[i].name, bytes) == 0) {
-            *text = wr_span_after(*text, bytes);
+    while (word.bytes < text->bytes && wr_ascii_is_alpha(text->data[word.bytes]))
+        word.bytes++;
+    *text = wr_span_after(*text, word.bytes);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (wr_span_is(word, units[i].name))
             return units[i].ns;
-        }
-    }
     return 0;
 }
 
@@ -132,10 +153,12 @@ bool wr_number_duration(struct wr_span text, int64_t max_ns, int64_t *ret_ns)
     while (text.bytes > 0) {
         if (!take_number(&text, &number))
             return false;
+        text = wr_span_trim(text);
         int64_t unit_ns = take_unit(&text);
         if (unit_ns == 0)
             return false;
         sum_ns += wr_number_ns(&number, unit_ns, max_ns - sum_ns);
+        text = wr_span_trim(text);
     }
     *ret_ns = sum_ns;
     return true;

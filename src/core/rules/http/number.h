@@ -26,7 +26,7 @@ bool wr_numbers_parse(struct wr_span text, struct wr_numbers *ret_numbers);
 /* number * unit_ns, rounded up, at most `max_ns`. */
 int64_t wr_number_ns(const struct wr_number *number, int64_t unit_ns, int64_t max_ns);
 
-/* "6m0s", "1h30m", "120ms", "8.64s": parts with units, added up; at most `max_ns`. */
+/* "6m0s", "1h30m", "120ms", "8.64s", "4 seconds": parts with units, added up; at most `max_ns`. */
 bool wr_number_duration(struct wr_span text, int64_t max_ns, int64_t *ret_ns);
 
 #endif

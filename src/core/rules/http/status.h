@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#define WR_STATUS_MAX 599
+#define WR_STATUS_MAX 999
 
 #define WR_STATUS_CLASSES(X)                                                            \
     X(WR_STATUS_DONE, "done")           /* there is nothing to try again */             \
@@ -26,8 +26,8 @@ struct wr_statuses {
 };
 
 enum wr_statuses_preset {
-    WR_STATUSES_JOBS, /* 403, 429 and 503 are blocking */
-    WR_STATUSES_API,  /* 429 and 503 are transient, 403 is permanent */
+    WR_STATUSES_JOBS, /* refusals (core/pace/refusal.h), 403 and 503 are blocking */
+    WR_STATUSES_API,  /* refusals and 503 are transient, 403 is permanent */
 };
 
 /* Otherwise alike: 1xx to 3xx are done; no answer, 408, 425, 500, 502, 504 and Cloudflare's 520 to 524 are transient;
@@ -38,7 +38,7 @@ void wr_statuses_init(struct wr_statuses *ret_statuses, enum wr_statuses_preset 
  * before it. WEIR_E_INVAL, and nothing is changed. */
 int wr_statuses_parse(struct wr_statuses *statuses, const char *text);
 
-/* Numbers that are no status, such as 999, are permanent: that was not HTTP. */
+/* Numbers that are no status, such as 600, are permanent: that was not HTTP. */
 enum wr_status_class wr_status_class(const struct wr_statuses *statuses, int status);
 
 #endif

@@ -3,6 +3,7 @@
 #include "core/rules/robots/lifecycle.h"
 
 #include "base/error.h"
+#include "core/pace/refusal.h"
 #include "core/rules/url/redirect.h"
 
 #define USE_NS (24 * WEIR_HOUR)
@@ -106,7 +107,7 @@ static enum wr_life_copy copy_after(const struct wr_lifecycle *life, int status)
         return WR_COPY_READ;
     if (status == 304 && life->conditional && is_direct(life))
         return WR_COPY_CONFIRM;
-    if (wr_status_leads(status) || (status >= 400 && status <= 499 && status != 429))
+    if (wr_status_leads(status) || (status >= 400 && status <= 499 && !wr_status_refuses(status)))
         return WR_COPY_DROP;
     return WR_COPY_KEEP;
 }
@@ -147,7 +148,7 @@ static void fail(struct wr_lifecycle *life, const struct wr_life_options *option
     named_ns = named_ns < WR_ROBOTS_RETRY_AFTER_MAX_NS ? named_ns : WR_ROBOTS_RETRY_AFTER_MAX_NS;
     life->named_time = named_ns > 0;
     life->retry_at = now + (named_ns > wait_ns ? named_ns : wait_ns);
-    life->told_to_wait = (answered && event->status == 429) || (!answered && event->lacks_room);
+    life->told_to_wait = (answered && wr_status_refuses(event->status)) || (!answered && event->lacks_room);
 }
 
 static struct wr_life_action end(struct wr_lifecycle *life, const struct wr_life_options *options,

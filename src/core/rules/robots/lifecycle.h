@@ -21,7 +21,7 @@
  *     2xx              these are the rules; where there are none to be read, there are none
  *     redirect         followed five times; then, or if it leads nowhere, there is no robots.txt
  *     304              the copy is as good as new; only if it was asked for
- *     429              wait, in every mode: to take it for an absent file would be to hammer who said "too many"
+ *     429 and its like wait, in every mode: to take it for an absent file would be to hammer who said "too many"
  *     other 4xx        there is no robots.txt (401 and 403 too): everything is allowed
  *     all else         failed: 5xx, time-out, DNS, TLS, an answer that was cut, 206, a 304 that nobody asked for
  *

@@ -138,7 +138,7 @@ static int end_stretch(struct gathering *all)
  */
 static int claim(struct gathering *all, uint64_t key, enum stage stage)
 {
-    size_t at = key & (all->slot_count - 1);
+    size_t at = (size_t)(key & (all->slot_count - 1));
 
     while (all->slots[at].stretch != 0 && all->slots[at].key != key)
         at = (at + 1) & (all->slot_count - 1);

@@ -202,7 +202,7 @@ static int send(struct wr_pg *pg, const char *sql, const struct wr_store_query *
     if (error != 0)
         return error;
     const int64_t numbers[] = {query->what == WR_STORE_CLAIM ? walk_start(pg, query) : query->after.id,
-                               limit <= INT64_MAX ? (int64_t)limit : 0,
+                               limit <= SIZE_MAX / 2 ? (int64_t)limit : 0,
                                query->after.priority,
                                query->earlier,
                                walk_end(query),

@@ -58,6 +58,7 @@ static void say_cure(struct wr_pg *pg, const char *state)
         const char *state, *words;
     } cures[] = {
         {"42501", "; let the role own the database, or see \"Rights\" in weir-state(5)"},
+        {"22003", "; a number in the tables is too large: put it back as it was"},
         {"42", "; the tables are not as weir made them: put them back as they were"},
         {"3F", "; the schema is gone: put it back as it was"},
     };

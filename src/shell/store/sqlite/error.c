@@ -38,6 +38,12 @@ static void say(struct wr_sqlite *sqlite, const char *what, const char *detail)
     wr_buf_append_string(&buf, detail);
 }
 
+/* SQLite knows no words for what was found out without it. */
+const char *wr_sqlite_words(sqlite3 *db, int code)
+{
+    return db != NULL && (sqlite3_errcode(db) & 0xff) == (code & 0xff) ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+}
+
 int wr_sqlite_error(struct wr_sqlite *sqlite, int code)
 {
     if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE)
@@ -55,7 +61,7 @@ int wr_sqlite_error(struct wr_sqlite *sqlite, int code)
         return WEIR_E_TIMEOUT;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        say(sqlite, "is damaged: ", sqlite3_errmsg(sqlite->db));
+        say(sqlite, "is damaged: ", wr_sqlite_words(sqlite->db, code));
         return WEIR_E_SYSTEM;
     default:
         say(sqlite, "cannot be used any more: ", sqlite3_errmsg(sqlite->db));

@@ -72,7 +72,7 @@ static int refuse_locked(const char *path)
 
 static int refuse(struct wr_sqlite *sqlite, const char *path, int code)
 {
-    char why[160];
+    char why[240];
     struct wr_buf buf;
     int plain = code & 0xff;
     bool is_bad = plain == SQLITE_CORRUPT || plain == SQLITE_NOTADB || plain == SQLITE_ERROR;
@@ -81,7 +81,8 @@ static int refuse(struct wr_sqlite *sqlite, const char *path, int code)
         return WEIR_E_NOMEM;
     wr_buf_init_fixed(&buf, why, sizeof why);
     wr_buf_append_string(&buf, is_bad ? "is damaged: " : "cannot be opened: ");
-    wr_buf_append_string(&buf, sqlite->db != NULL ? sqlite3_errmsg(sqlite->db) : sqlite3_errstr(code));
+    wr_buf_append_string(&buf, wr_sqlite_words(sqlite->db, code));
+    wr_buf_append_string(&buf, is_bad ? WR_SQLITE_ADVICE : "");
     return wr_place_refuse(path, is_bad ? WEIR_E_INVAL : WEIR_E_SYSTEM, why);
 }
 
@@ -211,11 +212,11 @@ static int check_content(struct wr_sqlite *sqlite, const struct wr_store_options
     if (code == SQLITE_OK && version > WR_SQLITE_VERSION)
         return wr_place_refuse(options->path, WEIR_E_INVAL, "was written by a newer weir; use that one");
     if (code == SQLITE_OK && version < 1)
-        return wr_place_refuse(options->path, WEIR_E_INVAL, "is damaged: its version is below 1");
+        return wr_place_refuse(options->path, WEIR_E_INVAL, "is damaged: its version is below 1; put back a copy");
     if (code == SQLITE_OK && options->check_ns > 0)
         code = quick_check(sqlite->db, options);
     if (code == SQLITE_CORRUPT)
-        return wr_place_refuse(options->path, WEIR_E_INVAL, "is damaged; sqlite3 FILE .recover may save what is in it");
+        return wr_place_refuse(options->path, WEIR_E_INVAL, "is damaged" WR_SQLITE_ADVICE);
     if (code == SQLITE_OK)
         code = wr_sqlite_migrate(sqlite->db, wr_sqlite_steps, WR_SQLITE_VERSION);
     if (code == SQLITE_OK)

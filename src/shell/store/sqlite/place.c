@@ -110,7 +110,7 @@ static int check_header(const char *path, const uint8_t *header, size_t bytes)
     if (bytes < 16 || memcmp(header, "SQLite format 3", 16) != 0)
         return wr_place_refuse(path, WEIR_E_INVAL, "is no state file of weir; name another");
     if (bytes < HEADER_BYTES)
-        return wr_place_refuse(path, WEIR_E_INVAL, "is damaged: it was cut");
+        return wr_place_refuse(path, WEIR_E_INVAL, "is damaged: it was cut" WR_SQLITE_ADVICE);
     if (number_at(header, APPLICATION_AT) != WR_SQLITE_APPLICATION)
         return wr_place_refuse(path, WEIR_E_INVAL, "is another program's database; name another");
     if (number_at(header, VERSION_AT) > WR_SQLITE_VERSION)

@@ -15,7 +15,8 @@
 #include <sys/types.h>
 
 #define WR_SQLITE_APPLICATION 0x77656972 /* "weir" */
-#define WR_SQLITE_VERSION 6              /* of the tables, in user_version */
+#define WR_SQLITE_ADVICE "; sqlite3 FILE .recover may save what is in it"
+#define WR_SQLITE_VERSION 6 /* of the tables, in user_version */
 
 /* ---- statements ---- */
 
@@ -154,6 +155,8 @@ static inline void wr_bind_numbers(sqlite3_stmt *statement, int at, const int64_
 
 /* error.c: what a result of SQLite's means to the store; `why` says it in words. 0 for SQLITE_OK, _ROW and _DONE. */
 int wr_sqlite_error(struct wr_sqlite *sqlite, int code);
+/* The words for a result, whether SQLite returned it or not. `db` may be NULL. */
+const char *wr_sqlite_words(sqlite3 *db, int code);
 
 /* Runs one statement to its end, and makes it ready again. A SQLite code: SQLITE_OK, or what went wrong. */
 int wr_sqlite_run(sqlite3_stmt *statement);

@@ -179,8 +179,8 @@ static size_t put_word(struct wr_rng *rng, char *text, size_t bytes, size_t room
         "step", "sliding_ban", "0.000001", ", ",    "65536",  "\n",
     };
     const char *word = words[wr_rng_below(rng, sizeof words / sizeof words[0])];
-    size_t length = strlen(word), at = wr_rng_below(rng, bytes + 1);
-    size_t over = wr_rng_below(rng, 8); /* instead of so many bytes */
+    size_t length = strlen(word), at = (size_t)wr_rng_below(rng, bytes + 1);
+    size_t over = (size_t)wr_rng_below(rng, 8); /* instead of so many bytes */
     over = over < bytes - at ? over : bytes - at;
     if (bytes - over + length > room)
         return bytes;
@@ -198,7 +198,7 @@ static void broken_files_are_read_within_bounds_or_refused(void **state)
     for (int step = 0; step < 30000; step++) {
         char text[2048], why[WR_CONFIG_WHY_BYTES] = "";
         struct wr_scenario scenario = {.workers = 12345};
-        size_t which = wr_rng_below(&rng, wr_builtins_count + 1);
+        size_t which = (size_t)wr_rng_below(&rng, wr_builtins_count + 1);
         const char *good = which == wr_builtins_count ? whole : wr_builtins[which].text;
         size_t bytes = strlen(good) < sizeof text ? strlen(good) : sizeof text;
         memcpy(text, good, bytes);

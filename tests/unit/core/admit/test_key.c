@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_key.c - the six extractors, and requests that have no usable key (S3-24 … S3-30, J5, J8, V10). */
+#include "core/admit/key.h"
 #include "lib/test.h"
 
 #include "base/rng.h"
@@ -554,6 +555,23 @@ static void faults_have_names(void **state)
     assert_string_equal(weir_fault_name((weir_fault)-1), "none");
 }
 
+static void digest_of_a_secret_is_a_hash_sign_and_32_hex_digits_in_small_letters(void **state)
+{
+    (void)state;
+    static const char good[] = "#0123456789abcdef0123456789abcdef";
+    char text[sizeof good];
+    assert_true(wr_digest_is(wr_span_of(good)));
+    assert_false(wr_digest_is((struct wr_span){good, sizeof good - 2}));
+    assert_false(wr_digest_is(wr_span_of("#0123456789abcdef0123456789abcdef0")));
+    for (size_t i = 0; i < sizeof good - 1; i++) {
+        memcpy(text, good, sizeof good);
+        text[i] = 'g';
+        assert_false(wr_digest_is(wr_span_of(text)));
+        text[i] = 'A';
+        assert_false(wr_digest_is(wr_span_of(text)));
+    }
+}
+
 WEIR_TESTS(test(the_global_key_is_the_same_for_all), test(the_user_key_is_a_header_or_anonymous),
            test(the_route_key_is_the_path), test(a_custom_key_is_what_the_function_says),
            test(a_composite_key_joins_its_parts), test(a_composite_has_no_key_if_a_part_has_none),
@@ -562,4 +580,4 @@ WEIR_TESTS(test(the_global_key_is_the_same_for_all), test(the_user_key_is_a_head
            test(a_missing_key_is_refused_where_nothing_stands_in), test(a_secret_value_does_not_show_in_its_key),
            test(costs_from_a_header_are_checked), test(a_repeated_cost_is_refused),
            test(keys_that_make_no_sense_are_refused), test(bad_requests_and_buffers_are_refused),
-           test(faults_have_names))
+           test(faults_have_names), test(digest_of_a_secret_is_a_hash_sign_and_32_hex_digits_in_small_letters))

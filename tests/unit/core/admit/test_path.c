@@ -56,6 +56,8 @@ static void all_spellings_of_a_path_are_one_route(void **state)
         {"/users/@me:x,2!", "/users/@me:x,2!"},
         {"/users/%40me", "/users/@me"},
         {"/caf%c3%a9", "/caf%C3%A9"},
+        {"/%e2%80%a6", "/%E2%80%A6"},       /* three bytes, the second of which is small */
+        {"/%f0%90%80%80", "/%F0%90%80%80"}, /* the first of four */
         {"/a%20b", "/a%20b"},
         {"/~me", "/~me"},
         {"/%7eme", "/~me"},
@@ -154,6 +156,8 @@ static void what_services_disagree_about_and_no_client_needs_is_refused(void **s
         {"/x/..%2Flogin", WEIR_FAULT_DOTS},
         {"/x%2F../login", WEIR_FAULT_DOTS},
         {"/x%2f..", WEIR_FAULT_DOTS},
+        {"/a%4g", WEIR_FAULT_ESCAPE},
+        {"/a%g4", WEIR_FAULT_ESCAPE},
         {"/x/%2e%2e/login", WEIR_FAULT_ESCAPE},
         {"/%6cogin", WEIR_FAULT_ESCAPE},
         {"/%4Cogin", WEIR_FAULT_ESCAPE},
@@ -341,6 +345,34 @@ static void methods_are_compared_without_case_and_head_is_a_get(void **state)
     }
 }
 
+static void a_method_that_is_no_token_is_refused_where_a_rule_names_methods(void **state)
+{
+    static const struct {
+        const char *method;
+        weir_fault fault;
+    } rows[] = {{"POST", WEIR_FAULT_NONE},
+                {"x-!#$%&'*+.^_`|~9", WEIR_FAULT_NONE},
+                {"", WEIR_FAULT_NONE},
+                {NULL, WEIR_FAULT_NONE},
+                {"PO ST", WEIR_FAULT_BYTES},
+                {"POST ", WEIR_FAULT_BYTES},
+                {"POST\t/login", WEIR_FAULT_BYTES},
+                {"POST\x01", WEIR_FAULT_BYTES},
+                {"(POST)", WEIR_FAULT_BYTES},
+                {"P\xd0\x9eST", WEIR_FAULT_BYTES}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        weir_request request;
+        struct wr_asked asked;
+        weir_request_init(&request, rows[i].method, "/login", NULL);
+        weir_fault fault = wr_asked_read(&request, WR_ASKED_METHOD | WR_ASKED_PATH, 0, &asked);
+        if (fault != rows[i].fault)
+            fail_msg("%s: %s", rows[i].method, weir_fault_name(fault));
+        assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_NONE);
+    }
+}
+
 /* ---- hosts --------------------------------------------------------------------------------------------- */
 
 static void a_host_has_one_spelling_or_is_refused(void **state)
@@ -404,6 +436,22 @@ static void a_host_has_one_spelling_or_is_refused(void **state)
             fail_msg("%s: %s", rows[i].host, weir_fault_name(fault));
         if (rows[i].written != NULL)
             assert_string_equal(buffer, rows[i].written);
+    }
+}
+
+static void ports_of_a_host_are_0_to_65535(void **state)
+{
+    static const struct {
+        const char *host;
+        weir_fault fault;
+    } rows[] = {{"example.org:0", WEIR_FAULT_NONE},
+                {"example.org:65535", WEIR_FAULT_NONE},
+                {"example.org:65536", WEIR_FAULT_HOST}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct wr_buf buf;
+        wr_buf_init_fixed(&buf, buffer, sizeof buffer);
+        assert_int_equal(wr_host_append(&buf, wr_span_of(rows[i].host)), rows[i].fault);
     }
 }
 
@@ -496,5 +544,6 @@ WEIR_TESTS(test(all_spellings_of_a_path_are_one_route), test(what_services_tell_
            test(a_route_fits_up_to_the_last_byte), test(a_route_is_its_own_route),
            test(a_path_is_read_in_each_way_that_a_service_may_read_it), test(a_path_with_many_readings_must_be_short),
            test(callers_cannot_make_up_methods), test(methods_are_compared_without_case_and_head_is_a_get),
-           test(a_host_has_one_spelling_or_is_refused), test(a_target_that_is_a_url_names_the_host),
-           test(spellings_of_one_credential_are_one))
+           test(a_method_that_is_no_token_is_refused_where_a_rule_names_methods),
+           test(a_host_has_one_spelling_or_is_refused), test(ports_of_a_host_are_0_to_65535),
+           test(a_target_that_is_a_url_names_the_host), test(spellings_of_one_credential_are_one))

@@ -68,6 +68,16 @@ static void limits_that_make_no_sense_are_refused_with_what_would_be_right(void 
     }
 }
 
+static void limit_without_a_rate_is_told_apart_from_one_with_two_measures(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    assert_int_equal(wr_limit_parse("burst=5", &limit), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "there is no rate"));
+    assert_int_equal(wr_limit_parse("10/s concurrent=2", &limit), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "both a rate and concurrent="));
+}
+
 static void keys_name_their_source_and_secrets_are_not_shown(void **state)
 {
     (void)state;
@@ -90,21 +100,25 @@ static void keys_name_their_source_and_secrets_are_not_shown(void **state)
 static void an_address_is_found_among_networks_that_meet(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"10.0.0.0/8",    "10.1.0.0/16", "192.0.2.7",     "192.0.2.0/31",
-                                        "2001:db8::/32", "10.0.0.0/9",  "::ffff:9.0.0.1"};
+    static const char *const texts[] = {"10.0.0.0/8",    "10.1.0.0/16",  "192.0.2.7",       "192.0.2.0/31",
+                                        "2001:db8::/32", "10.0.0.0/9",   "::ffff:9.0.0.1",  "172.16.0.0/25",
+                                        "172.16.1.0/24", "198.51.100.0", "198.51.100.0/31", "203.0.113.0/31",
+                                        "203.0.113.0"};
     static const struct {
         const char *address;
         bool held;
-    } rows[] = {{"10.200.0.1", true},   {"10.1.2.3", true},        {"9.255.255.255", false},  {"11.0.0.0", false},
-                {"192.0.2.7", true},    {"192.0.2.6", false},      {"192.0.2.1", true},       {"192.0.2.2", false},
-                {"2001:db8:1::", true}, {"2001:db9::", false},     {"::ffff:10.0.0.1", true}, {"9.0.0.1", true},
-                {"::a00:1", false},     {"255.255.255.255", false}};
-    weir_network networks[7];
-    struct wr_range ranges[7];
-    for (size_t i = 0; i < 7; i++)
+    } rows[] = {{"10.200.0.1", true},    {"10.1.2.3", true},         {"9.255.255.255", false},  {"11.0.0.0", false},
+                {"192.0.2.7", true},     {"192.0.2.6", false},       {"192.0.2.1", true},       {"192.0.2.2", false},
+                {"2001:db8:1::", true},  {"2001:db9::", false},      {"::ffff:10.0.0.1", true}, {"9.0.0.1", true},
+                {"::a00:1", false},      {"255.255.255.255", false}, {"172.16.0.127", true},    {"172.16.0.128", false},
+                {"172.16.0.255", false}, {"172.16.1.0", true},       {"172.16.1.255", true},    {"198.51.100.1", true},
+                {"198.51.100.2", false}, {"203.0.113.1", true},      {"203.0.113.2", false}};
+    weir_network networks[13];
+    struct wr_range ranges[13];
+    for (size_t i = 0; i < 13; i++)
         assert_int_equal(weir_network_parse(texts[i], &networks[i]), 0);
-    size_t count = wr_ranges_make(networks, 7, ranges);
-    assert_int_equal(count, 5);
+    size_t count = wr_ranges_make(networks, 13, ranges);
+    assert_int_equal(count, 9);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct wr_address address;
         assert_true(wr_address_parse(wr_span_of(rows[i].address), &address));
@@ -112,6 +126,31 @@ static void an_address_is_found_among_networks_that_meet(void **state)
             fail_msg("%s", rows[i].address);
     }
     assert_int_equal(wr_ranges_make(NULL, 0, ranges), 0);
+}
+
+/* Halving finds nothing in what is not sorted. */
+static void networks_may_be_listed_in_any_order(void **state)
+{
+    (void)state;
+    static const char *const texts[][3] = {{"192.0.2.0/24", "10.0.0.0/8", "172.16.0.0/12"},
+                                           {"192.0.2.0/24", "172.16.0.0/12", "10.0.0.0/8"},
+                                           {"10.0.0.0/8", "192.0.2.0/24", "172.16.0.0/12"}};
+    static const char *const held[] = {"10.1.2.3", "172.16.0.1", "192.0.2.1"};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t count = 2; count <= 3; count++) {
+            weir_network networks[3];
+            struct wr_range ranges[3];
+            for (size_t k = 0; k < 3; k++)
+                assert_int_equal(weir_network_parse(texts[i][k], &networks[k]), 0);
+            assert_int_equal(wr_ranges_make(networks, count, ranges), count);
+            for (size_t k = 0; k + 1 < count; k++)
+                assert_true(memcmp(ranges[k].last, ranges[k + 1].first, 16) < 0);
+            for (size_t k = 0; k < 3 && count == 3; k++) {
+                struct wr_address address;
+                assert_true(wr_address_parse(wr_span_of(held[k]), &address));
+                assert_true(wr_ranges_hold(ranges, count, &address));
+            }
+        }
 }
 
 static void words_are_found_and_one_that_is_there_twice_is_told(void **state)
@@ -143,6 +182,8 @@ static void a_line_of_state_is_read_as_it_was_written_and_no_other(void **state)
     assert_int_equal(record.count, 2);
     assert_int_equal(record.pasts[1].used, 3);
     assert_int_equal(record.pasts[1].back_ns, 1500000000);
+    assert_true(wr_record_parse(wr_span_of("k 61 0 1"), &record)); /* one of its limits is unused */
+    assert_true(record.count == 2 && record.pasts[0].used == 0 && record.pasts[1].used == 1);
     static const char *const wrong[] = {"",
                                         "k",
                                         "k 61",
@@ -163,7 +204,9 @@ static void a_line_of_state_is_read_as_it_was_written_and_no_other(void **state)
     }
 }
 
-WEIR_TESTS(test(limits_are_read_as_they_are_written),
+WEIR_TESTS(test(networks_may_be_listed_in_any_order),
+           test(limit_without_a_rate_is_told_apart_from_one_with_two_measures),
+           test(limits_are_read_as_they_are_written),
            test(limits_that_make_no_sense_are_refused_with_what_would_be_right),
            test(keys_name_their_source_and_secrets_are_not_shown), test(an_address_is_found_among_networks_that_meet),
            test(words_are_found_and_one_that_is_there_twice_is_told),

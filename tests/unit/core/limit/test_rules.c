@@ -110,6 +110,12 @@ static size_t too_much(const weir_limit *limit)
     return (1 << 20) + 1;
 }
 
+static size_t just_enough(const weir_limit *limit)
+{
+    (void)limit;
+    return 1 << 20;
+}
+
 /* S3-46: what is wrong with an algorithm of one's own is told before it runs. */
 static void own_algorithm_is_checked_before_it_runs(void **state)
 {
@@ -142,6 +148,9 @@ static void own_algorithm_is_checked_before_it_runs(void **state)
     refused(weir_limit_custom(&l, &spaced_algorithm, 1, -1, NULL), &l, "period", "2^60 ns");
     assert_int_equal(weir_limit_custom(&l, &spaced_algorithm, 1, 0, NULL), 0);
     assert_string_equal(weir_limit_name(&l), "spaced");
+    a = spaced_algorithm;
+    a.state_bytes = just_enough;
+    assert_int_equal(weir_limit_custom(&l, &a, 1, 1, NULL), 0);
 }
 
 /* R28 */
@@ -187,7 +196,16 @@ static void rules_changed_by_hand_are_refused(void **state)
     REFUSED(bad.full_ns = 0);
     REFUSED(bad.full_rem = 9);
     REFUSED(bad.queue_max = WEIR_QUEUE_MAX + 1);
+    assert_int_equal(weir_limit_fixed_window(&good, 10, WEIR_SECOND), 0);
+    REFUSED(bad.period_ns = 0); /* which an algorithm of one's own may have */
+    REFUSED(bad.permits = 0);
+    assert_int_equal(weir_limit_sliding_window(&good, 10, WEIR_SECOND), 0);
+    REFUSED(bad.period_ns = 0);
+    assert_int_equal(weir_limit_sliding_log(&good, 10, WEIR_SECOND), 0);
+    REFUSED(bad.period_ns = 0);
+    REFUSED(bad.permits = WEIR_LOG_MAX + 1);
 #undef REFUSED
+    assert_int_equal(weir_limit_token_bucket(&good, 10, 3, WEIR_SECOND), 0);
     good.queue_max = 3; /* how long a queue may be is not the algorithm's */
     assert_int_equal(weir_stack_init(&stack, &good, 1), 0);
 }

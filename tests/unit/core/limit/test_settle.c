@@ -386,7 +386,31 @@ static void settling_at_once_is_exact_in_any_order(void **state)
             random_history(&rng, kind, 0, kind != LEAKY);
 }
 
-WEIR_TESTS(test(cancel_gives_back_exactly_what_was_taken), test(settling_for_less_gives_back_the_rest),
+/* A caller's mistake costs at most what the limit holds. */
+static void copy_of_a_settled_receipt_gives_back_at_most_what_is_missing(void **state)
+{
+    (void)state;
+    weir_limit limits[2];
+    assert_int_equal(weir_limit_token_bucket(&limits[0], 10, 3, 10), 0);
+    assert_int_equal(weir_limit_stepped_bucket(&limits[1], 10, 3, 10, 10), 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct rig rig;
+        rig_init(&rig, &limits[i], 1, T0);
+        weir_receipt first = rig_reserve(&rig, T0, 5), copy = first;
+        (void)rig_reserve(&rig, T0, 3);
+        rig_settle(&rig, T0, &first, 0);
+        assert_int_equal(rig_peek(&rig, T0).remaining, 7);
+        rig_settle(&rig, T0, &copy, 0);
+        assert_int_equal(rig_peek(&rig, T0).remaining, 10);
+        assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
+        assert_true(rig_try(&rig, T0, 10));
+        assert_false(rig_try(&rig, T0, 1));
+        rig_release(&rig);
+    }
+}
+
+WEIR_TESTS(test(copy_of_a_settled_receipt_gives_back_at_most_what_is_missing),
+           test(cancel_gives_back_exactly_what_was_taken), test(settling_for_less_gives_back_the_rest),
            test(settling_for_more_charges_whatever_the_limit_says), test(receipt_settles_once),
            test(settled_permits_in_flight_stay_until_released), test(cancel_after_a_full_refill_gives_nothing),
            test(cancel_after_nearly_a_full_refill_gives_no_second_burst), test(several_cancels_give_no_second_burst),

@@ -104,6 +104,22 @@ static void quota_and_freshness_follow_both_slots(void **state)
 }
 
 /* S3-47: two counters, whatever the quota. */
+static void quota_that_is_whole_again_has_nothing_to_wait_for(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_limit limit = sliding(10, 1000);
+    rig_init(&rig, &limit, 1, T0);
+    assert_int_equal(rig_drain(&rig, T0), 10);
+    assert_int_equal(rig_peek(&rig, T0 + 1500).remaining, 5);
+    assert_int_equal(rig_peek(&rig, T0 + 1500).reset_ns, 401); /* 10 x (1 - e) < 1 */
+    assert_int_equal(rig_peek(&rig, T0 + 1900).reset_ns, 1);
+    assert_int_equal(rig_peek(&rig, T0 + 1901).reset_ns, 0);
+    assert_int_equal(rig_peek(&rig, T0 + 1999).reset_ns, 0);
+    assert_int_equal(rig_peek(&rig, T0 + 5000).reset_ns, 0);
+    rig_release(&rig);
+}
+
 static void state_is_two_words_whatever_the_quota(void **state)
 {
     (void)state;
@@ -114,7 +130,8 @@ static void state_is_two_words_whatever_the_quota(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(estimate_weighs_the_previous_slot_by_what_is_left_of_it),
+WEIR_TESTS(test(quota_that_is_whole_again_has_nothing_to_wait_for),
+           test(estimate_weighs_the_previous_slot_by_what_is_left_of_it),
            test(one_more_goes_while_the_estimate_is_below_the_quota),
            test(previous_slot_is_dropped_after_more_than_one), test(no_double_quota_passes_around_a_boundary),
            test(wait_may_lead_through_two_slots), test(clock_going_back_stays_at_the_beginning_of_its_slot),

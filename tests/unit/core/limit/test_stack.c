@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules checked together; an algorithm of one's own among them (S3-46). */
+#include "core/limit/algorithm.h"
 #include "rig.h"
 #include "spaced.h"
 
@@ -201,8 +202,130 @@ static void own_algorithm_gives_back_and_starts_anew_on_a_change(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(all_rules_must_grant), test(denial_charges_nothing_in_any_rule),
-           test(decision_is_that_of_the_rule_that_holds_longest),
+static const int *refusals; /* what each rule says of waiting, in the order that they are asked */
+static int asked;
+
+static int say_next(const weir_limit *limit, const void *state, int64_t now)
+{
+    assert_ptr_not_equal(limit, state);
+    assert_int_equal(limit->permits, 4);
+    assert_int_equal(now, T0 + 7);
+    return refusals[asked++];
+}
+
+static void first_rule_that_gives_up_decides_and_no_other_is_asked(void **state)
+{
+    (void)state;
+    static const struct {
+        int says[3], error, asked;
+    } rows[] = {{{0, 0, 0}, 0, 3},
+                {{1, 1, 1}, 0, 3},
+                {{WEIR_E_TIMEOUT, 0, 0}, WEIR_E_TIMEOUT, 1},
+                {{0, WEIR_E_FULL, WEIR_E_TIMEOUT}, WEIR_E_FULL, 2},
+                {{0, 0, WEIR_E_CLOSED}, WEIR_E_CLOSED, 3}};
+    weir_algorithm patient = spaced_algorithm;
+    weir_limit limits[4];
+    int64_t gap_ns = 0;
+    patient.give_up = say_next;
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(weir_limit_custom(&limits[i], &patient, 4, 0, &gap_ns), 0);
+    assert_int_equal(weir_limit_token_bucket(&limits[2], 2, 1, WEIR_SECOND), 0); /* never gives up */
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rig rig;
+        rig_init(&rig, limits, 4, T0);
+        refusals = rows[i].says;
+        asked = 0;
+        assert_int_equal(wr_stack_give_up(&rig.stack, rig.state, T0 + 7), rows[i].error);
+        assert_int_equal(asked, rows[i].asked);
+        rig_release(&rig);
+    }
+}
+
+static void rule_of_our_own_is_made_anew_by_its_own_maker(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    weir_stack stack;
+    int64_t gap_ns = 0;
+    weir_algorithm broken = spaced_algorithm;
+    assert_int_equal(weir_limit_custom(&limit, &broken, 4, 0, &gap_ns), 0);
+    assert_int_equal(weir_stack_init(&stack, &limit, 1), 0);
+    broken.ask = NULL;
+    assert_int_equal(weir_stack_init(&stack, &limit, 1), WEIR_E_INVAL);
+    assert_int_equal(weir_limit_concurrency(&limit, 5), 0);
+    limit.period_ns = -1; /* says nothing of requests in flight */
+    assert_int_equal(weir_stack_init(&stack, &limit, 1), 0);
+}
+
+static weir_reason say_why(const weir_limit *limit, const void *state, int64_t now)
+{
+    (void)limit, (void)state;
+    return now == T0 ? WEIR_REASON_PAUSED : WEIR_REASON_BREAKER;
+}
+
+static void reason_is_what_the_rule_says_of_this_wait(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_algorithm telling = spaced_algorithm;
+    weir_limit limit;
+    int64_t gap_ns = WEIR_SECOND;
+    telling.why = say_why;
+    assert_int_equal(weir_limit_custom(&limit, &telling, 4, 0, &gap_ns), 0);
+    rig_init(&rig, &limit, 1, T0);
+    assert_int_equal(rig_drain(&rig, T0), 1);
+    assert_int_equal(weir_stack_ask(&rig.stack, rig.state, T0, 1).reason, WEIR_REASON_PAUSED);
+    assert_int_equal(weir_stack_ask(&rig.stack, rig.state, T0 + 1, 1).reason, WEIR_REASON_BREAKER);
+    assert_int_equal(weir_stack_ask(&rig.stack, rig.state, T0 + 1, 5).reason, spaced_algorithm.reason); /* never */
+    rig_release(&rig);
+}
+
+static size_t no_bytes(const weir_limit *limit)
+{
+    (void)limit;
+    return 0;
+}
+
+static void stack_of_rules_without_a_state_takes_a_word(void **state)
+{
+    (void)state;
+    weir_algorithm stateless = spaced_algorithm;
+    weir_limit limits[2];
+    weir_stack stack;
+    stateless.state_bytes = no_bytes;
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(weir_limit_custom(&limits[i], &stateless, 1, 1, NULL), 0);
+    assert_int_equal(weir_stack_init(&stack, limits, 2), 0);
+    assert_int_equal(stack.state_bytes, 8);
+}
+
+static size_t bytes_of_params(const weir_limit *limit)
+{
+    return *(const size_t *)limit->params;
+}
+
+static void states_begin_at_multiples_of_8_without_gaps(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 8, 9, 16, 7};
+    static const uint32_t offsets[] = {0, 8, 16, 32, 48};
+    weir_algorithm sized = spaced_algorithm;
+    weir_limit limits[5];
+    weir_stack stack;
+    sized.state_bytes = bytes_of_params;
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(weir_limit_custom(&limits[i], &sized, 1, 1, &sizes[i]), 0);
+    assert_int_equal(weir_stack_init(&stack, limits, 5), 0);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(stack.offsets[i], offsets[i]);
+    assert_int_equal(stack.state_bytes, 56);
+}
+
+WEIR_TESTS(test(reason_is_what_the_rule_says_of_this_wait), test(stack_of_rules_without_a_state_takes_a_word),
+           test(states_begin_at_multiples_of_8_without_gaps), test(all_rules_must_grant),
+           test(denial_charges_nothing_in_any_rule), test(decision_is_that_of_the_rule_that_holds_longest),
            test(asking_for_nothing_is_granted_and_charges_nothing), test(quota_is_that_of_the_smallest_share),
            test(stack_is_fresh_when_all_its_rules_are), test(stack_is_of_one_to_eight_rules),
-           test(own_algorithm_runs_in_a_stack_like_ours), test(own_algorithm_gives_back_and_starts_anew_on_a_change))
+           test(first_rule_that_gives_up_decides_and_no_other_is_asked),
+           test(rule_of_our_own_is_made_anew_by_its_own_maker), test(own_algorithm_runs_in_a_stack_like_ours),
+           test(own_algorithm_gives_back_and_starts_anew_on_a_change))

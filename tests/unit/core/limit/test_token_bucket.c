@@ -275,7 +275,25 @@ static void state_is_two_words(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(bucket_starts_full_and_each_grant_takes_exactly_one), test(wait_is_the_missing_part_over_the_rate),
+static void quota_names_the_time_that_it_takes_to_fill_rounded_up(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t capacity, refill;
+        int64_t period_ns, fills_in_ns;
+    } rows[] = {{10, 10, WEIR_SECOND, WEIR_SECOND}, {10, 3, WEIR_SECOND, 3333333334}, {4, 2, 3, 6}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rig rig;
+        weir_limit limit;
+        assert_int_equal(weir_limit_token_bucket(&limit, rows[i].capacity, rows[i].refill, rows[i].period_ns), 0);
+        rig_init(&rig, &limit, 1, T0);
+        assert_int_equal(rig_peek(&rig, T0).period_ns, rows[i].fills_in_ns);
+        rig_release(&rig);
+    }
+}
+
+WEIR_TESTS(test(quota_names_the_time_that_it_takes_to_fill_rounded_up),
+           test(bucket_starts_full_and_each_grant_takes_exactly_one), test(wait_is_the_missing_part_over_the_rate),
            test(refill_stops_at_the_capacity), test(weighted_permits_wait_for_all_of_them),
            test(refusal_charges_nothing), test(time_going_back_never_pays_twice),
            test(clock_going_back_never_grants_more), test(stale_now_of_another_thread_grants_no_more),

@@ -169,26 +169,39 @@ static inline void model_push_back(struct model *model, int status)
     model->pushed_until = until > model->pushed_until ? until : model->pushed_until;
 }
 
+/* When the quota is whole again, as the answer says; -1: it does not. */
+static inline int64_t model_reset(const struct model *model, const weir_outcome *outcome, bool is_reset)
+{
+    int64_t ns = outcome->has_quota && outcome->quota_reset_ns != -1 ? model_clamp(model, outcome->quota_reset_ns) : -1;
+    if (is_reset && outcome->has_retry_after && model_clamp(model, outcome->retry_after_ns) > ns)
+        ns = model_clamp(model, outcome->retry_after_ns);
+    return ns;
+}
+
 /* An answer to something sent at `sent_at`. */
 static inline void model_tell(struct model *model, int64_t sent_at, const weir_outcome *outcome)
 {
     int status = outcome->status;
     int64_t t = model->latest_at;
     bool tide = model->options.strategy == WEIR_STRATEGY_TIDE;
-    bool lost = status < 100 || status > 599;
-    bool failure = lost || status == 429 || status >= 500;
-    bool named = outcome->has_retry_after && outcome->retry_after_ns > 0;
-    bool unsaid = failure && (named || (tide && (status == 429 || status == 503)));
+    bool refused = status == 429 || status == 529 || status == 999;
+    bool lost = !refused && (status < 100 || status > 599);
+    bool failure = lost || refused || status >= 500;
+    bool is_reset = outcome->has_quota && outcome->quota_remaining >= 0 && status >= 200 && status <= 299;
+    bool binds = outcome->has_retry_after && !is_reset;
+    bool used_up = outcome->quota_remaining == 0 || (outcome->quota_remaining < 0 && refused);
+    int64_t reset_ns = model_reset(model, outcome, is_reset);
+    bool unsaid = failure && ((binds && outcome->retry_after_ns > 0) || (tide && (refused || status == 503)));
     model->flying--;
-    if (outcome->has_retry_after)
+    if (binds)
         model_hold(model, t + model_clamp(model, outcome->retry_after_ns));
-    if (outcome->has_quota && (outcome->quota_remaining == 0 || outcome->quota_limit == 0)) {
-        if (outcome->quota_reset_ns != -1)
-            model_hold(model, t + model_clamp(model, outcome->quota_reset_ns));
+    if (outcome->has_quota && (used_up || outcome->quota_limit == 0)) {
+        if (reset_ns >= 0)
+            model_hold(model, t + reset_ns);
         else if (outcome->quota_limit == 0)
             model_hold(model, t + model_clamp(model, model->options.open_ns));
     }
-    if (status == 429 || status == 403 || status == 503) {
+    if (refused || status == 403 || status == 503) {
         model->rejections++;
         if (!tide)
             model_push_back(model, status);

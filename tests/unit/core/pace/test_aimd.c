@@ -279,7 +279,21 @@ static void host_may_be_forgotten_once_its_bucket_is_full(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(bucket_starts_full_refills_by_the_rate_and_stops_at_its_capacity),
+static void debt_of_a_nanosecond_is_stretched_as_any_other(void **state)
+{
+    (void)state;
+    weir_pace_options options = rig_options();
+    struct rig rig;
+    rig_init(&rig, &wr_aimd, &options, NULL, T0);
+    rig_send(&rig, T0); /* whole again after 500 ms */
+    rig_tell(&rig, T0 + 500 * MS - 1, 500, 10 * MS, -1);
+    assert_false(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS));
+    assert_true(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS + 1));
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(debt_of_a_nanosecond_is_stretched_as_any_other),
+           test(bucket_starts_full_refills_by_the_rate_and_stops_at_its_capacity),
            test(wait_is_the_missing_part_of_a_token_over_the_rate), test(each_start_takes_exactly_one_token),
            test(first_rate_is_the_initial_one_within_its_bounds), test(one_answer_raises_cuts_or_leaves_the_rate),
            test(target_follows_what_is_usual_for_the_host), test(latency_that_never_changes_still_raises),

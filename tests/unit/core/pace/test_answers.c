@@ -3,6 +3,8 @@
  * C1, C4 … C8, K2. */
 #include "rig.h"
 
+#include <math.h>
+
 static weir_outcome quota(int64_t limit, int64_t remaining, int64_t reset_ns)
 {
     return (weir_outcome){.status = 200,
@@ -78,6 +80,10 @@ static void most_restrictive_wait_wins_whatever_comes_first(void **state)
     assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 60 * S);
     rig_release(&rig);
     both.retry_after_ns = 70 * S;
+    rig_told(&rig, both); /* on a success it is a reset like the other */
+    assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 70 * S);
+    rig_release(&rig);
+    both.status = 429;
     rig_told(&rig, both);
     assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 70 * S);
     rig_release(&rig);
@@ -105,6 +111,52 @@ static void generous_quota_never_raises_the_pace(void **state)
     struct wr_gate_start start = rig_send(&rig, T0);
     rig_tell_all(&rig, &start, quota(INT64_MAX, 1000000000000000000, 1), T0, 0);
     assert_waits(&rig, T0, WEIR_REASON_PACE, 500 * MS);
+    rig_release(&rig);
+}
+
+/* N6-6: Flask-Limiter and rate-limiter-flexible send Retry-After with every response. */
+static void retry_after_on_a_success_with_something_left_does_not_hold(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_outcome outcome = quota(100, 99, -1);
+    outcome.has_retry_after = true;
+    outcome.retry_after_ns = 60 * S;
+    rig_told(&rig, outcome);
+    assert_true(rig_goes(&rig, T0));
+    rig_release(&rig);
+
+    outcome.quota_remaining = 0; /* nothing is left */
+    rig_told(&rig, outcome);
+    assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 60 * S);
+    rig_release(&rig);
+    outcome.quota_remaining = -1; /* what is left was not said */
+    rig_told(&rig, outcome);
+    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 60 * S);
+    rig_release(&rig);
+    outcome.quota_remaining = 99; /* no success */
+    outcome.status = 429;
+    rig_told(&rig, outcome);
+    assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 60 * S);
+    rig_release(&rig);
+}
+
+/* N6-6 */
+static void a_refusal_that_names_only_the_reset_holds_until_then(void **state)
+{
+    (void)state;
+    static const int refusals[] = {420, 429, 430, 509, 529, 999};
+    struct rig rig;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        weir_outcome outcome = quota(100, -1, 4 * S);
+        outcome.status = refusals[i];
+        rig_told(&rig, outcome);
+        assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 4 * S);
+        rig_release(&rig);
+    }
+    weir_outcome outcome = quota(100, -1, 4 * S); /* on a success, something may be left */
+    rig_told(&rig, outcome);
+    assert_true(rig_goes(&rig, T0));
     rig_release(&rig);
 }
 
@@ -180,9 +232,9 @@ static void jitter_lengthens_long_waits_by_up_to_a_tenth_and_never_shortens(void
 static void each_rejection_pushes_back_by_100_ms(void **state)
 {
     (void)state;
-    static const int rejections[] = {429, 403, 503};
+    static const int rejections[] = {429, 403, 503, 420, 430, 509, 529, 999};
     struct rig rig;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof rejections / sizeof *rejections; i++) {
         rig_told(&rig, (weir_outcome){.status = rejections[i]});
         assert_waits(&rig, T0, WEIR_REASON_PACE, 100 * MS);
         rig_release(&rig);
@@ -324,7 +376,7 @@ static void latency_is_what_was_told_or_the_time_since_the_send(void **state)
     rig_tell_all(&rig, &start, (weir_outcome){.status = 200, .latency_ns = 200 * MS}, T0 + 9 * S, 0);
     assert_int_equal(rig_look(&rig, T0).mean_latency_ns, 200 * MS);
     rig_tell(&rig, rig_send(&rig, T0 + 10 * S), 0, T0 + 70 * S);   /* a time-out is no latency */
-    rig_tell(&rig, rig_send(&rig, T0 + 80 * S), 999, T0 + 90 * S); /* A19: nor is what is no answer */
+    rig_tell(&rig, rig_send(&rig, T0 + 80 * S), 600, T0 + 90 * S); /* A19: nor is what is no answer */
     assert_int_equal(rig_look(&rig, T0).mean_latency_ns, 200 * MS);
     rig_release(&rig);
 }
@@ -398,9 +450,37 @@ static void change_of_the_learned_delay_is_news(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(nothing_starts_before_retry_after_has_passed), test(retry_after_counts_on_every_status),
+static double rate_of(const struct rig *rig, int64_t now)
+{
+    return rig_look(rig, now).rate;
+}
+
+/* N6-6: servers round resets up to whole seconds. The last request is sent a second before the end, for then the wait
+ * that the server names is exact. */
+static void quota_is_spread_until_the_earliest_end_told_of_its_window(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_init(&rig, profile_options(WEIR_PROFILE_ADAPTIVE));
+    struct wr_gate_start start = rig_send(&rig, T0);
+    rig_tell_all(&rig, &start, quota(60, 10, 30 * S), T0, 0);
+    start = rig_send(&rig, T0 + 10500 * MS);
+    rig_tell_all(&rig, &start, quota(60, 9, 20 * S), T0 + 10500 * MS, 0); /* it ends at 30 s, not at 30.5 */
+    assert_true(fabs(rate_of(&rig, T0 + 10500 * MS) - 9 / (19.5 - 0.98)) < 1e-4);
+    start = rig_send(&rig, T0 + 15 * S);
+    rig_tell_all(&rig, &start, quota(60, 9, 40 * S), T0 + 15 * S, 0); /* another window */
+    assert_true(fabs(rate_of(&rig, T0 + 15 * S) - 9 / (40 - 0.98)) < 1e-4);
+    start = rig_send(&rig, T0 + 20500 * MS);
+    rig_tell_all(&rig, &start, quota(60, 0, 35 * S), T0 + 20500 * MS, 0); /* used up: as long as was told */
+    assert_waits(&rig, T0 + 20500 * MS, WEIR_REASON_RATE_LIMIT_RESET, 35 * S);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(quota_is_spread_until_the_earliest_end_told_of_its_window),
+           test(nothing_starts_before_retry_after_has_passed), test(retry_after_counts_on_every_status),
            test(absurd_waits_are_clamped), test(most_restrictive_wait_wins_whatever_comes_first),
-           test(generous_quota_never_raises_the_pace), test(quota_that_is_used_up_waits_for_its_reset),
+           test(generous_quota_never_raises_the_pace), test(retry_after_on_a_success_with_something_left_does_not_hold),
+           test(a_refusal_that_names_only_the_reset_holds_until_then), test(quota_that_is_used_up_waits_for_its_reset),
            test(quota_of_nothing_pauses_the_host),
            test(jitter_lengthens_long_waits_by_up_to_a_tenth_and_never_shortens),
            test(each_rejection_pushes_back_by_100_ms), test(breaker_opens_on_endless_429s_without_retry_after),

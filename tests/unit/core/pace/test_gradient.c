@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The latency gradient: S0-99, S0-103. Hosts that queue, refuse, or take whatever comes. */
+#include "base/rng.h"
 #include "plant.h"
 
 static struct rig gradient(void)
@@ -122,7 +123,150 @@ static void window_is_bounded_whatever_the_least_rate_asks_for(void **state)
     rig_release(&rig);
 }
 
+/* The formulas of gradient.c, written out once more. */
+struct model {
+    double window, refused, mean, low, sum;
+    int64_t interval_ns, stepped_at, cut_at, safe_ns;
+    unsigned answers, used;
+};
+
+static void model_window(struct model *model, double window)
+{
+    model->window = fmin(fmax(window, 0.25 * model->mean / 1e9), 1000);
+    model->interval_ns = (int64_t)ceil(model->mean / model->window);
+}
+
+static void model_begin_round(struct model *model, int64_t now)
+{
+    model->stepped_at = now;
+    model->answers = model->used = 0;
+    model->sum = 0;
+}
+
+static void model_rejected(struct model *model, int64_t now)
+{
+    model->cut_at = now;
+    model_begin_round(model, now);
+    if (model->mean > 0) {
+        model->refused = model->window;
+        model_window(model, model->window * 0.8);
+    } else {
+        model->interval_ns = (int64_t)ceil(1e9 / fmax(0.25, 1e9 / (double)model->interval_ns * 0.8));
+    }
+}
+
+static void model_step(struct model *model, int64_t now)
+{
+    model->mean = model->mean + 0.25 * (model->sum / model->answers - model->mean);
+    model->low = fmin(model->low * (1 + (double)(now - model->stepped_at) / 3600e9), model->mean);
+    double ratio = fmax(fmin(2 * model->low / model->mean, 1), 0.5);
+    double away = model->refused > 0 ? model->window / model->refused - 1 : 1;
+    double growth = (model->window < 1 ? model->window : sqrt(model->window)) * fmax(fmin(away * away, 1), 0.001);
+    if (ratio >= 1)
+        model->safe_ns = model->interval_ns;
+    model_window(model, model->window * ratio + (2.0 * model->used >= model->window ? growth : 0));
+    model_begin_round(model, now);
+}
+
+static void model_tell(struct model *model, int64_t now, int status, int64_t latency_ns)
+{
+    double latency = fmax((double)latency_ns, 1000);
+    if (status == 429 && now - latency_ns >= model->cut_at)
+        model_rejected(model, now);
+    if (status != 200)
+        return;
+    if (model->mean <= 0) {
+        model->mean = model->low = latency;
+        model_window(model, latency / (double)model->interval_ns);
+    }
+    model->sum += latency;
+    model->answers++;
+    if (now - latency_ns >= model->stepped_at)
+        model_step(model, now);
+}
+
+static void assert_as(const struct rig *rig, const struct model *model, int64_t now)
+{
+    weir_pace_memory memory = rig_memory(rig, now);
+    assert_near((double)memory.delay_ns, (double)model->interval_ns, 1 + 1e-9 * (double)model->interval_ns);
+    assert_near((double)memory.floor_ns, (double)model->safe_ns, 1 + 1e-9 * (double)model->safe_ns);
+    assert_near(rig_want(rig, now).rate, 1e9 / (double)model->interval_ns, 1e-6 * rig_want(rig, now).rate);
+    if (fabs(model->window - round(model->window)) > 1e-6)
+        assert_int_equal(rig_want(rig, now).cap, model->mean > 0 ? (uint32_t)model->window + 1 : 1);
+    assert_string_equal(rig->strategy->mode(rig->state), model->refused > 0 ? "near" : "open");
+}
+
+/* One in `refused` answers is a rejection, 0: none; before each answer up to `burst` requests are sent. Answers of
+ * every second hundred take `slower` times as long. */
+static void assert_formula_holds(uint64_t seed, unsigned refused, unsigned burst, int64_t least_ns, int64_t most_ns,
+                                 int slower)
+{
+    struct rig rig = gradient();
+    struct wr_rng rng;
+    struct model model = {.interval_ns = 500 * MS, .stepped_at = T0, .cut_at = T0};
+    int64_t now = T0;
+    wr_rng_init(&rng, seed);
+    for (int i = 0; i < 2000; i++) {
+        int64_t latency_ns = least_ns + (int64_t)wr_rng_below(&rng, (uint64_t)(most_ns - least_ns));
+        int status = refused > 0 && wr_rng_below(&rng, refused) == 0 ? 429 : 200;
+        latency_ns *= i / 100 % 2 == 0 ? slower : 1;
+        for (uint64_t k = wr_rng_below(&rng, burst + 1); k > 0; k--) {
+            rig_send(&rig, now);
+            model.used = model.used < rig.in_flight ? rig.in_flight : model.used;
+        }
+        now += (int64_t)wr_rng_below(&rng, 100) * MS;
+        rig_tell(&rig, now, status, latency_ns, -1);
+        model_tell(&model, now, status, latency_ns);
+        assert_as(&rig, &model, now);
+    }
+    rig_release(&rig);
+}
+
+static void window_follows_the_formulas_round_by_round(void **state)
+{
+    (void)state;
+    assert_formula_holds(1, 0, 2, 50 * MS, 60 * MS, 1);   /* all is well */
+    assert_formula_holds(2, 0, 0, 50 * MS, 60 * MS, 1);   /* nothing is sent: no growth */
+    assert_formula_holds(3, 0, 2, 50 * MS, 3000 * MS, 1); /* quick and slow answers */
+    assert_formula_holds(4, 50, 2, 50 * MS, 60 * MS, 1);  /* now and then a rejection */
+    assert_formula_holds(5, 2, 2, 50 * MS, 60 * MS, 1);   /* down to the least rate */
+    assert_formula_holds(6, 1, 1, 50 * MS, 60 * MS, 1);   /* no good answer at all */
+    assert_formula_holds(7, 20, 2, 0, 2000, 1);           /* answers quicker than a microsecond count as one */
+    assert_formula_holds(8, 30, 1, 500 * MS, 20 * WEIR_SECOND, 1);
+    assert_formula_holds(9, 0, 2, 50 * MS, 60 * MS, 20); /* slow at first: the lowest is found later */
+    assert_formula_holds(10, 60, 1, 5 * MS, 60 * MS, 5);
+}
+
+static void known_host_begins_at_its_interval(void **state)
+{
+    (void)state;
+    weir_pace_options options = rig_options();
+    weir_pace_memory known = {.delay_ns = 250 * MS, .floor_ns = 100 * MS}, unknown = {.floor_ns = 100 * MS};
+    struct rig rig;
+    rig_init(&rig, &wr_gradient, &options, &known, T0);
+    assert_int_equal(rig_wait(&rig, T0), 250 * MS);
+    assert_int_equal(rig_memory(&rig, T0).delay_ns, 250 * MS);
+    assert_int_equal(rig_memory(&rig, T0).floor_ns, 100 * MS);
+    rig_release(&rig);
+    rig_init(&rig, &wr_gradient, &options, &unknown, T0);
+    assert_int_equal(rig_wait(&rig, T0), 500 * MS);
+    assert_int_equal(rig_memory(&rig, T0).floor_ns, 0);
+    rig_release(&rig);
+}
+
+static void host_may_be_forgotten_once_its_interval_is_over(void **state)
+{
+    (void)state;
+    struct rig rig = gradient();
+    rig_send(&rig, T0);
+    assert_false(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS - 1));
+    assert_true(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS));
+    rig_release(&rig);
+}
+
 WEIR_TESTS(test(begins_at_the_initial_rate_with_one_in_flight), test(queue_is_kept_full_and_short),
            test(host_without_a_limit_is_asked_by_all_workers), test(refusals_cut_the_window_and_the_limit_is_held),
            test(one_round_trip_cuts_once), test(rate_stays_above_its_least),
-           test(window_that_is_not_used_does_not_grow), test(window_is_bounded_whatever_the_least_rate_asks_for))
+           test(window_that_is_not_used_does_not_grow), test(window_is_bounded_whatever_the_least_rate_asks_for),
+           test(window_follows_the_formulas_round_by_round), test(known_host_begins_at_its_interval),
+           test(host_may_be_forgotten_once_its_interval_is_over))

@@ -60,6 +60,30 @@ static void nonsense_is_no_host(void **state)
     assert_non_null(strstr(weir_error_detail(), "ret_key"));
 }
 
+static void refusal_says_what_is_wrong_and_what_would_be_right(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"", "host \"\": no name; use at most 253 bytes, as www.example.org"},
+        {"a/b", "host \"a/b\": a character that no host name has; use letters, digits, '-' and '.'; others as xn--"},
+        {"a..b", "host \"a..b\": a part of no or more than 63 bytes; use for example www.example.org"},
+        {"a..", "host \"a..\": a part of no bytes; use for example www.example.org"},
+        {"[::1", "host \"[::1\": no ]; use for example [2001:db8::1]"},
+        {"[x]", "host \"[x]\": not an IPv6 address; use for example [2001:db8::1]"},
+        {"a:0", "host \"a:0\": not a port; use host:1 ... host:65535, and IPv6 in brackets"},
+    };
+    char key[WEIR_PACE_KEY_MAX + 1], name[300];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(weir_host_key(rows[i][0], strlen(rows[i][0]), key, sizeof key, NULL), WEIR_E_INVAL);
+        assert_string_equal(weir_error_detail(), rows[i][1]);
+    }
+    for (size_t i = 0; i < sizeof name; i++)
+        name[i] = i % 50 == 49 ? '.' : 'a';
+    assert_int_equal(weir_host_key(name, 254, key, sizeof key, NULL), WEIR_E_INVAL);
+    assert_non_null(strstr(weir_error_detail(), "too long; use at most 253 bytes"));
+    assert_int_equal(weir_host_key(name, 253, key, sizeof key, NULL), 0);
+}
+
 /* D6 */
 static void ports_are_numbers_from_1_to_65535_and_spellings_of_one_host_are_one(void **state)
 {
@@ -101,5 +125,6 @@ static void key_that_does_not_fit_is_not_cut(void **state)
 }
 
 WEIR_TESTS(test(host_keys_are_lower_case_without_default_ports), test(ipv6_stays_in_brackets_and_has_one_spelling),
-           test(nonsense_is_no_host), test(ports_are_numbers_from_1_to_65535_and_spellings_of_one_host_are_one),
+           test(nonsense_is_no_host), test(refusal_says_what_is_wrong_and_what_would_be_right),
+           test(ports_are_numbers_from_1_to_65535_and_spellings_of_one_host_are_one),
            test(hostile_names_are_refused_before_they_become_keys), test(key_that_does_not_fit_is_not_cut))

@@ -131,7 +131,7 @@ static void step_try(struct world *world)
 
 static weir_outcome random_outcome(struct world *world)
 {
-    static const int statuses[] = {200, 200, 200, 301, 404, 429, 403, 500, 503, 0, 999};
+    static const int statuses[] = {200, 200, 200, 301, 404, 429, 403, 500, 503, 0, 529, 600, 999};
     weir_outcome outcome = {.size = sizeof outcome,
                             .status = statuses[below(world, sizeof statuses / sizeof *statuses)],
                             .latency_ns = 1 + pick_ns(world)};
@@ -148,7 +148,7 @@ static void step_end(struct world *world)
 {
     if (world->flight_count == 0)
         return;
-    size_t which = below(world, world->flight_count);
+    size_t which = (size_t)below(world, world->flight_count);
     struct wr_gate_start start = world->flights[which];
     world->flights[which] = world->flights[--world->flight_count];
     model_see(world->model, world->now);

@@ -105,8 +105,10 @@ static void names_and_numbers_fit_together(void **state)
     weir_profile profile = WEIR_PROFILE_STRICT;
     assert_string_equal(weir_strategy_name(WEIR_STRATEGY_TIDE), "tide");
     assert_string_equal(weir_strategy_name(WEIR_STRATEGY_NONE), "none");
-    assert_null(weir_strategy_name((weir_strategy)8));
-    assert_null(weir_profile_name((weir_profile)6));
+    for (int i = 6; i < 40; i++)
+        assert_null(weir_profile_name((weir_profile)i));
+    for (int i = 8; i < 40; i++)
+        assert_null(weir_strategy_name((weir_strategy)i));
     for (int i = 0; i < 6; i++) {
         assert_int_equal(weir_profile_named(weir_profile_name((weir_profile)i), &profile), 0);
         assert_int_equal(profile, i);
@@ -310,6 +312,14 @@ static void bad_texts_are_refused_and_change_nothing(void **state)
     }
     assert_int_equal(weir_pace_options_set(&o, "max_rates", "1"), WEIR_E_INVAL);
     assert_string_equal(weir_error_detail(), "option \"max_rates\": unknown; did you mean max_rate?");
+    static const char *const near[] = {"strategi", "profiles", "breakr", "learn_on_404", "brust", "retry_atempts"};
+    static const char *const meant[] = {"strategy", "profile", "breaker", "learn_on_403", "burst", "retry_attempts"};
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
+        char words[128];
+        snprintf(words, sizeof words, "option \"%s\": unknown; did you mean %s?", near[i], meant[i]);
+        assert_int_equal(weir_pace_options_set(&o, near[i], "1"), WEIR_E_INVAL);
+        assert_string_equal(weir_error_detail(), words);
+    }
     assert_int_equal(weir_pace_options_set(&o, "open", "15 parsecs"), WEIR_E_INVAL);
     assert_string_equal(weir_error_detail(),
                         "open: duration \"15 parsecs\": unknown unit at character 3; use ns, us, ms, s, m, h or d");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The PID controller: S0-100. Stable on hosts that queue and that refuse, and never wound up. */
+#include "base/rng.h"
 #include "plant.h"
 
 static struct rig pid(void)
@@ -130,7 +131,148 @@ static void most_is_the_most_whatever_the_least_rate_asks_for(void **state)
     rig_release(&rig);
 }
 
+/* The formula of pid.c, written out once more. Latencies are logarithms of ns. */
+struct model {
+    double rate, last, before, share, latency, low, sum;
+    int64_t sample_at, safe_ns;
+    unsigned starts, answers, rejections;
+};
+
+static int64_t interval_of(double rate)
+{
+    return (int64_t)ceil(1e9 / rate);
+}
+
+static void model_step(struct model *model, int64_t now)
+{
+    double seconds = (double)(now - model->sample_at) / 1e9;
+    model->share = 0.8 * model->share + 0.2 * model->rejections / (model->answers + model->rejections);
+    if (model->answers > 0) {
+        double mean = model->sum / model->answers, weight = fmin(0.01 * model->answers, 0.3);
+        model->latency = model->latency > 0 ? (1 - weight) * model->latency + weight * mean : mean;
+        model->low = model->low > 0 ? fmin(model->low + 0.0002, model->latency) : model->latency;
+    }
+    double error = fmin(1 - model->share / 0.01, 1 - exp(model->latency - model->low) / 2.5);
+    error = fmax(error, -4);
+    double change = 0.1 * (error - model->last) + 0.02 * error + 0.05 * (error - 2 * model->last + model->before);
+    if (error > 0 && model->rejections == 0)
+        model->safe_ns = interval_of(model->rate);
+    double rate = model->rate * exp(change);
+    if (change <= 0 || rate <= 2 * model->starts / seconds + 1)
+        model->rate = fmin(fmax(rate, 0.25), 100000);
+    model->before = model->last;
+    model->last = error;
+    model->sample_at = now;
+    model->starts = model->answers = model->rejections = 0;
+    model->sum = 0;
+}
+
+static void model_tell(struct model *model, int64_t now, int status, int64_t latency_ns)
+{
+    model->rejections += status == 429;
+    model->answers += status == 200;
+    if (status == 200)
+        model->sum += log((double)(latency_ns > 1000 ? latency_ns : 1000));
+    if (model->answers + model->rejections >= 4 && now - model->sample_at >= WEIR_SECOND)
+        model_step(model, now);
+}
+
+static void assert_as(const struct rig *rig, const struct model *model, int64_t now)
+{
+    weir_pace_memory memory = rig_memory(rig, now);
+    assert_near(rate(rig), model->rate, 1e-9 * model->rate);
+    assert_near((double)memory.delay_ns, (double)interval_of(model->rate), 1 + 1e-8 * (double)memory.delay_ns);
+    assert_near((double)memory.floor_ns, (double)model->safe_ns, 1 + 1e-8 * (double)memory.floor_ns);
+    assert_string_equal(rig->strategy->mode(rig->state), model->last > 0 ? "rise" : model->last < 0 ? "fall" : "hold");
+}
+
+/* One in `refused` answers is a rejection, 0: none. At each answer a request is sent, unless it is `idle`. */
+static void assert_formula_holds(uint64_t seed, unsigned refused, bool idle, int64_t least_ns, int64_t most_ns)
+{
+    struct rig rig = pid();
+    struct wr_rng rng;
+    struct model model = {.rate = 2, .sample_at = T0};
+    int64_t now = T0;
+    wr_rng_init(&rng, seed);
+    for (int i = 0; i < 2000; i++) {
+        int64_t latency_ns = least_ns + (int64_t)wr_rng_below(&rng, (uint64_t)(most_ns - least_ns));
+        int status = refused > 0 && wr_rng_below(&rng, refused) == 0 ? 429 : 200;
+        if (!idle) {
+            rig_send(&rig, now);
+            model.starts++;
+        }
+        now += (int64_t)wr_rng_below(&rng, 500) * MS;
+        rig_tell(&rig, now, status, latency_ns, -1);
+        model_tell(&model, now, status, latency_ns);
+        assert_as(&rig, &model, now);
+    }
+    rig_release(&rig);
+}
+
+static void rate_follows_the_formula_sample_by_sample(void **state)
+{
+    (void)state;
+    assert_formula_holds(1, 0, false, 50 * MS, 60 * MS);   /* all is well: the rate rises as far as it is used */
+    assert_formula_holds(2, 0, true, 50 * MS, 60 * MS);    /* nothing is sent: it does not run ahead */
+    assert_formula_holds(3, 0, false, 50 * MS, 5000 * MS); /* latencies between quick and slow */
+    assert_formula_holds(4, 300, false, 50 * MS, 60 * MS); /* rejections around the share that is wanted */
+    assert_formula_holds(5, 8, false, 50 * MS, 60 * MS);   /* many rejections: down to the least rate */
+    assert_formula_holds(6, 0, false, 0, 2000);            /* answers quicker than a microsecond count as one */
+}
+
+static void sample_needs_four_answers_and_a_second(void **state)
+{
+    (void)state;
+    struct rig rig = pid();
+    rig_send(&rig, T0);
+    for (int i = 0; i < 4; i++)
+        rig_tell(&rig, T0 + WEIR_SECOND - 1, 429, 10 * MS, -1);
+    assert_near(rate(&rig), 2, 0);
+    rig_tell(&rig, T0 + WEIR_SECOND, 429, 10 * MS, -1);
+    double then = rate(&rig);
+    assert_true(then < 2);
+    for (int i = 0; i < 3; i++)
+        rig_tell(&rig, T0 + 10 * WEIR_SECOND, 429, 10 * MS, -1);
+    assert_near(rate(&rig), then, 0);
+    for (int i = 0; i < 100; i++)
+        rig_send(&rig, T0 + 10 * WEIR_SECOND); /* so that the rate is used */
+    rig_tell(&rig, T0 + 10 * WEIR_SECOND, 429, 10 * MS, -1);
+    assert_near(rate(&rig), then * exp(0.12), 1e-9); /* no worse than before: the last fall was too deep */
+    rig_release(&rig);
+}
+
+static void known_host_begins_at_its_rate_after_one_interval(void **state)
+{
+    (void)state;
+    weir_pace_options options = rig_options();
+    weir_pace_memory known = {.delay_ns = 250 * MS, .floor_ns = 100 * MS}, unknown = {.floor_ns = 100 * MS};
+    struct rig rig;
+    rig_init(&rig, &wr_pid, &options, &known, T0);
+    assert_near(rate(&rig), 4, 0);
+    assert_int_equal(rig_wait(&rig, T0), 250 * MS);
+    assert_int_equal(rig_memory(&rig, T0).delay_ns, 250 * MS);
+    assert_int_equal(rig_memory(&rig, T0).floor_ns, 100 * MS);
+    rig_release(&rig);
+    rig_init(&rig, &wr_pid, &options, &unknown, T0);
+    assert_near(rate(&rig), 2, 0);
+    assert_int_equal(rig_wait(&rig, T0), 500 * MS);
+    assert_int_equal(rig_memory(&rig, T0).floor_ns, 0);
+    rig_release(&rig);
+}
+
+static void host_may_be_forgotten_once_its_interval_is_over(void **state)
+{
+    (void)state;
+    struct rig rig = pid();
+    rig_send(&rig, T0);
+    assert_false(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS - 1));
+    assert_true(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS));
+    rig_release(&rig);
+}
+
 WEIR_TESTS(test(begins_at_the_initial_rate), test(limit_is_held_without_wild_swings),
            test(latency_is_held_at_its_set_point), test(controller_does_not_wind_up_at_other_bounds),
            test(long_time_at_the_least_rate_is_left_at_once), test(broken_pages_say_nothing_about_pace),
-           test(most_is_the_most_whatever_the_least_rate_asks_for))
+           test(most_is_the_most_whatever_the_least_rate_asks_for), test(rate_follows_the_formula_sample_by_sample),
+           test(sample_needs_four_answers_and_a_second), test(known_host_begins_at_its_rate_after_one_interval),
+           test(host_may_be_forgotten_once_its_interval_is_over))

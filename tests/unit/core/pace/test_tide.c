@@ -190,8 +190,8 @@ static void idle_time_spoils_the_measurement_and_not_the_rate(void **state)
     rig_release(&rig);
 }
 
-/* Broken pages say nothing about pace (R25). */
-static void other_5xx_and_lost_answers_leave_the_rate_alone(void **state)
+/* R25: single broken pages say nothing about pace. */
+static void single_5xx_and_lost_answers_leave_the_rate_alone(void **state)
 {
     (void)state;
     const int statuses[] = {500, 502, 504, 0};
@@ -199,8 +199,10 @@ static void other_5xx_and_lost_answers_leave_the_rate_alone(void **state)
         struct rig rig = tide(NULL);
         int64_t now = succeed(&rig, T0, 20);
         double rate = rate_at(&rig, now);
-        for (int n = 0; n < 5; n++)
+        for (int n = 0; n < 5; n++) {
             now = answer(&rig, now, statuses[i]);
+            now = succeed(&rig, now, 40);
+        }
         assert_true(rate_at(&rig, now) >= rate);
         assert_mode(&rig, "start");
         rig_release(&rig);
@@ -259,7 +261,7 @@ static void quota_of_headers_is_spread_over_the_time_until_reset(void **state)
                              .quota_remaining = 30,
                              .quota_reset_ns = 60 * WEIR_SECOND};
     rig.strategy->tell(&rig.options, rig.state, &answer, now);
-    assert_near(rate_at(&rig, now), 0.5, 1e-6);
+    assert_near(rate_at(&rig, now), 31 / 60.0, 1e-6); /* the 31st comes when the quota is whole again */
     assert_true(rate_at(&rig, now + 61 * WEIR_SECOND) > 2);
     rig_release(&rig);
 }
@@ -336,7 +338,7 @@ WEIR_TESTS(test(start_sends_one_a_second_and_doubles_within_eight_successes),
            test(clean_search_goes_up_to_the_geometric_mean), test(limit_that_rose_is_found),
            test(limit_that_fell_is_followed_within_seconds), test(slow_work_does_not_raise_the_rate),
            test(bound_of_the_gate_is_no_evidence_of_capacity), test(idle_time_spoils_the_measurement_and_not_the_rate),
-           test(other_5xx_and_lost_answers_leave_the_rate_alone), test(single_403_is_the_pages_own),
+           test(single_5xx_and_lost_answers_leave_the_rate_alone), test(single_403_is_the_pages_own),
            test(single_503s_that_come_whatever_the_rate_are_recognised),
            test(quota_of_headers_is_spread_over_the_time_until_reset),
            test(warm_start_begins_just_below_what_was_known), test(warm_start_is_corrected_by_the_first_rejections),

@@ -35,7 +35,7 @@ static void pauses_between_probes_grow(void **state)
     (void)state;
     struct rig rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 30), longest = 0, first = now;
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 13; i++) {
         int64_t wait = rig_wait(&rig, now);
         longest = wait > longest ? wait : longest;
         now = answer(&rig, now, 429);
@@ -152,6 +152,28 @@ static void quota_per_window_is_found(void **state)
     rig_release(&rig);
 }
 
+/* A16: 60 in 20 s; more are answered by 500, as by a server that is down. */
+static void silence_that_comes_again_is_no_outage(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int64_t now = T0, window = -1;
+    int used = 0, ok = 0, rejected = 0;
+    while (now < T0 + 10 * WEIR_MINUTE) {
+        int64_t at = now + rig_wait(&rig, now), w = (at - T0 + 7 * WEIR_SECOND) / (20 * WEIR_SECOND);
+        used = w == window ? used : 0;
+        window = w;
+        bool goes = used < 60;
+        used += goes;
+        ok += goes;
+        rejected += !goes;
+        now = answer(&rig, now, goes ? 200 : 500);
+    }
+    assert_true(ok > 0.95 * 1800);
+    assert_true(rejected <= 50);
+    rig_release(&rig);
+}
+
 /* ---- requests in flight --------------------------------------------------------------------------------- */
 
 /* A host that answers after `latency` for each of so many in flight. Keeps the cap full for `count` answers. */
@@ -227,10 +249,156 @@ static void limit_of_concurrency_that_rose_is_found_however_long_it_was_kept(voi
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(three_rejections_in_a_row_are_a_block_of_single_probes), test(pauses_between_probes_grow),
+/* A15: a limit of concurrency that refuses single requests is none. */
+static void host_that_refuses_single_requests_is_not_hammered(void **state)
+{
+    (void)state;
+    weir_pace_memory memory = {.rate = 40, .cap = 1, .traits = WR_TIDE_CONCURRENCY};
+    struct rig rig = tide(&memory);
+    int64_t now = T0;
+    int sent = 0;
+    for (; now < T0 + 600 * WEIR_SECOND; sent++)
+        now = answer(&rig, now, 429);
+    assert_true(sent < 60);
+    rig_release(&rig);
+}
+
+/* A15, N6-6: mod_qos and HAProxy's tarpit refuse by 500, silent-drop by nothing. */
+static void refusals_without_429_are_heard_when_they_come_in_a_row(void **state)
+{
+    (void)state;
+    static const int statuses[] = {500, 502, 503, 504, 0};
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        struct rig rig = tide(NULL);
+        int64_t now = succeed(&rig, T0, 30);
+        for (int n = 0; n < 6; n++)
+            now = answer(&rig, now, statuses[i]);
+        assert_mode(&rig, "blocked");
+        rig_release(&rig);
+    }
+}
+
+/* A quota of 20 in 4 s from the first request on; one request too many refuses all for `block_ns`, or, if that is 0,
+ * until the window ends. Returns what was accepted in the last minute of `seconds`. */
+static int live_with_quota(struct rig *rig, int64_t block_ns, int64_t seconds)
+{
+    int64_t now = T0, window_at = T0 - WEIR_HOUR, blocked_until = 0;
+    int used = 0, late = 0;
+    while (now < T0 + seconds * WEIR_SECOND) {
+        int64_t at = now + rig_wait(rig, now);
+        if (at >= window_at + 4 * WEIR_SECOND && at >= blocked_until) {
+            window_at = at;
+            used = 0;
+        }
+        bool goes = at >= blocked_until && used < 20;
+        if (!goes && block_ns > 0 && at >= blocked_until) {
+            blocked_until = at + block_ns;
+            window_at = 0;
+        }
+        used += goes;
+        late += goes && at >= T0 + (seconds - 60) * WEIR_SECOND;
+        now = answer(rig, now, goes ? 200 : 429);
+    }
+    return late;
+}
+
+/* N6-6: 300 in a minute are what is allowed. */
+static void short_windows_and_short_bans_are_told_apart(void **state)
+{
+    (void)state;
+    struct rig rig = tide(NULL);
+    int windows = live_with_quota(&rig, 0, 240);
+    rig_release(&rig);
+    rig = tide(NULL);
+    int bans = live_with_quota(&rig, 10 * WEIR_SECOND, 240);
+    assert_true(rig_memory(&rig, T0 + WEIR_HOUR).traits & WR_TIDE_BANS);
+    rig_release(&rig);
+    print_message("windows %d, bans %d of 300\n", windows, bans);
+    assert_true(windows >= 270 && windows <= 301);
+    assert_true(bans >= 180 && bans <= 301);
+}
+
+/* ---- what is believed ------------------------------------------------------------------------------------- */
+
+static const char *belief(const struct rig *rig, int64_t now, char text[160])
+{
+    struct wr_buf buf;
+    wr_buf_init_fixed(&buf, text, 160);
+    const char *kind = rig->strategy->believe(rig->state, now, &buf);
+    assert_int_equal(buf.error, 0);
+    return kind;
+}
+
+static void belief_tells_a_bucket_with_its_rate_and_its_burst(void **state)
+{
+    (void)state;
+    char text[160];
+    int rejections = 0;
+    struct rig rig = tide(NULL);
+    struct bucket bucket = {.rate = 10, .burst = 20, .tokens = 20, .at = T0};
+    int64_t now = T0;
+    assert_string_equal(belief(&rig, now, text), "none");
+    assert_string_equal(text, "nothing is refused at 1 a second");
+    while (rejections < 12)
+        now = step_bucket(&rig, &bucket, now, &rejections);
+    while (strcmp(rig.strategy->mode(rig.state), "cruise") != 0)
+        now = step_bucket(&rig, &bucket, now, &rejections);
+    assert_string_equal(belief(&rig, now, text), "rate");
+    assert_near(strtod(text, NULL), 10, 0.5);
+    assert_non_null(strstr(text, " a second"));
+    assert_non_null(strstr(text, "; last refused "));
+    rig_release(&rig);
+}
+
+static void belief_tells_a_limit_of_concurrency_with_its_evidence(void **state)
+{
+    (void)state;
+    char text[160];
+    struct rig rig = tide(NULL);
+    int64_t now = crowd(&rig, T0, 6000, 200 * MS, 1e9, 6);
+    assert_string_equal(belief(&rig, now, text), "concurrency");
+    assert_memory_equal(text, "at most 6 in flight: of ", 24);
+    assert_non_null(strstr(text, " accepted since a refusal, "));
+    rig_release(&rig);
+}
+
+static void belief_tells_that_nothing_is_accepted(void **state)
+{
+    (void)state;
+    char text[160];
+    struct rig rig = tide(NULL);
+    int64_t now = succeed(&rig, T0, 30), began = 0;
+    for (int i = 0; i < 4; i++) {
+        now = answer(&rig, now, 503);
+        began = i == 0 ? now - LATENCY : began;
+    }
+    assert_string_equal(belief(&rig, began + 12 * WEIR_SECOND, text), "blocked");
+    assert_string_equal(text, "nothing was accepted for 12 s; the host may be down");
+    rig_release(&rig);
+}
+
+static void belief_of_a_ban_tells_its_length_and_what_is_held(void **state)
+{
+    (void)state;
+    char text[160];
+    weir_pace_memory memory = {.rate = 2, .traits = WR_TIDE_BANS, .block_ns = WEIR_MINUTE};
+    struct rig rig = tide(&memory);
+    assert_string_equal(belief(&rig, T0, text), "ban");
+    assert_string_equal(text, "a ban of 60 s: met 2 times; held below it at 2 a second; known from an earlier run");
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(host_that_refuses_single_requests_is_not_hammered),
+           test(refusals_without_429_are_heard_when_they_come_in_a_row),
+           test(short_windows_and_short_bans_are_told_apart),
+           test(three_rejections_in_a_row_are_a_block_of_single_probes), test(pauses_between_probes_grow),
            test(block_without_end_is_probed_once_a_day), test(long_retry_after_is_a_block_at_once),
            test(outage_is_probed_gently_and_left_at_the_old_rate), test(ban_is_held_below_after_its_second_time),
            test(warm_start_after_a_ban_does_not_try_the_limit), test(quota_per_window_is_found),
-           test(cap_grows_while_answers_do_not_slow_down), test(cap_stops_where_a_queue_begins),
-           test(cap_test_is_undone_for_heavy_tails), test(limit_of_concurrency_is_found_and_kept),
-           test(limit_of_concurrency_that_rose_is_found_however_long_it_was_kept))
+           test(silence_that_comes_again_is_no_outage), test(cap_grows_while_answers_do_not_slow_down),
+           test(cap_stops_where_a_queue_begins), test(cap_test_is_undone_for_heavy_tails),
+           test(limit_of_concurrency_is_found_and_kept),
+           test(limit_of_concurrency_that_rose_is_found_however_long_it_was_kept),
+           test(belief_tells_a_bucket_with_its_rate_and_its_burst),
+           test(belief_tells_a_limit_of_concurrency_with_its_evidence), test(belief_tells_that_nothing_is_accepted),
+           test(belief_of_a_ban_tells_its_length_and_what_is_held))

@@ -177,7 +177,7 @@ static void later_word_of_the_server_replaces_an_earlier_one(void **state)
     (void)state;
     struct rig rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 20);
-    now = answer_quota(&rig, now, 1); /* one more goes at once, and the next would be an hour later */
+    now = answer_quota(&rig, now, 1); /* the next would be sent half an hour later, and one more after an hour */
     now = answer_quota(&rig, now, 1000000);
     assert_true(rig_wait(&rig, now) < WEIR_SECOND);
     now = answer_quota(&rig, now, 1);

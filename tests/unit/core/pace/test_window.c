@@ -4,6 +4,8 @@
 #include "core/pace/window.h"
 #include "rig.h"
 
+#include <math.h>
+
 static struct wr_window *window_new(const weir_pace_options *options, int64_t now)
 {
     struct wr_window *window = calloc(1, wr_window_bytes(options));
@@ -38,6 +40,27 @@ static void answers_are_counted_by_kind(void **state)
         assert_int_equal(sums.failures[kind], kind + 1);
     wr_window_clear(window);
     assert_int_equal(total_at(window, &options, T0 + 4 * S), 0);
+    free(window);
+}
+
+static void good_rate_counts_the_share_of_the_oldest_bucket(void **state)
+{
+    (void)state;
+    weir_pace_options options = bare_options();
+    int64_t step = options.window_step_ns, now = T0 - T0 % step;
+    struct wr_window *window = window_new(&options, now);
+    for (int i = 0; i < 20; i++) {
+        for (int n = 0; n < i; n++)
+            wr_window_add(window, &options, WR_WINDOW_OK, now);
+        wr_window_add(window, &options, WR_WINDOW_SERVER, now);
+        now += step;
+    }
+    now -= step / 2; /* the last five hold 15 to 19, and half of the last has passed, so half of the 14 counts */
+    double seconds = 5 * (double)step / 1e9;
+    assert_true(fabs(wr_window_good_rate(window, &options, 5 * step, now) - 92 / seconds) < 1e-6);
+    assert_true(fabs(wr_window_good_rate(window, &options, 5 * step, now + 2 * step) - 62 / seconds) < 1e-6);
+    assert_true(wr_window_good_rate(window, &options, 5 * step, now + WEIR_HOUR) == 0);
+    assert_true(wr_window_good_rate(window, &options, 0, now) == 0);
     free(window);
 }
 
@@ -129,7 +152,8 @@ static void window_counts_what_a_list_would(void **state)
     }
 }
 
-WEIR_TESTS(test(answers_are_counted_by_kind), test(error_rate_is_errors_over_answers_and_0_without_any),
+WEIR_TESTS(test(answers_are_counted_by_kind), test(good_rate_counts_the_share_of_the_oldest_bucket),
+           test(error_rate_is_errors_over_answers_and_0_without_any),
            test(buckets_fall_out_at_their_edge_and_not_a_nanosecond_sooner),
            test(full_buckets_are_halved_and_keep_their_share), test(buckets_are_as_long_before_time_0_as_after_it),
            test(window_counts_what_a_list_would))

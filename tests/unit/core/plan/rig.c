@@ -31,6 +31,7 @@ void rig_release(struct rig *rig)
     assert_true(wr_plan_ok(rig->plan));
     wr_plan_free(rig->plan);
     assert_int_equal(rig->allocator.live, 0);
+    assert_int_equal(rig->allocator.live_bytes, 0);
 }
 
 void rig_job(struct rig *rig, uint32_t id)

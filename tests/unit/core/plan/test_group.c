@@ -342,6 +342,43 @@ static void groups_are_bounded_and_go_when_nothing_is_lost(void **state)
 }
 
 /* What a start costs does not depend on how many wait: one is called, and the others are not looked at. */
+static void group_that_finds_no_memory_leaves_the_host_where_it_was(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    int failed = 0;
+    rig_plain(&rig);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    (void)rig_page(&rig, rig.now);
+    struct wr_plan_host *host = host_of(&rig, "a.example");
+    assert_int_equal(wr_plan_host_group(rig.plan, host, wr_span_of("x"), rig.now), 0);
+    struct wr_plan_stats before, after;
+    wr_plan_stats_get(rig.plan, &before);
+    for (long n = 1;; n++) {
+        char key[16];
+        for (int i = 0; i < 200; i++) { /* so that maps and heaps have to grow as well */
+            snprintf(key, sizeof key, "g%ld.%d", n, i);
+            rig.allocator.fail_at = n;
+            int error = wr_plan_host_group(rig.plan, host, wr_span_of(key), rig.now);
+            rig.allocator.fail_at = 0;
+            if (error != 0) {
+                failed++;
+                assert_int_equal(error, WEIR_E_NOMEM);
+                assert_true(wr_span_is(wr_plan_host_group_key(rig.plan, host), "x"));
+            } else {
+                assert_true(wr_span_is(wr_plan_host_group_key(rig.plan, host), key));
+                assert_int_equal(wr_plan_host_group(rig.plan, host, wr_span_of("x"), rig.now), 0);
+            }
+        }
+        if (n == 4)
+            break;
+    }
+    assert_true(failed >= 200);
+    wr_plan_stats_get(rig.plan, &after);
+    assert_int_equal(after.memory_bytes, rig.allocator.live_bytes);
+    rig_release(&rig);
+}
+
 static void only_the_first_in_line_is_called(void **state)
 {
     (void)state;
@@ -371,9 +408,9 @@ static void only_the_first_in_line_is_called(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(hosts_of_a_group_take_turns_at_its_pace), test(hosts_of_other_groups_and_of_none_are_not_slowed),
-           test(what_one_host_is_told_binds_its_group), test(the_cap_holds_for_a_group_too),
-           test(robots_txt_passes_the_groups_gate_and_its_delay_is_the_hosts_own),
+WEIR_TESTS(test(group_that_finds_no_memory_leaves_the_host_where_it_was), test(hosts_of_a_group_take_turns_at_its_pace),
+           test(hosts_of_other_groups_and_of_none_are_not_slowed), test(what_one_host_is_told_binds_its_group),
+           test(the_cap_holds_for_a_group_too), test(robots_txt_passes_the_groups_gate_and_its_delay_is_the_hosts_own),
            test(a_host_that_joins_before_it_is_sent_asks_its_group),
            test(a_host_keeps_its_group_while_it_has_requests_there),
            test(who_moves_to_another_group_goes_at_once_and_the_rest_in_turn), test(who_stands_in_line_keeps_its_place),

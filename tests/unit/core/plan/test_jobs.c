@@ -265,6 +265,167 @@ static void bytes_are_drawn_from_the_ledger_and_end_the_job(void **state)
     rig_release(&rig);
 }
 
+static struct wr_plan_action next_draw(struct rig *rig)
+{
+    struct wr_plan_action action = rig_wait(rig, rig->now + S);
+    assert_kind(action, WR_PLAN_DRAW);
+    assert_int_equal(action.draw, WR_DRAW_BYTES);
+    return action;
+}
+
+static void fetch_page(struct rig *rig)
+{
+    struct wr_plan_action action = rig_page(rig, rig->now + S);
+    rig_fetch(rig, &action, 200); /* 1000 bytes */
+}
+
+/* A page may be larger than what is left; what it has had too much is not granted to the next ones. */
+static void bytes_beyond_what_was_left_are_paid_by_the_next_grants(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig_begin(&rig);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .draws_bytes = true}), 0);
+    rig_offer_many(&rig, 1, "a.example", 10);
+    next_draw(&rig);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* it is asked for once, and nothing starts before */
+    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 2400, false), 0);
+    fetch_page(&rig);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* more than half is left */
+    fetch_page(&rig);
+    next_draw(&rig);  /* 400 are left */
+    fetch_page(&rig); /* and 600 are owed */
+    rig.now += M;
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 600, false), 0);
+    next_draw(&rig);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* they are paid, and nothing is left */
+    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 1, false), 0);
+    fetch_page(&rig); /* for one byte: 999 are owed */
+    next_draw(&rig);
+    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 999, true), 0);
+    assert_kind(rig_next(&rig), WR_PLAN_OVER);
+    rig_release(&rig);
+}
+
+static void job_is_over_with_its_last_byte(void **state)
+{
+    static const struct {
+        uint64_t granted;
+        int pages;
+    } cases[] = {{1999, 2}, {2000, 2}, {2001, 3}};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        static struct rig rig;
+        rig_init(&rig);
+        rig_begin(&rig);
+        assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .draws_bytes = true}), 0);
+        rig_offer_many(&rig, 1, "a.example", 10);
+        next_draw(&rig);
+        assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, cases[i].granted, true), 0);
+        for (int page = 0; page < cases[i].pages; page++)
+            fetch_page(&rig);
+        struct wr_plan_action action = rig_next(&rig);
+        assert_kind(action, WR_PLAN_OVER);
+        assert_int_equal(action.draw, WR_DRAW_BYTES);
+        rig.now += M;
+        assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* that is told once, and nothing starts any more */
+        rig_release(&rig);
+    }
+}
+
+/* Its host is asked for nothing: neither pages nor the robots.txt, which would be due again. */
+static void paused_job_asks_for_no_robots_txt(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.ignores_robots = false;
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    struct wr_plan_action action = rig_next(&rig);
+    assert_kind(action, WR_PLAN_ROBOTS);
+    rig_robots(&rig, &action, 404, NULL);
+    action = rig_page(&rig, rig.now + S);
+    assert_int_equal(rig_fetch(&rig, &action, 500).kind, WR_FATE_AGAIN);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED), 0);
+    rig.now += 2 * WEIR_DAY;
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_NONE), 0);
+    assert_kind(rig_next(&rig), WR_PLAN_ROBOTS);
+    rig_release(&rig);
+}
+
+/* One request is always allowed, however slow the host has become. */
+static void concurrency_of_a_slow_host_is_never_less_than_one(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    weir_pace_options pace;
+    rig_init(&rig);
+    weir_pace_options_profile(&pace, WEIR_PROFILE_LEARNED);
+    pace.breaker = false;
+    assert_int_equal(wr_pace_options_check(&pace, &rig.options.pace), 0);
+    rig.options.pace.delay_up_ns = 30 * S; /* six steps */
+    rig_begin(&rig);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .concurrency = 3}), 0);
+    rig_offer_many(&rig, 1, "a.example", 10);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_fetch(&rig, &action, 429);
+    action = rig_page(&rig, rig.now + 10 * M);
+    rig_send(&rig, &action);
+    rig.now += 10 * M;
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    assert_int_equal(wr_plan_why(rig.plan, action.host, 1, rig.now).reason, WEIR_REASON_CONCURRENCY);
+    rig_tell(&rig, &action, 200);
+    rig_release(&rig);
+}
+
+static void hosts_that_are_slow_are_counted_until_they_leave(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_stats stats;
+    weir_pace_options pace;
+    rig_init(&rig);
+    weir_pace_options_profile(&pace, WEIR_PROFILE_LEARNED);
+    pace.breaker = false;
+    assert_int_equal(wr_pace_options_check(&pace, &rig.options.pace), 0);
+    rig.options.pace.delay_up_ns = 30 * S;
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    rig_offer_many(&rig, 1, "b.example", 1);
+    rig_offer_many(&rig, 1, "c.example", 1);
+    struct wr_plan_host *hosts[3];
+    for (int i = 0; i < 3; i++) {
+        struct wr_plan_action action = rig_page(&rig, rig.now + M);
+        hosts[i] = action.host;
+        rig_fetch(&rig, &action, i < 2 ? 429 : 200);
+    }
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_int_equal(stats.lowered, 2);
+    assert_int_equal(stats.overrides, 2);
+    assert_true(wr_plan_host_leave(rig.plan, hosts[2], rig.now)); /* was not slow */
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_int_equal(stats.lowered, 2);
+    wr_plan_host_forget(rig.plan, hosts[0], rig.now);
+    wr_plan_host_forget(rig.plan, hosts[0], rig.now);
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_int_equal(stats.lowered, 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now + 10 * M);
+    rig_fetch(&rig, &action, 404);
+    if (action.host == hosts[0]) {
+        action = rig_page(&rig, rig.now + 10 * M);
+        rig_fetch(&rig, &action, 404);
+    }
+    assert_ptr_equal(action.host, hosts[1]);
+    assert_true(wr_plan_host_leave(rig.plan, hosts[1], rig.now));
+    wr_plan_stats_get(rig.plan, &stats);
+    assert_int_equal(stats.lowered, 0);
+    rig_release(&rig);
+}
+
 static void a_resumed_job_loads_what_the_store_has(void **state)
 {
     (void)state;
@@ -338,7 +499,10 @@ static void what_was_learned_is_told_once_for_each_change(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(page_that_backs_off_keeps_its_attempts_while_its_job_is_paused),
+WEIR_TESTS(test(bytes_beyond_what_was_left_are_paid_by_the_next_grants), test(job_is_over_with_its_last_byte),
+           test(paused_job_asks_for_no_robots_txt), test(concurrency_of_a_slow_host_is_never_less_than_one),
+           test(hosts_that_are_slow_are_counted_until_they_leave),
+           test(page_that_backs_off_keeps_its_attempts_while_its_job_is_paused),
            test(a_paused_job_starts_nothing_and_goes_on_where_it_was),
            test(what_a_limit_of_the_job_leaves_is_held_by_that_limit), test(a_paused_job_lets_go_of_its_windows),
            test(a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all),

@@ -287,6 +287,28 @@ static void host_that_waits_for_its_gate_rests_until_it_opens(void **state)
     rig_release(&rig);
 }
 
+/* The group's gate is here, so that whoever claimed the host meanwhile would not know it. */
+static void host_that_waits_for_its_group_does_not_rest(void **state)
+{
+    (void)state;
+    begin();
+    store(2);
+    struct wr_plan_host *host = claim(1, rig.now + WEIR_DAY, 2);
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), 0);
+    struct wr_plan_host *other = wr_plan_host_find(rig.plan, wr_span_of("b.example"));
+    wr_plan_host_lease(rig.plan, other, 2, rig.now + WEIR_DAY, rig.now);
+    rig.rows[rig.count] = (struct row){.job = 1, .fingerprint = 1, .url = "http://b.example/"};
+    rig.count++;
+    assert_int_equal(wr_plan_host_group(rig.plan, host, wr_span_of("both"), rig.now), 0);
+    assert_int_equal(wr_plan_host_group(rig.plan, other, wr_span_of("both"), rig.now), 0);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    struct wr_plan_host *waits = action.host == host ? other : host;
+    (void)rig_fetch(&rig, &action, 200);
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
+    assert_true(rests_until(waits) == rig.now);
+    rig_release(&rig);
+}
+
 /* Where one lets it go and another claims it, its tasks are held all the same. */
 static void what_held_a_host_before_it_rested_counts_on(void **state)
 {
@@ -403,8 +425,8 @@ static void errands_wait_for_the_lease_of_their_host(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(host_is_asked_once_it_is_leased), test(nothing_is_sent_after_the_end_of_the_lease),
-           test(lost_host_leaves_with_its_tasks_and_a_flight_may_end),
+WEIR_TESTS(test(host_that_waits_for_its_group_does_not_rest), test(host_is_asked_once_it_is_leased),
+           test(nothing_is_sent_after_the_end_of_the_lease), test(lost_host_leaves_with_its_tasks_and_a_flight_may_end),
            test(load_that_comes_after_the_loss_brings_nothing),
            test(host_that_comes_back_is_asked_for_all_that_is_left), test(host_rests_when_nothing_of_it_is_left),
            test(leased_host_is_not_forgotten_for_want_of_room),

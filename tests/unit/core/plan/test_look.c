@@ -76,6 +76,133 @@ static void starts_are_counted_in_slices_of_time(void **state)
     rig_release(&rig);
 }
 
+static void assert_rate(const struct rig *rig, double count, int64_t over_ns)
+{
+    double wanted = count * (double)S / (double)over_ns, rate = look_at(rig, "a.example").rate;
+    assert_true(rate > wanted - 1e-9 && rate < wanted + 1e-9);
+}
+
+/* Over less than a second it would be a guess. */
+static void rate_is_of_six_slices_or_since_the_first_start(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_plain(&rig);
+    rig_offer_many(&rig, 1, "a.example", 200);
+    rig.now = (rig.now / WR_PLAN_SLICE_NS + 1) * WR_PLAN_SLICE_NS;
+    int64_t first_at = rig.now;
+    for (int i = 0; i < 100; i++) {
+        struct wr_plan_action action = rig_page(&rig, rig.now + S);
+        rig_fetch(&rig, &action, 200);
+        int64_t slice_at = rig.now / WR_PLAN_SLICE_NS * WR_PLAN_SLICE_NS, from = slice_at - 5 * WR_PLAN_SLICE_NS;
+        if (i == 0)
+            assert_rate(&rig, 1, S);
+        else if (from <= first_at)
+            assert_rate(&rig, i + 1, rig.now - first_at);
+        else
+            assert_rate(&rig, (double)((rig.now - from) / S + 1), rig.now - from);
+    }
+    rig_release(&rig);
+}
+
+static void glance_counts_the_starts_of_all_slices(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_plain(&rig);
+    rig_offer_many(&rig, 1, "a.example", 100);
+    rig.now = (rig.now / WR_PLAN_SLICE_NS + 1) * WR_PLAN_SLICE_NS;
+    for (int i = 0; i < 80; i++) {
+        struct wr_plan_action action = rig_page(&rig, rig.now + S);
+        rig_send(&rig, &action);
+        assert_int_equal(glance_at(&rig, "a.example").in_flight, 1);
+        assert_int_equal(glance_at(&rig, "a.example").recent, i < 60 ? i + 1 : 56 + i % 5);
+        rig_tell(&rig, &action, i % 2 == 0 ? 200 : 404);
+    }
+    assert_int_equal(glance_at(&rig, "a.example").interval_ns, S);
+    assert_int_equal(glance_at(&rig, "a.example").in_flight, 0);
+    rig_release(&rig);
+}
+
+static void pace_that_was_set_binds_at_once_until_it_is_taken_back(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
+    rig_plain(&rig);
+    rig_offer_many(&rig, 1, "a.example", 5);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    struct wr_plan_host *host = action.host;
+    int64_t sent_at = rig.now;
+    rig_fetch(&rig, &action, 200);
+    assert_int_equal(wr_plan_host_pace(rig.plan, host, 7 * S, rig.now), 0);
+    assert_int_equal(look_at(&rig, "a.example").set_interval_ns, 7 * S);
+    assert_int_equal(look_at(&rig, "a.example").interval_ns, 7 * S);
+    assert_true(wr_plan_host_options(rig.plan, host)->min_interval_ns == 7 * S);
+    (void)wr_plan_bounds(rig.plan, host, rig.now, bounds);
+    assert_true(bounds[0].source == WR_SOURCE_SET && bounds[0].value_ns == 7 * S);
+    struct wr_plan_action idle = rig_next(&rig);
+    assert_kind(idle, WR_PLAN_IDLE);
+    assert_true(idle.at == sent_at + 7 * S);
+    assert_int_equal(wr_plan_host_pace(rig.plan, host, 0, rig.now), 0);
+    assert_int_equal(look_at(&rig, "a.example").set_interval_ns, 0);
+    (void)wr_plan_bounds(rig.plan, host, rig.now, bounds);
+    assert_true(bounds[0].source == WR_SOURCE_OPTIONS && bounds[0].value_ns == S);
+    idle = rig_next(&rig);
+    assert_kind(idle, WR_PLAN_IDLE);
+    assert_true(idle.at == sent_at + S);
+    rig_release(&rig);
+}
+
+/* A pace that is set counts instead of the options' own, whichever of both is faster. */
+static void pace_that_was_set_may_be_faster_than_the_options(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    weir_pace_options pace;
+    rig_init(&rig);
+    weir_pace_options_profile(&pace, WEIR_PROFILE_UNLIMITED);
+    pace.max_rate = 0.5;
+    assert_int_equal(wr_pace_options_check(&pace, &rig.options.pace), 0);
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 3);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    int64_t sent_at = rig.now;
+    rig_fetch(&rig, &action, 200);
+    assert_true(rig_next(&rig).at == sent_at + 2 * S);
+    assert_int_equal(wr_plan_host_pace(rig.plan, action.host, 100 * MS, rig.now), 0);
+    assert_int_equal(rig_next(&rig).at, sent_at + 100 * MS);
+    rig_release(&rig);
+}
+
+static void pace_that_finds_no_memory_stays_as_it_was(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_stats before, after;
+    rig_plain(&rig);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    int64_t sent_at = rig.now;
+    rig_fetch(&rig, &action, 200);
+    wr_plan_stats_get(rig.plan, &before);
+    rig.allocator.fail_at = 1;
+    assert_int_equal(wr_plan_host_pace(rig.plan, action.host, 7 * S, rig.now), WEIR_E_NOMEM);
+    assert_int_equal(look_at(&rig, "a.example").set_interval_ns, 0);
+    assert_true(rig_next(&rig).at == sent_at + S);
+    assert_int_equal(wr_plan_host_pace(rig.plan, action.host, 7 * S, rig.now), 0);
+    rig.allocator.fail_at = 1; /* it has its own options already */
+    assert_int_equal(wr_plan_host_pace(rig.plan, action.host, 8 * S, rig.now), 0);
+    rig.allocator.fail_at = 0;
+    wr_plan_stats_get(rig.plan, &after);
+    assert_int_equal(after.memory_bytes - before.memory_bytes, sizeof(weir_pace_options));
+    assert_int_equal(wr_plan_host_pace(rig.plan, action.host, 0, rig.now), 0);
+    assert_int_equal(wr_plan_host_pace(rig.plan, action.host, 0, rig.now), 0);
+    wr_plan_stats_get(rig.plan, &after);
+    assert_int_equal(after.memory_bytes, before.memory_bytes);
+    rig_release(&rig);
+}
+
 static void a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent(void **state)
 {
     (void)state;
@@ -153,6 +280,28 @@ static void a_task_is_found_with_its_place_in_the_queue(void **state)
     rig_release(&rig);
 }
 
+static void tasks_of_both_schemes_wait_in_the_order_in_which_they_came(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    static const char *const urls[] = {"http://a.example/0", "https://a.example/1", "http://a.example/2",
+                                       "https://a.example/3", "http://a.example/4"};
+    rig_plain(&rig);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(rig_offer(&rig, 1, urls[i]), WR_OFFER_NEW);
+    struct wr_plan_action first = rig_page(&rig, rig.now);
+    const struct wr_plan_host *host = host_of(&rig, "a.example");
+    assert_int_equal(first.fingerprint, rig.rows[0].fingerprint);
+    for (uint32_t i = 1; i < 5; i++) {
+        struct wr_plan_seat seat = wr_plan_seat(rig.plan, host, 1, rig.rows[i].fingerprint, rig.now);
+        assert_int_equal(seat.kind, WR_SEAT_WAITS);
+        assert_int_equal(seat.before, i - 1);
+    }
+    assert_int_equal(wr_plan_seat(rig.plan, host, 1, 4711, rig.now).before, 4);
+    assert_int_equal(wr_plan_seat(rig.plan, host, 2, 4711, rig.now).kind, WR_SEAT_NONE);
+    rig_release(&rig);
+}
+
 static uint32_t heard;
 
 static void hear(void *context, const struct wr_plan_host *host, uint32_t news, int status, int64_t now)
@@ -202,6 +351,163 @@ static void bounds_are_listed_with_their_source_and_age(void **state)
     rig_release(&rig);
 }
 
+static const struct wr_plan_bound *bound_of(const struct rig *rig, weir_reason reason, enum wr_source source)
+{
+    static struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
+    size_t count = wr_plan_bounds(rig->plan, host_of(rig, "a.example"), rig->now, bounds);
+    for (size_t i = 0; i < count; i++)
+        if (bounds[i].reason == reason && bounds[i].source == source)
+            return &bounds[i];
+    fail_msg("no bound of reason %d and source %s", (int)reason, wr_source_name(source));
+    return NULL;
+}
+
+static void begin_learned(struct rig *rig)
+{
+    weir_pace_options pace;
+    rig_init(rig);
+    weir_pace_options_profile(&pace, WEIR_PROFILE_LEARNED);
+    assert_int_equal(wr_pace_options_check(&pace, &rig->options.pace), 0);
+    rig_begin_job(rig);
+    rig_offer_many(rig, 1, "a.example", 40);
+}
+
+static void what_was_learned_says_for_how_long_it_has_been_known(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    begin_learned(&rig);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    assert_false(bound_of(&rig, WEIR_REASON_PACE, WR_SOURCE_LEARNED)->has_since);
+    assert_false(bound_of(&rig, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED)->has_since);
+    rig_send(&rig, &action);
+    rig.now += S;
+    rig_tell(&rig, &action, 429);
+    int64_t learned_at = rig.now / S * S;
+    rig.now += 3 * S;
+    const struct wr_plan_bound *bound = bound_of(&rig, WEIR_REASON_PACE, WR_SOURCE_LEARNED);
+    assert_true(bound->has_since && bound->since_ns == rig.now - learned_at);
+    assert_true(bound->value_ns > 0);
+    struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
+    size_t count = wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds);
+    for (size_t i = 0; i < count; i++)
+        assert_true(bounds[i].source == WR_SOURCE_LEARNED || !bounds[i].has_since);
+    assert_false(bound_of(&rig, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED)->has_since);
+    assert_false(bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_SOURCE_HEADER)->has_since);
+    wr_plan_host_forget(rig.plan, host_of(&rig, "a.example"), rig.now);
+    assert_false(bound_of(&rig, WEIR_REASON_PACE, WR_SOURCE_LEARNED)->has_since);
+    rig_release(&rig);
+}
+
+static void open_breaker_says_since_when_and_is_forgotten_with_what_was_learned(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    begin_learned(&rig);
+    struct wr_plan_look look;
+    int64_t told_at = 0;
+    for (int i = 0; i < 20 && look_at(&rig, "a.example").report.now.breaker == WEIR_BREAKER_CLOSED; i++) {
+        struct wr_plan_action action = rig_page(&rig, rig.now + 10 * M);
+        rig_fetch(&rig, &action, 500);
+        told_at = rig.now;
+    }
+    look = look_at(&rig, "a.example");
+    assert_int_equal(look.report.now.breaker, WEIR_BREAKER_OPEN);
+    assert_int_equal(glance_at(&rig, "a.example").breaker, WEIR_BREAKER_OPEN);
+    rig.now += 2 * S;
+    const struct wr_plan_bound *bound = bound_of(&rig, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED);
+    assert_true(bound->wait_ns > 0 && look_at(&rig, "a.example").breaker_ns == bound->wait_ns);
+    assert_true(bound->has_since && bound->since_ns == rig.now - told_at / S * S);
+    wr_plan_host_forget(rig.plan, host_of(&rig, "a.example"), rig.now);
+    assert_false(bound_of(&rig, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED)->has_since);
+    rig_release(&rig);
+}
+
+static void time_that_a_server_named_has_an_age_only_while_it_holds(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_plain(&rig);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    rig_send(&rig, &action);
+    weir_outcome outcome = {.size = sizeof outcome, .status = 503, .has_retry_after = true, .retry_after_ns = 9 * S};
+    wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+    int64_t heard_at = rig.now / S * S;
+    rig.now += 4 * S;
+    const struct wr_plan_bound *bound = bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_SOURCE_HEADER);
+    assert_true(bound->has_since && bound->since_ns == rig.now - heard_at);
+    assert_int_equal(look_at(&rig, "a.example").retry_after_ns, bound->wait_ns);
+    rig.now += bound->wait_ns - 1;
+    assert_true(bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_SOURCE_HEADER)->has_since);
+    rig.now++;
+    assert_false(bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_SOURCE_HEADER)->has_since);
+    assert_int_equal(look_at(&rig, "a.example").retry_after_ns, 0);
+    rig_release(&rig);
+}
+
+/* R28: whether somebody stopped it or it used up its limit. */
+static void bound_of_a_job_that_stands_still_names_its_source(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_plain(&rig);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    (void)rig_page(&rig, rig.now);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_JOB_LIMIT), 0);
+    assert_int_equal(bound_of(&rig, WEIR_REASON_JOB_LIMIT, WR_SOURCE_OPTIONS)->wait_ns, WEIR_UNTIL_RELEASE);
+    assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED), 0);
+    struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
+    size_t count = wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds);
+    const struct wr_plan_bound *last = &bounds[count - 1];
+    assert_true(last->reason == WEIR_REASON_PAUSED && last->source == WR_SOURCE_SET);
+    assert_int_equal(last->wait_ns, WEIR_UNTIL_RELEASE);
+    rig_release(&rig);
+}
+
+static void limits_over_all_hosts_are_bounds_while_they_hold(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_init(&rig);
+    rig.options.max_in_flight = 1;
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 2);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    assert_int_equal(bound_of(&rig, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS)->wait_ns, WEIR_UNTIL_RELEASE);
+    rig_fetch(&rig, &action, 200);
+    struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
+    size_t before = wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds);
+    wr_plan_hold(rig.plan, rig.now + 5 * S);
+    assert_int_equal(wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds), before + 1);
+    assert_int_equal(bound_of(&rig, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS)->wait_ns, 5 * S);
+    rig.now += 5 * S;
+    assert_int_equal(wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds), before);
+    rig_release(&rig);
+}
+
+static void tasks_that_are_due_again_go_before_those_that_were_never_tried(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    static const char *const urls[] = {"http://a.example/0", "https://a.example/1", "http://a.example/2",
+                                       "https://a.example/3"};
+    rig_plain(&rig);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(rig_offer(&rig, 1, urls[i]), WR_OFFER_NEW);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    const struct wr_plan_host *host = host_of(&rig, "a.example");
+    struct wr_fate fate = rig_fetch(&rig, &action, 500);
+    for (uint32_t i = 1; i < 4; i++) /* until then the others are first */
+        assert_int_equal(wr_plan_seat(rig.plan, host, 1, rig.rows[i].fingerprint, rig.now).before, i - 1);
+    struct wr_plan_seat seat = wr_plan_seat(rig.plan, host, 1, rig.rows[0].fingerprint, rig.now);
+    assert_true(seat.before == 0 && seat.not_before_ns == fate.at - rig.now);
+    for (uint32_t i = 1; i < 4; i++) /* it is the first from then on */
+        assert_int_equal(wr_plan_seat(rig.plan, host, 1, rig.rows[i].fingerprint, fate.at).before, i);
+    assert_int_equal(wr_plan_seat(rig.plan, host, 1, rig.rows[0].fingerprint, fate.at).not_before_ns, 0);
+    rig_release(&rig);
+}
+
 static void a_firewall_is_a_bound_while_it_lets_nobody_in(void **state)
 {
     (void)state;
@@ -224,7 +530,17 @@ static void a_firewall_is_a_bound_while_it_lets_nobody_in(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(a_firewall_is_a_bound_while_it_lets_nobody_in), test(a_glance_and_a_look_say_the_same),
+WEIR_TESTS(test(rate_is_of_six_slices_or_since_the_first_start), test(glance_counts_the_starts_of_all_slices),
+           test(pace_that_was_set_binds_at_once_until_it_is_taken_back),
+           test(pace_that_was_set_may_be_faster_than_the_options), test(pace_that_finds_no_memory_stays_as_it_was),
+           test(what_was_learned_says_for_how_long_it_has_been_known),
+           test(open_breaker_says_since_when_and_is_forgotten_with_what_was_learned),
+           test(time_that_a_server_named_has_an_age_only_while_it_holds),
+           test(bound_of_a_job_that_stands_still_names_its_source),
+           test(limits_over_all_hosts_are_bounds_while_they_hold),
+           test(tasks_that_are_due_again_go_before_those_that_were_never_tried),
+           test(tasks_of_both_schemes_wait_in_the_order_in_which_they_came),
+           test(a_firewall_is_a_bound_while_it_lets_nobody_in), test(a_glance_and_a_look_say_the_same),
            test(starts_are_counted_in_slices_of_time),
            test(a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent),
            test(what_is_set_while_the_store_is_asked_stays), test(a_task_is_found_with_its_place_in_the_queue),

@@ -63,6 +63,9 @@ static void paths_that_repeat_themselves_are_a_trap(void **state)
                  {"/a/b/c/d/a/b/c/d/a/b/c/d/a/b/c/e", false},
                  {"/2024/01/01/2024/02/02", false},
                  {"////", true},
+                 {"/a/b/c/d/a/b/c/d/a/b/c/d/a/b/c/d", true},
+                 {"/a/b/c/d/a/b/c/d/a/b/c/d", false},
+                 {"/a/b/c/d/e/a/b/c/d/e/a/b/c/d/e/a/b/c/d/e", false}, /* cycles of five segments are none */
                  {"/a//a//b", false}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (wr_path_repeats(wr_span_of(table[i].path), 3) != table[i].repeats)
@@ -203,6 +206,45 @@ static void beyond_its_size_the_set_asks_the_store(void **state)
     rig_release(&rig);
 }
 
+static enum wr_offer_verdict offer_again(struct rig *rig, size_t i, bool is_new, bool is_stored)
+{
+    char memory[WR_URL_ROOM], text[64];
+    struct wr_url url;
+    snprintf(text, sizeof text, "http://a.example/%zu", i);
+    assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
+    struct wr_offer offer = {
+        .job = 1, .fingerprint = 100000 + i, .url = &url, .is_new = is_new, .is_stored = is_stored};
+    enum wr_offer_verdict verdict = wr_plan_offer(rig->plan, &offer, rig->now);
+    if (verdict == WR_OFFER_NEW) {
+        struct row *row = &rig->rows[rig->count++];
+        *row = (struct row){.job = 1, .fingerprint = offer.fingerprint};
+        memcpy(row->url, text, sizeof text);
+    }
+    return verdict;
+}
+
+/* What was just written may have been loaded before it is offered, and a full set does not have it. */
+static void url_that_is_in_the_window_is_known_though_the_set_is_full(void **state)
+{
+    (void)state;
+    for (int is_new = 0; is_new < 2; is_new++) {
+        static struct rig rig;
+        rig_init(&rig);
+        rig.options.known_max = 4096;
+        rig_begin_job(&rig);
+        for (uint64_t i = 1; i <= 4096; i++)
+            wr_plan_known(rig.plan, 1, i);
+        assert_offer(offer_again(&rig, 0, false, false), WR_OFFER_ASK_STORE);
+        for (size_t i = 0; i < 3; i++)
+            assert_offer(offer_again(&rig, i, true, false), WR_OFFER_NEW);
+        (void)rig_page(&rig, rig.now); /* one is in flight, two are queued */
+        for (size_t i = 0; i < 3; i++)
+            assert_offer(offer_again(&rig, i, is_new == 1, is_new == 0), WR_OFFER_KNOWN);
+        assert_offer(offer_again(&rig, 3, is_new == 1, is_new == 0), is_new == 1 ? WR_OFFER_NEW : WR_OFFER_ASK_STORE);
+        rig_release(&rig);
+    }
+}
+
 /* D3: hosts for which there is no room sleep in the store, and are asked for later. */
 static void hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for(void **state)
 {
@@ -243,6 +285,44 @@ static void hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for(void **st
     rig_release(&rig);
 }
 
+/* One host sleeps in the store; answers HOSTS with it. Returns how long the plan waited for that. */
+static int64_t wait_for_listing(struct rig *rig, int expected)
+{
+    int64_t from = rig->now;
+    struct wr_plan_action action = rig_wait(rig, rig->now + M);
+    while (action.kind == WR_PLAN_DRAINED)
+        action = rig_wait(rig, rig->now + M);
+    assert_kind(action, WR_PLAN_HOSTS);
+    assert_int_equal(wr_plan_host_waits(rig->plan, 1, wr_span_of("b.example"), 1, rig->now), expected);
+    wr_plan_hosts_listed(rig->plan, 1, 0, true, rig->now);
+    return rig->now - from;
+}
+
+/* L2: each look reads the store. With memory there again, it is used within a minute. */
+static void store_is_asked_ever_more_seldom_for_hosts_while_there_is_no_memory_for_them(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    int64_t waited = 0, last = 0;
+    int looks = 0;
+    rig_plain(&rig);
+    rig.allocator.fail_for_ever = true;
+    rig.allocator.fail_at = 1;
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), WEIR_E_NOMEM);
+    for (; rig.now < 60 * M; looks++) {
+        waited = wait_for_listing(&rig, WEIR_E_NOMEM);
+        assert_true(waited >= last && waited <= M);
+        last = waited;
+    }
+    assert_int_equal(waited, M);
+    assert_true(looks < 70);
+    rig.allocator.fail_at = 0;
+    rig.allocator.fail_for_ever = false;
+    assert_int_equal(wait_for_listing(&rig, 0), M);
+    assert_true(wait_for_listing(&rig, 0) < S); /* a pass that brings something is followed by another at once */
+    rig_release(&rig);
+}
+
 /* What was accepted while its host slept is loaded with what wakes it, however small the window. */
 static void tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes(void **state)
 {
@@ -273,10 +353,12 @@ static void tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes(void **state
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes), test(a_url_is_new_once_and_for_each_job),
+WEIR_TESTS(test(url_that_is_in_the_window_is_known_though_the_set_is_full),
+           test(tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes), test(a_url_is_new_once_and_for_each_job),
            test(scope_depth_and_hops_are_refused_by_name_but_a_seed_never_by_scope),
            test(paths_that_repeat_themselves_are_a_trap), test(one_path_has_so_many_queries_and_no_more),
            test(a_host_has_so_many_sitemaps_and_no_more), test(a_host_has_so_many_pages_and_others_are_not_starved),
            test(the_pages_of_a_host_are_counted_across_restarts),
            test(pages_are_drawn_in_chunks_and_end_where_the_ledger_does), test(beyond_its_size_the_set_asks_the_store),
-           test(hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for))
+           test(hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for),
+           test(store_is_asked_ever_more_seldom_for_hosts_while_there_is_no_memory_for_them))

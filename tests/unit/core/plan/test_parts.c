@@ -75,6 +75,58 @@ static void a_full_pool_takes_no_more_and_loses_nothing(void **state)
     assert_int_equal(allocator.live, 0);
 }
 
+static void pool_has_as_many_tasks_as_was_said_in_whole_blocks(void **state)
+{
+    (void)state;
+    test_allocator allocator;
+    struct wr_pool pool;
+    uint32_t number, count = 0;
+    test_allocator_init(&allocator);
+    assert_int_equal(wr_pool_init(&pool, &allocator.allocator, 2 * WR_POOL_BLOCK - 1, 1 << 16), 0);
+    while (wr_pool_take(&pool, (struct wr_span){NULL, 0}, &number) == 0)
+        count++;
+    assert_int_equal(count, 2 * WR_POOL_BLOCK);
+    wr_pool_release(&pool);
+    assert_int_equal(allocator.live, 0);
+}
+
+static void what_is_reserved_is_there_when_memory_fails(void **state)
+{
+    (void)state;
+    test_allocator allocator;
+    struct wr_pool pool;
+    uint32_t number;
+    test_allocator_init(&allocator);
+    assert_int_equal(
+        wr_pool_init(&pool, &allocator.allocator, 8 * WR_POOL_BLOCK, (size_t)16 * WR_POOL_BLOCK * WR_CELL_TEXT), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(wr_pool_take(&pool, wr_span_of("x"), &number), 0);
+    assert_int_equal(wr_pool_reserve(&pool, WR_POOL_BLOCK), 0);
+    allocator.fail_at = 1;
+    allocator.fail_for_ever = true;
+    for (uint32_t i = 3; i < 2 * WR_POOL_BLOCK; i++) /* one block had been taken from, now there are two */
+        assert_int_equal(wr_pool_take(&pool, wr_span_of("x"), &number), 0);
+    assert_int_equal(wr_pool_take(&pool, wr_span_of("x"), &number), WEIR_E_NOMEM);
+    assert_int_equal(wr_pool_reserve(&pool, 1), WEIR_E_NOMEM);
+    wr_pool_release(&pool);
+    assert_int_equal(allocator.live, 0);
+}
+
+static void set_that_ends_while_it_grows_gives_all_back(void **state)
+{
+    (void)state;
+    struct wr_known known;
+    test_allocator allocator;
+    test_allocator_init(&allocator);
+    assert_int_equal(wr_known_init(&known, &allocator.allocator, 1 << 16), 0);
+    for (uint64_t i = 0; i < 1000; i++)
+        wr_known_add(&known, 1, i);
+    assert_int_equal(wr_known_grow(&known), 0);
+    assert_int_equal(wr_known_bytes(&known), allocator.live_bytes); /* old slots and new ones */
+    wr_known_release(&known);
+    assert_int_equal(allocator.live + allocator.live_bytes, 0);
+}
+
 static void delayed_tasks_lie_in_the_order_of_their_times(void **state)
 {
     (void)state;
@@ -176,7 +228,9 @@ static void a_path_with_many_queries_is_not_forgotten_for_others(void **state)
     wr_variants_release(&variants);
 }
 
-WEIR_TESTS(test(a_list_gives_back_what_came_first_also_when_others_leave),
+WEIR_TESTS(test(pool_has_as_many_tasks_as_was_said_in_whole_blocks), test(what_is_reserved_is_there_when_memory_fails),
+           test(set_that_ends_while_it_grows_gives_all_back),
+           test(a_list_gives_back_what_came_first_also_when_others_leave),
            test(texts_of_every_length_come_back_as_they_were), test(a_full_pool_takes_no_more_and_loses_nothing),
            test(delayed_tasks_lie_in_the_order_of_their_times), test(fingerprints_stay_known_while_it_grows),
            test(fingerprints_are_known_by_job_and_growing_forgets_none),

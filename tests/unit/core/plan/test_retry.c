@@ -16,7 +16,7 @@ static void a_transient_failure_is_tried_three_times_and_a_blocked_one_four(void
         enum wr_next why;
     } table[] = {{0, 3, WR_NEXT_SPENT},   {500, 3, WR_NEXT_SPENT}, {429, 4, WR_NEXT_SPENT},
                  {503, 4, WR_NEXT_SPENT}, {403, 4, WR_NEXT_SPENT}, {404, 1, WR_NEXT_PERMANENT},
-                 {200, 1, WR_NEXT_DONE},  {304, 1, WR_NEXT_DONE},  {999, 1, WR_NEXT_PERMANENT}};
+                 {200, 1, WR_NEXT_DONE},  {304, 1, WR_NEXT_DONE},  {999, 4, WR_NEXT_SPENT}};
     static struct rig rig;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         begin(&rig, 1);

@@ -271,6 +271,33 @@ static void hop_of_robots_txt_that_was_not_sent_is_asked_for_again(void **state)
     rig_release(&rig);
 }
 
+/* The caller keeps the URL of a hop by its host's address, so that this address must stay the host's. */
+static void host_whose_robots_txt_leads_on_is_not_forgotten(void **state)
+{
+    static const bool ways[] = {true, false};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        static struct rig rig;
+        rig_init(&rig);
+        rig.options.ignores_robots = false;
+        rig.options.max_hosts = 1;
+        rig_begin_job(&rig);
+        rig_offer_many(&rig, 1, "a.example", 1);
+        struct wr_plan_action action = rig_next(&rig);
+        struct wr_plan_host *host = action.host;
+        assert_int_equal(redirect(&rig, &action, ways[i]).fetch, WR_FETCH_ON);
+        assert_int_equal(wr_plan_job_end(rig.plan, 1), 0); /* no page needs it any more */
+        rig_job(&rig, 2);
+        wr_gate_saved(wr_plan_host_gate(host));
+        rig.now += 100 * M;
+        wr_plan_next(rig.plan, rig.now, &action);
+        assert_int_equal(wr_plan_host_waits(rig.plan, 2, wr_span_of("b.example"), 1, rig.now), WEIR_E_FULL);
+        assert_false(wr_plan_host_leave(rig.plan, host, rig.now));
+        assert_ptr_equal(wr_plan_host_find(rig.plan, wr_span_of("a.example")), host);
+        rig_release(&rig);
+    }
+}
+
 static struct wr_plan_action errand(struct rig *rig, const char *text, uint64_t tag)
 {
     char memory[WR_URL_ROOM];
@@ -507,19 +534,17 @@ static void hosts_with_as_many_rules_do_not_drive_each_other_out(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(page_that_robots_txt_denies_leaves_its_part_of_the_page_budget_to_another),
-           test(hop_of_robots_txt_that_was_not_sent_is_asked_for_again),
-           test(the_host_with_most_rules_makes_room_for_others_and_asks_again),
-           test(hosts_with_as_many_rules_do_not_drive_each_other_out),
-           test(rules_have_so_much_room_and_hosts_wait_for_some),
-           test(robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay),
-           test(crawl_delay_is_multiplied_where_somebody_says_so),
-           test(what_robots_txt_denies_ends_unsent_and_costs_no_time),
-           test(pages_wait_while_robots_txt_fails_and_expire_after_max_defer),
-           test(pages_of_an_origin_that_was_given_up_end_at_once),
-           test(http_and_https_have_rules_of_their_own_and_do_not_block_each_other),
-           test(one_robots_txt_serves_all_jobs), test(robots_txt_that_was_not_sent_has_not_failed),
-           test(a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_hop),
-           test(a_robots_txt_that_moves_to_another_host_passes_that_hosts_gate),
-           test(errand_that_failed_on_the_way_teaches_its_host_nothing),
-           test(a_stored_robots_txt_is_used_and_refreshed))
+WEIR_TESTS(
+    test(page_that_robots_txt_denies_leaves_its_part_of_the_page_budget_to_another),
+    test(hop_of_robots_txt_that_was_not_sent_is_asked_for_again), test(host_whose_robots_txt_leads_on_is_not_forgotten),
+    test(the_host_with_most_rules_makes_room_for_others_and_asks_again),
+    test(hosts_with_as_many_rules_do_not_drive_each_other_out), test(rules_have_so_much_room_and_hosts_wait_for_some),
+    test(robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay),
+    test(crawl_delay_is_multiplied_where_somebody_says_so), test(what_robots_txt_denies_ends_unsent_and_costs_no_time),
+    test(pages_wait_while_robots_txt_fails_and_expire_after_max_defer),
+    test(pages_of_an_origin_that_was_given_up_end_at_once),
+    test(http_and_https_have_rules_of_their_own_and_do_not_block_each_other), test(one_robots_txt_serves_all_jobs),
+    test(robots_txt_that_was_not_sent_has_not_failed),
+    test(a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_hop),
+    test(a_robots_txt_that_moves_to_another_host_passes_that_hosts_gate),
+    test(errand_that_failed_on_the_way_teaches_its_host_nothing), test(a_stored_robots_txt_is_used_and_refreshed))

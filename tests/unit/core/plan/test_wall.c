@@ -134,6 +134,114 @@ static void block_that_is_remembered_holds_from_the_start(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(second_refusal_of_a_firewall_ends_all_that_is_queued), test(answer_in_between_starts_the_count_anew),
+/* One refusal does not block it again: there must be two, as before. */
+static void refusals_after_a_block_are_counted_from_zero(void **state)
+{
+    struct wr_plan_host *host;
+    (void)state;
+    begin();
+    rig_offer_many(&rig, 1, "a.example", 2);
+    (void)meet_wall(&host);
+    assert_true(meet_wall(&host));
+    assert_kind(rig_next(&rig), WR_PLAN_DRAINED);
+    for (int day = 0; day < 2; day++) {
+        char url[64];
+        rig.now += WR_PLAN_BLOCKED_NS;
+        for (int i = 0; i < 2; i++) {
+            snprintf(url, sizeof url, "http://a.example/%d/%d", day, i);
+            assert_offer(rig_offer(&rig, 1, url), WR_OFFER_NEW);
+        }
+        assert_false(meet_wall(&host));
+        assert_true(meet_wall(&host));
+        assert_kind(rig_wait(&rig, rig.now), WR_PLAN_DRAINED);
+    }
+    rig_release(&rig);
+}
+
+static void block_ends_what_is_queued_before_anything_else_is_told(void **state)
+{
+    (void)state;
+    begin();
+    rig_offer_many(&rig, 1, "a.example", 4);
+    for (int i = 0; i < 2; i++) {
+        struct wr_plan_action action = rig_page(&rig, rig.now + M);
+        (void)rig_fetch(&rig, &action, 404);
+        assert_int_equal(wr_plan_wall(rig.plan, action.host, BY, rig.now), i == 1 ? WR_WALL_BLOCKED : WR_WALL_NO_NEWS);
+    }
+    assert_ends(2);
+    rig_release(&rig);
+}
+
+static void end_of_a_block_that_only_the_store_knew_is_told_once(void **state)
+{
+    (void)state;
+    rig_init(&rig);
+    rig.blocked_by = BY; /* and may be asked again */
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    struct wr_plan_action action = rig_page(&rig, rig.now);
+    assert_int_equal(wr_plan_wall(rig.plan, action.host, 0, rig.now), WR_WALL_LIFTED);
+    assert_int_equal(wr_plan_wall(rig.plan, action.host, 0, rig.now), WR_WALL_NO_NEWS);
+    (void)rig_fetch(&rig, &action, 200);
+    rig_release(&rig);
+}
+
+static void block_that_is_remembered_lasts_no_longer_than_one_that_begins_now(void **state)
+{
+    (void)state;
+    rig_init(&rig);
+    rig.blocked_ns = 10 * WR_PLAN_BLOCKED_NS;
+    rig.blocked_by = BY;
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 1);
+    assert_ends(1);
+    rig.now += WR_PLAN_BLOCKED_NS - 1;
+    assert_offer(rig_offer(&rig, 1, "http://a.example/early"), WR_OFFER_NEW);
+    assert_ends(1);
+    rig.now++;
+    assert_offer(rig_offer(&rig, 1, "http://a.example/late"), WR_OFFER_NEW);
+    struct wr_plan_action action = rig_next(&rig);
+    assert_kind(action, WR_PLAN_START);
+    assert_url(action, "http://a.example/late");
+    rig_release(&rig);
+}
+
+/* It is on behalf of another host, whose robots.txt leads here. */
+static void errand_is_sent_to_a_blocked_host_and_a_page_is_not(void **state)
+{
+    char memory[WR_URL_ROOM];
+    struct wr_url url;
+    (void)state;
+    rig_init(&rig);
+    rig.options.ignores_robots = false;
+    rig.robots_are_known = true;
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 3);
+    struct wr_plan_action page = rig_page(&rig, rig.now);
+    for (int i = 0; i < WR_PLAN_WALLS; i++)
+        (void)wr_plan_wall(rig.plan, page.host, BY, rig.now);
+    rig.now += S;
+    weir_decision decision = wr_plan_may_send(rig.plan, page.task, rig.now);
+    assert_int_equal(decision.verdict, WEIR_WAIT);
+    assert_int_equal(decision.reason, WEIR_REASON_BREAKER);
+    assert_int_equal(decision.wait_ns, WR_PLAN_BLOCKED_NS - S);
+    wr_plan_given(rig.plan, page.task, rig.now);
+    assert_ends(3);
+    assert_int_equal(wr_url_parse(wr_span_of("http://a.example/r"), NULL, NULL, memory, sizeof memory, &url),
+                     WR_URL_OK);
+    assert_int_equal(wr_plan_errand(rig.plan, &url, 7, rig.now), 0);
+    struct wr_plan_action errand = rig_wait(&rig, rig.now + S);
+    assert_kind(errand, WR_PLAN_ERRAND);
+    rig_send(&rig, &errand);
+    assert_int_equal(wr_plan_errand_told(rig.plan, errand.task, NULL, rig.now), 0);
+    rig_release(&rig);
+}
+
+WEIR_TESTS(test(block_ends_what_is_queued_before_anything_else_is_told),
+           test(refusals_after_a_block_are_counted_from_zero),
+           test(end_of_a_block_that_only_the_store_knew_is_told_once),
+           test(block_that_is_remembered_lasts_no_longer_than_one_that_begins_now),
+           test(errand_is_sent_to_a_blocked_host_and_a_page_is_not),
+           test(second_refusal_of_a_firewall_ends_all_that_is_queued), test(answer_in_between_starts_the_count_anew),
            test(blocked_host_is_asked_again_after_a_day_and_others_all_the_time),
            test(what_was_about_to_be_sent_is_not), test(block_that_is_remembered_holds_from_the_start))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_window.c - starts, and the window between the store and them. */
+#include "core/plan/look.h"
 #include "rig.h"
 
 static void one_host_is_asked_in_order_and_at_its_interval_from_the_last_send(void **state)
@@ -338,6 +339,63 @@ static void plan_that_gets_no_more_memory_fetches_all_that_is_queued(void **stat
 }
 
 /* L1: each call either works or leaves things as they were. */
+/* Half a window is left then: the store has time to answer. */
+static void rest_is_loaded_when_the_window_is_half_empty(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_glance glance;
+    rig_init(&rig);
+    rig.options.window = 12;
+    rig_begin_job(&rig);
+    rig_offer_many(&rig, 1, "a.example", 40);
+    struct wr_plan_action action = rig_next(&rig);
+    assert_kind(action, WR_PLAN_START);
+    rig.store_is_slow = true;
+    for (uint64_t left = 39; left > 28 + 6; left--) {
+        wr_plan_glance(rig.plan, action.host, rig.now, &glance);
+        assert_int_equal(glance.queued, left); /* here and in the store */
+        rig_fetch(&rig, &action, 200);
+        action = rig_wait(&rig, rig.now + S);
+        assert_kind(action, WR_PLAN_START);
+    }
+    rig_fetch(&rig, &action, 200);
+    struct wr_plan_action load = rig_next(&rig);
+    assert_kind(load, WR_PLAN_LOAD);
+    assert_int_equal(load.count, 12 - 6);
+    assert_int_equal(load.after.id, 12);
+    rig_answer_load(&rig, &load);
+    wr_plan_glance(rig.plan, load.host, rig.now, &glance);
+    assert_int_equal(glance.queued, 28 + 6);
+    rig_release(&rig);
+}
+
+/* All but rules, byte by byte: the limits on memory go by it. */
+static void memory_that_is_told_is_what_was_taken(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct wr_plan_stats stats;
+    rig_init(&rig);
+    rig_begin_job(&rig);
+    for (int i = 0; i < 150; i++) {
+        char host[32];
+        snprintf(host, sizeof host, "h%d.example", i);
+        rig_offer_many(&rig, 1, host, 2);
+        struct wr_plan_action action = rig_next(&rig);
+        assert_kind(action, WR_PLAN_START);
+        if (i % 3 == 0)
+            assert_int_equal(wr_plan_host_group(rig.plan, action.host, wr_span_of(host), rig.now), 0);
+        if (i % 5 == 0)
+            assert_int_equal(wr_plan_host_pace(rig.plan, action.host, S, rig.now), 0);
+        wr_plan_stats_get(rig.plan, &stats);
+        assert_int_equal(stats.memory_bytes, rig.allocator.live_bytes);
+        rig_fetch(&rig, &action, 200);
+    }
+    assert_true(stats.memory_bytes < 1 << 20 ? stats.hosts == 150 : stats.memory_bytes < (size_t)4 << 20);
+    rig_release(&rig);
+}
+
 static void memory_that_fails_is_an_error_and_nothing_leaks(void **state)
 {
     (void)state;
@@ -361,7 +419,8 @@ static void memory_that_fails_is_an_error_and_nothing_leaks(void **state)
     }
 }
 
-WEIR_TESTS(test(one_host_is_asked_in_order_and_at_its_interval_from_the_last_send),
+WEIR_TESTS(test(rest_is_loaded_when_the_window_is_half_empty), test(memory_that_is_told_is_what_was_taken),
+           test(one_host_is_asked_in_order_and_at_its_interval_from_the_last_send),
            test(nothing_starts_while_one_is_reserved_but_unsent), test(while_loads_wait_what_is_loaded_starts),
            test(what_is_given_back_costs_nothing_and_does_not_spin),
            test(what_was_sent_and_dropped_counts_for_the_interval), test(task_whose_url_is_lost_has_ended),

@@ -57,7 +57,7 @@ static void a_head_has_a_status_line_of_http(void **state)
         {"HTTP/1.1 200\n\n", WR_HEAD_OK},
         {"HTTP/1.1 599 x\r\n", WR_HEAD_OK},
         {"HTTP/1.1 600 x\r\n", WR_HEAD_STATUS},
-        {"HTTP/1.1 999 x\r\n", WR_HEAD_STATUS},
+        {"HTTP/1.1 998 x\r\n", WR_HEAD_STATUS},
         {"HTTP/1.1 000 x\r\n", WR_HEAD_STATUS},
         {"HTTP/1.1 099 x\r\n", WR_HEAD_STATUS},
         {"HTTP/1.1 2000 x\r\n", WR_HEAD_STATUS},

@@ -73,6 +73,47 @@ static void retry_after_is_seconds_or_a_date(void **state)
     assert_rows(rows, COUNT(rows));
 }
 
+static void retry_after_is_read_with_units_quotes_and_other_zones(void **state)
+{
+    static const struct row rows[] = {
+        {"Retry-After: 4s", 4, NONE, NONE, NONE},
+        {"Retry-After: 4 seconds", 4, NONE, NONE, NONE},
+        {"Retry-After: 1 minute 30 secs", 90, NONE, NONE, NONE},
+        {"Retry-After: 250 milliseconds", 0.25, NONE, NONE, NONE},
+        {"Retry-After: \"4\"", 4, NONE, NONE, NONE},
+        {"Retry-After: Sun, 15 Nov 2026 01:01:00 +0100", 60, NONE, NONE, NONE},
+        {"Retry-After: Sun, 15 Nov 2026 00:01:00 +0000", 60, NONE, NONE, NONE},
+        {"Retry-After: Sat Nov 14 2026 19:01:00 GMT-0500 (Eastern Standard Time)", 60, NONE, NONE, NONE},
+        {"Retry-After: 2026-11-15 00:01:00 UTC", 60, NONE, NONE, NONE},
+        {"Retry-After: 2026-11-15 01:01:00 +0100", 60, NONE, NONE, NONE},
+        {"X-RateLimit-Retry-After-Millis: 1500", 1.5, NONE, NONE, NONE},
+        {"X-RateLimit-Retry-After-Milliseconds: 1500", 1.5, NONE, NONE, NONE},
+        {"X-RateLimit-RetryAfter: 3", 3, NONE, NONE, NONE},
+    };
+
+    (void)state;
+    assert_rows(rows, COUNT(rows));
+}
+
+/* Only a number close to now is taken for an instant: others are long waits, and stay so. */
+static void an_instant_in_retry_after_is_no_wait_of_decades(void **state)
+{
+    static const struct row rows[] = {
+        {"Retry-After: 1794700804", 4, NONE, NONE, NONE},
+        {"Retry-After: 1794700804500", 4.5, NONE, NONE, NONE},
+        {"retry-after-ms: 1794700804500", 4.5, NONE, NONE, NONE},
+        {"Date: Sun, 15 Nov 2026 00:00:01 GMT\nRetry-After: 1794700804", 3, NONE, NONE, NONE},
+        {"Retry-After: 1794700799", 0, NONE, NONE, NONE},
+        {"Retry-After: 1797379200", CAP, NONE, NONE, NONE}, /* 31 days */
+        {"Retry-After: 1797379201", CAP, NONE, NONE, NONE},
+        {"Retry-After: 1700000000", CAP, NONE, NONE, NONE}, /* three years ago */
+        {"retry-after-ms: 1794700800", 1794700.8, NONE, NONE, NONE},
+    };
+
+    (void)state;
+    assert_rows(rows, COUNT(rows));
+}
+
 /* C1 */
 static void hostile_retry_after_never_wraps_and_garbage_is_absent(void **state)
 {
@@ -86,7 +127,10 @@ static void hostile_retry_after_never_wraps_and_garbage_is_absent(void **state)
         {"Retry-After: nan", NONE, NONE, NONE, NONE},
         {"Retry-After:", NONE, NONE, NONE, NONE},
         {"Retry-After: soon", NONE, NONE, NONE, NONE},
-        {"Retry-After: 5 s", NONE, NONE, NONE, NONE},
+        {"Retry-After: 5 parsecs", NONE, NONE, NONE, NONE},
+        {"Retry-After: 5 s x", NONE, NONE, NONE, NONE},
+        {"Retry-After: \"5", NONE, NONE, NONE, NONE},
+        {"Retry-After: \"\"", NONE, NONE, NONE, NONE},
         {"Retry-After: \xd9\xa1\xd9\xa2", NONE, NONE, NONE, NONE}, /* digits, but Arabic ones */
         {"Retry-After: 1000000000", CAP, NONE, NONE, NONE},
         {"Retry-After: 2147483648", CAP, NONE, NONE, NONE},
@@ -366,6 +410,29 @@ static void fields_are_read_as_vendors_send_them(void **state)
     assert_rows(rows, COUNT(rows));
 }
 
+/* N6-6 */
+static void fields_of_limiting_libraries_are_read(void **state)
+{
+    static const struct row rows[] = {
+        /* hapi-rate-limit: quotas of the user, the path, and both */
+        {"X-RateLimit-PathLimit: 50\nX-RateLimit-PathRemaining: 40\nX-RateLimit-PathReset: 1794700860000\n"
+         "X-RateLimit-UserLimit: 20\nX-RateLimit-UserRemaining: 1\nX-RateLimit-UserReset: 1794700810000\n"
+         "X-RateLimit-UserPathRemaining: 9",
+         NONE, 20, 1, 10},
+        {"X-RateLimit-UserLimit: 20\nX-RateLimit-UserRemaining: 0\nX-RateLimit-UserReset: 1794700810000", NONE, 20, 0,
+         10},
+        {"X-RateLimit-Remaining: 0\nx-ratelimit-after: 5", NONE, NONE, 0, 5},
+        {"X-Rate-Limit-Requests-Left: 3\nX-Rate-Limit-Requests-Max: 30", NONE, 30, 3, NONE},
+        {"X-RateLimit-Limit: \"30\"\nX-RateLimit-Remaining: \"3\"\nX-RateLimit-Reset: \"9\"", NONE, 30, 3, 9},
+        /* AWS: a rate, not a quota of nothing */
+        {"x-amzn-RateLimit-Limit: 0.5", NONE, NONE, NONE, NONE},
+        {"x-amzn-RateLimit-Limit: 10.0", NONE, 10, NONE, NONE},
+    };
+
+    (void)state;
+    assert_rows(rows, COUNT(rows));
+}
+
 /* C5, C6, C8 */
 static void hostile_quotas_are_bounded(void **state)
 {
@@ -458,7 +525,7 @@ static void any_head_gives_numbers_within_bounds(void **state)
     wr_rng_init(&rng, weir_test_seed());
     for (int i = 0; i < 100000; i++) {
         const char *seed = seeds[wr_rng_below(&rng, COUNT(seeds))];
-        size_t bytes = strlen(seed) - wr_rng_below(&rng, 2) * wr_rng_below(&rng, strlen(seed));
+        size_t bytes = strlen(seed) - (size_t)wr_rng_below(&rng, 2) * (size_t)wr_rng_below(&rng, strlen(seed));
         char *head = malloc(bytes);
         assert_non_null(head);
         memcpy(head, seed, bytes);
@@ -476,6 +543,8 @@ static void any_head_gives_numbers_within_bounds(void **state)
 
 WEIR_TESTS(test(unit_of_a_quota_holds_whichever_of_its_fields_comes_first),
            test(what_is_left_of_tokens_says_nothing_of_requests), test(retry_after_is_seconds_or_a_date),
+           test(retry_after_is_read_with_units_quotes_and_other_zones),
+           test(an_instant_in_retry_after_is_no_wait_of_decades),
            test(hostile_retry_after_never_wraps_and_garbage_is_absent),
            test(retry_after_of_twenty_thousand_digits_is_the_cap),
            test(a_date_in_the_past_is_now_and_one_far_ahead_is_capped),
@@ -483,5 +552,6 @@ WEIR_TESTS(test(unit_of_a_quota_holds_whichever_of_its_fields_comes_first),
            test(the_drafts_fields_are_read), test(quotas_of_other_units_count_only_when_used_up),
            test(malformed_structured_fields_are_ignored_as_a_whole),
            test(twenty_thousand_members_are_read_in_linear_time), test(fields_are_read_as_vendors_send_them),
-           test(hostile_quotas_are_bounded), test(odd_lines_are_tolerated_or_rejected_and_never_split),
-           test(what_is_said_becomes_an_outcome), test(any_head_gives_numbers_within_bounds))
+           test(fields_of_limiting_libraries_are_read), test(hostile_quotas_are_bounded),
+           test(odd_lines_are_tolerated_or_rejected_and_never_split), test(what_is_said_becomes_an_outcome),
+           test(any_head_gives_numbers_within_bounds))

@@ -55,6 +55,7 @@ static const struct row request_lines[] = {
     {"GET / \r\n", WR_REQUEST_VERSION_FORM, 400, 0},
     {"GET / http/1.1\r\n" HOST "\r\n", WR_REQUEST_VERSION_FORM, 400, 0},
     {"GET / HTTP/1.10\r\n" HOST "\r\n", WR_REQUEST_VERSION_FORM, 400, 0},
+    {"GET / HTTPX1.1\r\n" HOST "\r\n", WR_REQUEST_VERSION_FORM, 400, 0},
     {"GET / HTTP/1\r\n" HOST "\r\n", WR_REQUEST_VERSION_FORM, 400, 0},
     {"GET / HTTP/1.x\r\n" HOST "\r\n", WR_REQUEST_VERSION_FORM, 400, 0},
     {"GET / HTTP/1,1\r\n" HOST "\r\n", WR_REQUEST_VERSION_FORM, 400, 0},

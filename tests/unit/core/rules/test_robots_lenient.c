@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_robots_lenient.c - robots.txt as sites really write it, and what it says beside rules. */
+#include "core/rules/robots/parts.h"
 #include "robots_rig.h"
 
 static void keys_are_known_in_every_spelling_that_sites_use(void **state)
@@ -103,6 +104,7 @@ static void utf_16_is_read_by_its_mark_or_its_zeros(void **state)
     size_t bytes = widen("User-agent: *\nDisallow: /", false, true, wide);
     memcpy(wide + bytes, "\xfc\x00\x3d\xd8\x00\xde\x00\xd8", 8); /* u umlaut, a pair, half a pair */
     assert_int_equal(judge_bytes(wide, bytes + 8, "/%C3%BC%F0%9F%98%80%EF%BF%BD"), -2);
+    assert_int_equal(judge_bytes(wide, bytes + 6, "/%C3%BC%F0%9F%98%80"), -2); /* the pair ends the file */
     assert_int_equal(judge_bytes("\xff\xfe", 2, "/a"), 0);
     assert_int_equal(judge_bytes("\xff", 1, "/a"), 0);
 }
@@ -242,6 +244,40 @@ static void a_delay_beyond_the_maximum_is_shortened_and_said_so(void **state)
     rig_release(&rig);
 }
 
+/* A value ends where its line does, whatever stands behind it. */
+static void unit_of_a_rate_is_not_taken_from_the_next_line(void **state)
+{
+    uint32_t requests;
+    int64_t period_ns;
+    (void)state;
+    assert_true(wr_robots_rate_parse((struct wr_span){"1/2m", 4}, &requests, &period_ns));
+    assert_int_equal(period_ns, 2 * WEIR_MINUTE);
+    assert_true(wr_robots_rate_parse((struct wr_span){"1/2m", 3}, &requests, &period_ns));
+    assert_int_equal(period_ns, 2 * WEIR_SECOND);
+}
+
+static void delay_of_just_the_maximum_is_not_said_to_be_shortened(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_clamped;
+    } rows[] = {{"User-agent: *\nRequest-rate: 2/1m\n", false},
+                {"User-agent: *\nRequest-rate: 2/61\n", true},
+                {"User-agent: *\nCrawl-delay: 30\n", false},
+                {"User-agent: *\nCrawl-delay: 31\n", true}};
+    struct wr_robots_options options = {.agent = wr_span_of("weir"), .delay_max_ns = 30 * WEIR_SECOND};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct wr_robots *robots;
+        test_allocator memory;
+        test_allocator_init(&memory);
+        assert_int_equal(wr_robots_parse(wr_span_of(rows[i].text), &options, &memory.allocator, &robots), 0);
+        assert_int_equal(wr_robots_facts(robots)->is_clamped, rows[i].is_clamped);
+        assert_int_equal(wr_robots_interval_ns(robots), 30 * WEIR_SECOND);
+        wr_robots_free(robots);
+    }
+}
+
 /* B11 */
 static void of_two_delays_the_longer_counts(void **state)
 {
@@ -336,7 +372,9 @@ static void sitemaps_are_for_everybody_wherever_they_stand(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(keys_are_known_in_every_spelling_that_sites_use), test(prose_and_unknown_keys_are_no_rules),
+WEIR_TESTS(test(unit_of_a_rate_is_not_taken_from_the_next_line),
+           test(delay_of_just_the_maximum_is_not_said_to_be_shortened),
+           test(keys_are_known_in_every_spelling_that_sites_use), test(prose_and_unknown_keys_are_no_rules),
            test(every_line_ending_and_none_at_the_end_will_do), test(byte_order_marks_whole_or_broken_are_passed_over),
            test(utf_16_is_read_by_its_mark_or_its_zeros), test(nul_bytes_and_garbage_spoil_only_their_own_line),
            test(a_page_or_an_image_in_its_place_allows_all), test(crawl_delays_are_read_exactly_and_within_bounds),

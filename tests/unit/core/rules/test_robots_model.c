@@ -30,7 +30,7 @@ static void make_path(struct wr_rng *rng, char *ret_path, size_t most)
 static void make_rules(struct round *round, char *ret_text)
 {
     strcpy(ret_text, "User-agent: *\n");
-    round->count = wr_rng_below(&round->rng, RULES_MAX + 1);
+    round->count = (size_t)wr_rng_below(&round->rng, RULES_MAX + 1);
     for (size_t i = 0; i < round->count; i++) {
         make_path(&round->rng, round->paths[i], 8);
         round->allows[i] = wr_rng_below(&round->rng, 2) == 0;

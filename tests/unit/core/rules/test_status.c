@@ -23,15 +23,27 @@ static void jobs_take_403_429_and_503_as_blocking(void **state)
     assert_int_equal(class_of(WR_STATUSES_JOBS, 429), WR_STATUS_BLOCKING);
     assert_int_equal(class_of(WR_STATUSES_JOBS, 503), WR_STATUS_BLOCKING);
     for (int status = 0; status <= WR_STATUS_MAX; status++)
-        if (status != 403 && status != 429 && status != 503)
+        if (class_of(WR_STATUSES_JOBS, status) != WR_STATUS_BLOCKING)
             assert_int_equal(class_of(WR_STATUSES_JOBS, status), class_of(WR_STATUSES_API, status));
+}
+
+/* N6-6 */
+static void statuses_that_stand_for_429_count_as_it_does(void **state)
+{
+    static const int refusals[] = {420, 429, 430, 509, 529, 999};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(refusals); i++) {
+        assert_int_equal(class_of(WR_STATUSES_JOBS, refusals[i]), WR_STATUS_BLOCKING);
+        assert_int_equal(class_of(WR_STATUSES_API, refusals[i]), WR_STATUS_TRANSIENT);
+    }
 }
 
 /* S0-45, S0-46 */
 static void time_outs_and_gateways_are_transient_and_client_errors_permanent(void **state)
 {
     static const int transient[] = {0, 429, 502, 503, 504, 408, 425, 500, 520, 524};
-    static const int permanent[] = {400, 401, 403, 404, 410, 418, 451, 501, 505, 599, 1, 99, -1, 600, 999, INT32_MAX};
+    static const int permanent[] = {400, 401, 403, 404, 410, 418, 451, 501, 505, 599, 1, 99, -1, 600, 998, INT32_MAX};
     static const int done[] = {200, 201, 204, 206, 301, 302, 304, 308};
 
     (void)state;
@@ -90,7 +102,7 @@ static void words_that_say_no_class_are_refused_and_change_nothing(void **state)
     assert_memory_equal(&statuses, &before, sizeof statuses);
 }
 
-WEIR_TESTS(test(jobs_take_403_429_and_503_as_blocking),
+WEIR_TESTS(test(jobs_take_403_429_and_503_as_blocking), test(statuses_that_stand_for_429_count_as_it_does),
            test(time_outs_and_gateways_are_transient_and_client_errors_permanent),
            test(classes_can_be_overridden_in_words), test(table_for_apis_can_be_chosen),
            test(words_that_say_no_class_are_refused_and_change_nothing))

@@ -132,6 +132,7 @@ static void hosts_that_end_in_a_number_are_addresses_or_nothing(void **state)
 {
     static const char *const bad[] = {
         "http://256.0.0.1/",
+        "http://256.256.256.256/",
         "http://1.256.0.1/",
         "http://1.2.3.256/",
         "http://1.2.65536/",

@@ -67,6 +67,7 @@ static void terms_out_of_range_are_refused(void **state)
     assert_int_equal(wr_share_terms_make(&stack, 0, 0, &terms), WEIR_E_INVAL);
     assert_int_equal(wr_share_terms_make(&stack, 10001, 0, &terms), WEIR_E_INVAL);
     assert_int_equal(wr_share_terms_make(&stack, 1, 1000001, &terms), WEIR_E_INVAL);
+    assert_int_equal(wr_share_terms_make(&stack, 10000, 1000000, &terms), 0);
 }
 
 static void a_batch_is_asked_for_once_and_then_spent_without_asking(void **state)
@@ -208,7 +209,167 @@ static void a_smaller_limit_shrinks_what_is_held(void **state)
     assert_int_equal(lease.left, 1);
 }
 
-WEIR_TESTS(test(batches_divide_the_overshoot_among_nodes_and_round_down),
+/* A batch that came whole, so that `left` of it are left at 0. */
+static struct wr_lease holding(const struct wr_seat *seat, uint32_t left)
+{
+    struct wr_lease lease = {0};
+    struct wr_share_move move = wr_lease_try(&TEN, &lease, seat, 0, 1);
+    wr_lease_told(&TEN, &lease, seat, 0, move.number, 1, &(struct wr_share_reply){.granted = true, .extra = left});
+    assert_int_equal(lease.left, left);
+    return lease;
+}
+
+static void permits_that_come_back_are_held_up_to_a_batch(void **state)
+{
+    (void)state;
+    struct wr_seat seat = seated();
+    struct wr_lease lease = holding(&seat, 8);
+    assert_int_equal(wr_lease_give_back(&TEN, &lease, &seat, 0, 1), 1);
+    assert_int_equal(lease.left, 9);
+    assert_int_equal(wr_lease_give_back(&TEN, &lease, &seat, 0, 5), 1);
+    assert_int_equal(wr_lease_give_back(&TEN, &lease, &seat, 0, 5), 0);
+    assert_int_equal(lease.left, 10);
+
+    lease = holding(&seat, 5);
+    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 1).extra, 6); /* may come as well */
+    assert_int_equal(wr_lease_give_back(&TEN, &lease, &seat, 0, 3), 0);
+    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 1).extra, 0);
+    assert_int_equal(wr_lease_give_back(&TEN, &lease, &seat, 0, 3), 1);
+    assert_int_equal(lease.left, 4);
+    assert_int_equal(wr_lease_give_back(&TEN, &lease, &seat, 3600 * WEIR_SECOND, 3), 0); /* without a seat */
+    assert_int_equal(lease.left, 0);
+}
+
+static void only_the_ask_that_was_missed_is_given_up(void **state)
+{
+    (void)state;
+    struct wr_seat seat = seated();
+    struct wr_lease lease = {0};
+    struct wr_share_move move = wr_lease_try(&TEN, &lease, &seat, 0, 1);
+    wr_lease_missed(&lease, 0);
+    wr_lease_missed(&lease, move.number + 1);
+    assert_int_equal(lease.asked, 10);
+    wr_lease_missed(&lease, move.number);
+    assert_int_equal(lease.asked, 0);
+    lease.number = UINT32_MAX - 1;
+    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 1).number, UINT32_MAX);
+    wr_lease_missed(&lease, UINT32_MAX);
+    assert_int_equal(lease.number, 1); /* 0 is none */
+}
+
+static void answer_with_more_than_was_asked_for_or_to_no_ask_is_not_taken_in(void **state)
+{
+    (void)state;
+    struct wr_seat seat = seated();
+    struct wr_lease lease = {0};
+    struct wr_share_move move = wr_lease_try(&TEN, &lease, &seat, 0, 1);
+    wr_lease_told(&TEN, &lease, &seat, 0, move.number, 1, &(struct wr_share_reply){.granted = true, .extra = 11});
+    wr_lease_told(&TEN, &lease, &seat, 0, 0, 1, &(struct wr_share_reply){.granted = true, .extra = 10});
+    assert_int_equal(lease.left, 0);
+    assert_int_equal(lease.asked, 10);
+    wr_lease_told(&TEN, &lease, &seat, 0, move.number, 1, &(struct wr_share_reply){.granted = true, .extra = 10});
+    assert_int_equal(lease.left, 10);
+    assert_int_equal(lease.asked, 0);
+}
+
+static void batch_is_asked_for_again_when_half_of_it_is_left_and_not_when_all_is(void **state)
+{
+    (void)state;
+    struct wr_seat seat = seated();
+    struct wr_lease lease = holding(&seat, 7);
+    struct wr_share_move move = wr_lease_try(&TEN, &lease, &seat, 0, 1);
+    assert_int_equal(move.extra, 0); /* 6 */
+    assert_int_equal(move.number, 0);
+    move = wr_lease_try(&TEN, &lease, &seat, 0, 1);
+    assert_int_equal(move.extra, 5);
+    assert_int_equal(move.number, lease.number);
+    lease = holding(&seat, 10);
+    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 11).extra, 0); /* more than may ever be held */
+    assert_int_equal(lease.left, 10);
+}
+
+static void key_is_shut_for_as_long_as_the_store_says_within_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        bool granted;
+        int64_t wait_ns, full_wait_ns, shut_ns, open_ns;
+    } rows[] = {
+        {false, 50 * MS, 50 * MS, 50 * MS, 50 * MS},
+        {false, 80 * MS, 50 * MS, 80 * MS, 80 * MS}, /* for what was refused */
+        {false, 20 * MS, 50 * MS, 50 * MS, 50 * MS}, /* for a batch */
+        {false, 0, 0, 0, 0},                         /* nothing was short */
+        {false, 1, 1, 1, 1},
+        {false, WEIR_DURATION_MAX, WEIR_DURATION_MAX, WR_SHUT_CACHE, WEIR_DURATION_MAX},
+        {false, WEIR_UNTIL_RELEASE, WEIR_UNTIL_RELEASE, 0, 0}, /* only a release helps */
+        {true, WEIR_MINUTE, 50 * MS, 50 * MS, 50 * MS},        /* what a grant waits for is a batch */
+        {false, WEIR_MINUTE, WEIR_MINUTE, WR_SHUT_CACHE,
+         WEIR_MINUTE}, /* asked again now and then: it may have changed */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct wr_seat seat = seated();
+        struct wr_lease lease = {.shut_until = INT64_MIN};
+        const struct wr_share_reply reply = {
+            .granted = rows[i].granted, .wait_ns = rows[i].wait_ns, .full_wait_ns = rows[i].full_wait_ns};
+        wr_lease_told(&EXACT, &lease, &seat, 0, 0, 3, &reply);
+        assert_int_equal(lease.shut_until > 0 ? lease.shut_until : 0, rows[i].shut_ns);
+        assert_int_equal(lease.open_at, rows[i].open_ns);
+        enum wr_share_way way = rows[i].shut_ns > 0 && !rows[i].granted ? WR_SHARE_WAIT : WR_SHARE_ASK;
+        assert_int_equal(wr_lease_try(&EXACT, &lease, &seat, 0, 3).way, way);
+        assert_int_equal(wr_lease_try(&EXACT, &lease, &seat, 0, 2).way, WR_SHARE_ASK);
+        assert_int_equal(wr_lease_try(&EXACT, &lease, &seat, rows[i].shut_ns, 3).way, WR_SHARE_ASK);
+    }
+}
+
+static void lease_is_idle_when_it_holds_nothing_awaits_nothing_and_is_not_shut(void **state)
+{
+    (void)state;
+    struct wr_seat seat = seated();
+    struct wr_lease lease = {0};
+    assert_true(wr_lease_idle(&lease, 0));
+    (void)wr_lease_try(&TEN, &lease, &seat, 0, 1);
+    assert_false(wr_lease_idle(&lease, 0));
+    lease = holding(&seat, 1);
+    assert_false(wr_lease_idle(&lease, 0));
+    lease.left = 0;
+    lease.shut_until = 5;
+    assert_false(wr_lease_idle(&lease, 4));
+    assert_true(wr_lease_idle(&lease, 5));
+    lease = holding(&seat, 5);
+    lease.shut_until = 5;
+    struct wr_share_move move = wr_lease_try(&TEN, &lease, &seat, 5, 1);
+    wr_lease_forget(&lease);
+    assert_true(wr_lease_idle(&lease, 0));
+    wr_lease_told(&TEN, &lease, &seat, 5, move.number, 1, &(struct wr_share_reply){.granted = true, .extra = 6});
+    assert_int_equal(lease.left, 0);
+}
+
+static void seat_that_is_won_anew_is_another_and_one_that_is_renewed_the_same(void **state)
+{
+    (void)state;
+    struct wr_seat seat = {0};
+    assert_false(wr_seat_held(&seat, INT64_MIN)); /* it never was */
+    wr_seat_won(&seat, 0, 10, 1000);
+    assert_int_equal(seat.tenure, 1);
+    assert_int_equal(seat.until, 990);
+    wr_seat_won(&seat, 100, 989, 1000);
+    assert_int_equal(seat.tenure, 1);
+    assert_int_equal(seat.until, 1090);
+    wr_seat_won(&seat, 50, 989, 1000); /* an answer that was late */
+    assert_int_equal(seat.until, 1090);
+    assert_true(wr_seat_held(&seat, 1089));
+    assert_false(wr_seat_held(&seat, 1090));
+    wr_seat_won(&seat, 1080, 1090, 1000);
+    assert_int_equal(seat.tenure, 2);
+}
+
+WEIR_TESTS(test(permits_that_come_back_are_held_up_to_a_batch), test(only_the_ask_that_was_missed_is_given_up),
+           test(answer_with_more_than_was_asked_for_or_to_no_ask_is_not_taken_in),
+           test(batch_is_asked_for_again_when_half_of_it_is_left_and_not_when_all_is),
+           test(key_is_shut_for_as_long_as_the_store_says_within_bounds),
+           test(lease_is_idle_when_it_holds_nothing_awaits_nothing_and_is_not_shut),
+           test(seat_that_is_won_anew_is_another_and_one_that_is_renewed_the_same),
+           test(batches_divide_the_overshoot_among_nodes_and_round_down),
            test(spaced_starts_and_permits_in_flight_are_never_leased), test(terms_out_of_range_are_refused),
            test(a_batch_is_asked_for_once_and_then_spent_without_asking),
            test(a_refused_key_spares_the_store_until_asking_may_help),

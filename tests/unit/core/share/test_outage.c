@@ -43,6 +43,26 @@ static void a_store_that_is_down_is_looked_at_one_probe_at_a_time_ever_more_seld
     }
 }
 
+static void next_look_is_after_half_of_the_longest_wait_and_a_part_of_the_rest_by_chance(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t chance;
+        int64_t wait_ns;
+    } rows[] = {{0, WR_OUTAGE_FIRST / 2},
+                {1, WR_OUTAGE_FIRST / 2 + 1},
+                {WR_OUTAGE_FIRST / 2, WR_OUTAGE_FIRST},
+                {WR_OUTAGE_FIRST / 2 + 1, WR_OUTAGE_FIRST / 2}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct wr_outage outage = {0};
+        assert_true(wr_outage_missed(&outage, MS, true, rows[i].chance));
+        assert_int_equal(outage.probe_at, MS + rows[i].wait_ns);
+    }
+    struct wr_outage outage = {.down = true, .probing = true, .misses = UINT32_MAX};
+    assert_false(wr_outage_missed(&outage, 0, true, 0));
+    assert_int_equal(outage.probe_at, WR_OUTAGE_LONGEST / 2);
+}
+
 static void asks_from_before_the_outage_do_not_put_off_the_next_look(void **state)
 {
     (void)state;
@@ -102,7 +122,8 @@ static void parts_of_a_rule_add_up_to_no_more_than_the_rule(void **state)
     assert_int_equal(part.period_ns, 7 * WEIR_SECOND);
 }
 
-WEIR_TESTS(test(three_misses_in_a_row_or_a_broken_connection_open_the_breaker),
+WEIR_TESTS(test(next_look_is_after_half_of_the_longest_wait_and_a_part_of_the_rest_by_chance),
+           test(three_misses_in_a_row_or_a_broken_connection_open_the_breaker),
            test(a_store_that_is_down_is_looked_at_one_probe_at_a_time_ever_more_seldom),
            test(asks_from_before_the_outage_do_not_put_off_the_next_look),
            test(a_store_that_is_late_is_not_lost_until_a_probe_hears_nothing),

@@ -269,8 +269,8 @@ static void files_that_are_no_configuration_are_refused(void **state)
         {"name: *a\n", "door.yaml:1:7: an alias (*); write the value out where it belongs"},
         {"name: !!str x\n", "door.yaml:1:7: a tag (!); write the plain value"},
         {"lock: !a {}\n", "door.yaml:1:7: a tag (!); write the plain value"},
-        {"name: x\nlock:\n\tscrews: 1\n", "door.yaml:3:1: a tab; write blanks"},
-        {"name: x # \xc3\xa4\t\n", "door.yaml:1:12: a tab; write blanks"},
+        {"name: x\nlock:\n\tscrews: 1\n", "door.yaml:3:1: a tab; write spaces"},
+        {"name: x # \xc3\xa4\t\n", "door.yaml:1:12: a tab; write spaces"},
         {"name: x\nopen: \xff\n", "door.yaml:2:7: invalid leading UTF-8 octet; it must be UTF-8 text"},
         {"name: \xc0\xaf\n", "door.yaml:1:7: invalid length of a UTF-8 sequence; it must be UTF-8 text"},
         {"name: x\nname: \x01\n", "door.yaml:2:7: control characters are not allowed; it must be UTF-8 text"},
@@ -352,9 +352,10 @@ static void file_that_cannot_be_read_says_why(void **state)
     char why[WR_CONFIG_WHY_BYTES];
     const weir_allocator *system = weir_allocator_system();
     assert_int_equal(wr_config_read(&schema, "/nowhere/x.yaml", system, &door, why, sizeof why), WEIR_E_SYSTEM);
-    assert_string_equal(why, "/nowhere/x.yaml: No such file or directory");
+    assert_string_equal(why, "/nowhere/x.yaml: No such file or directory; name a file that exists, or write one as "
+                             "docs/guide/configuring.md tells");
     assert_int_equal(wr_config_read(&schema, "/", system, &door, why, sizeof why), WEIR_E_SYSTEM);
-    assert_string_equal(why, "/: Is a directory");
+    assert_string_equal(why, "/: Is a directory; name a file in it");
     assert_int_equal(wr_config_read(&schema, "/dev/null", system, &door, why, sizeof why), WEIR_E_INVAL);
     assert_string_equal(why, "/dev/null:1:1: empty; write lines of \"key: value\"");
     assert_int_equal(wr_config_read(&schema, "/dev/zero", system, &door, why, sizeof why), WEIR_E_INVAL);
@@ -367,7 +368,7 @@ static size_t mutate(struct wr_rng *rng, char *text, size_t bytes, size_t room)
 {
     static const char letters[] = "{}[]:,-#&*!|>'\"%@`?~ \n\r\t0123456789.ensmx\xc3\xa4\xff\x01";
     for (uint64_t changes = 1 + wr_rng_below(rng, 4); changes > 0; changes--) {
-        size_t at = wr_rng_below(rng, bytes), length = 1 + wr_rng_below(rng, 8);
+        size_t at = (size_t)wr_rng_below(rng, bytes), length = 1 + (size_t)wr_rng_below(rng, 8);
         length = length < bytes - at ? length : bytes - at;
         switch (wr_rng_below(rng, 4)) {
         case 0:

@@ -225,7 +225,7 @@ static void any_bytes_give_a_line_of_json(void **state)
         struct wr_span *texts[] = {&line.url,      &line.final_url, &line.title,
                                    &line.referrer, &line.error,     &line.error_text};
         for (size_t j = 0; j < 6; j++) {
-            size_t count = wr_rng_below(&rng, sizeof bytes[j]);
+            size_t count = (size_t)wr_rng_below(&rng, sizeof bytes[j]);
             for (size_t k = 0; k < count; k++)
                 bytes[j][k] = (char)(wr_rng_below(&rng, 3) == 0 ? "/@:?#\"\\\0"[wr_rng_below(&rng, 8)]
                                                                 : (char)wr_rng_below(&rng, 256));

@@ -133,7 +133,7 @@ static void what_is_no_expression_is_refused_with_what_would_be_right(void **sta
 static void make_text(struct wr_rng *rng, const char *const *parts, size_t count, size_t most, char *ret_text)
 {
     ret_text[0] = '\0';
-    for (size_t i = wr_rng_below(rng, (uint32_t)most); i > 0; i--)
+    for (size_t i = (size_t)wr_rng_below(rng, (uint32_t)most); i > 0; i--)
         strcat(ret_text, parts[wr_rng_below(rng, (uint32_t)count)]);
 }
 

@@ -38,6 +38,7 @@ static void hosts_of_one_registrable_domain_share_a_gate_and_no_others(void **st
         {"a.example.co.uk", "b.example.co.uk", true},
         {"example.co.uk", "deep.down.example.co.uk", true},
         {"a.example.co.uk:8080", "b.example.co.uk", true},
+        {"www.example1.org", "ftp.example1.org", true},
         {"example.co.uk", "other.co.uk", false}, /* co.uk is nobody's */
         {"example.org", "example.com", false},
         {"alice.github.io", "bob.github.io", false}, /* nor is github.io */
@@ -287,6 +288,9 @@ static void place_is_kept_however_long_one_waits_at_the_domain(void **state)
     struct pacing pacing;
     groups_set_up(&pacing, WEIR_GROUP_DOMAIN);
     fetch(&pacing, "www.example.org", 200);
+    pass(&pacing, WEIR_SECOND);
+    fetch(&pacing, "a.example.org", 200); /* so that what is kept is not the first that it ever had */
+    pass(&pacing, WEIR_SECOND);
     assert_int_equal(weir_pacer_pause(pacing.pacer, "domain:example.org", 18, true), 0);
     struct fetcher first, second;
     fetcher_wait(&first, &pacing, "a.example.org", WEIR_REPORTS_SENT, WEIR_FOREVER, NULL);

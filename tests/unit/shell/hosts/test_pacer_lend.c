@@ -17,7 +17,8 @@ struct lending {
 static void want(void *context, const char *key, size_t key_bytes)
 {
     struct lending *lending = context;
-    assert_memory_equal(key, "h", key_bytes);
+    assert_int_equal(key_bytes, 1);
+    assert_memory_equal(key, "h", 1);
     lending->wanted++;
 }
 
@@ -213,6 +214,49 @@ static void what_all_must_know_is_news_at_once(void **state)
     pacing_tear_down(&pacing);
 }
 
+static void refusal_without_a_time_is_no_news_for_all(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    struct lending lending;
+    weir_permit permit = set_up_flight(&pacing, &lending);
+    tell(&permit, 429);
+    assert_int_equal(lending.news, 0);
+    pacing_tear_down(&pacing);
+}
+
+/* It started nowhere: whoever has the gate must not take it for another's start. */
+static void reservation_that_ends_when_its_gate_has_gone_names_no_start(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    struct lending lending;
+    char packed[PACKED_MAX];
+    set_up(&pacing, &lending);
+    bring(&pacing, WEIR_MINUTE);
+    weir_permit permit = acquired(&pacing, "h", WEIR_REPORTS_SENT);
+    lending.start.seq = 99;
+    assert_true(wr_pacer_pack(pacing.pacer, "h", 1, true, packed));
+    weir_permit_release(&permit);
+    assert_true(lending.told == 1 && !lending.has_outcome && lending.start.seq == 0);
+    pacing_tear_down(&pacing);
+}
+
+static void gate_of_a_host_that_is_not_known_is_neither_brought_nor_packed(void **state)
+{
+    (void)state;
+    struct pacing pacing;
+    struct lending lending;
+    struct wr_lent lent;
+    char packed[PACKED_MAX];
+    set_up(&pacing, &lending);
+    assert_false(wr_pacer_bring(pacing.pacer, "h", 1, "", 0, 0, false));
+    assert_false(wr_pacer_pack(pacing.pacer, "h", 1, true, packed));
+    assert_false(wr_pacer_lent(pacing.pacer, "h", 1, &lent));
+    assert_false(host_known(&pacing, "h"));
+    pacing_tear_down(&pacing);
+}
+
 static void host_with_requests_on_their_way_is_not_forgotten(void **state)
 {
     (void)state;
@@ -242,7 +286,10 @@ static void groups_are_not_shared(void **state)
     pacing_tear_down(&pacing);
 }
 
-WEIR_TESTS(test(gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for),
+WEIR_TESTS(test(refusal_without_a_time_is_no_news_for_all),
+           test(reservation_that_ends_when_its_gate_has_gone_names_no_start),
+           test(gate_of_a_host_that_is_not_known_is_neither_brought_nor_packed),
+           test(gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for),
            test(turn_that_has_run_out_lets_nothing_be_written),
            test(answer_that_comes_when_the_gate_has_gone_is_written_to_it),
            test(letter_that_comes_with_the_gate_binds_before_anybody_starts),

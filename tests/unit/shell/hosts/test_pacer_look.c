@@ -30,6 +30,30 @@ static void caller_can_tell_granted_waited_and_refused_apart(void **state)
     pacing_tear_down(&pacing);
 }
 
+/* S0-93. */
+static void wait_of_more_than_10_ms_counts_as_throttled(void **state)
+{
+    static const struct {
+        int64_t waits_ns;
+        uint64_t throttled;
+    } rows[] = {{10 * WEIR_MILLISECOND, 0}, {10 * WEIR_MILLISECOND + 1, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct pacing pacing;
+        struct fetcher fetcher;
+        pacing_set_up(&pacing, WEIR_PROFILE_STRICT);
+        fetch(&pacing, "h", 200);
+        pass(&pacing, WEIR_SECOND - rows[i].waits_ns);
+        fetcher_wait(&fetcher, &pacing, "h", 0, WEIR_FOREVER, NULL);
+        pass(&pacing, rows[i].waits_ns);
+        assert_int_equal(fetcher_join(&fetcher), 0);
+        assert_true(fetcher.permit.waited_ns == rows[i].waits_ns);
+        tell(&fetcher.permit, 200);
+        assert_int_equal(pacer_stats(&pacing).throttled, rows[i].throttled);
+        pacing_tear_down(&pacing);
+    }
+}
+
 static void look_shows_one_host_and_each_of_its_bounds(void **state)
 {
     (void)state;
@@ -287,7 +311,8 @@ static void who_is_called_may_free_the_pacer(void **state)
     }
 }
 
-WEIR_TESTS(test(caller_can_tell_granted_waited_and_refused_apart), test(look_shows_one_host_and_each_of_its_bounds),
+WEIR_TESTS(test(caller_can_tell_granted_waited_and_refused_apart), test(wait_of_more_than_10_ms_counts_as_throttled),
+           test(look_shows_one_host_and_each_of_its_bounds),
            test(top_lists_the_most_active_hosts_and_no_more_than_asked_for),
            test(recommended_concurrency_falls_with_the_delay_and_comes_back),
            test(listener_hears_what_changed_and_may_call_back), test(hopeless_host_is_told_of_once),

@@ -143,6 +143,73 @@ static void all_who_wait_fail_when_waiting_is_not_worth_it_any_more(void **state
     weir_clock_fake_free(clock);
 }
 
-WEIR_TESTS(test(refusal_says_which_bound_of_an_algorithm_holds),
+static int64_t ask_nothing(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+{
+    (void)limit, (void)state, (void)now, (void)permits;
+    return 0;
+}
+
+/* Notes when it was asked. */
+static int give_up_always(const weir_limit *limit, const void *state, int64_t now)
+{
+    (void)state;
+    *(int64_t *)limit->params = now;
+    return WEIR_E_CIRCUIT;
+}
+
+static void ticket_that_is_granted_at_once_does_not_ask_whether_waiting_is_worth_it(void **state)
+{
+    (void)state;
+    int64_t asked_at = -1;
+    weir_clock *clock = fake_clock();
+    weir_algorithm hopeless = moody;
+    weir_limit limits[2];
+    weir_limiter *limiter;
+    weir_limiter_options options;
+    weir_ticket *ticket;
+    hopeless.ask = ask_nothing;
+    hopeless.give_up = give_up_always;
+    assert_int_equal(weir_limit_custom(&limits[0], &hopeless, 1, 0, &asked_at), 0);
+    assert_int_equal(weir_limit_concurrency(&limits[1], 1), 0);
+    weir_limiter_options_init(&options);
+    options.clock = clock;
+    assert_int_equal(weir_limiter_new(limits, 2, &options, &limiter), 0);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, 0, wake_nobody, NULL, &ticket), 0);
+    assert_int_equal(asked_at, -1);
+    weir_ticket_free(ticket);
+    assert_int_equal(weir_limiter_release(limiter, 1), 0);
+    assert_int_equal(weir_limiter_try(limiter, 1, &(weir_decision){0}), 0);
+    advance(clock, WEIR_SECOND);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_SECOND, wake_nobody, NULL, &ticket), WEIR_E_CIRCUIT);
+    assert_int_equal(asked_at, weir_clock_now(clock));
+    weir_limiter_free(limiter);
+    weir_clock_fake_free(clock);
+}
+
+/* It would be granted by its first poll. */
+static void ticket_that_could_go_at_once_is_taken_though_waiting_is_not_worth_it(void **state)
+{
+    (void)state;
+    int64_t asked_at = -1;
+    weir_clock *clock = fake_clock();
+    weir_algorithm hopeless = moody;
+    weir_limit limit;
+    weir_ticket *ticket;
+    weir_decision decision;
+    hopeless.ask = ask_nothing;
+    hopeless.give_up = give_up_always;
+    assert_int_equal(weir_limit_custom(&limit, &hopeless, 1, 0, &asked_at), 0);
+    weir_limiter *limiter = limiter_of(limit, clock);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_SECOND, wake_nobody, NULL, &ticket), 0);
+    assert_int_equal(weir_ticket_poll(ticket, &decision), 0);
+    assert_int_equal(decision.verdict, WEIR_GO);
+    weir_ticket_free(ticket);
+    weir_limiter_free(limiter);
+    weir_clock_fake_free(clock);
+}
+
+WEIR_TESTS(test(ticket_that_could_go_at_once_is_taken_though_waiting_is_not_worth_it),
+           test(ticket_that_is_granted_at_once_does_not_ask_whether_waiting_is_worth_it),
+           test(refusal_says_which_bound_of_an_algorithm_holds),
            test(acquire_fails_at_once_where_waiting_is_not_worth_it),
            test(all_who_wait_fail_when_waiting_is_not_worth_it_any_more))

@@ -117,6 +117,119 @@ static void ticket_that_leaves_wakes_the_next(void **state)
     tear_down(&loop);
 }
 
+static void count_wake(void *context)
+{
+    ++*(int *)context;
+}
+
+/* Tickets of other limiters, whose wakes become due while one wake is being called. */
+struct others {
+    weir_limiter *limiters[3];
+    weir_ticket *tickets[3];
+    int woken[3];
+    int freed; /* by the wake */
+};
+
+static void release_all_and_free_one(void *context)
+{
+    struct others *others = context;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(weir_limiter_release(others->limiters[i], 1), 0);
+    weir_ticket_free(others->tickets[others->freed]);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(others->woken[i], 0); /* one after the other, never one within the other */
+}
+
+static void ticket_that_is_freed_while_its_wake_is_due_is_not_woken(void **state)
+{
+    (void)state;
+    for (int freed = 0; freed < 3; freed++) {
+        weir_limit limit = concurrency(1);
+        struct others others = {.freed = freed};
+        struct loop loop;
+        weir_decision decision;
+        weir_ticket *first;
+        set_up(&loop, &limit);
+        assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
+        assert_int_equal(weir_limiter_enqueue(loop.limiter, 1, WEIR_FOREVER, release_all_and_free_one, &others, &first),
+                         0);
+        for (int i = 0; i < 3; i++) {
+            others.limiters[i] = limiter_of(limit, loop.clock);
+            assert_int_equal(weir_limiter_try(others.limiters[i], 1, &decision), 0);
+            assert_int_equal(weir_limiter_enqueue(others.limiters[i], 1, WEIR_FOREVER, count_wake, &others.woken[i],
+                                                  &others.tickets[i]),
+                             0);
+        }
+        assert_int_equal(weir_limiter_release(loop.limiter, 1), 0);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(others.woken[i], i != freed);
+            if (i != freed)
+                weir_ticket_free(others.tickets[i]);
+            weir_limiter_free(others.limiters[i]);
+        }
+        weir_ticket_free(first);
+        tear_down(&loop);
+    }
+}
+
+static void ticket_that_leaves_wakes_the_first_that_is_not_overdue(void **state)
+{
+    (void)state;
+    struct loop loop;
+    weir_limit limit = bucket(1, 1, WEIR_HOUR);
+    weir_decision decision;
+    weir_ticket *tickets[3];
+    int woken[3] = {0};
+    static const int64_t timeouts[3] = {WEIR_FOREVER, WEIR_SECOND, WEIR_FOREVER};
+    set_up(&loop, &limit);
+    assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(weir_limiter_enqueue(loop.limiter, 1, timeouts[i], count_wake, &woken[i], &tickets[i]), 0);
+    advance(loop.clock, WEIR_SECOND + 1);
+    weir_ticket_free(tickets[0]);
+    assert_int_equal(woken[2], 1);
+    weir_ticket_free(tickets[1]);
+    weir_ticket_free(tickets[2]);
+    tear_down(&loop);
+}
+
+static void enqueue_that_ends_at_once_is_counted(void **state)
+{
+    (void)state;
+    struct loop loop;
+    weir_limit limit = bucket(3, 1, WEIR_HOUR);
+    weir_limiter_stats stats;
+    weir_ticket *ticket;
+    limit.queue_max = 0;
+    set_up(&loop, &limit);
+    ticket = stand_in_line(&loop, 2, 0);
+    assert_int_equal(weir_limiter_stats_get(loop.limiter, &stats), 0);
+    assert_int_equal(stats.acquired, 2);
+    assert_int_equal(weir_limiter_enqueue(loop.limiter, 2, WEIR_DAY, wake, &loop, &ticket), WEIR_E_FULL);
+    assert_int_equal(weir_limiter_stats_get(loop.limiter, &stats), 0);
+    assert_int_equal(stats.rejected, 2);
+    weir_ticket_free(ticket);
+    tear_down(&loop);
+}
+
+static void ticket_is_granted_at_the_very_end_of_its_time_and_not_later(void **state)
+{
+    (void)state;
+    for (int64_t late_ns = 0; late_ns < 2; late_ns++) {
+        struct loop loop;
+        weir_limit limit = bucket(1, 1, WEIR_SECOND);
+        weir_decision decision;
+        set_up(&loop, &limit);
+        assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
+        weir_ticket *ticket = stand_in_line(&loop, 1, WEIR_SECOND);
+        advance(loop.clock, WEIR_SECOND + late_ns);
+        assert_int_equal(weir_ticket_poll(ticket, &decision), late_ns == 0 ? 0 : WEIR_E_TIMEOUT);
+        weir_ticket_free(ticket);
+        assert_int_equal(weir_limiter_stats_get(loop.limiter, NULL), WEIR_E_INVAL);
+        tear_down(&loop);
+    }
+}
+
 static void overdue_ticket_that_nobody_polls_is_passed_over(void **state)
 {
     (void)state;
@@ -445,7 +558,10 @@ static void cancel_and_close_race_with_waiters_and_win(void **state)
     }
 }
 
-WEIR_TESTS(test(ticket_is_granted_at_once_if_nothing_is_in_the_way), test(ticket_says_when_to_poll_again),
+WEIR_TESTS(test(ticket_that_is_freed_while_its_wake_is_due_is_not_woken), test(enqueue_that_ends_at_once_is_counted),
+           test(ticket_that_leaves_wakes_the_first_that_is_not_overdue),
+           test(ticket_is_granted_at_the_very_end_of_its_time_and_not_later),
+           test(ticket_is_granted_at_once_if_nothing_is_in_the_way), test(ticket_says_when_to_poll_again),
            test(release_wakes_the_first_in_line), test(ticket_that_leaves_wakes_the_next),
            test(overdue_ticket_that_nobody_polls_is_passed_over), test(nobody_waits_for_those_who_do_not_come),
            test(one_who_leaves_tells_the_one_behind), test(enqueue_without_patience_is_granted_if_permits_are_there),

@@ -134,7 +134,7 @@ static void any_bytes_make_one_sample_of_valid_text(void **state)
     for (int round = 0; round < 20000; round++) {
         struct text text;
         char value[64], back[ROOM];
-        size_t bytes = wr_rng_below(&rng, sizeof value);
+        size_t bytes = (size_t)wr_rng_below(&rng, sizeof value);
         for (size_t i = 0; i < bytes; i++)
             value[i] = alphabet[wr_rng_below(&rng, sizeof alphabet)];
         wr_metrics_count(begin(&text), WR_LABEL("l", bytes_of(value, bytes)), 7);

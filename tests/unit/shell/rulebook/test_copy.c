@@ -13,15 +13,15 @@ static char paths[PARTS][64];
 static struct wr_rulebook_copy copy;
 static uint32_t parts;
 
-static int64_t wall_now(void)
+static void moment_now(struct wr_moment *ret_moment)
 {
-    return 1789000000 * WEIR_SECOND;
+    *ret_moment = (struct wr_moment){.wall_at = 1789000000 * WEIR_SECOND};
 }
 
 static struct wr_rulebook *make_book(struct rig *rig, const struct wr_rulebook_settings *settings)
 {
     struct wr_rulebook_options options = {
-        .clock = rig->clock, .allocator = &rig->memory.allocator, .wall_now = wall_now};
+        .clock = rig->clock, .allocator = &rig->memory.allocator, .moment_now = moment_now};
     struct wr_rulebook *book;
     assert_int_equal(wr_rulebook_new(settings, &options, &book, rig->why, sizeof rig->why), 0);
     return book;

@@ -95,6 +95,33 @@ static void a_reservation_outlives_a_reload(void **state)
     rig_close(&rig);
 }
 
+static const char several[] = "admission: {match: all}\n"
+                              "rules:\n"
+                              "  - {name: b, key: 'header:user', limit: 20/h}\n"
+                              "  - {name: a, limit: 10/h}\n";
+
+static void hold_of_several_rules_is_settled_with_each_by_its_own_key(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, several);
+    struct call alice = {.peer = "203.0.113.7", .headers = {"user", "alice"}, .cost = 4};
+    struct call bob = {.peer = "203.0.113.8", .headers = {"user", "robert"}, .cost = 3};
+    uint64_t first = reserve(&rig, &alice, 0), second = reserve(&rig, &bob, 0);
+    assert_true(first != 0 && second != 0);
+    assert_int_equal(wr_rulebook_commit(rig.book, first, 1), 0);
+    assert_int_equal(wr_rulebook_cancel(rig.book, second), 0);
+    alice.cost = bob.cost = 1;
+    assert_int_equal(rig_count(&rig, &alice, 30), 9);
+    assert_int_equal(rig_count(&rig, &bob, 30), 10);
+    alice.peer = bob.peer = "203.0.113.9"; /* only the rule for users knows them there */
+    assert_int_equal(rig_count(&rig, &alice, 30), 10);
+    alice.peer = bob.peer = "203.0.113.10";
+    assert_int_equal(rig_count(&rig, &alice, 30), 0);
+    assert_int_equal(rig_count(&rig, &bob, 30), 10);
+    rig_close(&rig);
+}
+
 static void holds_are_bounded_and_end_with_their_lease(void **state)
 {
     (void)state;
@@ -364,7 +391,8 @@ static void what_needs_no_waiting_is_over_at_once(void **state)
     rig_close(&rig);
 }
 
-WEIR_TESTS(test(a_reservation_is_settled_once_for_what_it_cost),
+WEIR_TESTS(test(hold_of_several_rules_is_settled_with_each_by_its_own_key),
+           test(a_reservation_is_settled_once_for_what_it_cost),
            test(a_commit_charges_at_most_a_hundred_times_what_the_limit_holds), test(a_reservation_outlives_a_reload),
            test(holds_are_bounded_and_end_with_their_lease),
            test(without_memory_for_a_hold_all_is_given_back_and_on_error_decides),

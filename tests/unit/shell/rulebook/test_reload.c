@@ -30,6 +30,27 @@ static void a_rule_that_keeps_its_name_keeps_what_its_callers_used(void **state)
     rig_close(&rig);
 }
 
+/* By their names, wherever they stand. */
+static void plans_that_keep_their_names_keep_what_their_callers_used(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: a, key: 'header:k', limit: 3/h, plans: [{name: p, limit: 5/h, keys: [pp]},\n"
+                   "                                                   {name: q, limit: 9/h, keys: [qq]}]}\n");
+    struct call x = {.headers = {"k", "x"}}, p = {.headers = {"k", "pp"}}, q = {.headers = {"k", "qq"}};
+    assert_int_equal(rig_count(&rig, &x, 1) + rig_count(&rig, &p, 2) + rig_count(&rig, &q, 4), 7);
+    assert_int_equal(
+        rig_reload(&rig, "rules:\n"
+                         "  - {name: a, key: 'header:k', limit: 3/h, plans: [{name: q, limit: 9/h, keys: [qq]},\n"
+                         "                                                   {name: p, limit: 5/h, keys: [pp]}]}\n"),
+        0);
+    assert_int_equal(rig_count(&rig, &x, 20), 2);
+    assert_int_equal(rig_count(&rig, &p, 20), 3);
+    assert_int_equal(rig_count(&rig, &q, 20), 5);
+    rig_close(&rig);
+}
+
 static void a_lower_limit_is_in_force_at_once(void **state)
 {
     (void)state;
@@ -112,7 +133,7 @@ static const struct {
      "a: item 1 of deny_keys: it is listed twice"},
     {"admission: {deny: [300.1.1.1]}\nrules:\n  - {name: a, limit: 1/s}\n", "weir.yaml:1:20: network \"300.1.1.1\""},
     {"admission: {match: some}\nrules:\n  - {name: a, limit: 1/s}\n", "weir.yaml:1:20: match is \"some\""},
-    {"rules:\n\t- {}\n", "weir.yaml:2:1: a tab; write blanks"},
+    {"rules:\n\t- {}\n", "weir.yaml:2:1: a tab; write spaces"},
     {"rules:\n  - {name: a, limit: 1/s, key: 'header:cookie'}\n",
      "weir.yaml:2:32: key \"header:cookie\": its values are secrets"},
     /* what would never fit, or never grant */
@@ -276,7 +297,8 @@ static void reloads_under_load_never_grant_more_than_allowed(void **state)
     rig_close(&rig);
 }
 
-WEIR_TESTS(test(a_rule_that_keeps_its_name_keeps_what_its_callers_used), test(a_lower_limit_is_in_force_at_once),
+WEIR_TESTS(test(plans_that_keep_their_names_keep_what_their_callers_used),
+           test(a_rule_that_keeps_its_name_keeps_what_its_callers_used), test(a_lower_limit_is_in_force_at_once),
            test(other_bounds_of_memory_are_in_force_and_nobody_is_forgotten), test(a_rule_of_another_kind_begins_anew),
            test(a_bad_file_leaves_the_old_rules_in_force), test(a_reload_without_memory_changes_nothing),
            test(limits_stay_as_they_were_when_memory_ends_halfway),

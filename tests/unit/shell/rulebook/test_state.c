@@ -9,18 +9,19 @@
 #include <weir/time.h>
 
 static char path[64];
-static int64_t wall;
-static weir_clock *slow; /* NULL: nothing takes time */
+static int64_t wall, since_start;
+static const char *start; /* of the machine */
+static weir_clock *slow;  /* NULL: nothing takes time */
 
-/* A save that takes 30 s once it has looked at the clock on the wall. */
-static int64_t wall_now(void)
+/* A save that takes 30 s once it has looked at the clocks. */
+static void moment_now(struct wr_moment *ret_moment)
 {
-    int64_t now = wall;
+    *ret_moment = (struct wr_moment){.wall_at = wall, .start_at = since_start};
+    memcpy(ret_moment->start, start, strlen(start) + 1);
     if (slow != NULL) {
         assert_int_equal(weir_clock_fake_advance(slow, 30 * WEIR_SECOND), 0);
         wall += 30 * WEIR_SECOND;
     }
-    return now;
 }
 
 static void make_path(void)
@@ -31,6 +32,8 @@ static void make_path(void)
     close(fd);
     unlink(path);
     wall = 1789000000 * WEIR_SECOND;
+    since_start = WEIR_HOUR;
+    start = "";
 }
 
 /* A book that starts `after_ns` of monotonic time later, as after a restart, and reads the file. */
@@ -38,7 +41,7 @@ static int restart(struct rig *rig, const char *yaml)
 {
     struct wr_rulebook_settings *settings = settings_of(yaml);
     struct wr_rulebook_options options = {
-        .clock = rig->clock, .allocator = &rig->memory.allocator, .wall_now = wall_now};
+        .clock = rig->clock, .allocator = &rig->memory.allocator, .moment_now = moment_now};
 
     wr_rulebook_free(rig->book);
     assert_int_equal(weir_clock_fake_set(rig->clock, 7 * WEIR_SECOND), 0); /* another boot */
@@ -177,6 +180,32 @@ static void a_wall_clock_that_jumps_neither_locks_out_nor_lets_all_in(void **sta
     end(&rig);
 }
 
+static void while_the_machine_runs_on_it_does_not_matter_what_the_wall_clock_says(void **state)
+{
+    (void)state;
+    static const int64_t jumps[] = {WEIR_DAY, -WEIR_DAY};
+    struct rig rig;
+    struct call call = {.peer = "1.1.1.1"};
+    static const char yaml[] = "rules:\n  - {name: a, limit: 60/m}\n";
+    for (size_t i = 0; i < 2; i++) {
+        begin(&rig, yaml);
+        start = "5d1f0c1e-8f0a-4f0e-9c57-0b8a4ad3c1d2";
+        assert_int_equal(rig_count(&rig, &call, 1000), 60);
+        save(&rig);
+        wall += jumps[i];
+        since_start += 10 * WEIR_SECOND;
+        assert_int_equal(restart(&rig, yaml), 0);
+        assert_int_equal(rig_count(&rig, &call, 1000), 10);
+        save(&rig);
+        start = "00000000-8f0a-4f0e-9c57-0b8a4ad3c1d2"; /* started anew: what else is there to go by? */
+        wall += 20 * WEIR_SECOND;
+        since_start = WEIR_DAY;
+        assert_int_equal(restart(&rig, yaml), 0);
+        assert_int_equal(rig_count(&rig, &call, 1000), 20);
+        end(&rig);
+    }
+}
+
 static void write_text(const char *text)
 {
     FILE *file = fopen(path, "w");
@@ -218,7 +247,12 @@ static void a_file_that_is_not_whole_is_refused_and_nothing_put_back(void **stat
     static const char *const texts[] = {
         "",
         "x\n",
-        "weir-keys 2 5\nend 0\n",
+        "weir-keys 3 5\nend 0\n",
+        "weir-keys 2 5 \nend 0\n",
+        "weir-keys 2 5 5d1f0c1e-8f0a-4f0e-9c57-0b8a4ad3c1d2\nend 0\n",
+        "weir-keys 2 5 5d1f0c1e-8f0a-4f0e-9c57-0b8a4ad3c1d2 x\nend 0\n",
+        "weir-keys 2 5 5d1f0c1e-8f0a-4f0e-9c57-0b8a4ad3c1d2a 5\nend 0\n",
+        "weir-keys 2 5 5d1f0c1e+8f0a-4f0e-9c57-0b8a4ad3c1d2 5\nend 0\n",
         "weir-keys 1 -5\nend 0\n",
         "weir-keys 1 5\n",
         "weir-keys 1 5\nr a\nk 312e312e312e31 60\n",
@@ -430,6 +464,7 @@ static void a_save_that_fails_leaves_the_old_file(void **state)
 
 WEIR_TESTS(test(what_callers_have_used_outlives_a_restart), test(the_time_that_a_save_takes_counts_once),
            test(the_time_in_between_counts), test(a_wall_clock_that_jumps_neither_locks_out_nor_lets_all_in),
+           test(while_the_machine_runs_on_it_does_not_matter_what_the_wall_clock_says),
            test(what_a_file_says_is_clamped), test(a_file_that_is_not_whole_is_refused_and_nothing_put_back),
            test(permits_in_flight_are_ended_in_the_next_book), test(a_hold_is_handed_on_from_book_to_book),
            test(limits_that_are_lower_in_the_next_book_count_what_is_in_flight),

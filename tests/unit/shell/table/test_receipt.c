@@ -148,6 +148,31 @@ static void what_the_overflow_limiter_grants_an_acquire_goes_back_there(void **s
     tear_down(&fixture);
 }
 
+static void cancelled_acquire_at_a_full_table_says_what_it_would_have_waited_for(void **state)
+{
+    (void)state;
+    weir_limit limit;
+    weir_cancel *cancel;
+    struct fixture fixture;
+    weir_decision decision;
+    weir_table_stats stats;
+    assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
+    set_up(&fixture, &limit);
+    assert_int_equal(weir_table_stats_get(fixture.table, &stats), 0);
+    assert_int_equal(stats.shards, 1);
+    for (char key = 'a'; key < 'a' + 17; key++)
+        assert_int_equal(weir_table_try(fixture.table, &key, 1, 1, &decision), 0);
+    assert_int_equal(weir_cancel_new(NULL, &cancel), 0);
+    weir_cancel_fire(cancel);
+    decision = (weir_decision){0};
+    assert_int_equal(weir_table_acquire(fixture.table, "new", 3, 1, WEIR_DAY, cancel, NULL, &decision),
+                     WEIR_E_CANCELLED);
+    assert_int_equal(decision.verdict, WEIR_WAIT);
+    assert_int_equal(decision.wait_ns, WEIR_HOUR);
+    weir_cancel_free(cancel);
+    tear_down(&fixture);
+}
+
 static void an_acquire_that_fails_leaves_the_receipt_alone(void **state)
 {
     (void)state;
@@ -242,7 +267,8 @@ static void a_ticket_that_is_not_granted_has_none(void **state)
     tear_down(&fixture);
 }
 
-WEIR_TESTS(test(permits_that_were_waited_for_can_be_settled),
+WEIR_TESTS(test(cancelled_acquire_at_a_full_table_says_what_it_would_have_waited_for),
+           test(permits_that_were_waited_for_can_be_settled),
            test(permits_of_a_key_that_were_waited_for_can_be_settled),
            test(a_repository_gives_a_receipt_for_what_was_waited_for),
            test(what_the_overflow_limiter_grants_an_acquire_goes_back_there),

@@ -169,8 +169,7 @@ static const char *fill_64_megabytes(void)
 static void a_table_that_runs_out_of_memory_says_so_and_keeps_what_it_has(void **state)
 {
     (void)state;
-    if (SANITIZED)
-        skip(); /* no address space is small enough */
+    test_skip_without_limit_of_memory();
     expect_in_child(fill_64_megabytes);
 }
 
@@ -308,7 +307,7 @@ static void every_call_runs_on_a_stack_of_64_kilobytes(void **state)
 {
     (void)state;
     if (SANITIZED || (size_t)PTHREAD_STACK_MIN > SMALL_STACK_BYTES)
-        skip(); /* what sanitizers put on the stack is not ours to bound */
+        SKIP("sanitizers, or this machine's threads, need larger stacks");
     pthread_attr_t attributes;
     pthread_t thread;
     void *done;

@@ -401,6 +401,9 @@ static void all_parts_grant_or_nothing_is_charged(void **state)
     assert_int_equal(decision.verdict, WEIR_GO);
     assert_int_equal(weir_table_settle(users, "bob", 3, &twice[0].receipt, 0), 0);
     assert_int_equal(remaining(users, "bob"), 2);
+    assert_int_equal(weir_table_try_all(twice, 1, &decision, NULL), 0);
+    assert_int_equal(decision.verdict, WEIR_GO);
+    assert_int_equal(remaining(users, "bob"), 0);
     assert_int_equal(weir_table_try_all(twice, 0, &decision, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_table_try_all(twice, 9, &decision, NULL), WEIR_E_INVAL);
     weir_table_free(users);
@@ -458,7 +461,8 @@ static void bad_keys_and_options_are_refused(void **state)
                                       {.size = sizeof bad[0], .ttl_ns = -1},
                                       {.size = sizeof bad[0], .ttl_ns = INT64_MAX},
                                       {.size = sizeof bad[0], .ttl_ns = 1, .sweep_every_ns = -1},
-                                      {.size = sizeof bad[0], .sweep_every_ns = WEIR_SECOND}};
+                                      {.size = sizeof bad[0], .sweep_every_ns = WEIR_SECOND},
+                                      {.size = sizeof bad[0], .sweep_every_ns = 1}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(weir_table_new(&limit, 1, &bad[i], &made), WEIR_E_INVAL);
     assert_int_equal(weir_table_new(NULL, 1, NULL, &made), WEIR_E_INVAL);

@@ -89,6 +89,69 @@ static void eight_threads_on_one_key_get_what_the_limit_allows(void **state)
     weir_table_free(load.table);
 }
 
+static void *reserve_all_the_time(void *context)
+{
+    struct load *load = context;
+    for (int i = 0; i < 10000; i++) {
+        weir_receipt receipt;
+        weir_decision decision;
+        if (weir_table_reserve(load->table, "k", 1, 1, &receipt, &decision) == 0 && decision.verdict == WEIR_GO)
+            atomic_fetch_add(&load->admitted, 1);
+    }
+    return NULL;
+}
+
+static void eight_threads_that_reserve_get_exactly_the_burst(void **state)
+{
+    (void)state;
+    enum {
+        BURST = 40000
+    };
+    weir_limit limit;
+    struct load load = {.keys = 1};
+    pthread_t threads[THREADS];
+    assert_int_equal(weir_limit_token_bucket(&limit, BURST, 1, WEIR_DAY / 4), 0);
+    assert_int_equal(weir_table_new(&limit, 1, NULL, &load.table), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, reserve_all_the_time, &load), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(load.admitted, BURST);
+    weir_table_free(load.table);
+}
+
+static void *take_all_the_time(void *context)
+{
+    struct load *load = context;
+    for (int i = 0; i < 10000; i++) {
+        weir_table_part parts[2] = {{.table = load->table, .key = "first", .key_bytes = 5, .permits = 1},
+                                    {.table = load->table, .key = "second", .key_bytes = 6, .permits = 1}};
+        weir_decision decision;
+        if (weir_table_try_all(parts, 2, &decision, NULL) == 0 && decision.verdict == WEIR_GO)
+            atomic_fetch_add(&load->admitted, 1);
+    }
+    return NULL;
+}
+
+static void eight_threads_that_take_of_two_keys_at_once_get_exactly_the_burst(void **state)
+{
+    (void)state;
+    enum {
+        BURST = 40000
+    };
+    weir_limit limit;
+    struct load load = {.keys = 2};
+    pthread_t threads[THREADS];
+    assert_int_equal(weir_limit_token_bucket(&limit, BURST, 1, WEIR_DAY / 4), 0);
+    assert_int_equal(weir_table_new(&limit, 1, NULL, &load.table), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, take_all_the_time, &load), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(load.admitted, BURST);
+    weir_table_free(load.table);
+}
+
 static void eight_threads_on_ten_thousand_keys_get_what_the_limits_allow(void **state)
 {
     (void)state;
@@ -202,6 +265,8 @@ static void using_changing_evicting_and_closing_at_once_is_safe(void **state)
     weir_table_free(chaos.table);
 }
 
-WEIR_TESTS(test(eight_threads_on_one_key_get_what_the_limit_allows),
+WEIR_TESTS(test(eight_threads_that_take_of_two_keys_at_once_get_exactly_the_burst),
+           test(eight_threads_that_reserve_get_exactly_the_burst),
+           test(eight_threads_on_one_key_get_what_the_limit_allows),
            test(eight_threads_on_ten_thousand_keys_get_what_the_limits_allow),
            test(using_changing_evicting_and_closing_at_once_is_safe))

@@ -232,7 +232,7 @@ static void put_link(struct maker *maker)
                  {"base", "href"}, {"img", "src"},   {"image", "src"},  {"a", "href"}};
     static const char *const rels[] = {"rel=nofollow",  "rel=\"x NoFollow\"", "rel='next'",
                                        "rel=canonical", "rel=stylesheet",     "REL=\" nofollow\tx\""};
-    size_t i = wr_rng_below(maker->rng, sizeof links / sizeof links[0]);
+    size_t i = (size_t)wr_rng_below(maker->rng, sizeof links / sizeof links[0]);
 
     put(maker, "<%s%s", recased(maker, links[i].tag), space(maker));
     put_odd_attributes(maker, 2);
@@ -259,7 +259,7 @@ static void put_meta(struct maker *maker)
         "http-equiv=\"refresh\" content=\"0;u%d\"",  "http-equiv=refresh content='3 , url = u%d x'",
         "http-equiv=refresh content=\"url=no%d\"",   "http-equiv=refresh content=\".5; url='u%d'x\"",
         "name=robots content=nofollow x=%d",         "charset=utf-8 x=%d"};
-    size_t i = wr_rng_below(maker->rng, sizeof metas / sizeof metas[0]);
+    size_t i = (size_t)wr_rng_below(maker->rng, sizeof metas / sizeof metas[0]);
     char text[128];
 
     snprintf(text, sizeof text, "<meta %s>", metas[i]);
@@ -535,6 +535,6 @@ size_t make_page(struct wr_rng *rng, int pieces, bool halves, char ret_page[PAGE
             put_srcset(&maker);
     }
     if (chance(&maker, 25)) /* cut off in the middle */
-        maker.used -= wr_rng_below(rng, maker.used / 4 + 1);
+        maker.used -= (size_t)wr_rng_below(rng, maker.used / 4 + 1);
     return maker.used;
 }

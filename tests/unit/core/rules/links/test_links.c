@@ -460,7 +460,7 @@ static void mutated_pages_are_survived_in_any_pieces(void **state)
         size_t bytes = make_page(&rng, 8, true, page);
         for (uint64_t changes = wr_rng_below(&rng, 8) + 1; changes > 0 && bytes > 0; changes--)
             page[wr_rng_below(&rng, bytes)] = bytes_that_matter[wr_rng_below(&rng, sizeof bytes_that_matter - 1)];
-        assert_pieces_do_not_matter(page, bytes, 1 + wr_rng_below(&rng, 97));
+        assert_pieces_do_not_matter(page, bytes, 1 + (size_t)wr_rng_below(&rng, 97));
     }
 }
 

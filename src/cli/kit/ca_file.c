@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* ca_file.c - is there a certificate in the file? */
+#include "cli/kit/ca_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/kit/output.h"
+
+static bool has_certificate(FILE *file)
+{
+    char line[256];
+    while (fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "-----BEGIN ", 11) == 0 && strstr(line, "CERTIFICATE-----") != NULL)
+            return true;
+    return false;
+}
+
+/* What is wrong, and what would be right; NULL: nothing. */
+static const char *trouble_of(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return strerror(errno);
+    if (S_ISDIR(status.st_mode))
+        return "is a folder; name a file of certificates (PEM)";
+    if (!S_ISREG(status.st_mode))
+        return "is not a regular file; name a file of certificates (PEM)";
+    FILE *file = fdopen(dup(fd), "r");
+    if (file == NULL)
+        return strerror(errno);
+    bool is_sound = has_certificate(file);
+    (void)fclose(file);
+    return is_sound ? NULL : "has no certificate in PEM; name a file with a line -----BEGIN CERTIFICATE-----";
+}
+
+bool wr_ca_file_ok(const char *path)
+{
+    if (path == NULL)
+        return true;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        wr_complain_unread("--ca-file", path, errno);
+        return false;
+    }
+    const char *trouble = trouble_of(fd);
+    if (trouble != NULL)
+        wr_complain("--ca-file: %s %s", path, trouble);
+    (void)close(fd);
+    return trouble == NULL;
+}

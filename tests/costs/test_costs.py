@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What weir costs is what bench/ledger.json says. (N1-6)
+
+usage: test_costs.py ROOT BUILD
+"""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT, BUILD = (sys.argv[1:] + ['', ''])[:2] if sys.argv[1:] != ['--list'] else (os.path.join(HERE, '..', '..'), '')
+sys.path[:0] = [os.path.join(ROOT, 'tests', 'cli'), os.path.join(ROOT, 'bench', 'ledger')]
+
+import book  # noqa: E402
+import cases  # noqa: E402
+import measure  # noqa: E402
+
+SLIP = 1.05
+KEY_BYTES_MAX = 90
+
+
+def _measured():
+    """(the ledger's figures of this machine, counts, units). Ends the program where there is nothing to compare."""
+    try:
+        measure.need_tools()
+        machine = measure.machine(BUILD)
+        figures = book.read(os.path.join(ROOT, 'bench', 'ledger.json')).get(machine)
+        if figures is None:
+            raise measure.Missing(f'bench/ledger.json has no figures of "{machine}"; tools/ledger --accept "REASON" adds them')
+        return figures, *measure.figures(BUILD)
+    except measure.Missing as why:
+        print(f'skipped: {why}')
+        sys.exit(77)
+
+
+def no_figure_has_changed_by_more_than_3_percent():
+    found = list(book.findings(FIGURES, COUNTS, UNITS))
+    assert not found, '\n'.join(['', *found])
+
+
+def a_slip_of_5_percent_is_found_in_each_figure():
+    for name, count in COUNTS.items():
+        found = list(book.findings(FIGURES, {**COUNTS, name: max(count, FIGURES[name]['is']) * SLIP}, UNITS))
+        assert any(line.startswith(f'{name}:') and 'worse' in line for line in found), name
+
+
+def a_million_keys_of_24_bytes_take_at_most_90_bytes_each_in_a_heap_as_a_crawl_has_it():
+    assert COUNTS['bytes_per_key'] <= KEY_BYTES_MAX, COUNTS
+
+
+if __name__ == '__main__':
+    if sys.argv[1:] != ['--list']:
+        FIGURES, COUNTS, UNITS = _measured()
+    cases.main()

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* test_telling.c - pages with more links than can be told to the plan at once: how many wait, and what for (D1, V6). */
+#include "engine/rig.h"
+#include "shell/engine/state.h"
+#include "shell/loop/round.h"
+
+#define HOSTS 200
+#define LINKS 600 /* of a page: told in several parts */
+#define CONCURRENCY 16
+#define TELLING 64 /* of src/shell/engine/loop.c */
+
+/* ---- links that take their time ---- */
+
+bool __real_wr_page_tell(struct wr_page *page, wr_page_found *found, void *context);
+bool __wrap_wr_page_tell(struct wr_page *page, wr_page_found *found, void *context);
+struct wr_fate __real_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
+                                   int64_t now);
+struct wr_fate __wrap_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
+                                   int64_t now);
+void __real_wr_post_flight(struct wr_flight *flight);
+void __wrap_wr_post_flight(struct wr_flight *flight);
+
+/* Of the processor: shares of a loop's time are counted so. */
+static int64_t thread_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * WEIR_SECOND + now.tv_nsec;
+}
+
+static atomic_int came, posted, most; /* pages */
+
+/* Each part of a page's links takes all of a share. */
+bool __wrap_wr_page_tell(struct wr_page *page, wr_page_found *found, void *context)
+{
+    for (int64_t until = thread_ns() + WR_SHARE_NS; thread_ns() < until;)
+        continue;
+    return __real_wr_page_tell(page, found, context);
+}
+
+struct wr_fate __wrap_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
+                                   int64_t now)
+{
+    int waiting = atomic_fetch_add(&came, 1) + 1 - atomic_load(&posted);
+    if (waiting > atomic_load(&most))
+        atomic_store(&most, waiting);
+    return __real_wr_plan_told(plan, number, outcome, bytes, now);
+}
+
+void __wrap_wr_post_flight(struct wr_flight *flight)
+{
+    atomic_fetch_add(&posted, flight->action.kind == WR_PLAN_START);
+    __real_wr_post_flight(flight);
+}
+
+/* ---- the crawl ---- */
+
+static bool is_page_wanted(void *context, const struct wr_url *url)
+{
+    (void)context, (void)url;
+    return false;
+}
+
+/* The links of all pages are out of scope. */
+static struct origin_reply answer_links(void *context, const struct origin_request *request)
+{
+    static char body[LINKS * 32];
+    (void)context, (void)request;
+    if (body[0] == '\0')
+        for (size_t i = 0, at = 0; i < LINKS; i++) /* each another */
+            at += (size_t)snprintf(body + at, sizeof body - at, "<a href=/%zu>x</a>", i);
+    return rig_html(body);
+}
+
+static void pages_whose_links_wait_are_bounded_in_number(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_set_up(&rig, answer_links);
+    rig.options.loops = 1;
+    rig.options.concurrency = CONCURRENCY;
+    rig.options.ignores_robots = true;
+    rig.options.in_scope = is_page_wanted;
+    rig_start(&rig);
+    for (int host = 1; host <= HOSTS; host++)
+        rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
+    rig_finish(&rig);
+    assert_int_equal(rig_verdicts(&rig, "fetched"), HOSTS);
+    if (atomic_load(&most) > TELLING + CONCURRENCY || atomic_load(&most) < TELLING)
+        fail_msg("%d pages waited", atomic_load(&most));
+    rig_tear_down(&rig);
+}
+
+ENGINE_TESTS(test(pages_whose_links_wait_are_bounded_in_number))
