@@ -51,7 +51,7 @@ REAL =
 REAL_SECONDS = 240
 REAL_CLIENTS = weir
 # So many for each processor: they mostly wait (tests/meson.build says in which order).
-AT_ONCE = 6
+AT_ONCE = 7
 RUN = meson test --print-errorlogs --num-processes $$(($(AT_ONCE) * $$(nproc)))
 
 all: $(B)/build.ninja
