@@ -232,8 +232,7 @@ static int start(struct crawl *crawl)
     options->resume_job = crawl->job.id;
     options->earlier_job = crawl->earlier;
     options->has_seeds = crawl->seeds.has_earlier || crawl->seeds.given_count > 0 || crawl->seeds.file != NULL;
-    /* For a new job; a resumed one has its own. */
-    options->settings = wr_buf_from(&words, 0);
+    options->settings = wr_buf_from(&words, 0);                          /* only for a new job */
     options->appends = crawl->settings.append || crawl->adds_to_archive; /* set by use_state */
     options->in_scope = in_scope;
     options->on_seed = on_seed;
@@ -424,8 +423,7 @@ static void listen_for_watchers(struct crawl *crawl)
     wr_screen_say(&crawl->screen, "watch it at %s", name);
 }
 
-/* Prints which other processes share the database. A user who wanted to join a job but gave
- * different arguments sees here that a new job was started. */
+/* Prints the processes on this database: other arguments than theirs start another job. */
 static void tell_company(struct crawl *crawl)
 {
     struct wr_engine_company company;
