@@ -13,7 +13,7 @@ struct wr_limits_settings {
     const char *const *limits;
     size_t count;
     const char *traffic;
-    int64_t take_ns, wait_ns; /* as in struct wr_trial_plan */
+    int64_t take_ns, wait_ns; /* time in flight and maximum wait of a request, ns */
     bool json;
     const char *plot; /* file for the plot; NULL: no plot */
 };

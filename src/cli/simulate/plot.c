@@ -21,14 +21,14 @@
 #include "cli/simulate/svg.h"
 
 /* Sizes in pixels. */
-#define HEAD_HEIGHT 74  /* title and legend */
-#define PANEL_HEAD 26   /* name of the pacer */
-#define PLOT_HEIGHT 190 /* curves */
-#define RUG_HEIGHT 14   /* rejections */
-#define BAND_HEIGHT 9   /* modes */
-#define AXIS_HEIGHT 44  /* times, and space below them */
+#define HEAD_HEIGHT 74  /* height of title and legend */
+#define PANEL_HEAD 26   /* height of the pacer's name */
+#define PLOT_HEIGHT 190 /* height of the curves */
+#define RUG_HEIGHT 14   /* height of the rejections */
+#define BAND_HEIGHT 9   /* height of the modes */
+#define AXIS_HEIGHT 44  /* height of the times and the space below them */
 #define PANEL_HEIGHT (PANEL_HEAD + PLOT_HEIGHT + RUG_HEIGHT + BAND_HEIGHT + AXIS_HEIGHT)
-#define FOOT_HEIGHT 34 /* legend of the modes */
+#define FOOT_HEIGHT 34 /* height of the modes' legend */
 
 #define POINTS 300 /* maximum number of points of a curve */
 /* Minimum average of requests per point: with fewer the curves are noise. */
@@ -215,9 +215,8 @@ static void draw_mode(const struct plot *plot, const struct wr_track *track, dou
         int here = i == WR_TRACK_BINS ? -2 : track->bins[i].mode;
         if (here == -1 || here == current)
             continue;
-        double x = current < 0 ? WR_SVG_LEFT
-                               /* The first period begins at the left edge. */
-                               : wr_svg_x(plot->duration_s, (double)i * track->bin_s);
+        double x =
+            current < 0 ? WR_SVG_LEFT : wr_svg_x(plot->duration_s, (double)i * track->bin_s); /* left edge first */
         if (current == mode)
             fprintf(plot->file, "M%.1f %.1fH%.1fv%dH%.1fz", from, top, x, BAND_HEIGHT, from);
         from = x;
