@@ -205,7 +205,7 @@ static void draw_rejections(const struct plot *plot, const struct wr_track *trac
 }
 
 /* Draws all periods of a mode as one path, because some pacers change their mode with every
- * response. */
+ * response. The first period begins at the left edge. */
 static void draw_mode(const struct plot *plot, const struct wr_track *track, double top, int mode)
 {
     int current = -1;
@@ -215,8 +215,7 @@ static void draw_mode(const struct plot *plot, const struct wr_track *track, dou
         int here = i == WR_TRACK_BINS ? -2 : track->bins[i].mode;
         if (here == -1 || here == current)
             continue;
-        double x =
-            current < 0 ? WR_SVG_LEFT : wr_svg_x(plot->duration_s, (double)i * track->bin_s); /* left edge first */
+        double x = current < 0 ? WR_SVG_LEFT : wr_svg_x(plot->duration_s, (double)i * track->bin_s);
         if (current == mode)
             fprintf(plot->file, "M%.1f %.1fH%.1fv%dH%.1fz", from, top, x, BAND_HEIGHT, from);
         from = x;
