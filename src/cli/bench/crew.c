@@ -10,7 +10,7 @@
 struct crew {
     wr_crew_work *work;
     void *context;
-    pthread_mutex_t lock; /* protects the fields below */
+    pthread_mutex_t lock; /* protects the fields below, which all threads share */
     pthread_cond_t decided;
     bool go, cancelled;
     int64_t first_start_at, last_end_at;

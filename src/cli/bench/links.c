@@ -46,7 +46,7 @@ static void count(void *context, const struct wr_link *link)
     ++*(uint64_t *)context;
 }
 
-/* Time per page, ns. */
+/* Time per page of the median and the best round, ns. */
 struct times {
     double median, best;
 };

@@ -91,7 +91,7 @@ struct result {
 struct bench {
     const struct settings *settings;
     weir_pacer *pacer;
-    struct wr_stream *streams; /* one per thread */
+    struct wr_stream *streams; /* key streams, one per thread */
     size_t *granted;           /* permits granted in the last round, one counter per thread */
     uint32_t flags;
 };

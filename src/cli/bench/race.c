@@ -23,7 +23,7 @@ struct race {
     const struct wr_race_options *options;
     weir_table *table;
     struct wr_bound bound;
-    struct wr_stream *streams; /* one per thread */
+    struct wr_stream *streams; /* key streams, one per thread */
     size_t *granted;           /* permits granted in the last round, one counter per thread */
 };
 

@@ -51,7 +51,7 @@ static const struct wr_usage usage = {
 };
 
 struct result {
-    double parse_mb_per_s, match_ns, hostile_ms; /* medians */
+    double parse_mb_per_s, match_ns, hostile_ms; /* medians of the rounds */
     double best_parse_mb_per_s, best_match_ns, best_hostile_ms;
     double allowed;
     size_t text_bytes, block_bytes;
@@ -149,7 +149,7 @@ static int measure_parse(struct wr_span text, struct result *result)
         int64_t took_ns = now_ns() - start_at;
         wr_sample_add(&sample, (double)(took_ns > 0 ? took_ns : 1) / (double)(repeats * text.bytes));
     }
-    result->parse_mb_per_s = 1000 / wr_sample_median(&sample); /* the sample is in ns per byte */
+    result->parse_mb_per_s = 1000 / wr_sample_median(&sample); /* converts from ns per byte */
     result->best_parse_mb_per_s = 1000 / wr_sample_least(&sample);
     result->block_bytes = wr_robots_facts(robots)->block_bytes;
     result->rules = wr_robots_facts(robots)->rules;
