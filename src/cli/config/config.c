@@ -137,7 +137,7 @@ static int read_rules(const char *path, struct wr_rulebook_settings *book, char 
 
 static int check_rules(const char *path, char *ret_why, size_t why_bytes)
 {
-    /* Too large for the stack: megabytes. */
+    /* The settings are too large for the stack: megabytes. */
     struct wr_rulebook_settings *book = malloc(sizeof *book);
     if (book == NULL) {
         snprintf(ret_why, why_bytes, "out of memory");
@@ -191,7 +191,7 @@ static int show_all(int argc, char **argv)
     char *words[WORDS_MAX];
     int status = WR_EXIT_OK;
     for (size_t i = 1; i < commands.count && status == WR_EXIT_OK; i++) {
-        /* A copy, because the parser reorders it. */
+        /* A copy of the arguments, because the parser reorders them. */
         memcpy(words, argv, (size_t)argc * sizeof *argv);
         status = commands.list[i].run(argc, words);
     }
