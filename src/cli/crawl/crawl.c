@@ -92,7 +92,7 @@ static bool parse_words(struct crawl *crawl, int count, char **words, int *ret_s
            add_seeds(crawl, count, words, ret_status);
 }
 
-/* Parses further arguments; they override the settings so far. */
+/* Parses further arguments, which override earlier ones. */
 static bool parse_more(struct crawl *crawl, int count, char **words, int *ret_status)
 {
     *ret_status = WR_EXIT_USAGE;
@@ -292,7 +292,7 @@ static void advise(struct crawl *crawl, const struct wr_engine_result *result)
     bool is_usual = strcmp(crawl->settings.state, WR_STATE_FILE) == 0;
     bool lacks_seeds = !seeds->is_complete && seeds->file != NULL && strcmp(seeds->file, "-") == 0;
     bool can_go_on = status_of(crawl, result) == STOPPED || (result->end == WR_END_FAILED && stats->queued > 0);
-    char which[64] = ""; /* options that a database needs as well */
+    char which[64] = ""; /* further options for a database */
     if (stats->is_shared)
         (void)snprintf(which, sizeof which, " --job %lld%s", (long long)result->job,
                        wr_crawl_keeps_lines(&crawl->settings) ? " --out state" : "");
@@ -444,7 +444,7 @@ static int work(struct crawl *crawl)
 {
     wr_signals_hold(); /* before the engine creates threads */
     int status = start(crawl);
-    if (status != WR_EXIT_OK && crawl->has_made_state) { /* the new file is empty */
+    if (status != WR_EXIT_OK && crawl->has_made_state) { /* the new state file is empty */
         wr_engine_free(crawl->engine);
         crawl->engine = NULL;
         (void)unlink(crawl->settings.state);
@@ -540,7 +540,7 @@ static int use_state(struct crawl *crawl)
     return error;
 }
 
-/* Finds all errors of the user before any file is created. */
+/* Checks all options and files before any file is created. */
 static int prepare(struct crawl *crawl)
 {
     if (crawl->settings.resume && crawl->settings.recrawl) {

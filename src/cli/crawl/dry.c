@@ -162,7 +162,7 @@ static void on_known(void *context, const struct wr_store_row *row)
     known->set_interval_ns = row->host.set_interval_ns;
     known->host->is_paused = row->host.is_paused;
     known->host->is_held = row->host.memory.retry_wall_at > weir_wall_now();
-    /* Otherwise the row only holds a setting or a block. */
+    /* Without a saved pace the row only holds a setting or a block. */
     known->host->is_known = row->host.memory.saved_wall_at > 0;
     known->host->is_blocked = row->host.blocked_until_wall_at > weir_wall_now() && !known->dry->settings->ask_blocked;
 }

@@ -23,7 +23,7 @@ enum wr_dry_robots {
     WR_DRY_FETCHED,
     WR_DRY_STORED,
     WR_DRY_NONE,    /* the host has no robots.txt: all URLs are allowed */
-    WR_DRY_UNKNOWN, /* could not be read; `why` has the reason */
+    WR_DRY_UNKNOWN, /* robots.txt could not be read; `why` has the reason */
     WR_DRY_IGNORED,
 };
 
@@ -37,10 +37,10 @@ struct wr_dry_host {
     enum wr_dry_robots source;
     char why[128];
     struct wr_robots *robots; /* parsed robots.txt; NULL: no rules */
-    bool is_known;            /* the state file has learned a pace for this host */
-    bool is_paused;           /* paused by a user */
+    bool is_known;            /* the state file has a learned pace for this host */
+    bool is_paused;           /* a user has paused the host */
     bool is_held;             /* the server named a time to wait for that has not passed */
-    bool is_blocked;          /* its firewall blocked the crawler, so it is not asked */
+    bool is_blocked;          /* the host's firewall blocked the crawler; it is not asked */
     int64_t interval_ns;      /* initial time between two requests, ns */
     int64_t seconds_ns;       /* time for all pages at the initial pace, ns */
 };
@@ -51,7 +51,7 @@ struct wr_dry {
     struct wr_dry_host hosts[WR_DRY_HOSTS];
     size_t count;
     uint64_t left_out; /* number of URLs of further hosts */
-    bool is_short;     /* out of memory */
+    bool is_short;     /* memory ran out; the result is incomplete */
 };
 
 /* Runs --dry-run and returns an exit status. `job` is the job to resume; 0: a new one. */

@@ -17,7 +17,7 @@
 /* ---- conflicts ---- */
 
 struct file {
-    const char *option, *path; /* the file given for `option`; NULL: not given */
+    const char *option, *path; /* option and its file; NULL: not given */
 };
 
 static void list_files(const struct wr_crawl_settings *settings, struct file ret_files[FILES])
@@ -97,7 +97,7 @@ static const char *folder_trouble(const char *path)
 {
     char folder[PATH_ROOM] = ".";
     const char *slash = strrchr(path, '/');
-    /* With the slash, because the folder may be "/" */
+    /* Includes the slash, because the folder may be "/" */
     size_t bytes = slash != NULL ? (size_t)(slash - path) + 1 : 0;
     if (bytes >= sizeof folder)
         return "has a name that is too long; name another";
@@ -158,6 +158,6 @@ bool wr_crawl_out_free(struct wr_crawl_settings *settings)
                     settings->out);
         return false;
     }
-    settings->append = !S_ISREG(status.st_mode); /* a pipe or device: has no content */
+    settings->append = !S_ISREG(status.st_mode); /* a pipe or device has no content to protect */
     return true;
 }

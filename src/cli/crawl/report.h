@@ -10,7 +10,7 @@
 
 struct wr_crawl_report {
     const struct wr_crawl_settings *settings;
-    struct wr_engine *engine; /* has finished */
+    struct wr_engine *engine; /* the engine, which has finished */
     const struct wr_engine_result *result;
     uint64_t refused; /* number of seeds that were not valid URLs */
     const struct wr_course *course;

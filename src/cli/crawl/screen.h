@@ -15,9 +15,9 @@
 
 enum wr_screen_kind {
     WR_SCREEN_NONE,
-    WR_SCREEN_LINES,   /* one more line every few seconds */
-    WR_SCREEN_REDRAWN, /* a few lines, redrawn in place */
-    WR_SCREEN_VIEW,    /* full screen, see view.h */
+    WR_SCREEN_LINES,   /* adds one more line every few seconds */
+    WR_SCREEN_REDRAWN, /* redraws a few lines in place */
+    WR_SCREEN_VIEW,    /* draws the full screen, see view.h */
 };
 
 /* One sample of the progress, to compute the recent rate. */

@@ -15,7 +15,7 @@
 #define REFUSALS_TOLD 20
 #define SHOWN_MAX 200 /* maximum bytes of a URL in an error message */
 
-static atomic_bool is_unwanted; /* the crawl has ended; read while a list is read */
+static atomic_bool is_unwanted; /* set at the end of the crawl; ends the reading of a list */
 
 static bool is_over(void)
 {
@@ -136,7 +136,7 @@ bool wr_seeds_each(struct wr_seeds *seeds, void (*take)(void *context, const str
     char memory[WR_URL_ROOM];
     struct wr_url url;
     for (size_t i = 0; i < seeds->given_count; i++)
-        /* Already checked. */
+        /* The seed was already checked. */
         if (wr_seed_parse(wr_span_of(seeds->given[i]), true, memory, &url) == NULL)
             take(context, &url);
     if (seeds->has_first)
@@ -164,7 +164,7 @@ static bool give_given(struct wr_seeds *seeds)
     char memory[WR_URL_ROOM];
     struct wr_url url;
     for (size_t i = 0; i < seeds->given_count; i++) {
-        /* Already checked. */
+        /* The seed was already checked. */
         const char *why = wr_seed_parse(wr_span_of(seeds->given[i]), true, memory, &url);
         if (is_over() || why != NULL || !give(seeds, &url))
             return false;

@@ -27,7 +27,7 @@
 #define DEPTH 20 /* deeper than sites that people browse, and an end for endless calendars */
 #define THRESHOLD 20
 #define WATCHED_HOSTS 10
-#define CONCURRENCY_OF_ORIGIN 20 /* requests in flight of the profile origin-tuned */
+#define CONCURRENCY_OF_ORIGIN 20 /* default requests in flight of the profile origin-tuned */
 
 static const char *const scopes[] = {"host", "domain", "prefix", "any", NULL};
 static const char *const groups[] = {"host", "domain", "ip", NULL};
@@ -292,7 +292,7 @@ bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_c
     ret_options->delay_factor = more.delay_factor;
     memset(ret_texts->headers, 0, sizeof ret_texts->headers);
     memcpy(ret_texts->headers, settings->headers.items, settings->headers.count * sizeof ret_texts->headers[0]);
-    if (settings->global_rate != NULL) /* already checked by the option parser */
+    if (settings->global_rate != NULL) /* the option parser has checked the text */
         (void)wr_parse_number(settings->global_rate, strlen(settings->global_rate), 0, 1e9, &ret_options->global_rate);
     return wr_ca_file_ok(settings->ca_file) && make_agent(settings, ret_texts->agent, sizeof ret_texts->agent) &&
            make_pace(settings, &ret_options->pace);

@@ -13,7 +13,7 @@ struct wr_crawl_settings {
     struct wr_sources sources;
     /* Options that select the URLs. */
     const char *seeds_file;
-    int scope; /* enum wr_scope_kind */
+    int scope; /* value of enum wr_scope_kind */
     struct wr_option_list includes, excludes;
     bool all_types, sitemaps;
     uint64_t depth, max_pages, host_pages, max_bytes;
@@ -21,18 +21,18 @@ struct wr_crawl_settings {
     /* Options that limit the pace and the load. */
     struct wr_pace_flags pace;
     uint64_t concurrency, loops;
-    int group; /* enum wr_engine_group */
+    int group; /* value of enum wr_engine_group */
     const char *global_rate;
     uint64_t bandwidth, cancel_after_429;
     /* Options for identity, robots.txt and the treatment of responses. */
     const char *user_agent, *contact, *proxy, *ca_file;
     struct wr_option_list headers;
     bool ignore_robots, follow_nofollow, allow_private, ask_blocked;
-    int robots_on_error; /* enum wr_on_error */
+    int robots_on_error; /* value of enum wr_on_error */
     const char *statuses;
     int64_t max_defer, timeout, lease;
     uint64_t max_body, failure_threshold;
-    int digest; /* enum wr_digest_kind */
+    int digest; /* value of enum wr_digest_kind */
     /* Options for input and output. */
     const char *state, *out, *report, *diff, *log, *warc, *save_bodies;
     uint64_t warc_size;

@@ -26,7 +26,7 @@ void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, bool is_s
 
 struct wr_words {
     char *text;
-    char **list; /* pointers into `text` */
+    char **list; /* arguments, pointers into `text` */
     int count;
     bool lacks_header, lacks_proxy; /* the option was given, but is not stored */
 };
