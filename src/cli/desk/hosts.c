@@ -56,7 +56,7 @@ static const char *show_state(const json_t *host, const char *name, char *text, 
 
 /* A column of the table: a member of a host and how to print it. */
 struct column {
-    const char *head; /* NULL after the last column */
+    const char *head; /* heading of the column; NULL after the last column */
     char side;        /* 'r': aligned right, 'l': left */
     const char *(*show)(const json_t *host, const char *name, char *text, size_t room);
     const char *name;

@@ -69,7 +69,7 @@ const char *wr_show_wall(const json_t *object, const char *name, char *text, siz
 /* A table whose columns are as wide as their widest cell. Untrusted text in it is escaped. */
 struct wr_table {
     size_t columns;
-    const char *rights; /* a character per column: 'r' aligns it right */
+    const char *rights; /* a character per column: 'r' aligns the column right */
     char **cells;
     size_t count;
 };

@@ -163,7 +163,7 @@ static void show_bounds(const json_t *bounds)
     {
         bool is_endless = wr_json_is(bound, "holds") && !wr_json_has(bound, "wait_ms");
         if (!wr_json_is(bound, "holds") && wr_json_number(bound, "value_ms") <= 0 && !wr_json_has(bound, "most"))
-            continue; /* has no effect now */
+            continue; /* the bound has no effect now */
         wr_table_add(&table, wr_json_text(bound, "reason"));
         wr_table_add(&table, is_endless ? "until let go" : wr_show_ms(bound, "wait_ms", text, sizeof text));
         if (wr_json_has(bound, "most"))
