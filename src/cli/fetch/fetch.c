@@ -118,7 +118,7 @@ struct job {
     FILE *out;
     struct wr_report report;
     struct wr_state state;
-    weir_pacer *pacer;      /* NULL: the client creates its own */
+    weir_pacer *pacer;      /* pacer of the hosts; NULL: the client creates its own */
     struct wr_relay *relay; /* shared gates of --share; NULL: hosts are not shared */
     weir_client *client;
     uint64_t asked;
@@ -317,7 +317,7 @@ static bool open_out(struct job *job)
 static bool close_files(struct job *job)
 {
     if (job->list != NULL)
-        (void)wr_list_close(job->list); /* a read error was printed before */
+        (void)wr_list_close(job->list); /* a read error was already printed */
     if (job->out == stdout || fclose(job->out) == 0)
         return true;
     wr_complain_unwritten(NULL, job->settings->out, errno);

@@ -94,7 +94,7 @@ static bool end_line(struct wr_report *report, size_t before)
  * directly from a fixed buffer. */
 static struct wr_buf begin_last(struct wr_report *report)
 {
-    static char memory[LINE_MAX]; /* protected by the lock */
+    static char memory[LINE_MAX]; /* protected by the lock of the report */
     struct wr_buf line;
     wr_buf_init_fixed(&line, memory, sizeof memory);
     (void)pthread_cond_broadcast(&report->changed);

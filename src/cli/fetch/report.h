@@ -33,7 +33,7 @@ struct wr_report {
     uint64_t asked, finished, refused;
     uint64_t by_failure[WEIR_FAILURE_INTERNAL + 1];
     uint64_t errors; /* number of responses with a status of 400 or more */
-    uint64_t bad;    /* `errors` and URLs without a response */
+    uint64_t bad;    /* number of URLs with such a status or without a response */
     int64_t began_at;
 };
 
