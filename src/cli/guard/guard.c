@@ -44,7 +44,7 @@ static const struct wr_usage usage = {
 /* ---- name lookup ---------------------------------------------------------------------------- */
 
 struct waiting {
-    struct wr_query query; /* must be the first member */
+    struct wr_query query; /* must be the first member: on_answer casts it to struct waiting */
     struct wr_parker parker;
     atomic_bool is_answered;
 };
