@@ -14,9 +14,10 @@
 #include "core/rules/http/field.h"
 #include "core/rules/http/limits.h"
 
-/* Bytes; the HTTP client has the same limit for a response header. */
+/* Maximum bytes of a response header, the same as in the HTTP client. */
 #define HEAD_MAX ((size_t)256 * 1024)
-#define NOW_MAX_S UINT64_C(9000000000) /* in 2255: nanoseconds since 1970 still fit into 64 bits */
+/* Latest accepted time, in 2255: nanoseconds since 1970 fit into 64 bits. */
+#define NOW_MAX_S UINT64_C(9000000000)
 
 struct settings {
     const char *now;
