@@ -66,7 +66,7 @@ int wr_check_pattern(const char *text)
     struct wr_scope *scope;
     int error = wr_scope_new(&(struct wr_scope_options){.kind = WR_SCOPE_ANY}, &scope);
     if (error != 0)
-        return 0; /* the error is reported when the pattern is used */
+        return 0; /* an error of another kind is reported when the pattern is used */
     error = wr_scope_include(scope, text);
     wr_scope_free(scope);
     return error == WEIR_E_INVAL ? error : 0;

@@ -7,7 +7,7 @@
 
 struct wr_command {
     const char *name;
-    const char *summary; /* one line for --help */
+    const char *summary; /* summary for --help, one line */
     /* Runs the command with the arguments after its name. Returns an exit status of enum
      * wr_exit. */
     int (*run)(int argc, char **argv);
@@ -16,7 +16,7 @@ struct wr_command {
 
 struct wr_commands {
     const char *who;     /* the program and its commands, such as "weir bench" */
-    const char *about;   /* one line for --help */
+    const char *about;   /* description for --help, one line */
     const char *version; /* version of the program; NULL: no --version */
     const struct wr_command *list;
     size_t count;

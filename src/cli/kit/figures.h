@@ -12,7 +12,7 @@ void wr_figure_duration(int64_t duration_ns, char *ret_text, size_t room);
 /* Formats a size, such as "0 B", "12.3 kB" or "1.2 GB". */
 void wr_figure_bytes(uint64_t bytes, char *ret_text, size_t room);
 
-/* Returns the plural ending: "" for 1, otherwise "s". */
+/* Returns the ending of a noun after a count: "" for 1, otherwise "s". */
 const char *wr_figure_s(uint64_t count);
 
 /* Formats a rate per second, such as "4.1/s" or "0.05/s"; "any" for infinity, "-" for 0. */

@@ -20,7 +20,7 @@ struct reader {
     void *settings;
     char **argv;
     int argc, next, operands;
-    bool only_operands; /* "--" was read */
+    bool only_operands; /* the argument "--" was read */
 };
 
 const struct wr_option *wr_option_find(const struct wr_usage *usage, const char *name, size_t length)
@@ -127,7 +127,7 @@ static bool operands_ok(const struct reader *reader)
 enum help {
     HELP_NONE, /* --help was not given */
     HELP_SHORT,
-    HELP_ALL, /* --help all */
+    HELP_ALL, /* --help all was given */
 };
 
 static enum help wanted_help(int argc, char **argv)

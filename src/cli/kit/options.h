@@ -46,7 +46,7 @@ enum wr_option_kind {
 #define WR_OPTION_LIST_MAX 64
 
 struct wr_option_list {
-    const char *items[WR_OPTION_LIST_MAX]; /* pointers into argv */
+    const char *items[WR_OPTION_LIST_MAX]; /* values of the option, pointers into argv */
     size_t count;
 };
 
@@ -68,17 +68,17 @@ struct wr_whence {
 
 struct wr_sources {
     const char *path; /* value of --config; NULL: not given */
-    const char *file; /* file that was read; NULL: none */
+    const char *file; /* settings file that was read; NULL: none */
     struct wr_whence of[WR_OPTIONS_MAX];
 };
 
 struct wr_option {
-    const char *name; /* without the dashes */
+    const char *name; /* name without the dashes */
     enum wr_option_kind kind;
     size_t offset;              /* offset of the field in the settings */
     const char *value;          /* placeholder of the value in --help; NULL for flags and choices */
     uint64_t min, max;          /* bounds of a count, size or duration (ns) */
-    const char *const *choices; /* ends with NULL */
+    const char *const *choices; /* texts of the choices; ends with NULL */
     /* One line of at most 72 columns that begins with a verb: "Skip URLs that match PATTERN" */
     const char *help;
     /* Checks a string or list item: returns 0, or WEIR_E_INVAL with a detail; NULL: no check. */
@@ -114,7 +114,7 @@ struct wr_usage {
     const char *section;  /* section of the settings file, such as "crawl"; NULL: none */
     const char *operands; /* operands in --help, such as "URL..."; NULL: the command takes none */
     size_t operands_min, operands_max;
-    const char *about; /* paragraphs for --help */
+    const char *about; /* description of the command for --help, in paragraphs */
     const struct wr_option *options;
     size_t count;
 };

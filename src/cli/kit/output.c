@@ -187,7 +187,7 @@ void wr_progress(const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    fputs("\r\033[K", stderr); /* carriage return, clear the line */
+    fputs("\r\033[K", stderr); /* escape sequence: go to the start of the line and clear it */
     vfprintf(stderr, format, args);
     fflush(stderr);
     va_end(args);

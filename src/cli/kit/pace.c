@@ -294,7 +294,8 @@ int wr_pace_join(const struct wr_pace_flags *flags, weir_pace_options *ret_pace)
     (void)weir_pace_options_profile(&pace, (weir_profile)flags->profile);
     for (size_t i = 0; i < NAME_COUNT; i++)
         if (flags->named.text[i] != NULL)
-            (void)take(i, flags->named.text[i], &pace, &more); /* checked when it was set */
+            /* The value was checked when it was set. */
+            (void)take(i, flags->named.text[i], &pace, &more);
     if (flags->interval > 0)
         pace.min_interval_ns = flags->interval;
     if (flags->per_host > 0)

@@ -22,7 +22,7 @@
 
 /* Values that were set by name and have no option. */
 struct wr_pace_texts {
-    const char *text[WR_PACE_NAMES_MAX]; /* NULL: not set */
+    const char *text[WR_PACE_NAMES_MAX]; /* text of the value; NULL: not set */
     struct wr_whence of[WR_PACE_NAMES_MAX];
 };
 
@@ -35,7 +35,7 @@ struct wr_pace_flags {
     struct wr_pace_texts named;
 };
 
-extern const char *const wr_pace_names[]; /* in the order of weir_profile */
+extern const char *const wr_pace_names[]; /* names of the profiles, in the order of weir_profile */
 /* Choices of --robots-on-error, in the order of weir_robots_mode and enum wr_on_error. */
 extern const char *const wr_robots_names[];
 

@@ -17,7 +17,7 @@
 
 static struct {
     bool is_on, is_json;
-    bool has_pace; /* the section pace was printed */
+    bool has_pace; /* the section pace was already printed */
     size_t sections, settings;
 } show;
 
@@ -40,7 +40,7 @@ struct line {
     const char *file;
     struct wr_buf text;
     bool is_set, is_hidden;
-    bool is_bare; /* valid in JSON and YAML without quotes */
+    bool is_bare; /* the text is valid in JSON and YAML without quotes */
 };
 
 /* ---- values ---- */

@@ -19,12 +19,12 @@
 /* State of reading, with the key whose value comes next. */
 struct load {
     const struct wr_usage *usage; /* the command that runs */
-    void *settings;               /* NULL: check only */
+    void *settings;               /* settings to fill in; NULL: check only */
     const struct wr_config_field *field;
     const struct wr_usage *section; /* command whose section is read; NULL: the section pace */
     const struct wr_option *option; /* current option of `section` */
     size_t pace;                    /* index of the current name of pace */
-    bool seen[WR_OPTIONS_MAX];      /* keys of the section that were read */
+    bool seen[WR_OPTIONS_MAX];      /* keys of the section that were already read */
 };
 
 /* ---- texts that stay valid ---- */
