@@ -26,7 +26,7 @@ static int64_t ns_of(const json_t *value)
     return seconds < (double)WEIR_DURATION_MAX / 1e9 ? (int64_t)(seconds * 1e9 + 0.5) : WEIR_DURATION_MAX;
 }
 
-/* Returns a rate; `none` for null or 0. */
+/* Returns a rate of the report, per second; `none` if it is null or 0. */
 static double rate_of(const json_t *object, const char *name, double none)
 {
     double rate = json_number_value(json_object_get(object, name));

@@ -37,13 +37,14 @@ struct wr_facts_status {
 
 struct wr_facts {
     uint64_t job;
-    char *end, *why, *state, *out, *ended_at, *failed_url, *failed_why; /* "" if missing */
+    /* Texts of the report; "" if missing. */
+    char *end, *why, *state, *out, *ended_at, *failed_url, *failed_why;
     int64_t elapsed_ns, step_ns;
     uint64_t pages, fetched, unchanged, failed, denied, redirects, blocked, blocked_hosts, requests, robots, rejected,
         retries;
     uint64_t bytes, queued, seeds_refused, beyond, deeper, unread, max_pages, host_pages, depth;
     uint64_t too_soon;
-    int64_t waited_ns[WEIR_REASON_QUEUE + 1]; /* sum over all hosts */
+    int64_t waited_ns[WEIR_REASON_QUEUE + 1]; /* waits of all hosts by reason, ns */
     struct wr_facts_status statuses[WR_FACTS_STATUSES];
     size_t status_count;
     struct wr_facts_host *hosts;

@@ -13,8 +13,9 @@
 #define REASONS_SHOWN 3
 #define NAME_COLUMNS 32
 #define NAME_COLUMNS_MIN 16
-#define WAITS_COLUMNS_MIN 24                  /* room for one reason */
-#define WAITED_NS_MIN (10 * WEIR_MILLISECOND) /* minimum wait to mention */
+/* Minimum width of the last column: room for one reason. */
+#define WAITS_COLUMNS_MIN 24
+#define WAITED_NS_MIN (10 * WEIR_MILLISECOND) /* minimum wait to mention, ns */
 
 /* ---- totals ---- */
 

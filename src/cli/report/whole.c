@@ -33,7 +33,7 @@ struct host {
 struct whole {
     struct wr_store *store;
     struct wr_map hosts;
-    struct wr_store_job job; /* without its texts */
+    struct wr_store_job job; /* the job, without its texts */
     char why[WR_STORE_WHY_MAX + 1];
     struct asked total;
     uint64_t pages, fetched, unchanged, denied, redirects, blocked, failed_pages;
