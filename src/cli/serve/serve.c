@@ -51,7 +51,8 @@ struct settings {
     uint64_t loops, connections, waiting;
 };
 
-/* Checks a name as it stands in a Host field without a port. Any other text would never match. */
+/* Checks that a name can appear in a Host field without a port. Any other text would never
+ * match. */
 static int check_name(const char *name)
 {
     bool is_plain = name[0] != '\0';
@@ -326,7 +327,7 @@ static void obey(struct wr_serve *serve, const sigset_t *set)
     int number = 0;
     while (sigwait(set, &number) == 0 && number == SIGHUP) {
         wr_notify("RELOADING=1");
-        (void)wr_serve_reload(serve, why, sizeof why); /* reports its own errors */
+        (void)wr_serve_reload(serve, why, sizeof why); /* wr_serve_reload reports its own errors */
         wr_notify("READY=1");
     }
 }
