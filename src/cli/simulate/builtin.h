@@ -10,7 +10,8 @@ struct wr_builtin {
     const char *text;
 };
 
-extern const struct wr_builtin wr_builtins[]; /* in natural order: P2 before P10 */
+/* The built-in scenarios in natural order: P2 before P10. */
+extern const struct wr_builtin wr_builtins[];
 extern const size_t wr_builtins_count;
 
 #endif

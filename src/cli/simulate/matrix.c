@@ -10,7 +10,7 @@
 
 #include "cli/kit/output.h"
 
-#define PATIENCE_NS WEIR_SECOND            /* a shorter run shows no progress */
+#define PATIENCE_NS WEIR_SECOND            /* minimum time of a run before progress is shown */
 #define REPEAT_NS (100 * WEIR_MILLISECOND) /* interval between two updates of the progress */
 
 static volatile sig_atomic_t interrupted;

@@ -22,7 +22,7 @@ struct wr_matrix {
 
 struct wr_cell {
     bool done;
-    int error; /* 0, or the error that prevented the result */
+    int error; /* 0, or the error because of which the cell is not finished */
     uint32_t seeds;
     char scenario[sizeof((struct wr_scenario *)NULL)->name];
     struct wr_score score;

@@ -138,7 +138,8 @@ static void find_top(struct plot *plot)
 {
     double limit = 0, sent = 0;
     for (size_t i = 0; i < WR_TRACK_BINS; i++)
-        limit = plot->limits[i] > limit ? plot->limits[i] : limit; /* false for NAN */
+        /* The comparison is false for NAN. */
+        limit = plot->limits[i] > limit ? plot->limits[i] : limit;
     for (size_t track = 0; track < plot->count; track++) {
         size_t bins = bins_per_point(&plot->tracks[track]);
         for (size_t i = 0; i < WR_TRACK_BINS; i += bins)
@@ -163,7 +164,7 @@ static void draw_limit(const struct plot *plot, double bottom)
         double y = y_of(plot, bottom, plot->limits[i]);
         if (fabs(y - before) < 0.05)
             continue;
-        if (fabs(y - before) > 3) /* a step, not a slope */
+        if (fabs(y - before) > 3) /* draws a step instead of a slope */
             fprintf(plot->file, "H%.1f", wr_svg_x(plot->duration_s, (double)i * bin_s));
         fprintf(plot->file, "L%.1f %.1f", wr_svg_x(plot->duration_s, (double)i * bin_s), y);
         before = y;

@@ -19,7 +19,7 @@ struct wr_bin {
 
 struct wr_track {
     const struct wr_sim_pacer *pacer;
-    FILE *trace; /* NULL: no trace */
+    FILE *trace; /* output of the trace; NULL: no trace */
     double bin_s;
     struct wr_bin bins[WR_TRACK_BINS];
     char modes[WR_TRACK_MODES][WR_TRACK_MODE_BYTES];
@@ -30,6 +30,6 @@ struct wr_track {
 void wr_track_init(struct wr_track *ret_track, const struct wr_sim_pacer *pacer, const struct wr_scenario *scenario,
                    FILE *trace);
 
-wr_sim_listener wr_track_hear; /* its context is the track */
+wr_sim_listener wr_track_hear; /* listener whose context is a struct wr_track */
 
 #endif

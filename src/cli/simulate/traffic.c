@@ -81,7 +81,7 @@ int wr_traffic_parse(const char *text, struct wr_traffic *ret_traffic)
     }
     if (traffic.requests == 0)
         return refuse(wr_span_of(text), "no requests");
-    if (traffic.duration_ns == 0) /* all requests at once */
+    if (traffic.duration_ns == 0) /* only parts that come all at once */
         traffic.duration_ns = WEIR_SECOND;
     *ret_traffic = traffic;
     return 0;

@@ -13,7 +13,7 @@
 
 /* A request in the queue. */
 struct place {
-    weir_ticket *ticket; /* NULL: not waiting */
+    weir_ticket *ticket; /* ticket of the limiter; NULL: not waiting */
 };
 
 struct trial {
@@ -22,7 +22,7 @@ struct trial {
     weir_limiter *limiter;
     struct wr_answer *answers;
     size_t asked;
-    struct place *places; /* one per request, by its index */
+    struct place *places; /* places in the queue, one per request */
     size_t head;          /* index of the first request that may still be in the queue */
     int64_t poll_at;      /* time at which the head asks the limiter */
     size_t ended;         /* number of requests whose end was reported, or that were refused */
@@ -108,7 +108,7 @@ static int ask(struct trial *trial, int64_t now)
         answer->granted_at = now;
     else if (error == 0)
         answer->retry_after_s = retry_after_s(decision);
-    return error == WEIR_E_FULL ? 0 : error; /* a full queue refuses the request */
+    return error == WEIR_E_FULL ? 0 : error; /* a full queue means a refusal, not an error */
 }
 
 static int run(struct trial *trial, const int64_t *at)

@@ -11,7 +11,7 @@
 /* Result of one request. */
 struct wr_answer {
     int64_t asked_at;
-    int64_t granted_at;    /* -1: refused, or it gave up waiting */
+    int64_t granted_at;    /* time of the grant, ns; -1: refused, or it gave up waiting */
     int64_t retry_after_s; /* Retry-After of a refused request, s; 0: none */
 };
 
