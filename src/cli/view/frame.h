@@ -18,7 +18,7 @@
 enum wr_style {
     WR_STYLE_PLAIN,
     WR_STYLE_BOLD,
-    WR_STYLE_CHOSEN, /* reversed, so it is visible without colours */
+    WR_STYLE_CHOSEN, /* reversed colours; visible also without colour support */
     WR_STYLE_FAINT,
     WR_STYLE_GOOD,
     WR_STYLE_WAITING,
@@ -28,7 +28,7 @@ enum wr_style {
 struct wr_frame_line {
     char text[WR_FRAME_LINE_ROOM];
     size_t bytes;
-    int columns; /* number of columns used */
+    int columns; /* number of columns used in the line */
 };
 
 struct wr_frame {

@@ -97,7 +97,7 @@ static void steer_key(struct wr_view *view, int key)
         return;
     if (key == 'p') {
         int error = wr_engine_pause(view->engine, wr_span_of(host->key), !host->is_paused);
-        host->is_paused ^= error == 0; /* until the next update */
+        host->is_paused ^= error == 0; /* valid until the next data arrives */
         tell_error(view, error);
     } else if (key == 'f')
         tell_error(view, wr_engine_forget(view->engine, wr_span_of(host->key)));

@@ -26,25 +26,25 @@ struct wr_view {
     struct wr_terminal terminal;
     struct wr_frame frame;
     int64_t looked_at;
-    /* Data that is shown. */
+    /* Data that is shown on the screen. */
     enum wr_look_sort sort;
     bool is_reversed;
     char filter[64];
     size_t filter_bytes;
-    struct wr_look *look; /* NULL: the crawl is ending */
+    struct wr_look *look; /* latest data of the hosts; NULL: the crawl is ending */
     size_t chosen, top;   /* indexes of hosts: the selected one, and the first one on the screen */
     /* Name of the selected host, by which the selection follows it; "": the first host. */
     char chosen_key[WEIR_PACE_KEY_MAX + 1];
     struct wr_engine_event events[WR_VIEW_EVENTS];
     size_t event_count, event_next;
     uint64_t event_number;
-    /* Input. */
+    /* Input from the keyboard. */
     enum wr_view_asks asks;
     char answer[64];
     size_t answer_bytes;
     unsigned quits;
     char reply[WR_VIEW_LINE]; /* error of the last input; "": none */
-    /* Messages; `lock` protects them. */
+    /* Messages of other threads; `lock` protects them. */
     pthread_mutex_t lock;
     char said[WR_VIEW_SAID][WR_VIEW_LINE];
     size_t said_count;

@@ -11,11 +11,11 @@ enum wr_key {
     WR_KEY_ENTER = '\r',
     WR_KEY_ESCAPE = 27,
     WR_KEY_ERASE = 127,
-    WR_KEY_UP = 256, /* the values below are characters */
+    WR_KEY_UP = 256, /* first key code that is not a character */
     WR_KEY_DOWN,
     WR_KEY_PAGE_UP,
     WR_KEY_PAGE_DOWN,
-    WR_KEY_OTHER, /* an unknown key */
+    WR_KEY_OTHER, /* any other key */
 };
 
 struct wr_terminal {
