@@ -9,7 +9,7 @@ enum wr_warm_place {
     WR_WARM_SITE, /* "example.org", "https://example.org/": all pages in its sitemaps */
     /* Named like a sitemap: "/news.xml", "/sitemap.php", "/list.txt", "/feed.rss" */
     WR_WARM_SITEMAP,
-    WR_WARM_PAGE, /* all other URLs */
+    WR_WARM_PAGE, /* any other URL: a page */
 };
 
 enum wr_warm_place wr_warm_place_of(const struct wr_url *url);

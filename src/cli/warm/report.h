@@ -9,9 +9,10 @@
 #define WR_WARM_BROKEN_SHOWN 20
 
 struct wr_warm_sum {
-    uint64_t pages;                  /* number of pages found */
-    uint64_t answered;               /* pages with a status below 400 */
-    uint64_t broken, denied, missed; /* `missed`: not reached before an interrupt */
+    uint64_t pages;    /* number of pages found */
+    uint64_t answered; /* pages with a status below 400 */
+    /* Failed, denied by robots.txt, and not reached before an interrupt. */
+    uint64_t broken, denied, missed;
     /* Answered pages by the cache status of the first and the last response. */
     uint64_t before[WR_CACHE_COUNT], after[WR_CACHE_COUNT];
     uint64_t hits_before, hits_after;

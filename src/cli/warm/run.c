@@ -28,7 +28,7 @@ static int64_t now(void)
 
 static char *copy_text(const char *text)
 {
-    /* NULL without memory: the report lacks the text. */
+    /* NULL without memory; the report then lacks the text. */
     return text[0] != '\0' ? strdup(text) : NULL;
 }
 
@@ -184,7 +184,7 @@ static void wait_a_while(struct wr_warm *warm)
     int64_t due_at, wait_ns = LOOK_EVERY_NS;
     if (wr_heap_peek(&warm->probes, &due_at) != NULL && due_at - now() < wait_ns)
         wait_ns = due_at > now() ? due_at - now() : 0;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* the clock of `changed` */
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* the clock that `changed` uses */
     wait_ns += until.tv_nsec;
     until.tv_sec += (time_t)(wait_ns / WEIR_SECOND);
     until.tv_nsec = (long)(wait_ns % WEIR_SECOND);
@@ -258,7 +258,7 @@ static void wind_up(struct wr_warm *warm)
 {
     struct wr_warm_page *page;
     weir_client_close(warm->client);
-    (void)read_some(warm); /* ends the sitemaps */
+    (void)read_some(warm); /* ends the sitemaps, because the client is closed */
     while ((page = (struct wr_warm_page *)wr_heap_pop(&warm->probes)) != NULL)
         end_page(warm, page);
     while ((page = wr_warm_queue_take(&warm->again)) != NULL)

@@ -47,11 +47,11 @@ struct wr_warm_page {
     /* All requests including redirects, and redirects of the first response. */
     uint32_t requests, hops;
     uint64_t bytes;
-    char *detail;    /* detail of the failure; NULL: none */
-    char *final_url; /* NULL: same as url */
+    char *detail;    /* text of the failure; NULL: none */
+    char *final_url; /* URL after redirects; NULL: same as `url` */
     const char *key; /* canonical URL that identifies the page; stored behind `url` */
-    bool is_at_home; /* at an origin that the user gave */
-    bool has_ended;  /* all steps are done */
+    bool is_at_home; /* the page is at an origin that the user gave */
+    bool has_ended;  /* all steps of the page are done */
     char url[];
 };
 
@@ -71,8 +71,8 @@ struct wr_warm_sitemap {
     /* Response; the sitemap ends when all bytes are parsed; NULL: not received yet. */
     weir_response *answer;
     unsigned depth; /* number of indexes above it */
-    bool is_guess;  /* a usual path that was not named anywhere */
-    bool is_index;  /* lists other sitemaps */
+    bool is_guess;  /* a usual path that was guessed, not named anywhere */
+    bool is_index;  /* the sitemap is an index of other sitemaps */
     uint64_t entries;
     struct wr_url parsed; /* parsed form of `url` */
     char url[WR_URL_ROOM];
@@ -89,7 +89,7 @@ struct wr_warm_site {
     bool wants_guesses;              /* try usual paths if robots.txt names no sitemap */
     bool wants_front;                /* request the front page before sitemaps */
     bool is_reading;                 /* a request for robots.txt or a sitemap is in flight */
-    bool has_listed;                 /* a sitemap was read */
+    bool has_listed;                 /* at least one sitemap of the site was read */
     bool is_given;                   /* pages may be requested without waiting for a batch */
     bool is_unreachable;             /* does not answer at all: usual paths are not tried */
     size_t place;                    /* index of the next path in wr_warm_usual_places */
@@ -108,9 +108,10 @@ struct wr_warm {
     weir_client *client;
     struct wr_hash_key hash_key;
     struct wr_rng rng;
-    FILE *lines; /* NULL: no --out */
+    FILE *lines; /* output of --out; NULL: not given */
     bool lines_failed;
-    int64_t began_at, first_page_at; /* 0: no page was requested yet */
+    /* Start of the run and of its first page request, ns; 0: not yet. */
+    int64_t began_at, first_page_at;
     unsigned window;
     /* Each --header as "Name:", which removes the header from requests to other origins. Ends with
      * NULL. */

@@ -26,8 +26,8 @@
 
 enum wr_warm_step {
     WR_WARM_GET,
-    WR_WARM_PROBE, /* HEAD after a pause */
-    WR_WARM_AGAIN, /* final GET */
+    WR_WARM_PROBE, /* HEAD request after a pause */
+    WR_WARM_AGAIN, /* final GET request */
     WR_WARM_OVER,
 };
 

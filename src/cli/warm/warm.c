@@ -30,7 +30,7 @@ struct job {
     struct wr_warm_settings settings;
     struct wr_warm warm;
     struct wr_state state;
-    weir_pacer *pacer; /* NULL: the client creates its own */
+    weir_pacer *pacer; /* pacer of the hosts; NULL: the client creates its own */
     FILE *report;
     uint64_t refused; /* number of rejected lines of the list */
     char *omitted[WR_OPTION_LIST_MAX + 1];
@@ -204,7 +204,7 @@ static bool write_report(struct job *job, const struct wr_warm_sum *sum)
 {
     if (job->report == NULL)
         return true;
-    /* EINVAL: not a regular file. */
+    /* EINVAL: the report is not a regular file. */
     bool well = ftruncate(fileno(job->report), 0) == 0 || errno == EINVAL;
     well = wr_warm_report_json(&job->warm, sum, job->report) && well;
     if (!well)
@@ -300,7 +300,7 @@ static bool all_listed(const struct job *job)
         if (!site->wants_guesses || site->has_listed || job->warm.is_full)
             continue;
         well = false;
-        /* The report lists its front page as broken. */
+        /* If unreachable, the report lists its front page as broken. */
         if (!job->settings.quiet && !site->is_unreachable)
             wr_complain("no sitemap of %s was found; --sitemap URL names one", site->home.text);
     }
