@@ -18,7 +18,8 @@
 #define SAMPLE_NS WEIR_SECOND
 #define SETTLED_NS (3 * WEIR_SECOND) /* before this the remaining time cannot be estimated */
 #define LINES_MAX 3
-#define READER_MS 200 /* wait for a slow reader of standard error; then the line is dropped */
+/* Maximum wait for a slow reader of standard error; then the line is dropped. */
+#define READER_MS 200
 #define LINE_ROOM 256
 
 /* ---- rate and remaining time ---- */

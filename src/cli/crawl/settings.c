@@ -24,7 +24,8 @@
 #define SEEDS_MAX 1000000
 #define SECOND UINT64_C(1000000000)
 #define DAY (86400 * SECOND)
-#define DEPTH 20 /* deeper than sites that people browse, and an end for endless calendars */
+/* Default of --depth: more than any site that people browse, and an end for endless calendars. */
+#define DEPTH 20
 #define THRESHOLD 20
 #define WATCHED_HOSTS 10
 #define CONCURRENCY_OF_ORIGIN 20 /* default requests in flight of the profile origin-tuned */
