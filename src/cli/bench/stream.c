@@ -41,8 +41,8 @@ void wr_stream_key(uint64_t number, size_t key_bytes, char *ret_text)
     }
 }
 
-/* Zipf's distribution with exponent 1 by rejection-inversion (Hörmann and Derflinger 1996): inverts
- * the integral of 1/x and rejects values above the step. */
+/* Zipf's distribution with exponent 1 by rejection-inversion (Hoermann and Derflinger 1996):
+ * inverts the integral of 1/x and rejects values above the step. */
 struct zipf {
     double keys, low, high, sure;
 };
