@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c - weir(1): the table of its commands. */
+/* main.c - weir(1): lists the commands and runs the one that is named. */
 #include <string.h>
 #include <weir/version.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench.c - weir bench: the table of what can be measured. */
+/* bench.c - weir bench: lists the benchmarks and runs the one that is named. */
 #include "cli/bench/bench.h"
 
 #include "cli/kit/command.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* bench.h - weir bench: the hot paths, on this machine. */
+/* bench.h - weir bench: measures the hot paths on this machine. */
 #ifndef WR_CLI_BENCH_BENCH_H
 #define WR_CLI_BENCH_BENCH_H
 
-/* Exit statuses, of enum wr_exit. */
+/* Each function returns an exit status of enum wr_exit. */
 int wr_bench_run(int argc, char **argv);
 int wr_bench_limiter_run(int argc, char **argv);
 int wr_bench_links_run(int argc, char **argv);

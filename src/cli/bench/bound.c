@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bound.c - the least that a keyed limiter can cost. */
+/* bound.c - implements the lower bound for the cost of a keyed limiter. */
 #include "cli/bench/bound.h"
 
 #include <stdbool.h>
@@ -11,7 +11,8 @@
 int wr_bound_init(struct wr_bound *ret_bound, size_t keys, int64_t cost_ns, int64_t burst_ns)
 {
     struct wr_bound bound = {.slots = 2, .shift = 63, .cost_ns = cost_ns, .burst_ns = burst_ns};
-    const weir_allocator *system = weir_allocator_system(); /* the table's, so that both get the same kind of pages */
+    /* weir_table uses it as well: both get the same kind of pages. */
+    const weir_allocator *system = weir_allocator_system();
     for (; bound.slots < keys; bound.shift--)
         bound.slots *= 2;
     bound.arrivals = system->take(system->context, bound.slots * sizeof *bound.arrivals, WR_CACHE_LINE);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* bound.h - the least that a keyed limiter can cost: what weir_table is measured against.
+/* bound.h - the lower bound for the cost of a keyed limiter, against which weir_table is measured.
  *
- * A token bucket as one theoretical arrival time (GCRA), changed by compare-and-swap, in a flat array whose index is a
- * multiplicative hash of a 64-bit key. It stores no key, so that colliding keys share a bucket; it cannot forget,
- * count, queue or explain. Nobody would use it, but nothing that does more can be faster.
+ * The bound is a token bucket that stores one theoretical arrival time (GCRA) and changes it by
+ * compare-and-swap. The buckets are a flat array, indexed by a multiplicative hash of a 64-bit key.
+ * The bound stores no keys, so colliding keys share a bucket. It cannot forget, count, queue or
+ * explain. It is not meant for use; a limiter that does more cannot be faster.
  */
 #ifndef WR_CLI_BENCH_BOUND_H
 #define WR_CLI_BENCH_BOUND_H
@@ -14,17 +15,19 @@
 #include <weir/time.h>
 
 struct wr_bound {
-    _Atomic int64_t *arrivals; /* a power of two of them */
+    _Atomic int64_t *arrivals; /* theoretical arrival time of each slot, ns; `slots` elements */
     size_t slots;
-    unsigned shift;            /* leaves the hash's upper bits */
-    int64_t cost_ns, burst_ns; /* one permit, and a full bucket */
+    /* Right shift that keeps the upper bits of the hash: the index of a slot. */
+    unsigned shift;
+    int64_t cost_ns, burst_ns; /* time per permit and time of a full bucket, ns */
 };
 
-/* One slot per key or more. WEIR_E_NOMEM. */
+/* Allocates a power of two of slots, at least one per key. Returns WEIR_E_NOMEM if that fails. */
 int wr_bound_init(struct wr_bound *ret_bound, size_t keys, int64_t cost_ns, int64_t burst_ns);
 void wr_bound_release(struct wr_bound *bound);
 
-/* Asks for one permit for each of the keys, reading the clock for each. Returns how many were granted. */
+/* Asks for one permit for each of `count` keys and reads the clock for each. Returns the number of
+ * granted permits. */
 size_t wr_bound_pass(struct wr_bound *bound, const weir_clock *clock, const uint64_t *keys, size_t count);
 
 #endif

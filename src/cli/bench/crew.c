@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* crew.c - several threads that do the same work at the same time. */
+/* crew.c - runs the same work on several threads at the same time. */
 #include "cli/bench/crew.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 struct crew {
     wr_crew_work *work;
     void *context;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the fields below, which all threads share */
     pthread_cond_t decided;
     bool go, cancelled;
     int64_t first_start_at, last_end_at;

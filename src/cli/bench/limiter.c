@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* limiter.c - weir bench limiter: one decision of each algorithm, and one reading of each clock. */
+/* limiter.c - weir bench limiter: measures one decision of each algorithm and one reading of each
+ * clock. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <weir/limit.h>
@@ -10,7 +11,8 @@
 #include "cli/kit/output.h"
 
 #define ROUNDS 7
-#define STEP_NS 25 /* between the decisions of the pure core, which is told the time */
+/* Virtual time between two decisions of the pure core, which takes the time as an argument. */
+#define STEP_NS 25
 
 struct settings {
     uint64_t ops;
@@ -36,7 +38,7 @@ static const struct wr_usage usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-/* One of the six, so wide that a processor can hardly use it up. */
+/* Number of algorithms. Each gets a limit so wide that one processor can hardly use it up. */
 enum {
     ALGORITHMS = 6
 };

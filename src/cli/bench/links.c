@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* links.c - weir bench links: the link scanner, on a page such as a crawl meets and on plain text; and all that is made
- * of such a page. */
+/* links.c - weir bench links: measures the link scanner on a typical page and on plain text, and
+ * the complete processing of such a page. */
 #include <stdio.h>
 #include <string.h>
 #include <weir/time.h>
@@ -14,7 +14,7 @@
 #include "core/rules/page/page.h"
 #include "shell/memory/memory.h"
 
-#define ROUNDS 301 /* short ones: most are over before a neighbour wants the processor */
+#define ROUNDS 301 /* Rounds are short: most end before another process wants the processor. */
 #define PAGES_PER_ROUND 50
 #define TEXT_BYTES ((size_t)1024 * 1024)
 
@@ -38,7 +38,7 @@ static const struct wr_usage usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-/* ---- measuring ----------------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------ */
 
 static void count(void *context, const struct wr_link *link)
 {
@@ -46,12 +46,13 @@ static void count(void *context, const struct wr_link *link)
     ++*(uint64_t *)context;
 }
 
-/* Nanoseconds. */
+/* Time per page of the median and the best round, ns. */
 struct times {
     double median, best;
 };
 
-/* For one page; the links of one go to *ret_links. */
+/* Measures the link scanner. Returns the time per page and sets *ret_links to the links per
+ * page. */
 static struct times measure(const char *page, size_t bytes, int pages, uint64_t *ret_links)
 {
     static struct wr_links links;
@@ -78,7 +79,8 @@ static void count_told(void *context, const struct wr_page_link *link)
     *(uint64_t *)context += link->fingerprint != 0;
 }
 
-/* Nanoseconds per page, for all that a crawl makes of it but the digest; the links told of one go to *ret_links. */
+/* Measures all that a crawl does with a page except the digest. Returns the time per page and sets
+ * *ret_links to the reported links per page. */
 static struct times measure_all(const struct wr_reference *text, uint64_t *ret_links)
 {
     static struct wr_page page;
@@ -89,7 +91,7 @@ static struct times measure_all(const struct wr_reference *text, uint64_t *ret_l
     uint64_t found = 0;
 
     (void)wr_url_parse(wr_span_of("https://www.example.org/articles/"), NULL, NULL, memory, sizeof memory, &url);
-    wr_hash_key_init(&key, text->text); /* any bytes */
+    wr_hash_key_init(&key, text->text); /* any bytes serve as the key */
     wr_page_init(&page, wr_allocator_or_system(NULL));
     struct wr_page_options reading = {.url = &url, .key = &key, .content_type = wr_span_of("text/html; charset=utf-8")};
     sample.count = 0;

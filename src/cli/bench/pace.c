@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pace.c - weir bench pace: what a request through a pacer costs, and what it remembers of a host. */
+/* pace.c - weir bench pace: measures the time of a request through a pacer and the memory per
+ * host. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <weir/pace.h>
@@ -16,8 +17,9 @@
 #include "shell/clock/clock.h"
 
 #define ROUNDS 3
-#define KEY_BYTES 24 /* as hosts have them */
-#define LEAP 1000000 /* the pacer's time goes by so much faster, so that nearly every request may start at once */
+#define KEY_BYTES 24 /* length of a typical host name */
+/* Factor by which the pacer's clock runs faster, so that nearly every request may start at once. */
+#define LEAP 1000000
 #define CHUNK (1 << 16)
 
 struct settings {
@@ -59,7 +61,7 @@ static const struct wr_usage usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-/* ---- a clock in a hurry ---- */
+/* ---- accelerated clock ---- */
 
 struct hasty {
     weir_clock clock;
@@ -68,14 +70,15 @@ struct hasty {
 
 static int64_t hasty_now(const weir_clock *clock)
 {
-    const struct hasty *hasty = (const struct hasty *)clock; /* its first member */
+    const struct hasty *hasty = (const struct hasty *)clock; /* the clock is the first member */
     return (wr_clock_now(weir_clock_fast()) - hasty->began_at) * LEAP;
 }
 
 /* ---- measuring ---- */
 
 struct measured {
-    double ns[2], granted[2]; /* told only, and reported as sent */
+    /* Per mode: 0 reports the outcome only, 1 reports the start as well. */
+    double ns[2], granted[2];
 };
 
 struct result {
@@ -88,12 +91,13 @@ struct result {
 struct bench {
     const struct settings *settings;
     weir_pacer *pacer;
-    struct wr_stream *streams; /* one per thread */
-    size_t *granted;           /* one per thread, of the last round */
+    struct wr_stream *streams; /* key streams, one per thread */
+    size_t *granted;           /* permits granted in the last round, one counter per thread */
     uint32_t flags;
 };
 
-/* One request that is answered at once. 1 if it could start, 0 if not, or an error. */
+/* Makes one request that is answered at once. Returns 1 if it could start, 0 if not, or an
+ * error. */
 static int request(weir_pacer *pacer, const char *key, uint32_t flags)
 {
     weir_permit permit;
@@ -126,7 +130,7 @@ static double granted_share(const struct bench *bench, double requests)
     return (double)granted / requests;
 }
 
-/* Adds a round's numbers to the samples. */
+/* Runs one round and adds its numbers to the samples. */
 static int run_round(struct bench *bench, struct wr_sample *ns, struct wr_sample *granted)
 {
     int64_t wall_ns;
@@ -180,7 +184,7 @@ static int measure(struct bench *bench, enum wr_dist dist, struct measured *ret_
 
 /* ---- a bare gate ---- */
 
-/* Without maxima: what is measured is the pacer, not the waiting. */
+/* Chooses the profile without its maxima, so that the pacer is measured and not the waiting. */
 static int choose_pace(const struct settings *settings, weir_pace_options *ret_pace)
 {
     int error = weir_pace_options_profile(ret_pace, (weir_profile)settings->profile);
@@ -189,7 +193,8 @@ static int choose_pace(const struct settings *settings, weir_pace_options *ret_p
     return error;
 }
 
-/* A second between two requests, each of which is answered after 50 ms. Returns what a request takes. */
+/* Makes `ops` requests at a distance of 1 s of virtual time. Each is answered after 50 ms. Returns
+ * the time per request, ns. */
 static double run_gate(struct wr_gate *gate, const weir_pace_options *pace, uint64_t ops, int64_t *now)
 {
     const weir_outcome outcome = {.size = sizeof outcome, .status = 200, .latency_ns = 50 * WEIR_MILLISECOND};
@@ -240,7 +245,8 @@ static int make_pacer(struct bench *bench, const weir_clock *clock)
     return error != 0 ? error : weir_pacer_new(&pace, &pacer, &bench->pacer);
 }
 
-/* First of all, so that what grows meanwhile is the pacer's and nothing else's. */
+/* Fills the pacer with hosts. Must run before other allocations, so that only the pacer adds to the
+ * resident memory. */
 static int fill_pacer(struct bench *bench, const weir_clock *clock, struct result *result)
 {
     char key[KEY_BYTES];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* plan.c - weir bench plan: what the decisions of a crawl cost per URL, and what it remembers of hosts and tasks. */
+/* plan.c - weir bench plan: measures the time per URL of a crawl's decisions and the memory per
+ * host and task. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,7 @@ struct result {
     double virtual_s;
 };
 
-/* ---- URLs: only their digits change ---- */
+/* ---- URLs, which differ only in their digits ---- */
 
 static void set_digits(char *digits, uint64_t number)
 {
@@ -91,7 +92,7 @@ static uint64_t fingerprint_of(uint64_t host, uint64_t task)
 
 /* ---- the plan ---- */
 
-/* "0000012": the 13th. */
+/* Returns the group of a host as seven digits: "0000012" is the 13th group. */
 static struct wr_span group_of(void *context, struct wr_span key)
 {
     static char name[DIGITS];
@@ -173,7 +174,7 @@ static void fetch(struct bench *bench, const struct wr_plan_action *action)
     wr_plan_told(bench->plan, action->task, &outcome, 12000, bench->now);
 }
 
-/* Until all is fetched. */
+/* Runs the plan until all URLs are fetched. */
 static int fetch_all(struct bench *bench, struct result *result)
 {
     struct wr_plan_action action;
@@ -188,7 +189,9 @@ static int fetch_all(struct bench *bench, struct result *result)
             error = load(bench, &action);
             result->loads++;
         } else if (action.kind == WR_PLAN_START) {
-            if (result->starts++ == 0) /* every host has loaded: there are never more */
+            /* All hosts have loaded their tasks before the first start, so memory is at its
+             * peak. */
+            if (result->starts++ == 0)
                 result->peak_bytes = plan_bytes(bench, &result->tasks_peak);
             fetch(bench, &action);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* race.c - a weir_table against the bound. */
+/* race.c - measures a weir_table against the lower bound of bound.h. */
 #include "cli/bench/race.h"
 
 #include <stdlib.h>
@@ -12,9 +12,10 @@
 #include "cli/kit/output.h"
 
 #define ROUNDS_MIN 3
-#define CHUNK (1 << 18) /* keys between two signs of life */
+#define CHUNK (1 << 18) /* number of keys between two progress messages */
 
-/* 100 at once and 1000 a second: of keys asked now and then nearly all is granted, of the most popular ones little. */
+/* The limit is 100 permits at once and 1000 per second. Rare keys get nearly all their permits, the
+ * most popular keys only a small share. */
 #define CAPACITY 100
 #define COST_NS WEIR_MILLISECOND
 
@@ -22,8 +23,8 @@ struct race {
     const struct wr_race_options *options;
     weir_table *table;
     struct wr_bound bound;
-    struct wr_stream *streams; /* one per thread */
-    size_t *granted;           /* one per thread, of the last round */
+    struct wr_stream *streams; /* key streams, one per thread */
+    size_t *granted;           /* permits granted in the last round, one counter per thread */
 };
 
 static int fill_table(struct race *race)
@@ -42,7 +43,8 @@ static int fill_table(struct race *race)
     return 0;
 }
 
-/* First of all, so that what grows meanwhile is the table's and nothing else's. */
+/* Creates and fills the table. Must run before other allocations, so that only the table adds to
+ * the resident memory. */
 static int make_table(struct race *race, struct wr_race_result *result)
 {
     weir_limit limit;
@@ -70,7 +72,8 @@ static int make_bound(struct race *race)
 {
     int error = wr_bound_init(&race->bound, race->options->keys, COST_NS, CAPACITY * COST_NS);
     for (uint64_t i = 0; i < race->options->keys && error == 0; i++)
-        wr_bound_pass(&race->bound, race->options->clock, &i, 1); /* so that its pages exist, as the table's do */
+        /* Touches the pages, so that they exist like those of the table. */
+        wr_bound_pass(&race->bound, race->options->clock, &i, 1);
     return error;
 }
 
@@ -151,7 +154,7 @@ static void pass_batches(void *context, size_t thread)
     race->granted[thread] = granted;
 }
 
-/* Adds the round's nanoseconds per decision to `sample`. */
+/* Runs one round and adds its nanoseconds per decision to `sample`. */
 static int run_round(struct race *race, wr_crew_work *pass, struct wr_sample *sample)
 {
     int64_t wall_ns;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* race.h - a weir_table and the bound, asked for the same keys in the same order by the same clock.
+/* race.h - asks a weir_table and the lower bound of bound.h for the same keys in the same order by
+ * the same clock.
  *
- * They take turns, round by round, and the median of the rounds counts: what else happens on the machine then hits
- * both.
+ * The two alternate round by round, and the median of the rounds counts. A disturbance on the
+ * machine therefore affects both.
  */
 #ifndef WR_CLI_BENCH_RACE_H
 #define WR_CLI_BENCH_RACE_H
@@ -17,23 +18,25 @@ struct wr_race_options {
     size_t keys, key_bytes;
     enum wr_dist dist;
     size_t threads;
-    size_t batch;     /* 1: weir_table_try; 2 … WR_RACE_BATCH_MAX: weir_table_try_many */
+    /* Keys per call: 1 uses weir_table_try; 2 ... WR_RACE_BATCH_MAX use weir_table_try_many. */
+    size_t batch;
     size_t ops;       /* decisions per thread and round */
-    int64_t least_ns; /* rounds are added until so much time has passed */
+    int64_t least_ns; /* minimum total time, ns: rounds are added until it has passed */
     const weir_clock *clock;
     uint64_t seed;
 };
 
 struct wr_race_result {
-    double table_ns, bound_ns; /* wall time over decisions of all threads */
-    double granted;            /* share, 0 … 1, of the table's decisions */
-    double bytes_per_key;      /* by which the resident memory grew when the table was made and filled */
-    double fill_ns;            /* per new key */
-    size_t keys_held;          /* in the table when it had been filled */
+    double table_ns, bound_ns; /* wall time divided by the decisions of all threads, ns */
+    double granted;            /* granted share of the table's decisions, 0 ... 1 */
+    /* Growth of the resident memory while the table was created and filled. */
+    double bytes_per_key;
+    double fill_ns;   /* time to add a new key, ns */
+    size_t keys_held; /* number of keys in the table after it was filled */
     size_t rounds;
 };
 
-/* WEIR_E_NOMEM, WEIR_E_SYSTEM. */
+/* Runs the race. Returns WEIR_E_NOMEM, or WEIR_E_SYSTEM if a thread could not be created. */
 int wr_race_run(const struct wr_race_options *options, struct wr_race_result *ret_result);
 
 #endif

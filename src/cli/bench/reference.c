@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reference.c - the page that benchmarks scan. */
+/* reference.c - generates the page that the benchmarks scan. */
 #include "cli/bench/reference.h"
 
 #include <stdio.h>

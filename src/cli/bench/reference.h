@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reference.h - the page that benchmarks scan: 12 KB of markup as it is on the web, with 35 links. It is always the
- * same. */
+/* reference.h - the page that the benchmarks scan: 12 KB of typical web markup with 35 links, the
+ * same in every run. */
 #ifndef WR_CLI_BENCH_REFERENCE_H
 #define WR_CLI_BENCH_REFERENCE_H
 

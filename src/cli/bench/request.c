@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* request.c - weir bench request: the parser of requests to our own daemon, on what nginx asks of it. */
+/* request.c - weir bench request: measures the daemon's request parser on a request from nginx. */
 #include "core/rules/request/request.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "cli/kit/options.h"
 #include "cli/kit/output.h"
 
-#define ROUNDS 301 /* short ones: most are over before a neighbour wants the processor */
+#define ROUNDS 301 /* Rounds are short: most end before another process wants the processor. */
 #define REQUESTS_PER_ROUND 2000
 
 struct settings {
@@ -44,7 +44,7 @@ static const char text[] = "GET /check HTTP/1.1\r\n"
                            "X-Api-Key: k-0123456789abcdef\r\n"
                            "\r\n";
 
-/* Reads one request; false if it is refused, which it is not. */
+/* Parses one request. Returns false if the parser rejects it, which must not happen. */
 static bool read_one(struct wr_request *request)
 {
     struct wr_span rest = {text, sizeof text - 1}, piece;

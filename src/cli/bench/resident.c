@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* resident.c - how much memory the process has. */
+/* resident.c - reads the resident memory of the process. */
 #include "cli/bench/resident.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* robots.c - weir bench robots: reading a robots.txt, asking it, and asking one that is made to be slow. */
+/* robots.c - weir bench robots: measures parsing a robots.txt, matching paths, and matching hostile
+ * rules. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #include "cli/kit/output.h"
 #include "core/rules/robots/robots.h"
 
-#define ROUNDS 101         /* short ones: most are then undisturbed */
-#define ROUND_BYTES 100000 /* to parse, so that a clock can tell */
+#define ROUNDS 101         /* Rounds are short: most pass undisturbed. */
+#define ROUND_BYTES 100000 /* bytes to parse per round, enough for the resolution of the clock */
 #define PATHS 1000
 #define PATH_MAX_BYTES 128
 #define HOSTILE_PATH_BYTES 5000
@@ -50,7 +51,7 @@ static const struct wr_usage usage = {
 };
 
 struct result {
-    double parse_mb_per_s, match_ns, hostile_ms; /* medians */
+    double parse_mb_per_s, match_ns, hostile_ms; /* medians of the rounds */
     double best_parse_mb_per_s, best_match_ns, best_hostile_ms;
     double allowed;
     size_t text_bytes, block_bytes;
@@ -62,7 +63,7 @@ static int64_t now_ns(void)
     return weir_clock_now(weir_clock_monotonic());
 }
 
-/* ---- making ---- */
+/* ---- generated rules and paths ---- */
 
 static const char *word(struct wr_rng *rng)
 {
@@ -74,7 +75,7 @@ static const char *word(struct wr_rng *rng)
     return words[wr_rng_below(rng, sizeof words / sizeof words[0])];
 }
 
-/* "/catalog/product-1234/" */
+/* Appends a path such as "/catalog/product-1234/". */
 static void append_plain(struct wr_buf *buf, struct wr_rng *rng)
 {
     wr_buf_append_char(buf, '/');
@@ -86,7 +87,7 @@ static void append_plain(struct wr_buf *buf, struct wr_rng *rng)
     wr_buf_append_string(buf, wr_rng_below(rng, 2) == 0 ? "/" : "");
 }
 
-/* A '*' after "/catalog/" or "/", then "?sort1234=" or "/login42$". */
+/* Appends a pattern: "/catalog/" or "/", then '*', then "?sort1234=" or "/login42$". */
 static void append_wild(struct wr_buf *buf, struct wr_rng *rng)
 {
     wr_buf_append_char(buf, '/');
@@ -112,7 +113,7 @@ static void append_file(struct wr_buf *buf, struct wr_rng *rng, const struct set
     wr_buf_append_string(buf, "Sitemap: https://example.org/sitemap.xml\n");
 }
 
-/* "/catalog/product-1234/page2.html?sort=price" */
+/* Appends a path such as "/catalog/product-1234/page2.html?sort=price". */
 static void append_path(struct wr_buf *buf, struct wr_rng *rng)
 {
     append_plain(buf, rng);
@@ -148,7 +149,7 @@ static int measure_parse(struct wr_span text, struct result *result)
         int64_t took_ns = now_ns() - start_at;
         wr_sample_add(&sample, (double)(took_ns > 0 ? took_ns : 1) / (double)(repeats * text.bytes));
     }
-    result->parse_mb_per_s = 1000 / wr_sample_median(&sample); /* from ns per byte */
+    result->parse_mb_per_s = 1000 / wr_sample_median(&sample); /* converts from ns per byte */
     result->best_parse_mb_per_s = 1000 / wr_sample_least(&sample);
     result->block_bytes = wr_robots_facts(robots)->block_bytes;
     result->rules = wr_robots_facts(robots)->rules;
@@ -186,7 +187,7 @@ static int measure_match(struct wr_span text, struct wr_rng *rng, struct result 
     return 0;
 }
 
-/* A path that has all that the slow patterns need, but not in their order. */
+/* Measures a path that contains every part of the slow patterns, but not in their order. */
 static int measure_slow(struct wr_span text, struct result *result)
 {
     static char path[HOSTILE_PATH_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rules.c - weir bench rules: what a decision by the rules of a daemon costs. */
+/* rules.c - weir bench rules: measures a decision by the rules of a daemon. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "shell/memory/memory.h"
 #include "shell/rulebook/rulebook.h"
 
-#define ROUNDS 101 /* short ones: most are over before a neighbour wants the processor */
+#define ROUNDS 101 /* Rounds are short: most end before another process wants the processor. */
 #define REQUESTS_PER_ROUND 5000
 #define NAME_BYTES 32
 
@@ -39,7 +39,7 @@ static const struct wr_usage usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-/* What nginx passes on: the caller's name is among it. */
+/* Fields that nginx passes on. The last one holds the name of the caller. */
 static weir_header headers[] = {
     {"Host", "weir"},
     {"X-Original-URI", "/articles/2026/november/weirs?page=2&sort=date"},
@@ -98,7 +98,7 @@ static double measure(struct bench *bench, struct wr_verdict *verdict)
     return (double)(weir_clock_now(weir_clock_monotonic()) - start_at) / REQUESTS_PER_ROUND;
 }
 
-/* All callers have been there before. */
+/* Asks for every key once, so that the table knows all callers before the measurement. */
 static void fill(struct bench *bench, struct wr_verdict *verdict)
 {
     char rule[32] = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sample.c - the same thing measured several times. */
+/* sample.c - collects repeated measurements of the same quantity. */
 #include "cli/bench/sample.h"
 
 #include <stdlib.h>

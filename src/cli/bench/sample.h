@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* sample.h - the same thing measured several times. */
+/* sample.h - collects repeated measurements of the same quantity. */
 #ifndef WR_CLI_BENCH_SAMPLE_H
 #define WR_CLI_BENCH_SAMPLE_H
 
 #include <stddef.h>
 
-#define WR_SAMPLE_MAX 1000 /* further values are not taken */
+#define WR_SAMPLE_MAX 1000 /* maximum number of values; further ones are ignored */
 
 struct wr_sample {
     double values[WR_SAMPLE_MAX];
@@ -14,10 +14,12 @@ struct wr_sample {
 
 void wr_sample_add(struct wr_sample *sample, double value);
 
-/* The middle value: what a neighbour on the machine disturbs least. 0 without values. Sorts them. */
+/* Returns the median, which other load on the machine disturbs least; 0 without values. Sorts the
+ * values. */
 double wr_sample_median(struct wr_sample *sample);
 
-/* The least: of times, what it takes while nobody else wants the machine. 0 without values. */
+/* Returns the smallest value; 0 without values. Of times it is the cost without other load on the
+ * machine. */
 double wr_sample_least(const struct wr_sample *sample);
 
 #endif

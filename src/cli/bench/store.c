@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* store.c - weir bench store: what a page costs the state file. */
+/* store.c - weir bench store: measures the cost of a page in the state file. */
 #include "shell/store/store.h"
 
 #include <assert.h>
@@ -20,8 +20,9 @@
 
 #define PATH_BYTES 512
 #define READS_AHEAD 256
-#define QUEUED_LEAST 256    /* pages that wait */
-#define CHANGES_AHEAD 20000 /* unanswered; what the store takes at once, and more */
+#define QUEUED_LEAST 256 /* minimum number of pages in the queue */
+/* Maximum number of unanswered changes, more than the store takes at once. */
+#define CHANGES_AHEAD 20000
 
 struct settings {
     uint64_t pages, hosts, links;
@@ -53,7 +54,7 @@ struct result {
     size_t file_bytes, resident_bytes;
 };
 
-/* ---- the crawl ----------------------------------------------------------------------------------------- */
+/* ---- the crawl ------------------------------------------------------------------------------ */
 
 struct crawl {
     const struct settings *settings;
@@ -62,7 +63,7 @@ struct crawl {
     int64_t job;
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    uint64_t ahead; /* posts without an answer */
+    uint64_t ahead; /* number of posts without an answer */
     int error;
     uint64_t rows;
     int64_t last_id;
@@ -107,7 +108,7 @@ static void answered(void *context, int error, const char *why)
     (void)pthread_mutex_unlock(&crawl->lock);
 }
 
-/* Returns once at most so many posts are on their way. */
+/* Waits until at most `most` posts are unanswered. Returns the first error of an answer, or 0. */
 static int await_answers(struct crawl *crawl, uint64_t most)
 {
     (void)pthread_mutex_lock(&crawl->lock);
@@ -140,10 +141,10 @@ static uint64_t seeds_of(const struct settings *settings)
     return settings->hosts > QUEUED_LEAST ? settings->hosts : QUEUED_LEAST;
 }
 
-#define VALIDATOR "\"6789abcd-12345\"" /* as most servers make them */
+#define VALIDATOR "\"6789abcd-12345\"" /* ETag in the form that most servers use */
 #define DIGEST "xxh128:0123456789abcdef0123456789abcdef"
 
-/* The page ends, its links are found: all known, but for the page after it. */
+/* Posts the end of a page and the URLs that it links to: all known except one new page. */
 static int post_page(struct crawl *crawl, uint64_t number)
 {
     static struct wr_store_change changes[1 + 1 + 1 + 1000];
@@ -187,7 +188,7 @@ static int run_crawl(struct crawl *crawl)
     return error != 0 ? error : last;
 }
 
-/* ---- the resume ---------------------------------------------------------------------------------------- */
+/* ---- resume --------------------------------------------------------------------------------- */
 
 static void count_task(void *context, const struct wr_store_row *row)
 {
@@ -195,7 +196,7 @@ static void count_task(void *context, const struct wr_store_row *row)
     ((struct crawl *)context)->rows++;
 }
 
-/* All fingerprints at once, as a crawl does that goes on. */
+/* Reads all fingerprints at once, as a resumed crawl does. */
 static int read_known(struct crawl *crawl, struct result *result)
 {
     struct wr_store_query query = {.what = WR_STORE_KNOWN, .job = crawl->job, .row = count_task, .context = crawl};
@@ -225,7 +226,7 @@ static void take_host(void *context, const struct wr_store_row *row)
     list->keys[list->count++][key.bytes < 47 ? key.bytes : 47] = '\0';
 }
 
-/* Lists the hosts with work in pieces, and then loads some tasks of each. */
+/* Lists the hosts with work in batches of 1000, then loads up to 10 tasks of each. */
 static int run_resume(struct crawl *crawl, struct result *result)
 {
     struct host_list list = {.crawl = crawl,
@@ -265,9 +266,9 @@ static int run_resume(struct crawl *crawl, struct result *result)
     return error;
 }
 
-/* ---- measuring ----------------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------ */
 
-/* Processor time of this thread (RUSAGE_THREAD) or of all (RUSAGE_SELF). */
+/* Returns the processor time of this thread (RUSAGE_THREAD) or of the process (RUSAGE_SELF), s. */
 static double cpu_s(int whose)
 {
     struct rusage used;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stream.c - the keys of a benchmark in the order in which they are asked for. */
+/* stream.c - generates the sequence of keys for a benchmark. */
 #include "cli/bench/stream.h"
 
 #include <math.h>
@@ -9,10 +9,10 @@
 #include "base/rng.h"
 
 #define DIGIT_BITS 5
-#define DIGITS_MAX 7 /* 2^35 keys are enough */
+#define DIGITS_MAX 7 /* 7 digits of 5 bits make 2^35 different keys */
 
-/* Prime, and above any number of keys: multiplying by it modulo their number permutes them, so that the popular keys
- * are not neighbours in the order in which they were made. */
+/* A prime above the maximum number of keys. Multiplication by it modulo the number of keys permutes
+ * them, so that the popular keys were not created one after the other. */
 #define SCATTER UINT64_C(2654435761)
 
 static size_t digits_of(size_t key_bytes)
@@ -28,9 +28,11 @@ uint64_t wr_stream_keys_max(size_t key_bytes)
 void wr_stream_key(uint64_t number, size_t key_bytes, char *ret_text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
-    static const char prefix[] = "tenant:user:"; /* as keys of one service begin alike; repeated as needed */
+    /* Common prefix of the keys of a service, repeated to fill the key. */
+    static const char prefix[] = "tenant:user:";
     size_t digits = digits_of(key_bytes), prefix_bytes = key_bytes - digits;
-    uint64_t rest = number * SCATTER; /* odd, so different numbers stay different in the lower bits */
+    /* SCATTER is odd, so different numbers stay different in the lower bits. */
+    uint64_t rest = number * SCATTER;
     for (size_t i = 0; i < prefix_bytes; i++)
         ret_text[i] = prefix[i % (sizeof prefix - 1)];
     for (size_t i = prefix_bytes; i < key_bytes; i++) {
@@ -39,8 +41,8 @@ void wr_stream_key(uint64_t number, size_t key_bytes, char *ret_text)
     }
 }
 
-/* Zipf's distribution with exponent 1 by rejection-inversion (Hörmann and Derflinger 1996): invert the integral of
- * 1/x, and reject what lies above the step. */
+/* Zipf's distribution with exponent 1 by rejection-inversion (Hoermann and Derflinger 1996):
+ * inverts the integral of 1/x and rejects values above the step. */
 struct zipf {
     double keys, low, high, sure;
 };
@@ -55,7 +57,7 @@ static struct zipf zipf_of(size_t keys)
     };
 }
 
-/* 1 … keys */
+/* Draws a number in 1 ... keys. */
 static uint64_t zipf_draw(const struct zipf *zipf, struct wr_rng *rng)
 {
     for (;;) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stream.h - the keys of a benchmark in the order in which they are asked for.
+/* stream.h - generates the sequence of keys for a benchmark.
  *
- * They lie one after the other, as texts and as numbers: a server has the key in its cache when it decides, so reading
- * it must not cost a miss here either.
+ * The keys are stored one after the other, as texts and as numbers. A server has the key in its
+ * cache when it decides, so reading it must not cost a cache miss here either.
  */
 #ifndef WR_CLI_BENCH_STREAM_H
 #define WR_CLI_BENCH_STREAM_H
@@ -13,25 +13,26 @@
 
 enum wr_dist {
     WR_DIST_ONE,     /* always the same key */
-    WR_DIST_UNIFORM, /* each equally often */
-    WR_DIST_ZIPF,    /* the k-th most popular 1/k as often as the first */
+    WR_DIST_UNIFORM, /* all keys equally often */
+    WR_DIST_ZIPF,    /* the k-th most popular key 1/k as often as the most popular one */
 };
 
 struct wr_stream {
-    char *texts;       /* count * key_bytes, not terminated */
-    uint64_t *numbers; /* count */
+    char *texts;       /* key texts, count * key_bytes bytes, not terminated */
+    uint64_t *numbers; /* key numbers, `count` elements */
     size_t count, key_bytes;
 };
 
-/* Draws `count` of `keys` keys. WEIR_E_NOMEM. */
+/* Draws `count` keys out of `keys`. Returns WEIR_E_NOMEM if out of memory. */
 int wr_stream_init(struct wr_stream *ret_stream, size_t count, size_t keys, size_t key_bytes, enum wr_dist dist,
                    uint64_t seed);
 void wr_stream_release(struct wr_stream *stream);
 
-/* Writes the text of key `number`, key_bytes long. Different numbers below wr_stream_keys_max have different texts. */
+/* Writes the text of key `number`, `key_bytes` bytes long. Different numbers below
+ * wr_stream_keys_max get different texts. */
 void wr_stream_key(uint64_t number, size_t key_bytes, char *ret_text);
 
-/* How many different keys that long there are. */
+/* Returns the number of different keys of length `key_bytes`. */
 uint64_t wr_stream_keys_max(size_t key_bytes);
 
 #endif

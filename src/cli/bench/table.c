@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - weir bench table: what a decision by key costs, in time and memory, and what it must at least cost. */
+/* table.c - weir bench table: measures the time and memory of a decision by key and compares them
+ * with the bound. */
 #include <inttypes.h>
 
 #include "base/bits.h"
@@ -10,8 +11,10 @@
 #include "cli/kit/output.h"
 
 #define OPS_DEFAULT 4000000
-#define STREAM_BYTES_MAX (UINT64_C(256) << 20) /* of keys per thread, when nobody says how many */
-#define STREAM_BYTES_LIMIT (UINT64_C(4) << 30) /* when somebody does */
+/* Maximum bytes of keys per thread if --ops is not given. */
+#define STREAM_BYTES_MAX (UINT64_C(256) << 20)
+/* Maximum bytes of keys per thread if --ops is given. */
+#define STREAM_BYTES_LIMIT (UINT64_C(4) << 30)
 
 struct settings {
     uint64_t keys, key_length, threads, batch, ops, seed;
@@ -64,7 +67,8 @@ static const struct wr_usage usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-/* What no single option can know. */
+/* Checks settings that depend on each other and fills in the default of --ops. Returns false after
+ * printing an error. */
 static bool settings_ok(struct settings *settings)
 {
     uint64_t keys_max = wr_stream_keys_max(wr_size_of(settings->key_length));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* config.c - weir config: prints the settings that are in force, and checks files. */
+/* config.c - weir config: prints the settings in force and checks settings files. */
 #include "cli/config/config.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@
 
 static int run_check(int argc, char **argv);
 
-/* A command with a section has a line in both. */
+/* Commands with a section in the settings file. Each of them also needs a line in `list`. */
 const struct wr_usage *const wr_sections[] = {&wr_crawl_usage, &wr_fetch_usage, &wr_serve_usage, &wr_warm_usage, NULL};
 
 static const struct wr_command list[] = {
@@ -61,15 +61,16 @@ static const struct wr_option options[] = {
     {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
 };
 
-/* Without a command. */
+/* Options of "weir config" itself, without a command. */
 static const struct wr_usage usage = {
     .who = "weir config", .options = options, .count = sizeof options / sizeof options[0]};
 
-static bool is_json; /* was asked for; of any command here */
+static bool is_json; /* --json was given; holds for all commands of this run */
 
-/* ---- the check ---- */
+/* ---- check ---- */
 
-/* "weir.yaml:3:7: …": line and column are told apart where they are known. */
+/* Prints the result for a file as JSON. A message such as "weir.yaml:3:7: ..." is split into line,
+ * column and problem; a position that is missing is left out. */
 static void print_verdict(const char *path, int error, const char *why)
 {
     unsigned line = 0, column = 0;
@@ -93,16 +94,19 @@ static void print_verdict(const char *path, int error, const char *why)
     wr_print("}\n");
 }
 
-/* Any, so that what holds for all rules is checked where there are none. */
+/* Adds an arbitrary rule, so that a file without rules passes the checks that hold for all
+ * rules. */
 static void add_rule(struct wr_rulebook_settings *book)
 {
     struct wr_book_rule *rule = &book->rules[book->rule_count++];
     *rule = (struct wr_book_rule){.name = "any", .limits = {"1/s"}, .limit_count = 1, .cost = 1};
 }
 
-static const char store_elsewhere[] = "unix:/"; /* weir serve --store-file */
+/* Placeholder for a URL that weir serve reads from --store-file. */
+static const char store_elsewhere[] = "unix:/";
 
-/* The rules of the daemon; all else is checked elsewhere. */
+/* Reads and checks the rules of the daemon. The other sections are skipped: wr_sources_check covers
+ * them. */
 static int read_rules(const char *path, struct wr_rulebook_settings *book, char *ret_why, size_t why_bytes)
 {
     struct wr_config_field fields[SECTIONS_MAX] = {
@@ -133,7 +137,8 @@ static int read_rules(const char *path, struct wr_rulebook_settings *book, char 
 
 static int check_rules(const char *path, char *ret_why, size_t why_bytes)
 {
-    struct wr_rulebook_settings *book = malloc(sizeof *book); /* megabytes */
+    /* The settings are too large for the stack: megabytes. */
+    struct wr_rulebook_settings *book = malloc(sizeof *book);
     if (book == NULL) {
         snprintf(ret_why, why_bytes, "out of memory");
         return WEIR_E_NOMEM;
@@ -180,19 +185,21 @@ static int run_check(int argc, char **argv)
 
 /* ---- printing ---- */
 
-/* Of all commands, from the same file. */
+/* Prints the settings of all commands from the same file. */
 static int show_all(int argc, char **argv)
 {
     char *words[WORDS_MAX];
     int status = WR_EXIT_OK;
     for (size_t i = 1; i < commands.count && status == WR_EXIT_OK; i++) {
-        memcpy(words, argv, (size_t)argc * sizeof *argv); /* parsing moves them */
+        /* A copy of the arguments, because the parser reorders them. */
+        memcpy(words, argv, (size_t)argc * sizeof *argv);
         status = commands.list[i].run(argc, words);
     }
     return status;
 }
 
-/* Without a command there is only a file to be named. False after a complaint. */
+/* Checks arguments that name no command: only options of "weir config" are allowed. Returns false
+ * after printing an error. */
 static bool words_ok(int argc, char **argv)
 {
     struct settings settings = {.json = false};
@@ -205,7 +212,8 @@ static bool words_ok(int argc, char **argv)
     return wr_options_read(&usage, &argc, words, &settings);
 }
 
-/* --json is meant for us, wherever it stands: what a command would do with it is no question. */
+/* Removes --json from the arguments, at any position, and remembers it. It belongs to weir config;
+ * a command may give --json another meaning. Returns the number of arguments left. */
 static int take_json(int argc, char **argv)
 {
     int left = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* config.h - weir config: prints the settings that are in force, and checks files. */
+/* config.h - weir config: prints the settings in force and checks settings files. */
 #ifndef WR_CLI_CONFIG_CONFIG_H
 #define WR_CLI_CONFIG_CONFIG_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* crawl.c - weir crawl: the command. */
+/* crawl.c - weir crawl: runs the command from its options to its exit status. */
 #include "cli/crawl/crawl.h"
 
 #include <errno.h>
@@ -27,36 +27,36 @@
 #include "shell/panel/token.h"
 #include "shell/store/store.h"
 
-#define DEADLY 3  /* signals: one to finish, one to stop, and one that insists */
-#define STOPPED 3 /* the exit status of what can be resumed */
+#define DEADLY 3  /* the third signal kills; the first lets requests finish, the second stops */
+#define STOPPED 3 /* exit status of a crawl that can be resumed */
 #define LOOK_EVERY_NS (100 * WEIR_MILLISECOND)
-#define SILENCE_NS (10 * WEIR_SECOND) /* of a crawl that sends nothing */
+#define SILENCE_NS (10 * WEIR_SECOND) /* time without any answer after which the user is warned */
 
-/* What is being done. */
+/* State of one run of weir crawl. */
 struct crawl {
     struct wr_crawl_settings settings;
-    char **words; /* as given; parsing moves those of argv */
+    char **words; /* a copy of the arguments; parsing reorders argv */
     int count;
-    struct wr_words old; /* those that the job was begun with */
-    char **seeds_given;  /* operands, old ones first */
+    struct wr_words old; /* arguments with which the job was started */
+    char **seeds_given;  /* operands, those of earlier runs first */
     size_t seeds_count;
     bool has_new_seeds;
     struct wr_engine *engine;
-    struct wr_desk *desk;           /* where it is asked and steered; NULL: none */
-    struct wr_crawl_listen *listen; /* where it is watched; NULL: nowhere */
-    struct wr_engine_job job;       /* that is gone on with; id 0: a new one */
-    int64_t earlier;                /* that a new one visits again; 0: none */
+    struct wr_desk *desk;           /* control socket; NULL: none */
+    struct wr_crawl_listen *listen; /* dashboard and metrics; NULL: not requested */
+    struct wr_engine_job job;       /* job to resume; id 0: a new job */
+    int64_t earlier;                /* job whose URLs a recrawl visits; 0: no recrawl */
     bool adds_to_archive;
     struct wr_scope *scope;
     struct wr_crawl_texts texts;
     struct wr_engine_options options;
-    bool has_made_state; /* there was none */
+    bool has_made_state; /* this run created the state file */
     struct wr_screen screen;
     struct wr_seeds seeds;
     struct wr_course course;
 };
 
-/* ---- words ---- */
+/* ---- arguments ---- */
 
 static bool copy_words(struct crawl *crawl, int argc, char **argv)
 {
@@ -70,7 +70,7 @@ static bool copy_words(struct crawl *crawl, int argc, char **argv)
     return true;
 }
 
-/* Operands are seeds. */
+/* Appends operands to the seeds. */
 static bool add_seeds(struct crawl *crawl, int count, char **words, int *ret_status)
 {
     char **longer = realloc(crawl->seeds_given, (crawl->seeds_count + (size_t)count + 1) * sizeof *longer);
@@ -85,14 +85,14 @@ static bool add_seeds(struct crawl *crawl, int count, char **words, int *ret_sta
     return true;
 }
 
-/* The words that were given, and what file and environment say. */
+/* Parses the arguments and reads the settings file and the environment. */
 static bool parse_words(struct crawl *crawl, int count, char **words, int *ret_status)
 {
     return wr_options_parse(&wr_crawl_usage, &count, words, &crawl->settings, ret_status) &&
            add_seeds(crawl, count, words, ret_status);
 }
 
-/* Words on top of what is there. */
+/* Parses further arguments, which override earlier ones. */
 static bool parse_more(struct crawl *crawl, int count, char **words, int *ret_status)
 {
     *ret_status = WR_EXIT_USAGE;
@@ -100,7 +100,7 @@ static bool parse_more(struct crawl *crawl, int count, char **words, int *ret_st
            add_seeds(crawl, count, words, ret_status);
 }
 
-/* ---- going on with a job ---- */
+/* ---- resuming a job ---- */
 
 static bool lacks_secrets(const struct crawl *crawl, int64_t job)
 {
@@ -123,8 +123,8 @@ static bool read_words(struct crawl *crawl, const struct wr_engine_job *job)
     return error == 0;
 }
 
-/* The old words, and on top of them those that were given now. What the file says now fills only gaps: the old words
- * have what it said then. */
+/* Merges the arguments of the job's first run with those of this run, which win. The settings file
+ * fills only gaps: the stored arguments contain what it said at the first run. */
 static bool merge_words(struct crawl *crawl, int *ret_status)
 {
     if (!read_words(crawl, &crawl->job))
@@ -132,7 +132,7 @@ static bool merge_words(struct crawl *crawl, int *ret_status)
     crawl->seeds_count = 0;
     if (!wr_crawl_settings_init(&crawl->settings) || !parse_more(crawl, crawl->old.count, crawl->old.list, ret_status))
         return false;
-    if (crawl->job.is_seeded) { /* only new ones */
+    if (crawl->job.is_seeded) { /* the job has read its seeds: only new ones count */
         crawl->seeds_count = 0;
         crawl->settings.seeds_file = NULL;
     }
@@ -152,7 +152,8 @@ static bool merge_words(struct crawl *crawl, int *ret_status)
 
 /* ---- seeds ---- */
 
-/* Those that were told in earlier runs are not told again. */
+/* Chooses the seeds; those of earlier runs are not read twice. Returns false after an error
+ * message. */
 static bool choose_seeds(struct crawl *crawl)
 {
     struct wr_seeds *seeds = &crawl->seeds;
@@ -178,7 +179,7 @@ static bool choose_seeds(struct crawl *crawl)
     return false;
 }
 
-/* ---- what the engine asks and tells, on its threads ---- */
+/* ---- callbacks of the engine, on its threads ---- */
 
 static bool in_scope(void *context, const struct wr_url *url)
 {
@@ -200,9 +201,9 @@ static void warn(void *context, const char *line)
     wr_screen_say(&crawl->screen, "%s", line);
 }
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
-/* What the job is found again by. False after a complaint. */
+/* Encodes the settings to store with the job. Returns false after printing an error. */
 static bool save_words(struct crawl *crawl, struct wr_buf *buf)
 {
     int count = 0;
@@ -231,8 +232,8 @@ static int start(struct crawl *crawl)
     options->resume_job = crawl->job.id;
     options->earlier_job = crawl->earlier;
     options->has_seeds = crawl->seeds.has_earlier || crawl->seeds.given_count > 0 || crawl->seeds.file != NULL;
-    options->settings = wr_buf_from(&words, 0); /* of a new job; one that is gone on with has its own */
-    options->appends = crawl->settings.append || crawl->adds_to_archive; /* use_state has looked at the lines' file */
+    options->settings = wr_buf_from(&words, 0);                          /* only for a new job */
+    options->appends = crawl->settings.append || crawl->adds_to_archive; /* set by use_state */
     options->in_scope = in_scope;
     options->on_seed = on_seed;
     options->scope_context = crawl;
@@ -245,7 +246,7 @@ static int start(struct crawl *crawl)
     return error == 0 ? WR_EXIT_OK : error == WEIR_E_INVAL ? WR_EXIT_USAGE : WR_EXIT_FAILED;
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 static int status_of(const struct crawl *crawl, const struct wr_engine_result *result)
 {
@@ -283,7 +284,7 @@ static bool write_report(const struct crawl *crawl, const struct wr_crawl_report
     return well;
 }
 
-/* What to do next. */
+/* Prints what the user can do next. */
 static void advise(struct crawl *crawl, const struct wr_engine_result *result)
 {
     const struct wr_engine_stats *stats = &result->stats;
@@ -291,7 +292,7 @@ static void advise(struct crawl *crawl, const struct wr_engine_result *result)
     bool is_usual = strcmp(crawl->settings.state, WR_STATE_FILE) == 0;
     bool lacks_seeds = !seeds->is_complete && seeds->file != NULL && strcmp(seeds->file, "-") == 0;
     bool can_go_on = status_of(crawl, result) == STOPPED || (result->end == WR_END_FAILED && stats->queued > 0);
-    char which[64] = ""; /* among the jobs of a database; --out is not kept there */
+    char which[64] = ""; /* further options for a database */
     if (stats->is_shared)
         (void)snprintf(which, sizeof which, " --job %lld%s", (long long)result->job,
                        wr_crawl_keeps_lines(&crawl->settings) ? " --out state" : "");
@@ -303,7 +304,7 @@ static void advise(struct crawl *crawl, const struct wr_engine_result *result)
         wr_screen_say(&crawl->screen, "nothing could be fetched; \"error\" in the lines says why (are you online?)");
 }
 
-/* What is kept is what is said: weir report says the same. */
+/* Stores the report and prints it from the stored form, so that weir report prints the same. */
 static void tell_report(struct crawl *crawl, const struct wr_crawl_report *report)
 {
     const struct wr_crawl_settings *settings = &crawl->settings;
@@ -327,7 +328,7 @@ static void tell_report(struct crawl *crawl, const struct wr_crawl_report *repor
     free(text);
 }
 
-/* One line for who wants none, if it did not end well. */
+/* With --quiet: prints one line if the crawl did not succeed. */
 static void tell_trouble(struct crawl *crawl, const struct wr_engine_result *result, int status)
 {
     const char *url = result->failed_url;
@@ -370,7 +371,7 @@ static int finish(struct crawl *crawl)
     return status;
 }
 
-/* ---- the middle ---- */
+/* ---- main loop ---- */
 
 static void obey_signals(struct crawl *crawl, unsigned *seen)
 {
@@ -384,7 +385,7 @@ static void obey_signals(struct crawl *crawl, unsigned *seen)
     *seen = count;
 }
 
-/* Whoever is not online should not have to wait until everything has expired. */
+/* Warns once if no host has answered after SILENCE_NS: the user may be offline. */
 static void note_silence(struct crawl *crawl, const struct wr_engine_stats *stats, bool *is_noted)
 {
     if (*is_noted || stats->elapsed_ns < SILENCE_NS || stats->queued == 0 || stats->has_none)
@@ -409,7 +410,7 @@ static void watch(struct crawl *crawl)
     }
 }
 
-/* The crawl can do without. The token is for the user's eyes, not for logs. */
+/* Opens the dashboard, if possible. Prints the token on a terminal only: logs must not have it. */
 static void listen_for_watchers(struct crawl *crawl)
 {
     char name[WR_PANEL_TOKEN_ROOM + 128];
@@ -422,7 +423,7 @@ static void listen_for_watchers(struct crawl *crawl)
     wr_screen_say(&crawl->screen, "watch it at %s", name);
 }
 
-/* Who meant to join and gave other words has begun another job. */
+/* Prints the processes on this database: other arguments than theirs start another job. */
 static void tell_company(struct crawl *crawl)
 {
     struct wr_engine_company company;
@@ -441,9 +442,9 @@ static void tell_company(struct crawl *crawl)
 
 static int work(struct crawl *crawl)
 {
-    wr_signals_hold(); /* threads are made from here on */
+    wr_signals_hold(); /* before the engine creates threads */
     int status = start(crawl);
-    if (status != WR_EXIT_OK && crawl->has_made_state) { /* there is nothing in it */
+    if (status != WR_EXIT_OK && crawl->has_made_state) { /* the new state file is empty */
         wr_engine_free(crawl->engine);
         crawl->engine = NULL;
         (void)unlink(crawl->settings.state);
@@ -467,7 +468,7 @@ static int work(struct crawl *crawl)
 
 /* ---- the command ---- */
 
-/* Goes on with a job: what it was begun with, and what is given now. */
+/* Finds the job to resume and merges its arguments with those of this run. */
 static int find_old(struct crawl *crawl)
 {
     const struct wr_crawl_settings *settings = &crawl->settings;
@@ -482,7 +483,7 @@ static int find_old(struct crawl *crawl)
     return wr_crawl_settings_fit(settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
 }
 
-/* The words of the earlier job, and what is given now. False after a complaint. */
+/* Joins the earlier job's arguments with this run's. Returns false after printing an error. */
 static bool join_words(struct crawl *crawl, const struct wr_engine_job *earlier, int *ret_status)
 {
     if (!read_words(crawl, earlier))
@@ -504,7 +505,7 @@ static bool join_words(struct crawl *crawl, const struct wr_engine_job *earlier,
     return !lacks_secrets(crawl, earlier->id);
 }
 
-/* Visits again what an earlier job knows. */
+/* Finds the job whose URLs are visited by --recrawl. */
 static int find_earlier(struct crawl *crawl)
 {
     struct wr_engine_job earlier;
@@ -516,13 +517,13 @@ static int find_earlier(struct crawl *crawl)
         return status;
     status = WR_EXIT_USAGE;
     crawl->earlier = earlier.id;
-    crawl->adds_to_archive = settings->warc == NULL; /* that of the earlier job, if it has one */
+    crawl->adds_to_archive = settings->warc == NULL; /* append to the earlier job's archive */
     if (!join_words(crawl, &earlier, &status))
         return status;
     return wr_crawl_settings_fit(&crawl->settings) ? WR_EXIT_OK : WR_EXIT_USAGE;
 }
 
-/* A state file that is there is opened early: it may be in use, or none of ours. */
+/* Opens the state; an existing file first, because it may be in use or not be a state file. */
 static int use_state(struct crawl *crawl)
 {
     struct stat status;
@@ -539,7 +540,7 @@ static int use_state(struct crawl *crawl)
     return error;
 }
 
-/* Finds all mistakes before anything is made. */
+/* Checks all options and files before any file is created. */
 static int prepare(struct crawl *crawl)
 {
     if (crawl->settings.resume && crawl->settings.recrawl) {
@@ -562,7 +563,7 @@ static int prepare(struct crawl *crawl)
     return wr_seeds_open(&crawl->seeds) ? use_state(crawl) : WR_EXIT_USAGE;
 }
 
-/* The state file is looked at, and nothing is made. */
+/* Runs --dry-run. It opens the state file itself and creates no files. */
 static int try_dry(struct crawl *crawl)
 {
     wr_engine_free(crawl->engine);

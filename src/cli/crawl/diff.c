@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* diff.c - what a job saw differently. */
+/* diff.c - writes the differences between a recrawl and the earlier job. */
 #include "cli/crawl/diff.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dry.c - weir crawl --dry-run: gathers what would be fetched, and asks for the rules. */
+/* dry.c - weir crawl --dry-run: collects the URLs and fetches robots.txt of their hosts. */
 #include "cli/crawl/dry.h"
 
 #include <stdio.h>
@@ -13,10 +13,10 @@
 #include "core/rules/robots/lifecycle.h"
 #include "shell/net/idna.h"
 
-#define ROBOTS_USED_NS (24 * WEIR_HOUR) /* as the crawl would */
+#define ROBOTS_USED_NS (24 * WEIR_HOUR) /* maximum age of a stored robots.txt, as in a crawl */
 #define DEADLINE_NS WEIR_MINUTE
 
-/* ---- what would be fetched ---- */
+/* ---- URLs to fetch ---- */
 
 static struct wr_dry_host *find(struct wr_dry *dry, const struct wr_url *url)
 {
@@ -69,14 +69,14 @@ static void take(void *context, const struct wr_url *url)
         dry->is_short = true;
 }
 
-/* ---- what the state file knows ---- */
+/* ---- data of the state file ---- */
 
 struct queue {
     struct wr_dry *dry;
     char *keys[WR_DRY_HOSTS];
     uint64_t queued[WR_DRY_HOSTS];
     size_t count;
-    struct wr_dry_host *host; /* of the tasks that come */
+    struct wr_dry_host *host; /* host of the tasks that are being read */
 };
 
 static void on_host(void *context, const struct wr_store_row *row)
@@ -162,11 +162,12 @@ static void on_known(void *context, const struct wr_store_row *row)
     known->set_interval_ns = row->host.set_interval_ns;
     known->host->is_paused = row->host.is_paused;
     known->host->is_held = row->host.memory.retry_wall_at > weir_wall_now();
-    known->host->is_known = row->host.memory.saved_wall_at > 0; /* else it was only set, or is blocked */
+    /* Without a saved pace the row only holds a setting or a block. */
+    known->host->is_known = row->host.memory.saved_wall_at > 0;
     known->host->is_blocked = row->host.blocked_until_wall_at > weir_wall_now() && !known->dry->settings->ask_blocked;
 }
 
-/* ---- what the hosts say ---- */
+/* ---- robots.txt from the hosts ---- */
 
 static void ask_host(struct wr_dry *dry, weir_client *client, struct wr_dry_host *host)
 {
@@ -187,7 +188,8 @@ static void ask_host(struct wr_dry *dry, weir_client *client, struct wr_dry_host
     weir_response_free(response);
 }
 
-/* Who asked to be left alone is, and who was paused as well. NULL: it may be asked. */
+/* Returns the reason not to ask a host for its robots.txt; NULL if it may be asked. Hosts that
+ * blocked the crawler, are paused or named a time to wait for are not asked. */
 static const char *why_not_asked(const struct wr_dry_host *host)
 {
     if (host->is_blocked)
@@ -203,7 +205,7 @@ static int make_client(const struct wr_dry *dry, weir_client **ret_client)
     weir_client_options_init(&how);
     how.agent = dry->options->agent;
     how.pace = &dry->options->pace;
-    how.robots = WEIR_ROBOTS_IGNORE; /* it is always allowed itself */
+    how.robots = WEIR_ROBOTS_IGNORE; /* robots.txt itself may always be fetched */
     how.allow_private = dry->settings->allow_private;
     how.proxy = dry->settings->proxy;
     how.ca_file = dry->settings->ca_file;
@@ -235,7 +237,7 @@ static int ask_hosts(struct wr_dry *dry)
     return error;
 }
 
-/* ---- what comes of it ---- */
+/* ---- results ---- */
 
 static void judge(const struct wr_dry *dry, struct wr_dry_host *host)
 {
@@ -257,7 +259,8 @@ static int64_t robots_delay(const struct wr_dry *dry, const struct wr_robots *ro
     return (int64_t)((double)wr_robots_interval_ns(robots) * factor);
 }
 
-/* The gate that the crawl would have; what somebody set for the host takes the place of the crawl's own. */
+/* Computes the initial pace of a host with the gate that the crawl would use. An interval that was
+ * set for the host replaces the limits of the crawl. */
 static void find_pace(struct wr_dry *dry, const struct known *known)
 {
     weir_pace_options pace = dry->options->pace;

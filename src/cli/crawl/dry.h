@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* dry.h - weir crawl --dry-run: what would be fetched, at which pace, and what robots.txt excludes.
+/* dry.h - weir crawl --dry-run: reports which URLs would be fetched, at which pace, and what
+ * robots.txt excludes.
  *
- * Asks each host for its robots.txt, as the crawl would at first, unless the state file has one of the last day; pages
- * are not asked for, and nothing is written. Hosts that are paused, or want to be left alone for now, are not asked.
- * With --offline nobody is asked at all.
+ * Fetches robots.txt from each host, as a crawl does first, unless the state file has a copy of the
+ * last 24 hours. Fetches no pages and writes nothing. Hosts that are paused, blocked the crawler or
+ * named a time to wait for are not asked. With --offline no host is asked.
  */
 #ifndef WR_CLI_CRAWL_DRY_H
 #define WR_CLI_CRAWL_DRY_H
@@ -12,34 +13,36 @@
 #include "cli/crawl/settings.h"
 #include "core/rules/robots/robots.h"
 
-#define WR_DRY_HOSTS 100 /* that are looked at; more are counted */
-#define WR_DRY_URLS 1000 /* of each that are judged; more are counted */
-#define WR_DRY_DENIED 3  /* of each that are named in words */
+/* Maximum number of hosts to examine; URLs of further hosts are only counted. */
+#define WR_DRY_HOSTS 100
+/* Maximum URLs per host to match against robots.txt; further ones are only counted. */
+#define WR_DRY_URLS 1000
+#define WR_DRY_DENIED 3 /* maximum denied URLs per host in the text output */
 
 enum wr_dry_robots {
     WR_DRY_FETCHED,
     WR_DRY_STORED,
-    WR_DRY_NONE,    /* there is none: all is allowed */
-    WR_DRY_UNKNOWN, /* see why */
+    WR_DRY_NONE,    /* the host has no robots.txt: all URLs are allowed */
+    WR_DRY_UNKNOWN, /* robots.txt could not be read; `why` has the reason */
     WR_DRY_IGNORED,
 };
 
-/* What shares a robots.txt: scheme, host and port. */
+/* Scheme, host and port: the unit to which a robots.txt applies. */
 struct wr_dry_host {
     char *key, *robots_url;
-    char **urls; /* to judge */
+    char **urls; /* URLs to match against robots.txt */
     size_t url_count;
-    uint64_t pages; /* seeds, or queued */
+    uint64_t pages; /* number of seeds and queued URLs */
     uint64_t allowed, denied;
     enum wr_dry_robots source;
     char why[128];
-    struct wr_robots *robots; /* NULL: no rules */
-    bool is_known;            /* by the state file */
-    bool is_paused;           /* by somebody */
-    bool is_held;             /* by a time that it named itself */
-    bool is_blocked;          /* its firewall does not let us in, and it is not asked */
-    int64_t interval_ns;      /* that it would begin with */
-    int64_t seconds_ns;       /* for the pages, at that pace */
+    struct wr_robots *robots; /* parsed robots.txt; NULL: no rules */
+    bool is_known;            /* the state file has a learned pace for this host */
+    bool is_paused;           /* a user has paused the host */
+    bool is_held;             /* the server named a time to wait for that has not passed */
+    bool is_blocked;          /* the host's firewall blocked the crawler; it is not asked */
+    int64_t interval_ns;      /* initial time between two requests, ns */
+    int64_t seconds_ns;       /* time for all pages at the initial pace, ns */
 };
 
 struct wr_dry {
@@ -47,15 +50,15 @@ struct wr_dry {
     const struct wr_engine_options *options;
     struct wr_dry_host hosts[WR_DRY_HOSTS];
     size_t count;
-    uint64_t left_out; /* URLs of further hosts */
-    bool is_short;     /* of memory */
+    uint64_t left_out; /* number of URLs of further hosts */
+    bool is_short;     /* memory ran out; the result is incomplete */
 };
 
-/* The whole: an exit status. `job`: that is gone on with; 0: a new one. */
+/* Runs --dry-run and returns an exit status. `job` is the job to resume; 0: a new one. */
 int wr_dry_run(const struct wr_crawl_settings *settings, const struct wr_engine_options *options,
                struct wr_seeds *seeds, int64_t job);
 
-/* dry_text.c: on standard output, as words or JSON. */
+/* Prints the result to standard output, as text or JSON. Defined in dry_text.c. */
 void wr_dry_print(const struct wr_dry *dry);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dry_text.c - what a dry run found, as words and as JSON. */
+/* dry_text.c - prints the result of a dry run as text or JSON. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 static const char *const sources[] = {"fetched", "stored", "none", "unknown", "ignored"};
 
-/* Calls `tell` for each URL that is denied, at most `most`. */
+/* Calls `tell` for each URL that robots.txt denies, at most `most` times. */
 static void each_denied(const struct wr_dry_host *host, size_t most,
                         void (*tell)(const char *url, const struct wr_robots_answer *answer, bool is_first))
 {
@@ -34,7 +34,8 @@ static uint32_t sitemaps_of(const struct wr_dry_host *host)
     return host->robots != NULL ? wr_robots_facts(host->robots)->sitemaps : 0;
 }
 
-/* All hosts at once, and no faster than all of them together may be. */
+/* Returns the time for all pages: that of the slowest host, because hosts are fetched in parallel,
+ * or longer if the global rate is the bottleneck. Sets *ret_pages to the number of pages. */
 static int64_t total_ns(const struct wr_dry *dry, uint64_t *ret_pages)
 {
     int64_t longest = 0;
@@ -48,7 +49,7 @@ static int64_t total_ns(const struct wr_dry *dry, uint64_t *ret_pages)
     return all > (double)longest && all < (double)WEIR_DURATION_MAX ? (int64_t)all : longest;
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static void say_denied(const char *url, const struct wr_robots_answer *answer, bool is_first)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* files.c - the files of a crawl. */
+/* files.c - checks the files that a crawl reads and writes. */
 #include "cli/crawl/files.h"
 
 #include <errno.h>
@@ -14,10 +14,10 @@
 #define PATH_ROOM 4096
 #define FILES 7
 
-/* ---- which is for what ---- */
+/* ---- conflicts ---- */
 
 struct file {
-    const char *option, *path; /* NULL: none */
+    const char *option, *path; /* option and its file; NULL: not given */
 };
 
 static void list_files(const struct wr_crawl_settings *settings, struct file ret_files[FILES])
@@ -39,7 +39,7 @@ static bool is_stream(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
-/* By name, or by what is there. "-" is no file. */
+/* Returns true if both are the same regular file, by name or by inode. "-" is no file. */
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat one, other;
@@ -85,19 +85,20 @@ bool wr_crawl_files_fit(const struct wr_crawl_settings *settings)
     return streams_fit(settings);
 }
 
-/* ---- can they be written? ---- */
+/* ---- permissions ---- */
 
 static bool may_write(const char *path, int how)
 {
     return faccessat(AT_FDCWD, path, how, AT_EACCESS) == 0;
 }
 
-/* Of a file that is not there. */
+/* Returns why a missing file cannot be created in its folder; NULL if it can. */
 static const char *folder_trouble(const char *path)
 {
     char folder[PATH_ROOM] = ".";
     const char *slash = strrchr(path, '/');
-    size_t bytes = slash != NULL ? (size_t)(slash - path) + 1 : 0; /* with the slash: "/" is one */
+    /* Includes the slash, because the folder may be "/" */
+    size_t bytes = slash != NULL ? (size_t)(slash - path) + 1 : 0;
     if (bytes >= sizeof folder)
         return "has a name that is too long; name another";
     if (bytes > 0) {
@@ -109,7 +110,8 @@ static const char *folder_trouble(const char *path)
     return may_write(folder, W_OK | X_OK) ? NULL : "cannot be made, for its folder may not be written; name another";
 }
 
-/* What is wrong, and what would be right; NULL: nothing. Archives have numbers after their names. */
+/* Returns why a file cannot be written and what to do about it; NULL if it can. For an archive only
+ * the folder is checked, because numbers are appended to its name. */
 static const char *trouble_of(const char *path, const struct wr_crawl_settings *settings)
 {
     struct stat status;
@@ -143,8 +145,8 @@ bool wr_crawl_keeps_lines(const struct wr_crawl_settings *settings)
     return strcmp(settings->out, "state") == 0;
 }
 
-/* An empty file holds no results: whoever made it died before there were any. Where processes share the job, the store
- * knows whether a file is one that this machine began. */
+/* An empty file has no results: its process died before the first. With a shared database the store
+ * knows whether this machine created the file. */
 bool wr_crawl_out_free(struct wr_crawl_settings *settings)
 {
     struct stat status;
@@ -156,6 +158,6 @@ bool wr_crawl_out_free(struct wr_crawl_settings *settings)
                     settings->out);
         return false;
     }
-    settings->append = !S_ISREG(status.st_mode); /* a pipe or a device: nothing is in it */
+    settings->append = !S_ISREG(status.st_mode); /* a pipe or device has no content to protect */
     return true;
 }

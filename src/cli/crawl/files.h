@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* files.h - the files of a crawl: can they be what they are named for? Found out before any is made. */
+/* files.h - checks the files of a crawl before any of them is created. */
 #ifndef WR_CLI_CRAWL_FILES_H
 #define WR_CLI_CRAWL_FILES_H
 
 #include "cli/crawl/settings.h"
 
-/* Standard output is for one thing, and each file too. False after a complaint. */
+/* Checks that no two options name the same file or standard output. Returns false after printing an
+ * error. */
 bool wr_crawl_files_fit(const struct wr_crawl_settings *settings);
 
-/* All can be written. False after a complaint. */
+/* Checks that all files can be written. Returns false after printing an error. */
 bool wr_crawl_files_writable(const struct wr_crawl_settings *settings);
 
-/* The lines go into the database, and not into a file. */
+/* Returns true if the result lines go into the database instead of a file. */
 bool wr_crawl_keeps_lines(const struct wr_crawl_settings *settings);
 
-/* Results of another crawl are not written over or mixed with these by mistake: there are none, or that is what was
- * asked for. Into a pipe or a device lines are added. False after a complaint. */
+/* Checks that no results of another crawl are overwritten or mixed with new ones by mistake: the
+ * output file is missing or empty, or --append was given. Sets `append` for a pipe or device.
+ * Returns false after printing an error. */
 bool wr_crawl_out_free(struct wr_crawl_settings *settings);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* listen.c - a small server beside the crawl: its numbers, and its dashboard. */
+/* listen.c - serves the metrics and the dashboard of a crawl in a thread of its own. */
 #include "cli/crawl/listen.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct wr_crawl_listen {
     const char *names[WR_OPTION_LIST_MAX + 1];
 };
 
-/* In the stand's thread. */
+/* Answers /metrics and /healthz. Runs in the dashboard's thread. */
 static bool answer(void *context, struct wr_http_exchange *exchange)
 {
     struct wr_crawl_listen *listen = context;
@@ -77,9 +77,10 @@ void wr_crawl_listen_close(struct wr_crawl_listen *listen)
     free(listen);
 }
 
-/* ---- telling ---- */
+/* ---- address for the user ---- */
 
-/* Of "127.0.0.1:0", ":8080" and the like what is before the port. */
+/* Returns the part before the port of an address such as "127.0.0.1:8080"; 127.0.0.1 for
+ * ":8080". */
 static struct wr_span host_of(const char *address)
 {
     const char *colon = strrchr(address, ':');

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* numbers.c - what a crawl tells over HTTP while it runs. */
+/* numbers.c - answers /metrics and /healthz of a running crawl. */
 #include "cli/crawl/numbers.h"
 
 #include "base/json.h"
 #include "shell/metrics/page.h"
 
-/* Whoever watches restarts what answers 503: one host of many that is down is no reason. */
+/* Answers 503 only if the whole crawl is unhealthy. A supervisor restarts a process that answers
+ * 503, so one failing host of many must not cause it. */
 static void answer_health(struct wr_crawl_watch *watch, struct wr_http_exchange *exchange)
 {
     struct wr_crawl_health found = wr_crawl_watch_health(watch);

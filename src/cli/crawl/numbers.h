@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* numbers.h - what a crawl tells over HTTP while it runs: /metrics for Prometheus, /healthz for whoever restarts it. */
+/* numbers.h - answers /metrics for Prometheus and /healthz for supervisors of a running crawl. */
 #ifndef WR_CLI_CRAWL_NUMBERS_H
 #define WR_CLI_CRAWL_NUMBERS_H
 
 #include "shell/engine/metrics.h"
 #include "shell/http/http.h"
 
-/* False: the path is neither, and nothing is answered. On the watch's thread. */
+/* Answers a request for /metrics or /healthz. Returns false, without an answer, for another path.
+ * Runs in the thread of `watch`. */
 bool wr_numbers_answer(struct wr_crawl_watch *watch, struct wr_http_exchange *exchange);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h - what a crawl came to, as JSON: cli/report has it in words. */
+/* report.h - writes the result of a crawl as JSON; cli/report prints it as text. */
 #ifndef WR_CLI_CRAWL_REPORT_H
 #define WR_CLI_CRAWL_REPORT_H
 
@@ -10,24 +10,27 @@
 
 struct wr_crawl_report {
     const struct wr_crawl_settings *settings;
-    struct wr_engine *engine; /* has finished */
+    struct wr_engine *engine; /* the engine, which has finished */
     const struct wr_engine_result *result;
-    uint64_t refused; /* seeds that were no URL */
+    uint64_t refused; /* number of seeds that were not valid URLs */
     const struct wr_course *course;
-    char ended_at[32]; /* "2026-11-15T23:00:00Z" */
+    char ended_at[32]; /* end time in UTC, such as "2026-11-15T23:00:00Z" */
 };
 
-/* It ended now. */
+/* Sets ended_at to the current time. */
 void wr_crawl_report_stamp(struct wr_crawl_report *report);
 
-/* "completed", "failed", "cancelled", "budget", "stopped", "broken". */
+/* Returns the name of an end: "completed", "failed", "cancelled", "budget", "blocked", "stopped" or
+ * "broken". */
 const char *wr_crawl_end_name(enum wr_engine_end end);
 
-/* All of it; weir-crawl(1) tells the keys. False if it could not be written, see errno. */
+/* Writes the complete report; weir-crawl(1) documents the keys. Returns false if it could not be
+ * written and sets errno. */
 bool wr_crawl_report_json(const struct wr_crawl_report *report, FILE *out);
 
-/* The same with the WR_FACTS_HOSTS hosts that were asked most: what is kept, and what is said at the end (see
- * cli/report/facts.h). For free(). NULL: no memory. */
+/* Returns the same JSON with only the first WR_FACTS_HOSTS hosts, for the store and for the text at
+ * the end (see cli/report/facts.h). The caller frees it with free(). Returns NULL if out of
+ * memory. */
 char *wr_crawl_report_kept(const struct wr_crawl_report *report, size_t *ret_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report_json.c - what a crawl came to, as JSON. */
+/* report_json.c - writes the result of a crawl as JSON. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -7,7 +7,8 @@
 #include "cli/report/facts.h"
 #include "cli/report/members.h"
 
-#define PIECE_ROOM 8192 /* of a host, or of the totals: keys are short, and paths at most 4 KiB are escaped */
+/* Bytes for one host or the totals: keys are short, paths have at most 4 KiB before escaping. */
+#define PIECE_ROOM 8192
 
 const char *wr_crawl_end_name(enum wr_engine_end end)
 {

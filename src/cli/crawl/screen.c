@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* screen.c - standard error while a crawl runs. */
+/* screen.c - shows progress and messages on standard error while a crawl runs. */
 #include "cli/crawl/screen.h"
 
 #include <inttypes.h>
@@ -16,12 +16,13 @@
 #define REDRAW_NS (200 * WEIR_MILLISECOND)
 #define LINE_NS (5 * WEIR_SECOND)
 #define SAMPLE_NS WEIR_SECOND
-#define SETTLED_NS (3 * WEIR_SECOND) /* before that nobody can tell how long it will take */
+#define SETTLED_NS (3 * WEIR_SECOND) /* before this the remaining time cannot be estimated */
 #define LINES_MAX 3
-#define READER_MS 200 /* for who reads what goes wrong; then it is lost */
+/* Maximum wait for a slow reader of standard error; then the line is dropped. */
+#define READER_MS 200
 #define LINE_ROOM 256
 
-/* ---- how fast, how long ---- */
+/* ---- rate and remaining time ---- */
 
 static void take_sample(struct wr_screen *screen, const struct wr_engine_stats *stats)
 {
@@ -31,7 +32,7 @@ static void take_sample(struct wr_screen *screen, const struct wr_engine_stats *
     screen->samples[screen->count++ % WR_SCREEN_SAMPLES] = (struct wr_screen_sample){stats->elapsed_ns, stats->pages};
 }
 
-/* Pages a second, over the last quarter of a minute. */
+/* Returns the pages per second over the last 15 seconds. */
 static double recent_rate(const struct wr_screen *screen, const struct wr_engine_stats *stats)
 {
     size_t oldest = screen->count > WR_SCREEN_SAMPLES ? screen->count % WR_SCREEN_SAMPLES : 0;
@@ -42,7 +43,8 @@ static double recent_rate(const struct wr_screen *screen, const struct wr_engine
     return (double)(stats->pages - from->pages) * 1e9 / (double)passed_ns;
 }
 
-/* As fast as it goes lately; but one slow host may need longer than all others together. */
+/* Formats the remaining time: that of the queue at the recent rate, or that of the slowest host if
+ * it is longer. "?" if it is not known. */
 static void format_left(const struct wr_screen *screen, double rate, const struct wr_engine_stats *stats,
                         char *ret_text, size_t room)
 {
@@ -85,7 +87,7 @@ static void format_hosts(const struct wr_engine_stats *stats, char *ret_line)
         stats->denied, stats->retries, stats->is_seeding ? ", reading seeds" : "");
 }
 
-/* Returns how many. */
+/* Formats the progress and returns the number of lines. */
 static size_t format_lines(const struct wr_screen *screen, const struct wr_engine_stats *stats,
                            char ret_lines[LINES_MAX][LINE_ROOM])
 {
@@ -104,18 +106,19 @@ static size_t format_lines(const struct wr_screen *screen, const struct wr_engin
 
 /* ---- writing ---- */
 
-/* Whether somebody reads: a crawl does not stand still because nobody does. */
+/* Returns true if standard error takes output within `patience_ms`. A crawl must not block on a
+ * terminal or pipe that is not read. */
 static bool is_read(int patience_ms)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     return poll(&ready, 1, patience_ms) != 0;
 }
 
-/* With the lock held. */
+/* Erases the lines drawn last. The lock is held. */
 static void wipe(struct wr_screen *screen)
 {
     for (; screen->drawn > 0; screen->drawn--)
-        fputs("\033[A\r\033[K", stderr); /* a line up, and clear it */
+        fputs("\033[A\r\033[K", stderr); /* cursor up one line, clear the line */
 }
 
 static int width(void)
@@ -128,7 +131,7 @@ static void draw(struct wr_screen *screen, const struct wr_engine_stats *stats)
 {
     char lines[LINES_MAX][LINE_ROOM];
     size_t count = format_lines(screen, stats, lines);
-    int columns = width(); /* a line that wraps would be two to draw over */
+    int columns = width(); /* cut here: a line that wraps would be two lines to erase */
     (void)pthread_mutex_lock(&screen->lock);
     wipe(screen);
     for (; screen->drawn < count; screen->drawn++)
@@ -206,9 +209,9 @@ unsigned wr_screen_quits(const struct wr_screen *screen)
     return screen->view == NULL ? 0 : wr_view_quits(screen->view);
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
-/* Whether it is a terminal that can move up a line. */
+/* Returns true if standard error is a terminal that can move the cursor up. */
 static bool can_redraw(void)
 {
     const char *terminal = getenv("TERM");
@@ -234,7 +237,7 @@ void wr_screen_init(struct wr_screen *ret_screen, int view, bool is_quiet, bool 
         ret_screen->kind = view == VIEW_FULL ? WR_SCREEN_VIEW : WR_SCREEN_REDRAWN;
 }
 
-/* Where it cannot be opened a few lines do. */
+/* Opens the full-screen view; falls back to a few lines if that fails. */
 void wr_screen_begin(struct wr_screen *screen, struct wr_engine *engine)
 {
     if (screen->kind != WR_SCREEN_VIEW)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* screen.h - standard error while a crawl runs: how far it is, and what goes wrong on the way.
+/* screen.h - shows progress and messages on standard error while a crawl runs.
  *
- * On a terminal a few lines that are drawn again in place, or all of it (--view full); elsewhere a line every few
- * seconds. What is said meanwhile goes above them.
+ * On a terminal it redraws a few lines in place, or the whole screen (--view full). Otherwise it
+ * writes a line every few seconds. Messages appear above the redrawn lines.
  */
 #ifndef WR_CLI_CRAWL_SCREEN_H
 #define WR_CLI_CRAWL_SCREEN_H
@@ -15,12 +15,12 @@
 
 enum wr_screen_kind {
     WR_SCREEN_NONE,
-    WR_SCREEN_LINES,   /* now and then one more */
-    WR_SCREEN_REDRAWN, /* in place */
-    WR_SCREEN_VIEW,    /* the whole terminal, see view.h */
+    WR_SCREEN_LINES,   /* adds one more line every few seconds */
+    WR_SCREEN_REDRAWN, /* redraws a few lines in place */
+    WR_SCREEN_VIEW,    /* draws the full screen, see view.h */
 };
 
-/* How fast it goes lately. */
+/* One sample of the progress, to compute the recent rate. */
 struct wr_screen_sample {
     int64_t at;
     uint64_t pages;
@@ -28,36 +28,37 @@ struct wr_screen_sample {
 
 struct wr_screen {
     enum wr_screen_kind kind;
-    pthread_mutex_t lock; /* of `drawn`, and of who writes */
-    size_t drawn;         /* lines that are to be drawn over */
-    struct wr_view *view; /* while it is open */
-    /* Of who shows: */
-    int64_t shown_at; /* when last, by the elapsed time */
-    int64_t last_at;  /* the slowest host is not done before */
+    pthread_mutex_t lock; /* protects `drawn` and writing to standard error */
+    size_t drawn;         /* number of lines to erase before the next write */
+    struct wr_view *view; /* full-screen view while it is open */
+    /* The fields below belong to the thread that calls wr_screen_show. */
+    int64_t shown_at; /* elapsed time at the last redraw, ns */
+    int64_t last_at;  /* elapsed time before which the slowest host cannot finish, ns */
     struct wr_screen_sample samples[WR_SCREEN_SAMPLES];
-    size_t count; /* of samples ever taken */
+    size_t count; /* number of samples ever taken */
 };
 
-/* What the user may ask for; the first: whatever suits. */
+/* Choices of --view; the first one selects a suitable kind. Ends with NULL. */
 extern const char *const wr_screen_views[];
 
-/* `view` is an index into wr_screen_views. `shares_output`: other lines go to standard output. */
+/* Chooses the kind of screen. `view` is an index into wr_screen_views. `shares_output` means that
+ * the crawl's lines go to standard output. */
 void wr_screen_init(struct wr_screen *ret_screen, int view, bool is_quiet, bool shares_output);
-/* The crawl runs: from here on it can be looked at. */
+/* Opens the full-screen view, if one was chosen. The engine is running. */
 void wr_screen_begin(struct wr_screen *screen, struct wr_engine *engine);
 void wr_screen_release(struct wr_screen *screen);
 
-/* A complaint, see wr_complain. Any thread. */
+/* Prints a message above the progress, as wr_complain does. Can be called from any thread. */
 __attribute__((format(printf, 2, 3))) void wr_screen_say(struct wr_screen *screen, const char *format, ...);
 
-/* Shows how far it is, if it is time to. `last_at`, as elapsed time: some host has something to do until then, at its
- * own pace. One thread. */
+/* Shows the progress if it is time to. `last_at` is the elapsed time (ns) until which some host has
+ * work at its own pace. Must be called from one thread. */
 void wr_screen_show(struct wr_screen *screen, const struct wr_engine_stats *stats, int64_t last_at);
 
-/* How often the user asked to quit, by keys. */
+/* Returns how often the user pressed a key to quit. */
 unsigned wr_screen_quits(const struct wr_screen *screen);
 
-/* Takes away what is drawn; the crawl must not have been freed. */
+/* Erases the progress and closes the view. Must be called before the engine is freed. */
 void wr_screen_clear(struct wr_screen *screen);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* seeds.c - where a crawl begins. */
+/* seeds.c - reads the seeds of a crawl and passes them to the engine. */
 #include "cli/crawl/seeds.h"
 
 #include <inttypes.h>
@@ -13,18 +13,19 @@
 #include "shell/net/idna.h"
 
 #define REFUSALS_TOLD 20
-#define SHOWN_MAX 200 /* bytes of a URL in a complaint */
+#define SHOWN_MAX 200 /* maximum bytes of a URL in an error message */
 
-static atomic_bool is_unwanted; /* the crawl has ended; a list that is read asks */
+static atomic_bool is_unwanted; /* set at the end of the crawl; ends the reading of a list */
 
 static bool is_over(void)
 {
     return atomic_load(&is_unwanted) || wr_signals_count() > 0;
 }
 
-/* ---- one of them ---- */
+/* ---- one seed ---- */
 
-/* By its very name: nobody has to be asked to know that it will be refused. */
+/* Returns true if the host is a private address or localhost. No name lookup is needed to refuse
+ * such a URL. */
 static bool is_inner(const struct wr_url *url)
 {
     struct wr_span host = wr_url_host(url);
@@ -54,7 +55,7 @@ const char *wr_seed_parse(struct wr_span text, bool allows_private, char *memory
     return NULL;
 }
 
-/* ---- before it begins ---- */
+/* ---- before the crawl ---- */
 
 static bool check_given(const struct wr_seeds *seeds)
 {
@@ -84,7 +85,7 @@ static void refuse_line(struct wr_seeds *seeds, struct wr_span text, const char 
         wr_screen_say(seeds->screen, "%s: further lines that are no URL are only counted", seeds->list.name);
 }
 
-/* The next line that is a URL. */
+/* Finds the next line that is a valid URL; reports and counts the lines before it. */
 static bool next_listed(struct wr_seeds *seeds, char *memory, struct wr_url *ret_url)
 {
     struct wr_span text;
@@ -135,7 +136,8 @@ bool wr_seeds_each(struct wr_seeds *seeds, void (*take)(void *context, const str
     char memory[WR_URL_ROOM];
     struct wr_url url;
     for (size_t i = 0; i < seeds->given_count; i++)
-        if (wr_seed_parse(wr_span_of(seeds->given[i]), true, memory, &url) == NULL) /* has been checked */
+        /* The seed was already checked. */
+        if (wr_seed_parse(wr_span_of(seeds->given[i]), true, memory, &url) == NULL)
             take(context, &url);
     if (seeds->has_first)
         take(context, &seeds->first);
@@ -144,7 +146,7 @@ bool wr_seeds_each(struct wr_seeds *seeds, void (*take)(void *context, const str
     return !seeds->is_listed || !seeds->list.has_failed;
 }
 
-/* ---- while it runs ---- */
+/* ---- during the crawl ---- */
 
 static bool give(struct wr_seeds *seeds, const struct wr_url *url)
 {
@@ -162,7 +164,8 @@ static bool give_given(struct wr_seeds *seeds)
     char memory[WR_URL_ROOM];
     struct wr_url url;
     for (size_t i = 0; i < seeds->given_count; i++) {
-        const char *why = wr_seed_parse(wr_span_of(seeds->given[i]), true, memory, &url); /* has been checked */
+        /* The seed was already checked. */
+        const char *why = wr_seed_parse(wr_span_of(seeds->given[i]), true, memory, &url);
         if (is_over() || why != NULL || !give(seeds, &url))
             return false;
     }
@@ -184,7 +187,8 @@ static bool give_listed(struct wr_seeds *seeds)
     return !seeds->list.has_failed && !is_over();
 }
 
-/* A list that could not be read to its end is to be read again: the job stays unfinished. */
+/* Passes all seeds to the engine. If the list cannot be read to its end the job stays unfinished,
+ * so that a resumed crawl reads the list from the beginning. */
 static void *give_all(void *context)
 {
     struct wr_seeds *seeds = context;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* seeds.h - where a crawl begins: URLs of the command line and of a list.
+/* seeds.h - reads the seeds of a crawl from the command line and from a list.
  *
- * Those of the command line are checked before anything begins. A list may be long, or still be written: a thread
- * reads it while the crawl runs, and a line that is no URL is told, counted and left out. But that there is one at all
- * is made sure of first.
+ * Seeds on the command line are checked before the crawl starts. A list may be long or still
+ * growing: a thread reads it while the crawl runs, and reports, counts and skips lines that are not
+ * valid URLs. If the list is the only source, it must have a valid URL before the crawl starts.
  */
 #ifndef WR_CLI_CRAWL_SEEDS_H
 #define WR_CLI_CRAWL_SEEDS_H
@@ -15,41 +15,44 @@
 
 struct wr_seeds {
     struct wr_screen *screen;
-    bool allows_private; /* addresses and localhost; of names the engine finds out */
-    char *const *given;  /* of the command lines */
+    /* Accept private addresses and localhost; the engine checks the addresses of other names. */
+    bool allows_private;
+    char *const *given; /* seeds on the command lines of all runs */
     size_t given_count;
-    bool has_earlier;   /* those of an earlier job come first */
-    const char *file;   /* NULL: none; "-": standard input */
-    int64_t unread_job; /* these are the seeds that this one had not read to their end; 0: no */
-    bool may_be_empty;  /* there are seeds from before */
+    bool has_earlier;   /* seeds of an earlier job come first */
+    const char *file;   /* list of seeds; NULL: none; "-": standard input */
+    int64_t unread_job; /* job whose seeds an earlier run did not read completely; 0: none */
+    bool may_be_empty;  /* the list may be empty, because earlier runs had seeds */
     struct wr_list list;
     bool is_listed; /* the list is open */
-    bool has_first; /* of the list: */
+    bool has_first; /* `first` holds the first URL of the list */
     char first_text[WR_URL_ROOM];
     struct wr_url first;
-    uint64_t refused; /* lines; the thread's while it runs */
+    uint64_t refused; /* number of rejected lines; owned by the thread while it runs */
     pthread_t thread;
     bool is_running;
-    bool is_complete; /* all were given to the engine */
+    bool is_complete; /* all seeds were passed to the engine */
     struct wr_engine *engine;
 };
 
-/* "example.org" is https://example.org/. NULL, or what is wrong with it. */
+/* Parses a seed; "example.org" means https://example.org/. Returns NULL, or the reason why it is
+ * not a valid seed. */
 const char *wr_seed_parse(struct wr_span text, bool allows_private, char *memory, struct wr_url *ret_url);
 
-/* Checks what is given, opens the list and finds its first URL if nothing else is given. False after a complaint. */
+/* Checks the seeds on the command line and opens the list. Without other seeds it also finds the
+ * first URL of the list. Returns false after printing an error. */
 bool wr_seeds_open(struct wr_seeds *seeds);
 
-/* Complains that the seeds of a job were not all read, and says what to do. */
+/* Reports that an earlier run did not read all seeds of the job, and what to do. */
 void wr_seeds_ask_again(const struct wr_seeds *seeds);
 
-/* Takes each of them here and now. False after a complaint. */
+/* Calls `take` for each seed in this thread. Returns false after printing an error. */
 bool wr_seeds_each(struct wr_seeds *seeds, void (*take)(void *context, const struct wr_url *url), void *context);
 
-/* Starts a thread that gives them to the engine. False after a complaint. */
+/* Starts a thread that passes the seeds to the engine. Returns false after printing an error. */
 bool wr_seeds_start(struct wr_seeds *seeds, struct wr_engine *engine);
 
-/* Waits for the thread, which does not read on. */
+/* Stops reading and waits for the thread. */
 void wr_seeds_close(struct wr_seeds *seeds);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.c - the options of weir crawl, and what they mean to the engine. */
+/* settings.c - the options of weir crawl and their translation into engine options. */
 #include "cli/crawl/settings.h"
 
 #include <inttypes.h>
@@ -24,10 +24,11 @@
 #define SEEDS_MAX 1000000
 #define SECOND UINT64_C(1000000000)
 #define DAY (86400 * SECOND)
-#define DEPTH 20 /* deeper than any site that people click through, and an end to calendars that go on for ever */
+/* Default of --depth: more than any site that people browse, and an end for endless calendars. */
+#define DEPTH 20
 #define THRESHOLD 20
 #define WATCHED_HOSTS 10
-#define CONCURRENCY_OF_ORIGIN 20 /* S4-4 */
+#define CONCURRENCY_OF_ORIGIN 20 /* default requests in flight of the profile origin-tuned */
 
 static const char *const scopes[] = {"host", "domain", "prefix", "any", NULL};
 static const char *const groups[] = {"host", "domain", "ip", NULL};
@@ -170,7 +171,8 @@ const struct wr_usage wr_crawl_usage = {
 
 /* ---- defaults ---- */
 
-/* Of the two names the first that is set. */
+/* Reads the threshold from the environment: the first of the two names that is set. Returns false
+ * after printing an error. */
 static bool read_threshold(uint64_t *ret_threshold)
 {
     static const char *const names[] = {"WEIR_JOB_FAILURE_THRESHOLD", "BBB_JOB_FAILURE_THRESHOLD"};
@@ -204,9 +206,10 @@ bool wr_crawl_settings_init(struct wr_crawl_settings *ret_settings)
     return read_threshold(&ret_settings->failure_threshold);
 }
 
-/* ---- what they mean ---- */
+/* ---- engine options ---- */
 
-/* "weir/0.1.0 (+https://example.org/bot)": the name that people find in their log, and where to complain. */
+/* Formats the User-Agent, such as "weir/0.1.0 (+https://example.org/bot)": the name that server
+ * operators see in their log and the address for complaints. */
 static bool make_agent(const crawl_settings *settings, char *ret_agent, size_t room)
 {
     const char *name = settings->user_agent != NULL ? settings->user_agent : "weir/" WEIR_VERSION;
@@ -290,7 +293,7 @@ bool wr_crawl_options_make(const struct wr_crawl_settings *settings, struct wr_c
     ret_options->delay_factor = more.delay_factor;
     memset(ret_texts->headers, 0, sizeof ret_texts->headers);
     memcpy(ret_texts->headers, settings->headers.items, settings->headers.count * sizeof ret_texts->headers[0]);
-    if (settings->global_rate != NULL) /* checked when it was given */
+    if (settings->global_rate != NULL) /* the option parser has checked the text */
         (void)wr_parse_number(settings->global_rate, strlen(settings->global_rate), 0, 1e9, &ret_options->global_rate);
     return wr_ca_file_ok(settings->ca_file) && make_agent(settings, ret_texts->agent, sizeof ret_texts->agent) &&
            make_pace(settings, &ret_options->pace);

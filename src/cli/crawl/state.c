@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state.c - where a crawl is remembered, and the job there. */
+/* state.c - opens the state file or database of a crawl and finds the job in it. */
 #include "cli/crawl/state.h"
 
 #include "base/error.h"

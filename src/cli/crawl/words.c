@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* words.c - the words of a command line as the settings of a job. */
+/* words.c - stores the arguments of a crawl with its job and reads them back. */
 #include "cli/crawl/words.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #define KEPT_NOT \
     "append", "config", "job", "json", "listen", "listen-hosts", "listen-name", "quiet", "resume", "state", "token-file"
 
-/* Of a job that several processes run: each has its own. */
+/* Options that are not stored if several processes share the job: each process has its own. */
 #define OWN                                                                                                     \
     "bandwidth", "concurrency", "diff", "global-rate", "lease", "log", "loops", "max-bytes", "max-time", "out", \
         "report", "save-bodies", "view", "warc", "warc-size"
@@ -72,7 +72,7 @@ void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, bool is_s
         }
         size_t length = strcspn(word + 2, "=");
         const struct wr_option *option = wr_option_find(usage, word + 2, length);
-        only_operands = option == NULL; /* it is "--" */
+        only_operands = option == NULL; /* the argument is "--" */
         if (option == NULL)
             continue;
         const char *value = word[2 + length] == '=' ? word + 2 + length + 1 : NULL;
@@ -85,7 +85,7 @@ void wr_words_append(struct wr_buf *buf, const struct wr_usage *usage, bool is_s
 
 /* ---- reading ---- */
 
-/* In place: it only gets shorter. */
+/* Decodes the text in place: it only gets shorter. */
 static void unescape(char *text)
 {
     char *to = text;
@@ -110,7 +110,7 @@ static void take_word(struct wr_words *words, char *word)
     }
 }
 
-/* A blank stands before each. */
+/* Splits the text into arguments. A blank precedes each of them. */
 static void take_words(struct wr_words *words)
 {
     char *word = words->text, *end;
@@ -150,7 +150,7 @@ int wr_words_read(struct wr_words *ret_words, struct wr_span settings)
     return 0;
 }
 
-/* Of the job as it is, and not of one run, or of where it began. */
+/* Returns true if an argument describes the job itself, rather than one run of it or its seeds. */
 static bool is_of_any_job(const char *word)
 {
     static const char *const others[] = {"seeds-file", "recrawl", "due", "diff", "report", "out", "log"};

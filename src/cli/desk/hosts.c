@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hosts.c - weir hosts: what is known of each host, and what is wanted of it. */
+/* hosts.c - weir hosts: lists and shows the hosts of a crawl and changes their pace. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -54,10 +54,10 @@ static const char *show_state(const json_t *host, const char *name, char *text, 
     return is_leased ? "leased" : show_text(host, name, text, room);
 }
 
-/* How a member of a host is shown. */
+/* A column of the table: a member of a host and how to print it. */
 struct column {
-    const char *head; /* NULL: there are no more */
-    char side;        /* 'r': aligned to the right */
+    const char *head; /* heading of the column; NULL after the last column */
+    char side;        /* 'r': aligned right, 'l': left */
     const char *(*show)(const json_t *host, const char *name, char *text, size_t room);
     const char *name;
 };
@@ -220,7 +220,7 @@ static int run_show(int argc, char **argv)
     return wr_source_run(&settings.source, json_pack("{s:s, s:s}", "ask", "host", "host", argv[0]), show_host);
 }
 
-/* ---- steering ---- */
+/* ---- control ---- */
 
 static const struct wr_usage pause_usage = {
     .who = "weir hosts pause",
@@ -234,7 +234,7 @@ static const struct wr_usage forget_usage = {
     .about = "Forgets the learned pace of a host. Crawl-delay and Retry-After of its server still hold.\n",
     PLAIN};
 
-/* What has become of it, in words. */
+/* Prints what was done and when it takes effect. */
 static void show_done(const json_t *answer, const char *what)
 {
     bool is_later = json_object_get(answer, "live") != NULL && !wr_json_is(answer, "live");
@@ -270,7 +270,8 @@ static void show_set(const json_t *answer)
     show_done(answer, wr_json_number(answer, "set_interval_ms") > 0 ? text : "paced like all hosts");
 }
 
-/* It may come yet; but mostly it is a name without its port, or a wrong one. */
+/* Prints a warning that a host is unknown, with a similar known host. The crawl may still find the
+ * host, but mostly the name is misspelt or lacks its port. */
 static void doubt(struct wr_answerer *source, const char *host)
 {
     json_t *answer = wr_source_ask(source, json_pack("{s:s, s:s, s:s, s:I}", "ask", "hosts", "sort", "name", "filter",
@@ -355,7 +356,8 @@ static const struct wr_usage set_usage = {
     .count = sizeof set_options / sizeof set_options[0],
 };
 
-/* In µs. False after a complaint. */
+/* Converts --interval and --max-rate to a minimum interval in microseconds. Returns false after
+ * printing an error. */
 static bool interval_of(const struct settings *settings, json_int_t *ret_us)
 {
     int64_t us = (settings->interval + 999) / 1000;

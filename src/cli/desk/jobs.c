@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jobs.c - weir jobs: the crawls of a state file. */
+/* jobs.c - weir jobs: lists, shows and controls the crawls of a state file. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const struct settings defaults = {.source = {.state = WR_STATE_FILE}, .ou
 static const struct wr_option options[] = {WR_SOURCE_OPTIONS(struct settings)};
 #define ONE_JOB .operands = "N", .operands_min = 1, .operands_max = 1, .options = options, .count = 2
 
-/* The number of a job. False after a complaint. */
+/* Parses the number of a job. Returns false after printing an error. */
 static bool job_of(const char *text, json_int_t *ret_job)
 {
     char *end;
@@ -105,7 +105,8 @@ static void show_job(const json_t *answer)
         wr_show_processes(answer, json_integer_value(json_object_get(job, "id")));
     print_pair("begun", wr_show_wall(job, "created_at_ms", text, sizeof text));
     print_pair("last change", wr_show_wall(job, "updated_at_ms", text, sizeof text));
-    if (strncmp(wr_json_text(job, "settings"), "weir-", 5) == 0) { /* they are in printable ASCII */
+    /* weir's own settings are printable ASCII. */
+    if (strncmp(wr_json_text(job, "settings"), "weir-", 5) == 0) {
         const char *words = strchr(wr_json_text(job, "settings"), ' ');
         print_pair("crawls", words != NULL ? words + 1 : "");
     }
@@ -217,7 +218,8 @@ static bool write_page(const json_t *answer, FILE *out)
     return well;
 }
 
-/* One page of them. False: that was the last, or it failed. */
+/* Writes one page of lines. Returns false after the last page or an error; *status distinguishes
+ * them. */
 static bool export_page(struct wr_answerer *source, const struct settings *settings, json_int_t *after, FILE *out,
                         int *status)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* source.c - asking a crawl, or the state file that it left. */
+/* source.c - sends requests to a running crawl, or answers them from the state file. */
 #include "cli/desk/source.h"
 
 #include <stdlib.h>
@@ -106,7 +106,7 @@ int wr_source_run(const struct wr_source_flags *flags, json_t *request, void (*s
     return status;
 }
 
-/* ---- values ---- */
+/* ---- values of an answer ---- */
 
 const char *wr_json_text(const json_t *object, const char *name)
 {

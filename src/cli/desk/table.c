@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - a table whose columns are as wide as what is in them. */
+/* table.c - prints a table whose columns are as wide as their widest cell. */
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "cli/desk/source.h"
 #include "cli/kit/output.h"
 
-#define CELL_MAX 2048 /* bytes */
+#define CELL_MAX 2048 /* maximum bytes of a cell */
 #define GAP "  "
 #define COLUMNS_MAX 16
 
@@ -22,7 +22,7 @@ void wr_table_begin(struct wr_table *ret_table, size_t columns, const char *righ
         wr_table_add(ret_table, heads[i]);
 }
 
-/* A copy in printable ASCII. */
+/* Returns a copy of the text in printable ASCII, with other bytes as "\xNN". */
 static char *harmless(const char *text)
 {
     size_t bytes = strnlen(text, CELL_MAX), at = 0;
@@ -72,7 +72,7 @@ static int width_of(const struct wr_table *table, size_t column)
     return (int)width;
 }
 
-/* The last one of a row has no blanks after it. */
+/* Prints a cell. The last cell of a row has no trailing blanks. */
 static void print_cell(const struct wr_table *table, const int *widths, size_t i)
 {
     assert(table->columns > 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* why.c - weir why: what holds a URL back, and until when. */
+/* why.c - weir why: shows what delays a URL, and until when. */
 #include <string.h>
 
 #include "cli/desk/desk.h"
@@ -126,7 +126,7 @@ static void show_robots(const json_t *robots)
     wr_print("\n");
 }
 
-/* ---- the bounds of its host ---- */
+/* ---- bounds of the host ---- */
 
 static void add_source(struct wr_table *table, const json_t *bound)
 {
@@ -163,7 +163,7 @@ static void show_bounds(const json_t *bounds)
     {
         bool is_endless = wr_json_is(bound, "holds") && !wr_json_has(bound, "wait_ms");
         if (!wr_json_is(bound, "holds") && wr_json_number(bound, "value_ms") <= 0 && !wr_json_has(bound, "most"))
-            continue; /* it says nothing now */
+            continue; /* the bound has no effect now */
         wr_table_add(&table, wr_json_text(bound, "reason"));
         wr_table_add(&table, is_endless ? "until let go" : wr_show_ms(bound, "wait_ms", text, sizeof text));
         if (wr_json_has(bound, "most"))
@@ -175,7 +175,7 @@ static void show_bounds(const json_t *bounds)
     wr_table_end(&table);
 }
 
-/* What was learned of its host's limit, and from what. */
+/* Prints what was learned about the host's limit, and the reason. */
 static void show_limit(const json_t *host)
 {
     if (*wr_json_text(host, "limit") == '\0')
@@ -195,11 +195,11 @@ static void show_why(const json_t *answer)
     show_bounds(json_object_get(answer, "bounds"));
 }
 
-/* ---- asking ---- */
+/* ---- request ---- */
 
 struct asked {
     char texts[2][WR_URL_ROOM];
-    size_t count; /* 2: it was given without a scheme, and may be known by either */
+    size_t count; /* number of texts; 2 for a URL without a scheme: https and http */
 };
 
 static bool read_url(const char *input, char text[WR_URL_ROOM])
@@ -239,7 +239,8 @@ static bool is_known(const json_t *answer)
            strcmp(verdict, "deny") == 0;
 }
 
-/* Of a host by its name alone: by HTTPS, unless it is HTTP that is known. */
+/* Asks for the URL. Without a scheme it asks for https, then for http, and for https a second time
+ * if neither is known. */
 static json_t *ask(struct wr_answerer *source, const struct settings *settings, const struct asked *asked)
 {
     json_t *answer = NULL;

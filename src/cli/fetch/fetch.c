@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fetch.c - weir fetch: the command, its options, and the URLs that it is given. */
+/* fetch.c - weir fetch: the command, its options and its URLs. */
 #include "cli/fetch/fetch.h"
 
 #include <errno.h>
@@ -21,11 +21,12 @@
 #include "shell/relay/relay.h"
 
 #define URLS_MAX 1000000
-#define UNFINISHED_MAX 200000 /* of a longer list the rest is read when there is room; about 600 bytes each */
-#define LOOK_EVERY 64         /* URLs: whether there is memory */
+/* Maximum number of unfinished URLs, at about 600 bytes each; more are read when some finish. */
+#define UNFINISHED_MAX 200000
+#define LOOK_EVERY 64 /* number of URLs between two checks of the free memory */
 #define ON_THE_WIRE ((size_t)16 << 20)
-#define DEADLY 2        /* signals: even if nobody reads the lines */
-#define INTERRUPTED 130 /* 128 + SIGINT, as shells have it */
+#define DEADLY 2        /* the second signal kills, even if the output blocks */
+#define INTERRUPTED 130 /* exit status of shells: 128 + SIGINT */
 
 struct settings {
     struct wr_sources sources;
@@ -110,22 +111,23 @@ static bool is_interrupted(void)
     return wr_signals_count() > 0;
 }
 
-/* What is being done. */
+/* State of one run of weir fetch. */
 struct job {
     const struct settings *settings;
-    struct wr_list *list; /* NULL: none */
+    struct wr_list *list; /* list of URLs; NULL: no --urls-file */
     FILE *out;
     struct wr_report report;
     struct wr_state state;
-    weir_pacer *pacer;      /* NULL: the client's own */
-    struct wr_relay *relay; /* NULL: hosts are not shared */
+    weir_pacer *pacer;      /* pacer of the hosts; NULL: the client creates its own */
+    struct wr_relay *relay; /* shared gates of --share; NULL: hosts are not shared */
     weir_client *client;
     uint64_t asked;
 };
 
 /* ---- options ---- */
 
-/* One that outlives the client, and is written down, or has numbers of its own. */
+/* Creates the pacer if the client's own does not suffice: with --state, with --share, or with
+ * settings of its own. */
 static int make_pacer(struct job *job, const weir_pace_options *pace, const struct wr_pace_more *more)
 {
     weir_pacer_options how;
@@ -142,7 +144,7 @@ static int make_pacer(struct job *job, const weir_pace_options *pace, const stru
     return weir_pacer_new(pace, &how, &job->pacer);
 }
 
-/* False after a complaint. */
+/* Creates the client. Returns false after printing an error. */
 static bool make_client(struct job *job, int *ret_status)
 {
     const struct settings *settings = job->settings;
@@ -188,7 +190,7 @@ static bool make_client(struct job *job, int *ret_status)
 
 /* ---- URLs ---- */
 
-/* One URL, as it was given. */
+/* A URL as the user gave it. */
 struct asked {
     struct wr_report *report;
     char url[];
@@ -209,7 +211,8 @@ static void on_fetched(void *context, weir_response *response)
     free(asked);
 }
 
-/* A long list is read no faster than it is fetched, and what is on the wire goes first where memory is limited. */
+/* Waits until another URL may be started: not too many are unfinished, and there is memory. With
+ * little memory, requests in flight finish first. */
 static void await_room(struct job *job)
 {
     wr_report_await_room(&job->report, UNFINISHED_MAX, is_interrupted);
@@ -227,7 +230,8 @@ static void refuse(struct job *job, const char *url, uint64_t line, int error)
     free(shown);
 }
 
-/* `line`: of the list, 0 if it is from the command line. False if there is no going on. */
+/* Starts to fetch a URL. `line` is its line in the list; 0 if it is from the command line. Returns
+ * false if fetching cannot continue. */
 static bool ask(struct job *job, const char *url, size_t url_bytes, uint64_t line)
 {
     weir_fetch_options how;
@@ -288,7 +292,7 @@ static bool open_list(struct job *job)
     return true;
 }
 
-/* Nothing that is there already is overwritten. */
+/* Opens the output file. Refuses to write to a file with content unless --append is given. */
 static bool open_out(struct job *job)
 {
     const char *name = job->settings->out;
@@ -309,18 +313,19 @@ static bool open_out(struct job *job)
     return false;
 }
 
-/* False, after a complaint, if what was written did not arrive. */
+/* Closes list and output. Returns false after printing an error if the output was not written. */
 static bool close_files(struct job *job)
 {
     if (job->list != NULL)
-        (void)wr_list_close(job->list); /* if it could not be read, that was told */
+        (void)wr_list_close(job->list); /* a read error was already printed */
     if (job->out == stdout || fclose(job->out) == 0)
         return true;
     wr_complain_unwritten(NULL, job->settings->out, errno);
     return false;
 }
 
-/* False after a complaint; then nothing is left behind. */
+/* Starts the threads that save the state and write the lines. Returns false after printing an
+ * error; then no thread is running. */
 static bool start_job(struct job *job)
 {
     if (job->settings->state != NULL && !wr_state_start(&job->state, job->pacer))
@@ -328,7 +333,7 @@ static bool start_job(struct job *job)
     return wr_report_start(&job->report, job->out, job->settings->quiet);
 }
 
-/* The threads are there. */
+/* Fetches all URLs; the threads are running. Returns true if all succeeded. */
 static bool work(struct job *job, int argc, char **argv)
 {
     wr_signals_listen(DEADLY);
@@ -338,7 +343,7 @@ static bool work(struct job *job, int argc, char **argv)
         wr_report_await(&job->report, is_interrupted);
     wr_report_silence(&job->report);
     wr_report_watch(&job->report, NULL);
-    weir_client_close(job->client); /* what has not finished ends here */
+    weir_client_close(job->client); /* cancels the URLs that are not finished */
     bool wrote = wr_report_end(&job->report);
     if (job->report.by_failure[WEIR_FAILURE_GUARD] > 0 && !job->settings->allow_private && !job->settings->quiet)
         wr_complain("private and loopback addresses are refused; --allow-private allows them");

@@ -7,7 +7,7 @@
 
 extern const struct wr_usage wr_fetch_usage;
 
-/* An exit status, of enum wr_exit, or 130 if it was interrupted. */
+/* Returns an exit status of enum wr_exit, or 130 after an interrupt. */
 int wr_fetch_run(int argc, char **argv);
 
 #endif

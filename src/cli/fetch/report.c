@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - what became of each URL. */
+/* report.c - writes the result of each URL, the progress and a summary. */
 #include "cli/fetch/report.h"
 
 #include <errno.h>
@@ -14,18 +14,18 @@
 #include "shell/memory/memory.h"
 
 #define LINES_MAX ((size_t)16 << 20)
-#define LINE_MAX ((size_t)128 << 10) /* of one: URLs of 8 KiB, escaped, several times */
+#define LINE_MAX ((size_t)128 << 10) /* bytes of one line: several URLs of 8 KiB, escaped */
 #define LOOK_EVERY_MS 200
 
 /* ---- one line ---- */
 
-/* Microseconds are enough. */
+/* Appends seconds with a resolution of 1 us. */
 static void append_seconds(struct wr_buf *buf, const char *before, int64_t ns)
 {
     wr_append_json_decimal(buf, before, ns > 0 ? (uint64_t)ns / 1000 : 0, 6);
 }
 
-/* NULL for what is none. */
+/* Returns NULL for an empty text. */
 static struct wr_span or_null(const char *text)
 {
     return wr_span_of(text[0] != '\0' ? text : NULL);
@@ -70,9 +70,9 @@ static void append_refusal(struct wr_buf *buf, const char *url, uint64_t line, c
     wr_buf_append_string(buf, "}\n");
 }
 
-/* ---- what is told ---- */
+/* ---- collecting lines ---- */
 
-/* With the lock held. Waits for room; returns where the line begins. */
+/* Waits for room and returns the position where the line begins. The lock is held. */
 static size_t begin_line(struct wr_report *report)
 {
     while (report->lines.length > LINES_MAX && !report->is_lost)
@@ -80,7 +80,7 @@ static size_t begin_line(struct wr_report *report)
     return report->lines.length;
 }
 
-/* A line is kept as a whole, or not at all. False: there was no memory for it. */
+/* Keeps a complete line, or removes a partial one. Returns false if memory for the line ran out. */
 static bool end_line(struct wr_report *report, size_t before)
 {
     if (report->lines.error == 0)
@@ -90,10 +90,11 @@ static bool end_line(struct wr_report *report, size_t before)
     return false;
 }
 
-/* Without memory the line is written at once, when all before it are. */
+/* Out of memory: waits until all earlier lines are written, so that this line can be written
+ * directly from a fixed buffer. */
 static struct wr_buf begin_last(struct wr_report *report)
 {
-    static char memory[LINE_MAX]; /* under the lock */
+    static char memory[LINE_MAX]; /* protected by the lock of the report */
     struct wr_buf line;
     wr_buf_init_fixed(&line, memory, sizeof memory);
     (void)pthread_cond_broadcast(&report->changed);
@@ -180,7 +181,7 @@ void wr_report_silence(struct wr_report *report)
 
 /* ---- waiting ---- */
 
-/* With the lock held. */
+/* Waits for a change or for LOOK_EVERY_MS. The lock is held. */
 static void wait_a_while(struct wr_report *report)
 {
     struct timespec until;
@@ -231,7 +232,8 @@ static void show_progress(struct wr_report *report)
                 stats.in_flight, waiting, (double)stats.body_bytes / 1e6);
 }
 
-/* Takes the lines, and writes them without the lock. */
+/* Takes the lines from the buffer and writes them without the lock. The lock is held before and
+ * after. */
 static void write_lines(struct wr_report *report)
 {
     struct wr_buf lines = report->lines;
@@ -270,7 +272,7 @@ static void *write_all(void *context)
     return NULL;
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 bool wr_report_start(struct wr_report *ret_report, FILE *out, bool is_quiet)
 {

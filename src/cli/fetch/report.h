@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h - what became of each URL: a line of JSON for each, progress on the way, and a summary.
+/* report.h - writes a JSON line per URL, the progress and a summary.
  *
- *     the client's thread ──▶ lines, put together ──▶ a thread that writes ──▶ file or standard output
+ *   client thread --> buffer of lines --> writer thread --> file or standard output
  *
- * Whoever reads the lines may be slow. Up to LINES_MAX bytes wait for him, and then the client does, too.
+ * The reader of the output may be slow. Up to LINES_MAX bytes wait in the buffer; after that the
+ * client thread waits as well.
  */
 #ifndef WR_CLI_FETCH_REPORT_H
 #define WR_CLI_FETCH_REPORT_H
@@ -17,53 +18,56 @@
 struct wr_report {
     FILE *out;
     bool is_quiet;
-    bool shares_screen; /* the lines go to a terminal, and so may progress */
+    bool shares_screen; /* the lines go to a terminal, where the progress may be shown, too */
     pthread_t writer;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    /* All under the lock. */
+    /* The lock protects the fields below. */
     weir_client *client;
     struct wr_buf lines;
-    bool is_writing;  /* lines that were taken from there */
-    bool is_over;     /* no line comes any more */
+    bool is_writing;  /* the writer is writing lines that it took from `lines` */
+    bool is_over;     /* no more lines will be added */
     bool is_lost;     /* a line could not be written or kept */
-    int lost_errno;   /* why; 0: no memory */
-    bool is_silenced; /* lines of what is cancelled from here on are not wanted */
+    int lost_errno;   /* reason of is_lost; 0: out of memory */
+    bool is_silenced; /* cancelled requests are no longer reported */
     uint64_t asked, finished, refused;
     uint64_t by_failure[WEIR_FAILURE_INTERNAL + 1];
-    uint64_t errors; /* answers of 400 and more */
-    uint64_t bad;    /* these, and what has no answer */
+    uint64_t errors; /* number of responses with a status of 400 or more */
+    uint64_t bad;    /* number of URLs with such a status or without a response */
     int64_t began_at;
 };
 
-/* Starts the thread that writes. False after a complaint. */
+/* Starts the writer thread. Returns false after printing an error. */
 bool wr_report_start(struct wr_report *ret_report, FILE *out, bool is_quiet);
 
-/* Whose progress is shown; NULL: nobody's. */
+/* Sets the client whose progress is shown; NULL: none. */
 void wr_report_watch(struct wr_report *report, weir_client *client);
 
-/* One more URL is asked for. */
+/* Counts one more URL that is fetched. */
 void wr_report_asked(struct wr_report *report);
 
-/* It was no URL, or could not be asked for after all: `why`. `line`: of the list, or 0. */
+/* Reports a URL that is invalid or could not be started, with the reason. `line` is its line in the
+ * list, or 0. */
 void wr_report_refused(struct wr_report *report, const char *url, uint64_t line, const char *why);
 
 void wr_report_finished(struct wr_report *report, const char *url, const weir_response *response);
 
-/* Waits until all that was asked for has finished, or `is_interrupted` becomes true. */
+/* Waits until all URLs have finished, or until `is_interrupted` returns true. */
 void wr_report_await(struct wr_report *report, bool (*is_interrupted)(void));
 
-/* Waits until so few are unfinished, likewise. */
+/* Waits until at most `most` URLs are unfinished, or until `is_interrupted` returns true. */
 void wr_report_await_room(struct wr_report *report, uint64_t most, bool (*is_interrupted)(void));
 
-/* Waits until half of what is unfinished has finished, but no more than `least` is left. False: there was no more than
- * that, or it is interrupted. */
+/* Waits until half of the unfinished URLs have finished, but not for fewer than `least` + 1 to
+ * remain. Returns false without waiting if no more than that are unfinished, or after an interrupt
+ * or an output error. */
 bool wr_report_await_fewer(struct wr_report *report, uint64_t least, bool (*is_interrupted)(void));
 
-/* What is cancelled from here on is not reported. */
+/* From now on does not report cancelled requests. */
 void wr_report_silence(struct wr_report *report);
 
-/* Writes what is left, ends the thread, sums up. False, after a complaint, if a line was lost. */
+/* Writes the remaining lines, ends the thread and prints the summary. Returns false after printing
+ * an error if a line was lost. */
 bool wr_report_end(struct wr_report *report);
 
 #endif

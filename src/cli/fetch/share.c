@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* share.c - weir fetch --share: the relay, and what is said of the store. */
+/* share.c - weir fetch --share: starts the shared gates and reports problems of the Redis store. */
 #include "cli/fetch/share.h"
 
 #include "cli/kit/output.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* share.h - weir fetch --share: hosts' gates are those of other processes, too. */
+/* share.h - weir fetch --share: shares the gates of hosts with other processes. */
 #ifndef WR_CLI_FETCH_SHARE_H
 #define WR_CLI_FETCH_SHARE_H
 
@@ -7,10 +7,11 @@
 
 struct wr_relay;
 
-/* Where they meet: a URL, as wr_store_address_parse takes it. */
+/* Checks the URL of the Redis store, as wr_store_address_parse does. */
 int wr_check_store(const char *text);
 
-/* Before anything is asked of the pacer; `prefix` may be NULL. False after a complaint. */
+/* Connects the pacer to the store. Must be called before the pacer is used. `prefix` may be NULL.
+ * Returns false after printing an error. */
 bool wr_share_start(const char *url, const char *prefix, weir_pacer *pacer, struct wr_relay **ret_relay);
 
 #endif

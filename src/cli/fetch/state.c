@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state.c - the state file: locked, read, and written anew. */
+/* state.c - locks, reads and rewrites the state file of weir fetch. */
 #include "cli/fetch/state.h"
 
 #include <errno.h>
@@ -22,7 +22,9 @@
 #define FILE_MAX ((size_t)512 << 20)
 #define SAVE_EVERY_S 10
 #define SAVE_AT_MOST_EVERY_S 1
-#define KEEP_NS (30 * WEIR_DAY) /* what is older says little, and the file must not grow for ever */
+/* Age after which hosts are dropped: old data says little, and the file must not grow without
+ * bound. */
+#define KEEP_NS (30 * WEIR_DAY)
 
 /* ---- hosts ---- */
 
@@ -69,7 +71,7 @@ static void free_hosts(struct wr_state *state)
 
 /* ---- reading ---- */
 
-/* All of a file, or -1 and errno. */
+/* Reads a whole file. Returns -1 and sets errno on failure. */
 static int read_all(int fd, struct wr_buf *buf)
 {
     char block[65536];
@@ -138,7 +140,7 @@ static int write_all(int fd, const char *bytes, size_t count)
     return 0;
 }
 
-/* So that the new name is on the disk, too. */
+/* Syncs the folder, so that the new name is on the disk. */
 static void sync_folder(const char *path)
 {
     char *copy = strdup(path);
@@ -150,7 +152,8 @@ static void sync_folder(const char *path)
     free(copy);
 }
 
-/* Beside the old one, and then in its place. -1 and errno: the old one is as it was. */
+/* Writes a new file beside the old one and renames it. Returns -1 and sets errno on failure; the
+ * old file is unchanged then. */
 static int write_file(struct wr_state *state, const struct wr_buf *text)
 {
     int fd = open(state->new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -197,7 +200,7 @@ static void save(struct wr_state *state)
     }
 }
 
-/* With the lock held. */
+/* Waits until *is_enough, the end or the timeout. The lock is held. */
 static void wait_for(struct wr_state *state, int seconds, const bool *is_enough)
 {
     struct timespec until;
@@ -223,7 +226,7 @@ static void *save_often(void *context)
     return NULL;
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 static char *join(const char *path, const char *end)
 {
@@ -234,7 +237,7 @@ static char *join(const char *path, const char *end)
     return joined;
 }
 
-/* A lock of its own: the file itself is replaced by others of its name. */
+/* Locks a separate file, because the state file itself is replaced at each save. */
 static bool take_lock(struct wr_state *state)
 {
     char *path = join(state->path, ".lock");
@@ -262,7 +265,7 @@ static void let_go(struct wr_state *state)
 bool wr_state_open(struct wr_state *ret_state, const char *path)
 {
     uint8_t secret[WR_HASH_SECRET_BYTES];
-    char *real = realpath(path, NULL); /* a link stays one */
+    char *real = realpath(path, NULL); /* a symbolic link must not be replaced by the file */
     *ret_state = (struct wr_state){.lock_fd = -1, .path = real != NULL ? real : strdup(path)};
     ret_state->new_path = ret_state->path != NULL ? join(ret_state->path, ".new") : NULL;
     bool has_memory = ret_state->new_path != NULL && wr_random(secret, sizeof secret) == 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* state.h - what weir fetch has learned of hosts, in a file that outlives it.
+/* state.h - keeps in a file what weir fetch has learned about hosts.
  *
- * One line of text for each host: its pace as settled on, and the time before which it wants no request. The file is
- * written anew beside itself and takes its own place, so it is whole at any instant; soon after a host has named a
- * time, every few seconds, and at the end. One process has it at a time. What is damaged or not ours is refused and
- * left alone.
+ * The file has one line of text per host: its learned pace, and the time before which it must not
+ * be asked. It is written to a new file that replaces the old one, so it is complete at any time:
+ * soon after a host has named a time, every few seconds, and at the end. Only one process uses it
+ * at a time. A damaged file or one of another program is refused and left unchanged.
  */
 #ifndef WR_CLI_FETCH_STATE_H
 #define WR_CLI_FETCH_STATE_H
@@ -22,24 +22,27 @@ struct wr_state {
     pthread_t saver;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool is_urgent, is_over; /* under the lock */
-    /* The saver's, while it runs. */
+    bool is_urgent, is_over; /* protected by the lock */
+    /* The fields below belong to the saver thread while it runs. */
     struct wr_hash_key hash_key;
     struct wr_map hosts;
-    bool is_dirty; /* the file does not have what is in `hosts` */
+    bool is_dirty; /* `hosts` has changes that the file lacks */
     bool has_complained;
 };
 
-/* Locks and reads. False after a complaint. */
+/* Locks and reads the file. Returns false after printing an error. */
 bool wr_state_open(struct wr_state *ret_state, const char *path);
 
-/* A listener for the pacer: a host that names a time is written down at once. */
+/* Listener of the pacer: saves soon after a host has named a time or its circuit breaker has
+ * changed. */
 void wr_state_listen(void *context, const weir_pace_event *event);
 
-/* Tells the pacer what is known, and writes down what it learns from here on. False after a complaint. */
+/* Loads the hosts into the pacer and starts to save what it learns. Returns false after printing an
+ * error. */
 bool wr_state_start(struct wr_state *state, weir_pacer *pacer);
 
-/* Writes the last of it, if it was started, and lets go. False, after a complaint, if it could not be written. */
+/* Saves the last changes, if saving was started, and frees the state. Returns false after printing
+ * an error if they could not be written. */
 bool wr_state_close(struct wr_state *state);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state_text.c - hosts as the text of a state file. */
+/* state_text.c - converts hosts to and from the text of a state file. */
 #include "cli/fetch/state_text.h"
 
 #include "base/ascii.h"
@@ -7,12 +7,13 @@
 
 #define TITLE "weir state "
 #define VERSION "1"
-#define WHOLES 9 /* numbers of a host besides the rate */
+#define WHOLES 9 /* integers per host, besides the rate */
 #define RATE_MAX 1e12
 
 static uint64_t sum_of(struct wr_span text)
 {
-    uint64_t sum = UINT64_C(0xcbf29ce484222325); /* FNV-1a: against accidents, not against people */
+    /* FNV-1a: detects accidental damage, not manipulation. */
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; text.data != NULL && i < text.bytes; i++)
         sum = (sum ^ (uint8_t)text.data[i]) * UINT64_C(0x100000001b3);
     return sum;
@@ -104,7 +105,8 @@ static bool read_host(struct wr_span line, struct wr_span *ret_key, weir_pace_me
     return wr_state_key_ok(ret_key->data, ret_key->bytes);
 }
 
-/* Where the last line begins: all of it must be there, and say what stands above. */
+/* Checks the last line, which counts and sums up the lines above it. Sets *ret_end to its
+ * position. */
 static bool is_whole(struct wr_span text, size_t *ret_end)
 {
     char memory[64];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* state_text.h - hosts as the text of a state file.
+/* state_text.h - converts hosts to and from the text of a state file.
  *
- *     weir state 1
- *     example.org <tab> ten numbers, see state_text.c
- *     …
- *     end 1 b8e0f3…            how many, and a sum of all that stands above
+ *   weir state 1
+ *   example.org <tab> ten numbers, see state_text.c
+ *   ...
+ *   end 1 b8e0f3...      number of hosts, and a checksum of the lines above
  */
 #ifndef WR_CLI_FETCH_STATE_TEXT_H
 #define WR_CLI_FETCH_STATE_TEXT_H
@@ -19,14 +19,15 @@ struct wr_state_host {
     char key[];
 };
 
-/* Keys with blanks or control characters are no hosts. */
+/* Returns false for keys with blanks or control characters, which are not host names. */
 bool wr_state_key_ok(const char *key, size_t key_bytes);
 
 void wr_state_begin_text(struct wr_buf *buf);
 void wr_state_append_host(struct wr_buf *buf, const struct wr_state_host *host);
 void wr_state_end_text(struct wr_buf *buf, size_t hosts);
 
-/* Calls `take` for each host. NULL, or what is wrong with the text; then `ret_line` is where (0: all of it). */
+/* Parses the text and calls `take` for each host. Returns NULL, or the error; then *ret_line is its
+ * line, 0 for the whole text. */
 const char *wr_state_read(struct wr_span text,
                           bool (*take)(void *context, struct wr_span key, const weir_pace_memory *memory),
                           void *context, size_t *ret_line);

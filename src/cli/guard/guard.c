@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guard.c - weir guard: judges addresses as every connection of weir is judged. */
+/* guard.c - weir guard: reports whether weir may connect to an address, host or URL. */
 #include "cli/guard/guard.h"
 
 #include <stdatomic.h>
@@ -41,10 +41,10 @@ static const struct wr_usage usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-/* ---- names --------------------------------------------------------------------------------------------- */
+/* ---- name lookup ---------------------------------------------------------------------------- */
 
 struct waiting {
-    struct wr_query query; /* first */
+    struct wr_query query; /* must be the first member: on_answer casts it to struct waiting */
     struct wr_parker parker;
     atomic_bool is_answered;
 };
@@ -57,7 +57,8 @@ static void on_answer(struct wr_query *query)
     wr_unpark(&waiting->parker);
 }
 
-/* WR_ANSWER_FAILED also when it takes too long. */
+/* Looks up a host name and waits for the answer. The answer is WR_ANSWER_FAILED also after a
+ * timeout. */
 static void look_up(struct wr_resolver *resolver, const char *host, int64_t timeout_ns, struct wr_answer *ret_answer)
 {
     const weir_clock *clock = weir_clock_monotonic();
@@ -78,9 +79,9 @@ static void look_up(struct wr_resolver *resolver, const char *host, int64_t time
     wr_parker_release(&waiting.parker);
 }
 
-/* ---- judging ------------------------------------------------------------------------------------------- */
+/* ---- verdict -------------------------------------------------------------------------------- */
 
-/* "127.0.0.1 is loopback: this machine" */
+/* Appends the reason for an address, such as "127.0.0.1 is loopback: this machine". */
 static void append_why(struct wr_buf *why, const struct wr_address *address)
 {
     if (why->length > 0)
@@ -98,7 +99,8 @@ static int print_line(bool is_allowed, const char *why, const char *operand)
     return is_allowed ? WR_EXIT_OK : WR_EXIT_FAILED;
 }
 
-/* Allowed if one of them is: weir connects to no other. */
+/* Prints the verdict on all addresses of a host. The host is allowed if one address is public,
+ * because weir connects only to that one. */
 static int judge_all(const struct wr_answer *answer, const char *operand)
 {
     char text[2048];
@@ -125,7 +127,7 @@ static int judge_name(struct wr_resolver *resolver, const char *host, int64_t ti
     return WR_EXIT_FAILED;
 }
 
-/* The host of a URL, or of what is written as one: 127.1, example.org:8080. */
+/* Extracts the host of a URL, or of a text without a scheme, such as 127.1 or example.org:8080. */
 static enum wr_url_fault host_of(const char *operand, char ret_host[WR_NAME_MAX + 1])
 {
     char memory[WR_URL_ROOM], longer[WR_URL_ROOM];

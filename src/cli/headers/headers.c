@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* headers.c - weir headers: reads header lines, says what weir makes of them. */
+/* headers.c - weir headers: reads header lines and prints the rate limits that weir finds in
+ * them. */
 #include "cli/headers/headers.h"
 
 #include <errno.h>
@@ -13,8 +14,10 @@
 #include "core/rules/http/field.h"
 #include "core/rules/http/limits.h"
 
-#define HEAD_MAX ((size_t)256 * 1024)  /* bytes; a response with more is not read to its end either */
-#define NOW_MAX_S UINT64_C(9000000000) /* in 2255: nanoseconds since 1970 fit into 64 bits */
+/* Maximum bytes of a response header, the same as in the HTTP client. */
+#define HEAD_MAX ((size_t)256 * 1024)
+/* Latest accepted time, in 2255: nanoseconds since 1970 fit into 64 bits. */
+#define NOW_MAX_S UINT64_C(9000000000)
 
 struct settings {
     const char *now;
@@ -42,7 +45,8 @@ static const struct wr_usage usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-/* Continuations join the line before them (RFC 9112 5.2): their line ends become blanks. */
+/* Joins continuation lines to the line before them (RFC 9112 5.2) by changing the line ends to
+ * blanks. */
 static void unfold(char *text, size_t bytes)
 {
     for (size_t i = 1; i + 1 < bytes; i++) {
@@ -65,7 +69,7 @@ static bool is_empty_line(struct wr_span line)
     return line.bytes == 0 || (line.bytes == 1 && line.data[0] == '\r');
 }
 
-/* Up to the end of the last head; what follows is a body. */
+/* Reads up to the end of the last header and returns its limits. The bytes after it are a body. */
 static weir_said read_heads(struct wr_span text, int64_t now_ns)
 {
     struct wr_limits limits;
@@ -86,9 +90,9 @@ static weir_said read_heads(struct wr_span text, int64_t now_ns)
     return wr_limits_result(&limits);
 }
 
-/* ---- output -------------------------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
-/* "1.25": all digits that are not 0. */
+/* Formats seconds without trailing zeros, such as "1.25". */
 static void format_seconds(int64_t ns, const char *absent, char *ret_text, size_t text_bytes)
 {
     int digits = 9;
@@ -128,7 +132,7 @@ static void print_said(const weir_said *said, bool json)
              retry_after, limit, remaining, reset);
 }
 
-/* ---- the command --------------------------------------------------------------------------------------- */
+/* ---- the command ---------------------------------------------------------------------------- */
 
 static bool read_now(const char *text, int64_t *ret_ns)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* assign.c - values of options: from text into their fields, whoever says them. */
+/* assign.c - converts the text of an option, from a flag, a file or the environment, and stores it
+ * in its field. */
 #include <string.h>
 
 #include "base/error.h"
@@ -8,7 +9,7 @@
 #include "cli/kit/options_text.h"
 #include "cli/kit/pace.h"
 
-/* Any option's field, for a value that is only checked. */
+/* A field of any option, for a value that is only checked. */
 union field {
     bool flag;
     uint64_t count;
@@ -32,7 +33,7 @@ static bool refuse_value(const struct wr_option *option, const char *text, struc
     return false;
 }
 
-/* What the parser said: it knows where the mistake is. */
+/* Appends the detail of the parser, which knows the position of the error. */
 static bool refuse_detail(const struct wr_option *option, struct wr_buf *why)
 {
     wr_buf_append_string(why, ": ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ca_file.c - is there a certificate in the file? */
+/* ca_file.c - checks that the file of --ca-file has a certificate. */
 #include "cli/kit/ca_file.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static bool has_certificate(FILE *file)
     return false;
 }
 
-/* What is wrong, and what would be right; NULL: nothing. */
+/* Returns why the file cannot be used and what to do about it; NULL if it can. */
 static const char *trouble_of(int fd)
 {
     struct stat status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check.c - texts of options that must be something. */
+/* check.c - checks the texts of options with a syntax of their own. */
 #include "cli/kit/check.h"
 
 #include <string.h>
@@ -66,7 +66,7 @@ int wr_check_pattern(const char *text)
     struct wr_scope *scope;
     int error = wr_scope_new(&(struct wr_scope_options){.kind = WR_SCOPE_ANY}, &scope);
     if (error != 0)
-        return 0; /* it will be told when it is used */
+        return 0; /* an error of another kind is reported when the pattern is used */
     error = wr_scope_include(scope, text);
     wr_scope_free(scope);
     return error == WEIR_E_INVAL ? error : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* command.c - finds the command that was asked for, or says which there are. */
+/* command.c - finds the command that the user named, or lists the commands. */
 #include "cli/kit/command.h"
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "cli/kit/complete.h"
 #include "cli/kit/output.h"
 
-#define WORDS_MAX 8 /* of a command and its --help */
+#define WORDS_MAX 8 /* maximum number of arguments after "help" */
 
 static const struct wr_command *find(const struct wr_commands *commands, const char *name)
 {
@@ -63,7 +63,7 @@ static int refuse_option(const struct wr_commands *commands, const char *name)
     char word[64];
     size_t dashes = strspn(name, "-"), bytes = wr_name_bytes(wr_span_of(name + dashes));
     if (dashes == 1 && bytes > 1)
-        bytes = 1; /* as in -Hvalue */
+        bytes = 1; /* a short option with a value, as in -Hvalue */
     snprintf(word, sizeof word, "%.*s", (int)bytes, name + dashes);
     struct wr_nearest nearest = {.word = word};
     wr_nearest_offer(&nearest, "help");
@@ -88,7 +88,8 @@ static int run_command(const struct wr_commands *commands, int argc, char **argv
     return command != NULL ? command->run(argc - 1, argv + 1) : refuse_command(commands, argv[0]);
 }
 
-/* "help bench table" is "bench table --help". False if that has too many words to be sound. */
+/* Turns "help bench table" into "bench table --help". Returns false if there are too many words for
+ * a valid command. */
 static bool turn_help_round(int argc, char **argv, char **ret_words)
 {
     static char help_option[] = "--help";
@@ -99,7 +100,7 @@ static bool turn_help_round(int argc, char **argv, char **ret_words)
     return true;
 }
 
-/* The last word is to be completed. */
+/* Completes the last argument. */
 static int complete(const struct wr_commands *commands, int argc, char **argv)
 {
     int skipped = argc > 1 && strcmp(argv[0], "help") == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* complete.c - what may come next on a command line. */
+/* complete.c - prints the completions of a command line for a shell. */
 #include "cli/kit/complete.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ bool wr_completes(void)
     return completes;
 }
 
-/* `before` and `text` are one word; it is offered if it begins as `word` does. */
+/* Prints `before` and `text`, joined, as a completion if they begin with `word`. */
 static void offer(const char *word, const char *before, const char *text, const char *about)
 {
     size_t shared = strlen(before) < strlen(word) ? strlen(before) : strlen(word);
@@ -41,7 +41,8 @@ void wr_complete_command(const struct wr_commands *commands, const char *word)
         offer(word, "--", "version", "Print the version");
 }
 
-/* FILE, FILE|-, URLS-FILE, DIR …: by what --help calls it. */
+/* Asks the shell for file or folder names, depending on the placeholder of the value in --help,
+ * such as FILE or DIR. */
 static void offer_names(const char *kind)
 {
     if (strstr(kind, "FILE") != NULL || strstr(kind, "STATE") != NULL)
@@ -59,7 +60,8 @@ static void complete_set(const char *word, const char *before)
     }
 }
 
-/* `before` is "--name=" if that is in the same word. */
+/* Prints the completions of a value. `before` is "--name=" if option and value are one argument,
+ * otherwise "". */
 static void complete_value(const struct wr_option *option, const char *word, const char *before)
 {
     for (size_t i = 0; option->kind == WR_OPTION_CHOICE && option->choices[i] != NULL; i++)
@@ -70,7 +72,7 @@ static void complete_value(const struct wr_option *option, const char *word, con
         offer_names(option->value);
 }
 
-/* The option whose value the last word is; NULL: it is none. */
+/* Returns the option whose value the last argument is; NULL if it is not a value. */
 static const struct wr_option *awaited(const struct wr_usage *usage, int argc, char **argv)
 {
     const struct wr_option *option = NULL;

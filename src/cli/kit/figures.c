@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.c - numbers for people. */
+/* figures.c - formats numbers for people. */
 #include "cli/kit/figures.h"
 
 #include <inttypes.h>

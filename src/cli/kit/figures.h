@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.h - numbers for people: rounded, and with a unit that fits. */
+/* figures.h - formats numbers for people: rounded, with a suitable unit. */
 #ifndef WR_CLI_KIT_FIGURES_H
 #define WR_CLI_KIT_FIGURES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* "18 us", "850 ms", "12.3 s", "4m 05s", "3h 20m", "2d 04h". */
+/* Formats a duration, such as "18 us", "850 ms", "12.3 s", "4m 05s", "3h 20m" or "2d 04h". */
 void wr_figure_duration(int64_t duration_ns, char *ret_text, size_t room);
 
-/* "0 B", "12.3 kB", "1.2 GB". */
+/* Formats a size, such as "0 B", "12.3 kB" or "1.2 GB". */
 void wr_figure_bytes(uint64_t bytes, char *ret_text, size_t room);
 
-/* "s", but for one. */
+/* Returns the ending of a noun after a count: "" for 1, otherwise "s". */
 const char *wr_figure_s(uint64_t count);
 
-/* "4.1/s", "0.05/s", "any", "-" for none. */
+/* Formats a rate per second, such as "4.1/s" or "0.05/s"; "any" for infinity, "-" for 0. */
 void wr_figure_rate(double rate, char *ret_text, size_t room);
 
 #endif

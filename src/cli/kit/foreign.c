@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* foreign.c - text of strangers, shown so that it can harm nothing. */
+/* foreign.c - prints untrusted text safely. */
 #include "cli/kit/foreign.h"
 
 #include "base/ascii.h"
@@ -16,7 +16,7 @@ void wr_print_foreign(struct wr_span text)
     }
 }
 
-/* Character by character, which takes no memory. */
+/* Prints one character at a time, so that no memory is allocated. */
 void wr_print_json_string(struct wr_span text)
 {
     char memory[16];

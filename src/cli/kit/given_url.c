@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* given_url.c - a URL that somebody gave on the command line. */
+/* given_url.c - parses a URL from the command line. */
 #include "cli/kit/given_url.h"
 
 #include "base/ascii.h"
@@ -25,7 +25,8 @@ bool wr_given_url(const char *what, const char *input, const struct wr_url *base
 
     if (fault == WR_URL_OK)
         return true;
-    wr_url_show_bad(wr_span_of(input), memory, WR_URL_ROOM); /* complaints end in logs: without the password */
+    /* Without the password, because error messages end in logs. */
+    wr_url_show_bad(wr_span_of(input), memory, WR_URL_ROOM);
     wr_buf_init_fixed(&buf, text, sizeof text);
     wr_buf_append_quoted(&buf, wr_span_of(memory));
     wr_complain("%s%s: %s", what, text, wr_url_fault_text(fault));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - what a thread takes of address space: 64 MB for a heap of its own, and 8 MB for a stack that it hardly
- * uses. Where that is limited (ulimit -v), threads share one heap and have small stacks. */
+/* limits.c - reduces the address space that threads use. Normally a thread takes 64 MB for a heap
+ * of its own and 8 MB for a stack that it hardly uses. Where address space is limited (ulimit -v),
+ * threads share one heap and have small stacks. */
 #include "cli/kit/limits.h"
 
 #include <malloc.h>
@@ -43,8 +44,8 @@ static void crypto_free(void *block, const char *file, int line)
     free(block);
 }
 
-/* A thread's heap that grows asks the kernel for each page of 4 KB, and the other threads wait meanwhile. So it begins
- * as large as it can become, though not a byte is touched before it is used. */
+/* Makes heaps start at their full size. A growing heap asks the kernel for each page of 4 KB, and
+ * other threads wait meanwhile. Pages take no memory before they are used. */
 static void widen_heaps(void)
 {
 #ifdef M_TOP_PAD
@@ -62,8 +63,8 @@ void wr_limits_obey(void)
     (void)mallopt(M_ARENA_MAX, 1);
 #endif
     set_stacks();
-    /* libuv ends the program if its table of descriptors cannot grow, and OpenSSL takes a certificate for a wrong one
-     */
+    /* These allocators fall back to a reserve. libuv aborts if its table of descriptors cannot
+     * grow, and OpenSSL reports a valid certificate as invalid when memory runs out. */
     (void)CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free);
     (void)uv_replace_allocator(wr_reserve_malloc, wr_reserve_realloc, wr_reserve_calloc, free);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.h - a program whose memory is limited makes do with less. */
+/* limits.h - adapts the process to a limit of its memory. */
 #ifndef WR_CLI_KIT_LIMITS_H
 #define WR_CLI_KIT_LIMITS_H
 
-/* Before any thread, and before libuv is used. */
+/* Must be called before any thread is created and before libuv is used. */
 void wr_limits_obey(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* list.c - a text with one URL on each line. */
+/* list.c - reads a text with one URL per line. */
 #include "cli/kit/list.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "cli/kit/output.h"
 
-#define LOOK_EVERY_MS 200 /* for whether it is over */
+#define LOOK_EVERY_MS 200 /* interval at which a waiting read checks is_over */
 
 bool wr_list_open(struct wr_list *ret_list, const char *name)
 {
@@ -37,7 +37,7 @@ static bool is_over(const struct wr_list *list)
     return list->is_over != NULL && list->is_over();
 }
 
-/* Reads more, if it comes before the list is over. */
+/* Reads more bytes into the buffer; waits for them until the list is over. */
 static void read_more(struct wr_list *list)
 {
     struct pollfd ready = {.fd = list->fd, .events = POLLIN};
@@ -60,7 +60,7 @@ static void read_more(struct wr_list *list)
     }
 }
 
-/* The next line without its end, or as much of it as is worth looking at. */
+/* Returns the next line without its line end, cut if it is longer than WR_LIST_LINE_MAX. */
 static bool take_line(struct wr_list *list, struct wr_span *ret_line)
 {
     for (;;) {
@@ -92,7 +92,8 @@ bool wr_list_next(struct wr_list *list, struct wr_span *ret_text)
         line = wr_span_trim(line);
         if (line.bytes == 0 || line.data[0] == '#')
             continue;
-        list->bytes[(size_t)(line.data - list->bytes) + line.bytes] = '\0'; /* a blank, the line's end, or spare */
+        /* Replaces a blank, the line end, or a spare byte. */
+        list->bytes[(size_t)(line.data - list->bytes) + line.bytes] = '\0';
         *ret_text = line;
         return true;
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* list.h - a text with one URL on each line: a file, or standard input.
+/* list.h - reads a text with one URL per line, from a file or from standard input.
  *
  *     if (wr_list_open(&list, "urls.txt"))
- *         while (wr_list_next(&list, &url))           list.line is where it stands
- *             …
+ *         while (wr_list_next(&list, &url))           list.line is the line number
+ *             ...
  *     well = wr_list_close(&list);
  *
- * Blanks around a URL do not count; empty lines and those that begin with '#' are left out. A line that is too long for
- * any URL is told as its beginning, which is still too long. A list may come slowly, from a pipe: when it is not wanted
- * any more `is_over` says so.
+ * Blanks around a URL are removed. Empty lines and lines that begin with '#' are skipped. A line
+ * that is too long for any URL is returned cut, which is still too long. A list may arrive slowly
+ * through a pipe: `is_over` ends the wait.
  */
 #ifndef WR_CLI_KIT_LIST_H
 #define WR_CLI_KIT_LIST_H
@@ -20,24 +20,25 @@
 #define WR_LIST_LINE_MAX 65536
 
 struct wr_list {
-    const char *name;      /* for complaints */
-    bool (*is_over)(void); /* NULL: never */
-    uint64_t line;         /* of what next has told */
+    const char *name;      /* name for error messages */
+    bool (*is_over)(void); /* returns true when the caller needs no more lines; NULL: never */
+    uint64_t line;         /* number of the line that was returned last */
     int fd;
     bool has_failed;
-    bool is_end;    /* there is no more to be read */
-    bool is_cut;    /* in the rest of a line that was too long */
-    size_t at, end; /* of what was read and not told yet */
+    bool is_end;    /* the end of the input was read */
+    bool is_cut;    /* inside the rest of a line that was cut */
+    size_t at, end; /* bounds of the bytes that were read but not returned yet */
     char bytes[2 * WR_LIST_LINE_MAX];
 };
 
-/* "-" is standard input. False after a complaint. */
+/* Opens a list; "-" is standard input. Returns false after printing an error. */
 bool wr_list_open(struct wr_list *ret_list, const char *name);
 
-/* False at the end, if it is over, and after a complaint. The text is good until the next call, and terminated. */
+/* Returns the next URL, which is terminated and valid until the next call. Returns false at the
+ * end, when the list is over, and after printing an error. */
 bool wr_list_next(struct wr_list *list, struct wr_span *ret_text);
 
-/* False if reading failed, of which was complained. */
+/* Returns false if reading failed; the error was printed then. */
 bool wr_list_close(struct wr_list *list);
 
 #endif

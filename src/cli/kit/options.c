@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - parsing of options by their table. */
+/* options.c - parses options by a table. */
 #include "cli/kit/options.h"
 
 #include <stdio.h>
@@ -14,13 +14,13 @@
 #include "cli/kit/sources.h"
 #include "core/rules/url/url.h"
 
-/* What is still to be read, and where the next operand goes. */
+/* The arguments that are left, and the place of the next operand. */
 struct reader {
     const struct wr_usage *usage;
     void *settings;
     char **argv;
     int argc, next, operands;
-    bool only_operands; /* "--" was seen */
+    bool only_operands; /* the argument "--" was read */
 };
 
 const struct wr_option *wr_option_find(const struct wr_usage *usage, const char *name, size_t length)
@@ -57,7 +57,7 @@ static bool complain_missing(const struct wr_option *option)
     return false;
 }
 
-/* "--name", "--name=value" or "--name value"; `word` is what follows the dashes. */
+/* Parses "--name", "--name=value" or "--name value". `word` is the text after the dashes. */
 static bool read_option(struct reader *reader, const char *word)
 {
     size_t length = strcspn(word, "=");
@@ -125,9 +125,9 @@ static bool operands_ok(const struct reader *reader)
 }
 
 enum help {
-    HELP_NONE, /* there is no --help */
+    HELP_NONE, /* --help was not given */
     HELP_SHORT,
-    HELP_ALL, /* --help all */
+    HELP_ALL, /* --help all was given */
 };
 
 static enum help wanted_help(int argc, char **argv)

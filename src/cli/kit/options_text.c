@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options_text.c - options in words. */
+/* options_text.c - prints options and their values as text. */
 #include "cli/kit/options_text.h"
 
 #include <inttypes.h>
@@ -8,8 +8,9 @@
 
 #include "cli/kit/output.h"
 
-#define COLUMN 26   /* where the explanations begin */
-#define COLUMNS 100 /* of a line: a longer one has its default below */
+#define COLUMN 26 /* column where the explanations begin */
+/* Maximum width of a line: the default moves to a line below if it does not fit. */
+#define COLUMNS 100
 
 static void format_duration(int64_t duration_ns, char *ret_text, size_t text_bytes)
 {
@@ -18,7 +19,7 @@ static void format_duration(int64_t duration_ns, char *ret_text, size_t text_byt
     wr_buf_append_duration(&buf, duration_ns);
 }
 
-/* "one|two|three" */
+/* Joins the choices, as in "one|two|three". */
 static void join_choices(const struct wr_option *option, const char *between, char *ret_text, size_t text_bytes)
 {
     size_t used = 0;
@@ -59,7 +60,7 @@ void wr_option_wanted(const struct wr_option *option, char *ret_text, size_t tex
     }
 }
 
-/* 16777216 is 16M. */
+/* Appends a size with its unit: 16777216 is 16M. */
 static void append_size(struct wr_buf *buf, uint64_t bytes)
 {
     static const char units[] = "kMGT";
@@ -101,7 +102,7 @@ void wr_option_append(struct wr_buf *buf, const struct wr_option *option, const 
     }
 }
 
-/* The default in words, or "" where there is none to tell. */
+/* Formats the default value; "" if there is nothing to show. */
 static void format_default(const struct wr_option *option, const void *settings, char *ret_text, size_t text_bytes)
 {
     struct wr_buf buf;
@@ -129,7 +130,8 @@ static void print_option(const char *left, const char *help, const char *default
         wr_print("%s\n", default_text);
 }
 
-/* "(0: no limit)" becomes "(default 0: no limit)" where 0 is the default. False: the help does not explain 0. */
+/* Turns "(0: no limit)" of the help text into "(default 0: no limit)" if 0 is the default. Returns
+ * false if the help text does not explain 0. */
 static bool explain_zero(const char *help, const char *default_text, char *ret_help, size_t help_bytes)
 {
     static const char zero[] = "(0: ";

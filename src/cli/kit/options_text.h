@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* options_text.h - options in words: what a value must be, and a command's --help. */
+/* options_text.h - prints options and their values as text, and the --help of a command. */
 #ifndef WR_CLI_KIT_OPTIONS_TEXT_H
 #define WR_CLI_KIT_OPTIONS_TEXT_H
 
 #include "cli/kit/options.h"
 
-/* What a value must be: "a whole number from 1 to 100". */
+/* Describes the valid values of an option, such as "a whole number from 1 to 100". */
 void wr_option_wanted(const struct wr_option *option, char *ret_text, size_t text_bytes);
 
-/* A value, as it would be given: "90s", "64k". Nothing for a text that is not there, and for lists. */
+/* Appends a value as the user would write it, such as "90s" or "64k". Appends nothing for a missing
+ * string and for a list. */
 void wr_option_append(struct wr_buf *buf, const struct wr_option *option, const void *settings);
 
-/* Prints the command's --help, or --help all; `settings` holds the defaults. */
+/* Prints the command's --help, or --help all. `settings` holds the defaults. */
 void wr_options_help(const struct wr_usage *usage, const void *settings, bool lists_all);
 
 #endif

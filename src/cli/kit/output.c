@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output.c - what the program says, and whether it arrived. */
+/* output.c - prints results and error messages and checks that they were written. */
 #include "cli/kit/output.h"
 
 #include <ctype.h>
@@ -16,14 +16,15 @@
 #include "core/rules/url/url.h"
 
 #define LINE_BYTES 1024
-#define CUT_BYTES 256 /* a URL as long at the end of a line may have been cut before its '@' */
+#define CUT_BYTES 256 /* a URL this long at the end of a line may have been cut before its '@' */
 
 static const char *complainer = "weir";
-static int lost_errno; /* of the first write that failed; stdio only remembers that one did */
+/* Error of the first write that failed; stdio only remembers that a write failed. */
+static int lost_errno;
 
 void wr_output_init(void)
 {
-    /* Read-only on purpose: what is written to a stream that was closed must fail, not vanish. */
+    /* Opened for reading only: a write to a stream that was closed must fail, not vanish. */
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDONLY) != fd)
             _exit(WR_EXIT_FAILED);
@@ -44,14 +45,15 @@ void wr_complain_as(const char *who)
     complainer = who;
 }
 
-/* What our own words say of a URL. */
+/* Returns true for the placeholders of a URL in weir's own messages. */
 static bool is_example(const char *authority)
 {
     return strncmp(authority, "USER@", strlen("USER@")) == 0 ||
            strncmp(authority, "USER:PASSWORD@", strlen("USER:PASSWORD@")) == 0;
 }
 
-/* No complaint shows the user or the password of a URL, whoever wrote it: this is behind all that hide them already. */
+/* Removes users and passwords from the URLs in an error message. This is a second line of defence
+ * behind the functions that hide them already. */
 static void hide_users(const char *line, char *ret_shown, size_t room)
 {
     struct wr_buf shown;
@@ -75,8 +77,9 @@ static void hide_users(const char *line, char *ret_shown, size_t room)
     wr_buf_append_string(&shown, line);
 }
 
-/* How many bytes of UTF-8 at `c` are a control character (C0, DEL, C1) or change the direction of the text (U+200E,
- * U+200F, U+202A to U+202E, U+2066 to U+2069): a file's name may have them, and a terminal obeys. */
+/* Returns how many bytes of UTF-8 at `c` are a control character (C0, DEL, C1) or change the
+ * direction of the text (U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069); 0 if none are. A file
+ * name may contain them, and a terminal obeys them. */
 static size_t control_bytes(const char *c)
 {
     const unsigned char *byte = (const unsigned char *)c;
@@ -114,7 +117,8 @@ void wr_complain(const char *format, ...)
 
 bool wr_complain_soon(const char *format, ...)
 {
-    static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER; /* what has room for one line may have none for two */
+    /* There may be room for one line, but not for two. */
+    static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
     struct pollfd there = {.fd = STDERR_FILENO, .events = POLLOUT};
     va_list args;
     va_start(args, format);
@@ -131,7 +135,7 @@ bool wr_complain_soon(const char *format, ...)
 
 static const struct {
     int error;
-    const char *read, *write; /* what would be right */
+    const char *read, *write; /* advice for a file to read, and for a file to write */
 } advices[] = {
     {ENOENT, "check the path", "make its folder first, or name another file"},
     {ENOTDIR, "check the path", "name a file in a folder"},
@@ -183,7 +187,7 @@ void wr_progress(const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    fputs("\r\033[K", stderr); /* to the line's start, and clear it */
+    fputs("\r\033[K", stderr); /* escape sequence: go to the start of the line and clear it */
     vfprintf(stderr, format, args);
     fflush(stderr);
     va_end(args);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* output.h - what the program says: results on standard output, all else on standard error.
+/* output.h - prints results on standard output and everything else on standard error.
  *
- * A result that could not be written (closed pipe, full disk) is a failure: commands print with wr_print and
- * need not look, main ends with wr_print_finish, which does.
+ * A result that could not be written (closed pipe, full disk) is a failure. Commands print with
+ * wr_print without checking; main ends with wr_print_finish, which checks.
  */
 #ifndef WR_CLI_KIT_OUTPUT_H
 #define WR_CLI_KIT_OUTPUT_H
@@ -12,43 +12,46 @@
 
 enum wr_exit {
     WR_EXIT_OK = 0,
-    WR_EXIT_FAILED = 1, /* the request was sound, but could not be done */
-    WR_EXIT_USAGE = 2,  /* the request was not understood */
+    WR_EXIT_FAILED = 1, /* the arguments were valid, but the command failed */
+    WR_EXIT_USAGE = 2,  /* the arguments were invalid */
 };
 
-/* Call first. Makes sure that descriptors 0, 1 and 2 are taken, so that no file opened later is mistaken for one of
- * them, and that a closed pipe is an error to report, not a signal to die of. */
+/* Must be called first. Opens descriptors 0, 1 and 2 if they are closed, so that no file opened
+ * later is mistaken for one of them. Turns a write to a closed pipe into an error instead of a
+ * fatal signal. */
 void wr_output_init(void);
 
 __attribute__((format(printf, 1, 2))) void wr_print(const char *format, ...);
 
-/* Whose complaints follow: "weir" at first, then "weir bench table". The text must stay. */
+/* Sets the name in front of error messages: "weir" at first, then for example "weir bench table".
+ * The text must stay valid. */
 void wr_complain_as(const char *who);
 
-/* One line on standard error, "WHO: …", whatever the arguments hold: control characters are shown as '?', and an absurd
- * length is cut. */
+/* Prints one line "NAME: ..." to standard error. Replaces control characters of the arguments by
+ * '?' and cuts a very long line. */
 __attribute__((format(printf, 1, 2))) void wr_complain(const char *format, ...);
 
-/* Opens an empty file for writing, or returns NULL and sets errno: ENXIO for a pipe that nothing reads, where fopen
- * would wait for ever. */
+/* Opens an empty file for writing, or returns NULL and sets errno: ENXIO for a pipe without a
+ * reader, where fopen would block. */
 FILE *wr_file_create(const char *path);
 
-/* "cannot write PATH: …" and "cannot read PATH: …", after "OPTION: " unless that is NULL: with the reason (an errno)
- * and what would be right. */
+/* Print "cannot write PATH: ..." or "cannot read PATH: ...", after "OPTION: " unless `option` is
+ * NULL, with the reason (an errno) and advice. */
 void wr_complain_unwritten(const char *option, const char *path, int error);
 void wr_complain_unread(const char *option, const char *path, int error);
 
-/* The same of a daemon, which does not wait where nobody reads standard error. False: the line is lost. */
+/* Prints an error message like wr_complain, but never waits for a reader of standard error. For
+ * daemons. Returns false if the line was dropped. */
 __attribute__((format(printf, 1, 2))) bool wr_complain_soon(const char *format, ...);
 
-/* How far a long command is, shown on standard error if that is a terminal. Each call replaces the line of the last; ""
- * clears it. */
+/* Shows the progress of a long command on standard error if that is a terminal. Each call replaces
+ * the line of the previous one; "" clears it. */
 __attribute__((format(printf, 1, 2))) void wr_progress(const char *format, ...);
 
-/* Something that was written to standard output by other means did not arrive: `error`, of errno. */
+/* Records that a write to standard output by other functions failed. `error` is an errno. */
 void wr_print_lost(int error);
 
-/* Writes out what is left. False, after a complaint, if anything printed was lost. */
+/* Flushes standard output. Returns false after printing an error if any output was lost. */
 bool wr_print_finish(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pace.c - the options by which hosts are paced. */
+/* pace.c - parses the options that set the pace of hosts. */
 #include "cli/kit/pace.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ const char *const wr_robots_names[] = {"rfc9309", "allow", "deny", NULL};
 /* ---- names ---- */
 
 enum more {
-    IN_PACE, /* weir_pace_options_set knows it */
+    IN_PACE, /* weir_pace_options_set knows the name */
     PROFILE,
     DELAY_FACTOR,
     MAX_HOSTS,
@@ -34,11 +34,12 @@ enum more {
     TTL,
 };
 
-/* In the order in which people look for them. A dash here is an underscore there, where `core` says nothing else. */
+/* In the order of interest to users. weir_pace_options_set writes '_' for '-', unless `core` has
+ * another name. */
 static const struct {
     const char *name, *help;
-    const char *core; /* its name for weir_pace_options_set; NULL: the same */
-    const char *flag; /* the option's, where it is another */
+    const char *core; /* name for weir_pace_options_set; NULL: `name` with '_' for '-' */
+    const char *flag; /* name of the option, if it differs */
     enum more more;
 } names[] = {
     {"profile", .help = "Profile whose numbers the other settings change", .flag = "pace", .more = PROFILE},
@@ -116,7 +117,7 @@ bool wr_pace_find(struct wr_span name, size_t *ret_index)
     return false;
 }
 
-/* As weir_pace_options_set spells it. */
+/* Returns the name for weir_pace_options_set. */
 static const char *core_name(size_t index, char room[64])
 {
     size_t i = 0;
@@ -164,7 +165,8 @@ static bool take_ttl(const char *text, int64_t *ret_ns)
     return wr_parse_duration(text, strlen(text), ret_ns) == 0 && *ret_ns >= WEIR_MILLISECOND;
 }
 
-/* Whether it is one is all that is asked where `more` or `pace` is put aside. */
+/* Parses a value into `pace` or `more`, depending on the name. Returns false if it is invalid. For
+ * a mere check the caller discards both. */
 static bool take(size_t index, const char *text, weir_pace_options *pace, struct wr_pace_more *more)
 {
     weir_profile profile;
@@ -262,7 +264,7 @@ bool wr_pace_set(const struct wr_usage *usage, const char *text, void *settings,
     return wr_pace_assign(usage, index, text + length + 1, (struct wr_whence){.kind = WR_FROM_FLAG}, settings, why);
 }
 
-/* ---- what they mean ---- */
+/* ---- pace options ---- */
 
 static bool may_be_off(const weir_pace_options *pace, bool is_own)
 {
@@ -273,7 +275,7 @@ static bool may_be_off(const weir_pace_options *pace, bool is_own)
     return is_own;
 }
 
-/* The names as they are here. */
+/* Notes the error of the pace options with '-' in their names, as users write them. */
 static int refuse_together(void)
 {
     char words[160];
@@ -292,7 +294,8 @@ int wr_pace_join(const struct wr_pace_flags *flags, weir_pace_options *ret_pace)
     (void)weir_pace_options_profile(&pace, (weir_profile)flags->profile);
     for (size_t i = 0; i < NAME_COUNT; i++)
         if (flags->named.text[i] != NULL)
-            (void)take(i, flags->named.text[i], &pace, &more); /* checked when it was said */
+            /* The value was checked when it was set. */
+            (void)take(i, flags->named.text[i], &pace, &more);
     if (flags->interval > 0)
         pace.min_interval_ns = flags->interval;
     if (flags->per_host > 0)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* pace.h - the options by which hosts are paced, the same for every command that sends.
+/* pace.h - the options that set the pace of hosts, the same for each command that sends requests.
  *
- *     struct settings { struct wr_pace_flags pace; … };
- *     static const struct wr_option options[] = { WR_PACE_OPTIONS(struct settings, pace), … };
+ *     struct settings { struct wr_pace_flags pace; ... };
+ *     static const struct wr_option options[] = { WR_PACE_OPTIONS(struct settings, pace), ... };
  *     if (!wr_pace_make(&settings.pace, settings.allow_private, &pace))
  *         return WR_EXIT_USAGE;
  *
- * A few numbers have options of their own. All of them have names, by which a file's section pace, the environment and
- * --set say them; where an option of the same name is in the command's table, the value goes there.
+ * A few settings have options of their own. All have names, which are used in the section pace of a
+ * file, in the environment and by --set. If the command has an option of the same name, the value
+ * is stored in that option.
  */
 #ifndef WR_CLI_KIT_PACE_H
 #define WR_CLI_KIT_PACE_H
@@ -19,9 +20,9 @@
 
 #define WR_PACE_NAMES_MAX 64
 
-/* What was said by name and has no option. */
+/* Values that were set by name and have no option. */
 struct wr_pace_texts {
-    const char *text[WR_PACE_NAMES_MAX]; /* NULL: nothing */
+    const char *text[WR_PACE_NAMES_MAX]; /* text of the value; NULL: not set */
     struct wr_whence of[WR_PACE_NAMES_MAX];
 };
 
@@ -34,8 +35,9 @@ struct wr_pace_flags {
     struct wr_pace_texts named;
 };
 
-extern const char *const wr_pace_names[];   /* in the order of weir_profile */
-extern const char *const wr_robots_names[]; /* of --robots-on-error, as in weir_robots_mode and enum wr_on_error */
+extern const char *const wr_pace_names[]; /* names of the profiles, in the order of weir_profile */
+/* Choices of --robots-on-error, in the order of weir_robots_mode and enum wr_on_error. */
+extern const char *const wr_robots_names[];
 
 #define WR_SET(settings, field) WR_FIELD(settings, field, struct wr_pace_texts, WR_OPTION_SET)
 
@@ -64,40 +66,45 @@ extern const char *const wr_robots_names[]; /* of --robots-on-error, as in weir_
 
 /* ---- names ---- */
 
-/* One after another; NULL at the end. */
+/* Returns the name with this index; NULL after the last one. */
 const char *wr_pace_name(size_t index);
 bool wr_pace_find(struct wr_span name, size_t *ret_index);
 const char *wr_pace_help(size_t index);
 const char *wr_pace_wanted(size_t index);
 
-/* The name of the command's option that says the same; it need not have one. */
+/* Returns the name of the option with the same meaning; the command may lack that option. */
 const char *wr_pace_flag(size_t index);
 
-/* Whether the command paces hosts. */
+/* Returns true if the command paces hosts. */
 bool wr_pace_has(const struct wr_usage *usage);
 
-/* As wr_option_assign, for the command's option of the same meaning if it has one. */
+/* Stores a value like wr_option_assign, in the option with the same meaning if the command has
+ * one. */
 bool wr_pace_assign(const struct wr_usage *usage, size_t index, const char *text, struct wr_whence origin,
                     void *settings, struct wr_buf *why);
 
-/* The same for what --set got, "pace.NAME=VALUE". */
+/* Stores a value of --set, "pace.NAME=VALUE". Fails like wr_pace_assign. */
 bool wr_pace_set(const struct wr_usage *usage, const char *text, void *settings, struct wr_buf *why);
 
-/* ---- what they mean ---- */
+/* ---- pace options ---- */
 
-/* WEIR_E_INVAL: they do not fit together, with a detail. */
+/* Creates the pace options. Returns WEIR_E_INVAL with a detail if the values contradict each
+ * other. */
 int wr_pace_join(const struct wr_pace_flags *flags, weir_pace_options *ret_pace);
 
-/* The same. `is_own`: for servers of one's own, where pacing may be off. False after a complaint. */
+/* Creates the pace options like wr_pace_join. `is_own` means that all servers belong to the user,
+ * so that pacing may be off. Returns false after printing an error. */
 bool wr_pace_make(const struct wr_pace_flags *flags, bool is_own, weir_pace_options *ret_pace);
 
-/* The value of a name, as it would be given; nothing if it is neither said nor a number of each host. */
+/* Appends the value of a name as the user would write it. Appends nothing if it was not set and is
+ * not a number of each host. */
 void wr_pace_append(struct wr_buf *buf, const struct wr_pace_texts *named, const weir_pace_options *pace, size_t index);
 
-/* NULL: the command paces nothing. */
+/* Returns the pace settings; NULL if the command does not pace hosts. */
 struct wr_pace_flags *wr_pace_flags_of(const struct wr_usage *usage, void *settings);
 
-/* What does not belong to one host: max-hosts, shards, ttl; and the factor of Crawl-delay. 0: not said. */
+/* Settings that do not belong to a single host: max-hosts, shards and ttl, and the factor of
+ * Crawl-delay. 0: not set. */
 struct wr_pace_more {
     size_t max_hosts, shards;
     int64_t ttl_ns;

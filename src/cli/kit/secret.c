@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* secret.c - passwords and header fields on the command line. */
+/* secret.c - hides secrets on the command line. */
 #include "cli/kit/secret.h"
 
 #include <stdlib.h>
@@ -11,8 +11,9 @@ static void blot(char *from, const char *to)
         *from++ = 'x';
 }
 
-/* The user, if that is all there is before the host: it may be a token. Else what is between the first ':' behind
- * "://" and the last '@' before any query; libpq wants an '@' in it escaped, people do not know. */
+/* Overwrites the user, if there is no password: it may be a token. Otherwise overwrites the text
+ * from the first ':' after "://" to the last '@' before a query. libpq requires an '@' in a
+ * password to be escaped, but users do not know that. */
 static void blot_user(char *authority)
 {
     char *end = authority + strcspn(authority, ":@/?#");
@@ -35,7 +36,8 @@ static void blot_query(char *url)
     }
 }
 
-/* The value of --header: in this word, or this word if the one before is the flag. NULL if it is neither. */
+/* Returns the value of --header: the rest of this argument, or this argument if the one before is
+ * --header. Returns NULL if it is neither. */
 static char *find_field(char *word, const char *before)
 {
     static const char option[] = "--header=";

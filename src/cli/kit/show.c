@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* show.c - settings as they are in force, and where each came from. */
+/* show.c - prints the settings in force and their sources. */
 #include "cli/kit/show.h"
 
 #include <inttypes.h>
@@ -13,11 +13,11 @@
 #include "cli/kit/pace.h"
 #include "shell/memory/memory.h"
 
-#define COLUMN 40 /* where it is said from where */
+#define COLUMN 40 /* column where the source of a setting is printed */
 
 static struct {
     bool is_on, is_json;
-    bool has_pace; /* it is printed already */
+    bool has_pace; /* the section pace was already printed */
     size_t sections, settings;
 } show;
 
@@ -32,20 +32,20 @@ bool wr_shows(void)
     return show.is_on;
 }
 
-/* One setting. */
+/* A setting to print. */
 struct line {
     const char *name;
-    const char *value; /* what --help calls it */
+    const char *value; /* placeholder of the value in --help */
     struct wr_whence origin;
     const char *file;
     struct wr_buf text;
     bool is_set, is_hidden;
-    bool is_bare; /* JSON and YAML take it as it is */
+    bool is_bare; /* the text is valid in JSON and YAML without quotes */
 };
 
 /* ---- values ---- */
 
-/* Whether YAML takes it for the text that it is. */
+/* Returns true if YAML reads the text without quotes as the same string. */
 static bool is_plain(struct wr_span text)
 {
     if (text.data == NULL || text.bytes == 0 || text.data[0] == '-' || wr_span_is(text, "null") ||
@@ -57,7 +57,7 @@ static bool is_plain(struct wr_span text)
     return true;
 }
 
-/* JSON and YAML take it as it is. */
+/* Returns true if the text is valid in JSON and YAML without quotes: a number, true or false. */
 static bool is_bare(struct wr_span text)
 {
     size_t digits = 0, points = 0;
@@ -208,7 +208,7 @@ static struct line new_line(const char *name, struct wr_whence origin, const str
     return line;
 }
 
-/* What has no option of its own. */
+/* Prints the settings of pace that have no option of their own. */
 static void show_pace(const struct wr_usage *usage, void *settings, const weir_pace_options *pace)
 {
     const struct wr_sources *sources = wr_options_sources(usage, settings);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* signals.c - SIGINT, SIGTERM and SIGHUP, for commands that end in order. */
+/* signals.c - counts SIGINT, SIGTERM and SIGHUP for commands that end in order. */
 #include "cli/kit/signals.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@ static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 #define NUMBERS (sizeof numbers / sizeof numbers[0])
 
 static atomic_uint seen;
-static atomic_uint last; /* the one that is not counted any more */
+static atomic_uint last; /* number of the signal that kills the process */
 
 static void note(int number)
 {

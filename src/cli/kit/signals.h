@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* signals.h - SIGINT, SIGTERM and SIGHUP, for commands that end in order. */
+/* signals.h - counts SIGINT, SIGTERM and SIGHUP for commands that end in order. */
 #ifndef WR_CLI_KIT_SIGNALS_H
 #define WR_CLI_KIT_SIGNALS_H
 
-/* Threads that are made from here on leave them to this one. */
+/* Blocks the signals. Threads that are created from now on keep them blocked, so that this thread
+ * gets them. */
 void wr_signals_hold(void);
 
-/* From here on they are counted, and do not end the program before the one of the number `deadly`, which does so where
- * it is. SIGHUP stays ignored if it was (nohup). Calls that wait are not restarted. */
+/* Unblocks the signals in this thread and counts them. The signal number `deadly` kills the
+ * process, the ones before do not. SIGHUP stays ignored if it was ignored before (nohup). Blocking
+ * calls are interrupted, not restarted. */
 void wr_signals_listen(unsigned deadly);
 
-/* How many came. Any thread. */
+/* Returns the number of signals so far. Can be called from any thread. */
 unsigned wr_signals_count(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sources.c - settings from a file and from the environment. */
+/* sources.c - reads settings from a file and from the environment. */
 #include "cli/kit/sources.h"
 
 #include <stdio.h>
@@ -13,21 +13,21 @@
 #include "cli/kit/pace.h"
 #include "shell/memory/memory.h"
 
-#define NAME_MAX_BYTES 64 /* of an option, or of what should be one */
+#define NAME_MAX_BYTES 64 /* maximum length of an option name, also of an unknown one */
 #define SECTIONS_MAX 16
 
-/* What is read, and the key whose value comes next. */
+/* State of reading, with the key whose value comes next. */
 struct load {
-    const struct wr_usage *usage; /* of the command that runs */
-    void *settings;               /* NULL: nothing is stored */
+    const struct wr_usage *usage; /* the command that runs */
+    void *settings;               /* settings to fill in; NULL: check only */
     const struct wr_config_field *field;
-    const struct wr_usage *section; /* whose keys come; NULL: pace */
-    const struct wr_option *option; /* of it */
-    size_t pace;                    /* or which name of pace */
-    bool seen[WR_OPTIONS_MAX];      /* of the section's keys */
+    const struct wr_usage *section; /* command whose section is read; NULL: the section pace */
+    const struct wr_option *option; /* current option of `section` */
+    size_t pace;                    /* index of the current name of pace */
+    bool seen[WR_OPTIONS_MAX];      /* keys of the section that were already read */
 };
 
-/* ---- texts that must stay ---- */
+/* ---- texts that stay valid ---- */
 
 struct kept {
     struct kept *next;
@@ -36,7 +36,7 @@ struct kept {
 
 static struct kept *all;
 
-/* Settings point to it for as long as the program runs. */
+/* Copies a text. Settings point to the copy until the program ends. */
 static const char *keep(struct wr_span text)
 {
     struct kept *kept = malloc(sizeof *kept + text.bytes + 1);
@@ -49,7 +49,7 @@ static const char *keep(struct wr_span text)
     return kept->text;
 }
 
-/* Those that came after this one. */
+/* Frees the texts that were kept after `last`. */
 static void drop(const struct kept *last)
 {
     while (all != last) {
@@ -66,7 +66,7 @@ static bool is_setting(const struct wr_option *option)
     return option->kind != WR_OPTION_CONFIG && option->kind != WR_OPTION_SET;
 }
 
-/* By their names in the file. */
+/* Returns the command that reads a section of the file; NULL if there is no such section. */
 static const struct wr_usage *find_section(const struct load *load, const char *name)
 {
     if (load->usage->section != NULL && strcmp(load->usage->section, name) == 0)
@@ -77,7 +77,7 @@ static const struct wr_usage *find_section(const struct load *load, const char *
     return NULL;
 }
 
-/* The key of this name, in the section or in pace. False if there is none. */
+/* Finds the key in the section or in pace. Returns false if it is unknown. */
 static bool find_key(struct load *load, struct wr_span name)
 {
     if (load->section == NULL)
@@ -97,7 +97,7 @@ static struct wr_nearest find_nearest(const struct load *load, const char *word)
     return nearest;
 }
 
-/* "; did you mean ...?" */
+/* Appends a suggestion: "; did you mean ...?" */
 static void append_nearest(struct wr_buf *why, struct wr_nearest nearest)
 {
     wr_buf_append_string(why, nearest.best != NULL ? "; did you mean " : "; \"man weir.yaml\" lists those there are");
@@ -129,7 +129,8 @@ static void begin_section(struct load *load, const struct wr_config_field *field
     memset(load->seen, 0, sizeof load->seen);
 }
 
-/* A key that is no misspelt name is not shown: it may be a secret that stands in a wrong line or behind no blank. */
+/* Reports an unknown key. The key is shown only if it resembles a known one: otherwise it may be a
+ * secret in a wrong line or after a missing blank. */
 static int refuse_key(const struct load *load, const char *section, struct wr_span key, struct wr_buf *why)
 {
     char word[NAME_MAX_BYTES] = "";
@@ -185,7 +186,8 @@ static int refuse(const struct load *load, const char *is, struct wr_buf *why)
     return WEIR_E_INVAL;
 }
 
-/* What the option could not know of a text. */
+/* Checks what the option cannot see in a plain text: missing values, mappings, lists, quotes and
+ * control characters. */
 static int check_word(const struct load *load, const struct wr_config_word *word, struct wr_buf *why)
 {
     bool is_list = load->section != NULL && load->option->kind == WR_OPTION_LIST;
@@ -222,7 +224,8 @@ static int take_value(void *settings, const struct wr_config_word *word, struct 
 
 static const struct wr_config_taker taker = {take_key, take_value};
 
-/* The sections that there are: the command's own, those of others, pace, and what other rooms read. */
+/* Lists the valid sections: that of the command, those of other commands, pace, and sections that
+ * other code reads. */
 static size_t list_sections(const struct wr_usage *usage, struct wr_config_field *ret_fields)
 {
     static const char *const others[] = {"rules", "admission"};
@@ -251,7 +254,7 @@ static int read_file(struct load *load, const char *path, char *ret_why, size_t 
 
 /* ---- the environment ---- */
 
-/* The option that the variable means, "MAX_PAGES" is max-pages. */
+/* Returns the option name of a variable: "MAX_PAGES" is max-pages. */
 static struct wr_span lower(const char *name, size_t bytes, char word[NAME_MAX_BYTES])
 {
     size_t length = bytes < NAME_MAX_BYTES ? bytes : NAME_MAX_BYTES - 1;
@@ -269,7 +272,7 @@ static const char *as_flag(const struct load *load, const char *text)
     return is_flag && strcmp(text, "0") == 0 ? "false" : text;
 }
 
-/* A list has an item on each line. */
+/* Stores the value of a variable. A list has one item per line. */
 static bool assign_lines(struct load *load, const char *text, struct wr_buf *why)
 {
     const struct wr_whence origin = {WR_FROM_ENVIRONMENT, load->section == NULL, 0};
@@ -286,7 +289,8 @@ static bool assign_lines(struct load *load, const char *text, struct wr_buf *why
     return true;
 }
 
-/* `variable` is NAME=TEXT, and its option's name begins at `at`. False after a complaint. */
+/* Stores a variable NAME=TEXT; the option's name begins at index `at`. Returns false after printing
+ * an error. */
 static bool take_variable(struct load *load, const char *variable, size_t at)
 {
     char word[NAME_MAX_BYTES], memory[WR_CONFIG_WHY_BYTES] = "";
@@ -294,7 +298,7 @@ static bool take_variable(struct load *load, const char *variable, size_t at)
     struct wr_buf why;
     wr_buf_init_fixed(&why, memory, sizeof memory);
     if (variable[bytes] == '\0' || variable[bytes + 1] == '\0')
-        return true; /* empty is not set */
+        return true; /* an empty variable counts as not set */
     bool is_known = find_key(load, lower(variable + at, bytes - at, word));
     if (is_known && assign_lines(load, variable + bytes + 1, &why))
         return true;
@@ -306,14 +310,15 @@ static bool take_variable(struct load *load, const char *variable, size_t at)
     return false;
 }
 
-/* Variables that begin with WEIR_CRAWL_. */
+/* Reads all variables with the prefix of a section, such as WEIR_CRAWL_. */
 static bool take_variables(struct load *load, const char *section)
 {
     extern char **environ;
     char prefix[NAME_MAX_BYTES] = "WEIR_";
     size_t length = strlen(prefix);
     for (; *section != '\0' && length < sizeof prefix - 2; section++)
-        prefix[length++] = (char)(*section - 'a' + 'A'); /* they are letters */
+        /* Section names consist of small letters. */
+        prefix[length++] = (char)(*section - 'a' + 'A');
     prefix[length++] = '_';
     for (size_t i = 0; environ != NULL && environ[i] != NULL; i++)
         if (strncmp(environ[i], prefix, length) == 0 && !take_variable(load, environ[i], length))
@@ -321,9 +326,9 @@ static bool take_variables(struct load *load, const char *section)
     return true;
 }
 
-/* ---- both ---- */
+/* ---- file and environment ---- */
 
-/* The file that is named, "" is none. */
+/* Returns the settings file to read; NULL if none or "" is named. */
 static const char *name_file(const struct wr_sources *sources)
 {
     const char *path = sources->path != NULL ? sources->path : getenv("WEIR_CONFIG");
@@ -349,14 +354,14 @@ bool wr_sources_load(const struct wr_usage *usage, void *settings)
     return false;
 }
 
-/* ---- as words ---- */
+/* ---- settings as arguments ---- */
 
 static bool is_said_here(struct wr_whence origin)
 {
     return origin.kind == WR_FROM_FILE || origin.kind == WR_FROM_ENVIRONMENT;
 }
 
-/* Ends in NUL, and so do they all. */
+/* Appends one argument with a terminating NUL. */
 static void append_word(struct wr_buf *buf, const struct wr_option *option, const void *settings, const char *item)
 {
     wr_buf_append_string(buf, "--");
@@ -421,9 +426,9 @@ char **wr_sources_words(const struct wr_usage *usage, void *settings, int *ret_c
     return words;
 }
 
-/* ---- the check ---- */
+/* ---- check ---- */
 
-/* A command that has nothing but a pace. */
+/* Settings of a command that has only a pace. */
 struct pacing {
     struct wr_sources sources;
     struct wr_pace_flags pace;
@@ -449,10 +454,11 @@ int wr_sources_check(const char *path, char *ret_why, size_t why_bytes)
 {
     const struct kept *last = all;
     int error = check_pace(path, ret_why, why_bytes);
-    for (size_t i = 0; error == 0 && wr_sections[i] != NULL; i++) { /* each has its own view of pace */
+    /* Each command merges pace with options of its own. */
+    for (size_t i = 0; error == 0 && wr_sections[i] != NULL; i++) {
         struct load load = {.usage = wr_sections[i]};
         error = read_file(&load, path, ret_why, why_bytes);
     }
-    drop(last); /* nothing was stored */
+    drop(last); /* no settings point to these texts */
     return error;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* chart.c - a host's pace over the time of a run, as a picture in the page.
+/* chart.c - draws the pace of a host over the time of a run as SVG.
  *
- *     8/s |      ______            steps: starts in each, over its length
+ *     8/s |      ______            steps: requests per second in each step
  *         |_____|      |____
- *       0 |------------------ - - what is allowed, as known at the end
+ *       0 |------------------ - - dashed: the allowed pace, as known at the end
  *         0              2m 10s
  */
 #include <inttypes.h>
@@ -12,25 +12,28 @@
 #include "cli/kit/figures.h"
 #include "cli/report/html.h"
 
-#define WIDTH 400 /* about as many pixels, on a phone and beside another: labels keep their size */
+/* About the width in pixels, also on a phone and in two columns: labels keep their size. */
+#define WIDTH 400
 #define LEFT 52
 #define RIGHT 8
 #define TOP 10
-#define HEIGHT 96     /* of the curve */
-#define ALLOWED_MAX 3 /* times the fastest: what is allowed beyond that is not drawn, or the curve would be flat */
+#define HEIGHT 96 /* height of the curve, pixels */
+/* Maximum allowed pace to draw, times the fastest step: a higher one would flatten the curve. */
+#define ALLOWED_MAX 3
 
 struct chart {
     const struct wr_facts_host *host;
     double elapsed_s, step_s;
-    double top; /* a second, at the upper end */
+    double top; /* rate per second at the upper end of the axis */
 };
 
-/* The last step may have ended early. */
+/* Returns the rate in a step, per second. The last step may have ended early. */
 static double rate_at(const struct chart *chart, size_t i)
 {
     double from = (double)i * chart->step_s, length = chart->elapsed_s - from;
     length = length < chart->step_s ? length : chart->step_s;
-    double least = chart->step_s / 4; /* the rate of less is noise */
+    /* A shorter last step is counted as this long: its rate would be noise. */
+    double least = chart->step_s / 4;
     return chart->host->starts[i] < 0 ? 0 : (double)chart->host->starts[i] / (length > least ? length : least);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* facts.c - the report of a crawl, read back from its JSON. */
+/* facts.c - reads the report of a crawl from its JSON. */
 #include "cli/report/facts.h"
 
 #include <jansson.h>
@@ -26,14 +26,15 @@ static int64_t ns_of(const json_t *value)
     return seconds < (double)WEIR_DURATION_MAX / 1e9 ? (int64_t)(seconds * 1e9 + 0.5) : WEIR_DURATION_MAX;
 }
 
-/* `none` for null. */
+/* Returns a rate of the report, per second; `none` if it is null or 0. */
 static double rate_of(const json_t *object, const char *name, double none)
 {
     double rate = json_number_value(json_object_get(object, name));
     return rate > 0 ? rate : none;
 }
 
-/* NULL: no memory. */
+/* Returns a copy of the text without control characters, "" if it is missing; NULL if out of
+ * memory. */
 static char *text_of(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));

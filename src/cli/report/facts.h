@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* facts.h - the report of a crawl, read back from its JSON: all that is shown of it, in words or as a page, is made of
- * this, at the end of the crawl and ever after.
+/* facts.h - reads the report of a crawl from its JSON. Both the text and the HTML page are made
+ * from these values, at the end of the crawl as well as later.
  *
- * The JSON may come from a file that anybody has changed: numbers are put into range, what is missing is 0 or empty,
- * and texts have no control characters.
+ * The JSON may come from a file that was modified. Numbers are limited to their range, missing
+ * values are 0 or empty, and texts have no control characters.
  */
 #ifndef WR_CLI_REPORT_FACTS_H
 #define WR_CLI_REPORT_FACTS_H
@@ -15,33 +15,36 @@
 #include "base/span.h"
 #include "shell/engine/course.h"
 
-#define WR_FACTS_HOSTS 1000 /* that are kept of a run: those that were asked most */
+#define WR_FACTS_HOSTS 1000 /* number of hosts in a stored report: those with the most requests */
 #define WR_FACTS_STATUSES 64
 
 struct wr_facts_host {
     char *name;
     uint64_t requests, ok, rejected, failed, retries, bytes, too_soon;
-    double reached, allowed; /* a second; 0: fewer than two; INFINITY: any */
+    /* Per second; reached is 0 with fewer than two requests, allowed is INFINITY without a
+     * limit. */
+    double reached, allowed;
     int64_t closest_ns, robots_delay_ns;
     int64_t waited_ns[WEIR_REASON_QUEUE + 1];
-    int64_t starts[WR_COURSE_POINTS]; /* in each step; -1: not known */
+    int64_t starts[WR_COURSE_POINTS]; /* number of requests in each step; -1: not known */
     size_t points;
 };
 
 struct wr_facts_status {
-    int status; /* 0: no answer */
+    int status; /* HTTP status; 0: no answer */
     uint64_t count;
 };
 
 struct wr_facts {
     uint64_t job;
-    char *end, *why, *state, *out, *ended_at, *failed_url, *failed_why; /* "": none */
+    /* Texts of the report; "" if missing. */
+    char *end, *why, *state, *out, *ended_at, *failed_url, *failed_why;
     int64_t elapsed_ns, step_ns;
     uint64_t pages, fetched, unchanged, failed, denied, redirects, blocked, blocked_hosts, requests, robots, rejected,
         retries;
     uint64_t bytes, queued, seeds_refused, beyond, deeper, unread, max_pages, host_pages, depth;
     uint64_t too_soon;
-    int64_t waited_ns[WEIR_REASON_QUEUE + 1]; /* of all hosts */
+    int64_t waited_ns[WEIR_REASON_QUEUE + 1]; /* waits of all hosts by reason, ns */
     struct wr_facts_status statuses[WR_FACTS_STATUSES];
     size_t status_count;
     struct wr_facts_host *hosts;
@@ -49,7 +52,7 @@ struct wr_facts {
     uint64_t hosts_left_out;
 };
 
-/* WEIR_E_INVAL: it is no report. WEIR_E_NOMEM. */
+/* Parses a report. Returns WEIR_E_INVAL if it is not a report, or WEIR_E_NOMEM. */
 int wr_facts_read(struct wr_span json, struct wr_facts *ret_facts);
 void wr_facts_release(struct wr_facts *facts);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* html.c - what a crawl came to, as one page. */
+/* html.c - writes the report of a crawl as an HTML page. */
 #include "cli/report/html.h"
 
 #include <errno.h>

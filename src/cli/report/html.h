@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* html.h - what a crawl came to, as one page that needs nothing else: no scripts, no fonts, no images from elsewhere.
+/* html.h - writes the report of a crawl as a self-contained HTML page, without scripts and without
+ * external fonts and images.
  *
- * Names of hosts and URLs are those of strangers: every text is escaped, and the page forbids by its own policy
- * whatever might be loaded or run.
+ * Host names and URLs are untrusted: all texts are escaped, and the page's policy forbids to load
+ * or run anything.
  */
 #ifndef WR_CLI_REPORT_HTML_H
 #define WR_CLI_REPORT_HTML_H
@@ -11,13 +12,13 @@
 
 #include "cli/report/facts.h"
 
-/* False if it could not be written, see errno. */
+/* Writes the page. Returns false and sets errno if it could not be written. */
 bool wr_report_html(const struct wr_facts *facts, const char *title, FILE *out);
 
-/* Text, and what may stand in an attribute. */
+/* Writes text, escaped for use in elements and attributes. */
 void wr_html_text(FILE *out, const char *text);
 
-/* chart.c: how fast the host was asked in the course of the run; nothing if that is not known. */
+/* Draws the pace of a host over the run; nothing if it is not known. Defined in chart.c. */
 void wr_html_course(const struct wr_facts *facts, const struct wr_facts_host *host, FILE *out);
 
 #endif

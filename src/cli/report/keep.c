@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keep.c - reports in a state file. */
+/* keep.c - stores reports in a state file and finds them. */
 #include "cli/report/keep.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cli/kit/output.h"
 
-/* ---- keeping ---- */
+/* ---- storing ---- */
 
 struct post {
     bool is_stored;
@@ -24,7 +24,8 @@ static void on_post(void *context, int error, const char *why)
         (void)snprintf(post->why, sizeof post->why, "%s", why);
 }
 
-/* Nobody waits for room on a full disk: what cannot be stored now fails when the store is closed. */
+/* The call does not wait for room on a full disk: a post that cannot be stored fails when the store
+ * is closed. */
 bool wr_report_keep(const char *state, int64_t job, struct wr_span text)
 {
     const struct wr_store_change change = {.kind = WR_STORE_REPORT, .report = {.job = job, .text = text}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* members.c - members of a report in JSON. */
+/* members.c - appends members of a report as JSON. */
 #include "cli/report/members.h"
 
 #include <math.h>

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* members.h - members of a report in JSON; a name comes with what stands around it: `, "why": `. */
+/* members.h - appends members of a report as JSON. The name includes the surrounding text: `,
+ * "why": `. */
 #ifndef WR_CLI_REPORT_MEMBERS_H
 #define WR_CLI_REPORT_MEMBERS_H
 
 #include "base/json.h"
 
-/* null: there is none, or it is empty. */
+/* Appends a string; null for NULL and "". */
 void wr_append_member_text(struct wr_buf *buf, const char *name, const char *text);
 
 void wr_append_member_seconds(struct wr_buf *buf, const char *name, int64_t ns);
 
-/* null: there are none. */
+/* Appends seconds; null for 0. */
 void wr_append_member_some_seconds(struct wr_buf *buf, const char *name, int64_t ns);
 
-/* null: there is none, or no end to it. */
+/* Appends a rate; null for 0 and infinity. */
 void wr_append_member_rate(struct wr_buf *buf, const char *name, double rate);
 
-/* "statuses", of WR_STATUSES_COUNT counts: those of no answer at last. */
+/* Appends "statuses" from WR_STATUSES_COUNT counts. The count at index 0, without an answer, comes
+ * last. */
 void wr_append_member_statuses(struct wr_buf *buf, const uint64_t *counts);
 
 #endif

@@ -54,7 +54,7 @@ static const struct wr_usage usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-/* Returns the exit status. */
+/* Prints why no report was found. Returns the exit status. */
 static int complain_absent(const struct settings *settings, int64_t job)
 {
     struct stat status;
@@ -81,7 +81,8 @@ static int complain_absent(const struct settings *settings, int64_t job)
     return WR_EXIT_FAILED;
 }
 
-/* A file whole or not at all would be better still; but this one can be made again. */
+/* Writes the page directly into its file. An error may leave a part of it; the page can be written
+ * again. */
 static bool write_page(const struct settings *settings, const struct wr_facts *facts, const char *title)
 {
     bool is_output = strcmp(settings->html, "-") == 0;
@@ -139,7 +140,8 @@ static int show(const struct settings *settings, const struct wr_report_found *f
     return well ? WR_EXIT_OK : WR_EXIT_FAILED;
 }
 
-/* A number is a job, and anything else a state file. */
+/* Reads the operands: a number is a job, any other text a state file. Returns false after printing
+ * an error. */
 static bool take_words(struct settings *settings, int count, char **words, int64_t *ret_job)
 {
     const char *state = NULL;
@@ -165,7 +167,8 @@ static bool take_words(struct settings *settings, int count, char **words, int64
     return true;
 }
 
-/* Whoever asks while it crawls wants to know how it goes. */
+/* Prints why the state file cannot be read. If a crawl is running, names the commands that show its
+ * progress. */
 static void complain_unread(const struct settings *settings, int error)
 {
     char why[256];

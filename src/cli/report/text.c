@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - what a crawl came to, in words. */
+/* text.c - prints the report of a crawl as text. */
 #include "cli/report/text.h"
 
 #include <inttypes.h>
@@ -13,8 +13,9 @@
 #define REASONS_SHOWN 3
 #define NAME_COLUMNS 32
 #define NAME_COLUMNS_MIN 16
-#define WAITS_COLUMNS_MIN 24                  /* one reason */
-#define WAITED_NS_MIN (10 * WEIR_MILLISECOND) /* less is not worth a word */
+/* Minimum width of the last column: room for one reason. */
+#define WAITS_COLUMNS_MIN 24
+#define WAITED_NS_MIN (10 * WEIR_MILLISECOND) /* minimum wait to mention, ns */
 
 /* ---- totals ---- */
 
@@ -50,7 +51,7 @@ static void print_failure(const struct wr_facts *facts, FILE *out)
                 facts->failed_why);
 }
 
-/* That there was more, and which option left it out. */
+/* Prints how much was skipped, and by which option. */
 static void print_left_out(const struct wr_facts *facts, FILE *out)
 {
     const char *by = facts->host_pages == 0  ? "--max-pages"
@@ -91,7 +92,7 @@ static void print_totals(const struct wr_facts *facts, FILE *out)
 
 /* ---- hosts ---- */
 
-/* As many of the reasons as there is room for. */
+/* Formats as many reasons as fit, the longest wait first. */
 void wr_report_waits(const int64_t waited_ns[WEIR_REASON_QUEUE + 1], char *ret_text, size_t room)
 {
     bool is_told[WEIR_REASON_QUEUE + 1] = {false};
@@ -136,10 +137,11 @@ static const struct column {
 
 struct layout {
     bool is_hidden[COLUMNS];
-    int name, waits; /* columns of the first and the last */
+    int name, waits; /* widths of the first and the last column */
 };
 
-/* Hides columns, from the least needed on, until the rest takes no more than `room`. What it takes. */
+/* Hides columns in the order of `which` until the line fits into `room`. Returns the width of the
+ * line. */
 static int hide(struct layout *layout, const int *which, size_t count, int room)
 {
     int taken = layout->name + 2 + WAITS_COLUMNS_MIN;
@@ -152,7 +154,7 @@ static int hide(struct layout *layout, const int *which, size_t count, int room)
     return taken;
 }
 
-/* So that no line is longer than a terminal is wide; 0: it goes to a file, or to a program. */
+/* Fits the lines to the width of a terminal; 0 means a file or a program, without a limit. */
 static void lay_out(int room, struct layout *ret_layout)
 {
     static const int first[] = {OK, CLOSEST, ALLOWED}, then[] = {REACHED, FAILED, REJECTED, REQUESTS};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.h - what a crawl came to, in words. */
+/* text.h - prints the report of a crawl as text. */
 #ifndef WR_CLI_REPORT_TEXT_H
 #define WR_CLI_REPORT_TEXT_H
 
@@ -7,13 +7,15 @@
 
 #include "cli/report/facts.h"
 
-/* "completed", "given up", … for "completed", "failed", …; the word itself if it is none of them. */
+/* Returns a text for the end of a crawl, such as "broken off" for "broken"; `end` itself if there
+ * is no other text. */
 const char *wr_report_end_words(const char *end);
 
-/* The reasons that cost most, "pace 12.3 s, robots 1.0 s"; "-": none. */
+/* Formats the longest waits by reason, such as "pace 12.3 s, robots 1.0 s"; "-" without waits. */
 void wr_report_waits(const int64_t waited_ns[WEIR_REASON_QUEUE + 1], char *ret_text, size_t room);
 
-/* The totals, and the hosts that were asked most; `where`: who has them all, or NULL. */
+/* Prints the totals and the hosts with the most requests. `where` names the command or option that
+ * shows all hosts, or is NULL. */
 void wr_report_text(const struct wr_facts *facts, const char *where, FILE *out);
 
 #endif

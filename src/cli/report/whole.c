@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* whole.c - the report of a job that processes share, out of the database: tasks as sums by host, and hosts as they are
- * now.
- */
+/* whole.c - computes the report of a job that processes share from the database: sums of tasks by
+ * host, and the current data of hosts. */
 #include "cli/report/whole.h"
 
 #include <math.h>
@@ -34,12 +33,12 @@ struct host {
 struct whole {
     struct wr_store *store;
     struct wr_map hosts;
-    struct wr_store_job job; /* but for its texts */
+    struct wr_store_job job; /* the job, without its texts */
     char why[WR_STORE_WHY_MAX + 1];
     struct asked total;
     uint64_t pages, fetched, unchanged, denied, redirects, blocked, failed_pages;
     uint64_t statuses[WR_STATUSES_COUNT];
-    uint64_t read; /* rows of a piece */
+    uint64_t read; /* number of rows in the current batch */
     int64_t last;
     int error;
 };
@@ -121,7 +120,7 @@ static void on_sum(void *context, const struct wr_store_row *row)
         add_sum(&host->asked, sum);
 }
 
-/* How it is now: of those that were asked. */
+/* Notes the current pace of a host, if it has requests. */
 static void on_host(void *context, const struct wr_store_row *row)
 {
     struct whole *whole = context;
@@ -181,7 +180,7 @@ static int read_all(struct whole *whole, int64_t job)
     return error == 0 ? read_hosts(whole) : error;
 }
 
-/* ---- telling ---- */
+/* ---- JSON ---- */
 
 static void append_counts(struct wr_buf *buf, const struct asked *asked)
 {

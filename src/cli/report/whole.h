@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* whole.h - the report of a job that processes share: of all of them, out of the database. */
+/* whole.h - computes the report of a job that processes share from the database. */
 #ifndef WR_CLI_REPORT_WHOLE_H
 #define WR_CLI_REPORT_WHOLE_H
 
 #include "cli/report/keep.h"
 
-/* As wr_report_find, but of the whole job, the newest if none is named, also while it runs. found->run is 0. What no
- * task tells is left out: robots.txt, how close requests were, and what was waited for. */
+/* Like wr_report_find, but covers all processes of the job, also while it runs; the newest job if
+ * none is named. Sets found->run to 0. Leaves out what tasks do not record: robots.txt, the
+ * distance of requests, and the reasons for waits. */
 int wr_report_whole(const char *state, struct wr_report_found *found);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check.c - weir robots check: may these URLs be fetched? */
+/* check.c - weir robots check: reports whether robots.txt allows URLs. */
 #include <inttypes.h>
 
 #include "cli/kit/foreign.h"
@@ -52,12 +52,12 @@ static void print_answer(const struct wr_robots_answer *answer, const char *inpu
     wr_print("\n");
 }
 
-/* The status for this URL alone. */
+/* Checks one URL. Returns the exit status for this URL alone. */
 static int check(const struct wr_robots *robots, const struct wr_url *base, const char *input)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
-    /* "example.org/a" is no path: whoever writes it means the host. */
+    /* Only a path is resolved against the base: "example.org/a" means a host. */
     const struct wr_url *against = input[0] == '/' ? base : NULL;
 
     if (!wr_given_url("", input, against, memory, &url))
@@ -71,7 +71,7 @@ int wr_robots_check_run(int argc, char **argv)
 {
     struct settings settings = {.source = {.agent = NULL}};
     char memory[WR_URL_ROOM];
-    struct wr_url base; /* of paths; its host plays no part */
+    struct wr_url base; /* base URL for paths; its host has no influence */
     struct wr_robots *robots;
     int status;
 

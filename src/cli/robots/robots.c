@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* robots.c - weir robots: the table of its commands, and how they read their file. */
+/* robots.c - weir robots: lists its commands and reads the robots.txt for them. */
 #include "cli/robots/robots.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ int wr_robots_run(int argc, char **argv)
     return wr_commands_run(&commands, argc, argv);
 }
 
-/* At most one byte more than is read: the parser then knows that there was more. */
+/* Reads at most one byte more than the parser uses, so that the parser notices a longer file. */
 static bool read_all(FILE *file, char **ret_text, size_t *ret_bytes)
 {
     char *text = malloc(WR_ROBOTS_MAX + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* robots.h - weir robots: one robots.txt, the way weir reads it. */
+/* robots.h - weir robots: shows how weir reads a robots.txt. */
 #ifndef WR_CLI_ROBOTS_ROBOTS_H
 #define WR_CLI_ROBOTS_ROBOTS_H
 
@@ -7,20 +7,21 @@
 
 #include "core/rules/robots/robots.h"
 
-/* Exit statuses, of enum wr_exit; `check` has some of its own. */
+/* Each function returns an exit status of enum wr_exit; `check` gives some of them its own
+ * meaning. */
 int wr_robots_run(int argc, char **argv);
 int wr_robots_check_run(int argc, char **argv);
 int wr_robots_show_run(int argc, char **argv);
 
-/* What both commands are given. */
+/* Options that both commands have. */
 struct wr_robots_source {
     const char *agent;
-    const char *file; /* "-": standard input */
-    const char *url;  /* any of the site */
+    const char *file; /* file to read; "-": standard input */
+    const char *url;  /* any URL of the site */
     bool allow_private;
 };
 
-/* The options for that, where the settings have it as `source`. */
+/* The options for struct wr_robots_source, which must be the member `source` of the settings. */
 #define WR_ROBOTS_SOURCE_OPTIONS(settings)                                                                           \
     {"agent", WR_STRING(settings, source.agent), .value = "NAME",                                                    \
      .help = "Product token of the crawler, such as weir"},                                                          \
@@ -32,16 +33,19 @@ struct wr_robots_source {
             .help = "Connect also to private and loopback addresses"                                                 \
     }
 
-/* Whether there is an agent, and one place to read from; else complains. */
+/* Returns true if there are an agent and exactly one source; otherwise prints an error. */
 bool wr_robots_source_ok(const struct wr_robots_source *source);
 
-/* Reads the file, or fetches it, for the agent. False, after a complaint, if that cannot be done. */
+/* Reads or fetches robots.txt and parses it for the agent. Returns false after printing an
+ * error. */
 bool wr_robots_load(const struct wr_robots_source *source, struct wr_robots **ret_robots);
 
-/* The robots.txt of the source's site, to be freed; nothing, if there is none. False after a complaint. */
+/* Fetches the robots.txt of the site; an empty text if the site has none. The caller frees the
+ * text. Returns false after printing an error. */
 bool wr_robots_fetch_text(const struct wr_robots_source *source, char **ret_text, size_t *ret_bytes);
 
-/* RFC 9309 2.3.1.3: there is none, so all is allowed. */
+/* Returns true if the response means that the site has no robots.txt, so that all URLs are allowed
+ * (RFC 9309 2.3.1.3). */
 bool wr_robots_is_absent(const weir_response *response);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* show.c - weir robots show: what a robots.txt says to an agent. */
+/* show.c - weir robots show: prints what a robots.txt says to an agent. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ static int by_line(const void *left, const void *right)
     return (a->line > b->line) - (a->line < b->line);
 }
 
-/* In the order of the file; NULL if there are none or no memory. */
+/* Returns the rules in the order of the file; NULL if there are no rules or no memory. */
 static struct wr_robots_rule *sorted_rules(const struct wr_robots *robots)
 {
     uint32_t count = wr_robots_facts(robots)->rules;
@@ -97,7 +97,7 @@ static void print_json(const struct wr_robots *robots, const struct wr_robots_ru
     wr_print("]}\n");
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static void print_pace(const struct wr_robots_facts *facts)
 {
@@ -137,7 +137,7 @@ static void print_words(const struct wr_robots *robots, const struct wr_robots_r
 
 /* ---- the command ---- */
 
-/* What was not taken as it stands. */
+/* Reports which values of the file were limited. */
 static void complain_of_bounds(const struct wr_robots_facts *facts)
 {
     if (facts->is_clamped)

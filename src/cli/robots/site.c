@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* site.c - weir robots: the robots.txt of a site, fetched like any other page. */
+/* site.c - weir robots: fetches the robots.txt of a site. */
 #include <stdlib.h>
 #include <string.h>
 #include <weir/client.h>
@@ -12,7 +12,7 @@
 
 #define DEADLINE_NS WEIR_MINUTE
 
-/* Its address, or false after a complaint. */
+/* Sets ret_url to the URL of the site's robots.txt. Returns false after printing an error. */
 static bool find_url(const char *site, char ret_url[WR_URL_ROOM])
 {
     char memory[WR_URL_ROOM];
@@ -67,7 +67,7 @@ static int fetch(const struct wr_robots_source *source, const char *url, weir_re
 
     weir_client_options_init(&how);
     how.agent = source->agent;
-    how.robots = WEIR_ROBOTS_IGNORE; /* it is always allowed itself */
+    how.robots = WEIR_ROBOTS_IGNORE; /* robots.txt itself may always be fetched */
     how.allow_private = source->allow_private;
     how.max_redirects = WR_ROBOTS_HOPS;
     how.max_body_bytes = WR_ROBOTS_MAX + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* notify.c - what a service manager gives to a daemon, and wants to hear of it. */
+/* notify.c - takes sockets from the service manager and reports the daemon's state to it. */
 #include "cli/serve/notify.h"
 
 #include <stdint.h>

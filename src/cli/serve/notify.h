@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* notify.h - what a service manager gives to a daemon, and wants to hear of it (systemd's sd_listen_fds, sd_notify). */
+/* notify.h - takes sockets from the service manager and reports the daemon's state to it (systemd's
+ * sd_listen_fds and sd_notify). */
 #ifndef WR_CLI_SERVE_NOTIFY_H
 #define WR_CLI_SERVE_NOTIFY_H
 
-/* How many sockets were given, from descriptor 3 on; 0: none, or they are somebody else's. Once: then the environment
- * says nothing of them any more. */
+/* Returns the number of sockets that the service manager passed, from descriptor WR_NOTIFY_FIRST
+ * on. Returns 0 if there are no sockets or they belong to another process. Removes the variables
+ * from the environment, so a second call returns 0. */
 int wr_notify_sockets(void);
 
 #define WR_NOTIFY_FIRST 3
 
-/* "READY=1"; without a manager nothing. */
+/* Sends a state such as "READY=1" to the service manager. Does nothing without one. */
 void wr_notify(const char *state);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* panel.c - the dashboard of a daemon. */
+/* panel.c - serves the dashboard of the daemon. */
 #include "cli/serve/panel.h"
 
 #include <stdlib.h>

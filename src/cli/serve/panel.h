@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* panel.h - --dashboard: the page of a daemon, served beside it by a thread of its own, so that who looks holds up no
- * decision. */
+/* panel.h - --dashboard: serves the dashboard of the daemon in a thread of its own, so that its
+ * readers do not delay decisions. */
 #ifndef WR_CLI_SERVE_PANEL_H
 #define WR_CLI_SERVE_PANEL_H
 
@@ -9,20 +9,21 @@
 struct wr_serve_panel;
 
 struct wr_serve_panel_options {
-    const char *address;      /* NULL: none is wanted */
-    const char *file;         /* of the rules, to be shown */
-    const char *token;        /* NULL: there are no controls */
-    const char *const *names; /* as in wr_serve_options */
+    const char *address;      /* address to listen at; NULL: no dashboard */
+    const char *file;         /* path of the rules file, for display */
+    const char *token;        /* token for the controls; NULL: no controls */
+    const char *const *names; /* accepted Host names, as in wr_serve_options */
 };
 
-/* WEIR_E_…: weir_error_detail says why not. */
+/* Opens the dashboard. Without an address sets *ret_panel to NULL and returns 0. On WEIR_E_...
+ * weir_error_detail has the reason. */
 int wr_serve_panel_open(struct wr_serve *serve, const struct wr_serve_panel_options *options,
                         struct wr_serve_panel **ret_panel);
 
-/* 0 for a Unix socket. */
+/* Returns the port of the dashboard; 0 for a Unix socket. */
 uint16_t wr_serve_panel_port(const struct wr_serve_panel *panel);
 
-/* Before wr_serve_free. NULL is fine. */
+/* Closes the dashboard. Call it before wr_serve_free. Accepts NULL. */
 void wr_serve_panel_close(struct wr_serve_panel *panel);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* serve.c - weir serve: decides who may come in. */
+/* serve.c - weir serve: starts the daemon that decides which requests may pass. */
 #include "cli/serve/serve.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 #define SECOND UINT64_C(1000000000)
 #define DAY (86400 * SECOND)
-#define PANEL_TRIES 50 /* for the place of a dashboard */
+#define PANEL_TRIES 50 /* attempts to bind the address of the dashboard, PANEL_PAUSE_US apart */
 #define PANEL_PAUSE_US 100000
 #define LISTEN_DEFAULT "127.0.0.1:8480"
 
@@ -51,7 +51,8 @@ struct settings {
     uint64_t loops, connections, waiting;
 };
 
-/* As in a Host without a port: other names would never fit. */
+/* Checks that a name can appear in a Host field without a port. Any other text would never
+ * match. */
 static int check_name(const char *name)
 {
     bool is_plain = name[0] != '\0';
@@ -123,7 +124,7 @@ const struct wr_usage wr_serve_usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-/* ---- what they mean ---- */
+/* ---- daemon options ---- */
 
 struct daemon {
     struct wr_http_listen listens[WR_HTTP_LISTENS_MAX];
@@ -169,7 +170,8 @@ static bool make_listen(const struct settings *settings, struct wr_http_listen *
     return true;
 }
 
-/* Sockets that were given count instead of addresses. */
+/* Fills in the listening sockets. Sockets from the service manager replace the addresses of
+ * --listen. */
 static bool make_listens(const struct settings *settings, struct daemon *daemon)
 {
     struct wr_http_options *http = &daemon->options.http;
@@ -209,14 +211,14 @@ static bool tell(void *context, const char *line)
     return wr_complain_soon("%s", line);
 }
 
-/* All is another's: as if told to end. */
+/* Ends this process like a SIGTERM: another daemon has taken over the service. */
 static void end(void *context)
 {
     (void)context;
     (void)kill(getpid(), SIGTERM);
 }
 
-/* Secrets that have files of their own. */
+/* Reads the secrets that are stored in files of their own. */
 static bool read_secrets(const struct settings *settings, struct daemon *daemon)
 {
     int error = 0;
@@ -269,7 +271,7 @@ static bool make_options(const struct settings *settings, struct daemon *daemon)
     return make_panel_options(settings, daemon);
 }
 
-/* Before anything is opened. */
+/* Checks the state file before anything is opened. Returns false after printing an error. */
 static bool is_state_sound(const char *path)
 {
     char why[WR_CONFIG_WHY_BYTES];
@@ -279,8 +281,10 @@ static bool is_state_sound(const char *path)
     return error == 0;
 }
 
-/* Two daemons with one file would write over each other, and a restart would give callers their limits anew. With
- * --handover the next daemon starts while the old one still runs. The lock ends with the process. */
+/* Locks the state file; returns false if another daemon holds it. Two daemons with one file would
+ * overwrite each other's state, and a restart would reset the limits of all callers. With
+ * --handover there is no lock, because the next daemon starts while the old one still runs. The
+ * lock ends with the process. */
 static bool lock_state(const struct settings *settings)
 {
     char path[PATH_MAX];
@@ -295,7 +299,7 @@ static bool lock_state(const struct settings *settings)
     return false;
 }
 
-/* As many descriptors as there may be: each connection is one. */
+/* Raises the limit of open files to its maximum, because each connection needs a descriptor. */
 static void raise_files(void)
 {
     struct rlimit files;
@@ -316,19 +320,20 @@ static void hold_signals(sigset_t *ret_set)
     (void)pthread_sigmask(SIG_BLOCK, ret_set, NULL);
 }
 
-/* Until it is told to end. */
+/* Reloads the rules on each SIGHUP. Returns on SIGINT or SIGTERM. */
 static void obey(struct wr_serve *serve, const sigset_t *set)
 {
     char why[WR_CONFIG_WHY_BYTES];
     int number = 0;
     while (sigwait(set, &number) == 0 && number == SIGHUP) {
         wr_notify("RELOADING=1");
-        (void)wr_serve_reload(serve, why, sizeof why); /* tells of itself */
+        (void)wr_serve_reload(serve, why, sizeof why); /* wr_serve_reload reports its own errors */
         wr_notify("READY=1");
     }
 }
 
-/* Again is at once; it is too late for other rules. */
+/* From now on ignores SIGHUP, because it is too late for new rules. A second SIGINT or SIGTERM ends
+ * the process at once. */
 static void let_die(const sigset_t *set)
 {
     (void)signal(SIGHUP, SIG_IGN);
@@ -351,7 +356,8 @@ static void say_where(struct wr_serve *serve, const struct daemon *daemon)
     }
 }
 
-/* One that has taken over is the service from here on. */
+/* Reports readiness to the service manager. After a takeover also reports the process id, because
+ * this process is now the service. */
 static void say_ready(struct wr_serve *serve)
 {
     char text[64] = "READY=1";
@@ -360,7 +366,8 @@ static void say_ready(struct wr_serve *serve)
     wr_notify(text);
 }
 
-/* The daemon can do without. One that has taken over waits until the old one has left the place. */
+/* Opens the dashboard; the daemon runs without it if that fails. After a takeover retries until the
+ * old daemon has released the address. */
 static void open_panel(struct wr_serve *serve, const struct daemon *daemon, struct wr_serve_panel **ret_panel)
 {
     const struct wr_serve_options *told = &daemon->options;

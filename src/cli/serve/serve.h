@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* serve.h - weir serve: the daemon. */
+/* serve.h - weir serve: the daemon that decides which requests may pass. */
 #ifndef WR_CLI_SERVE_SERVE_H
 #define WR_CLI_SERVE_SERVE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* catalog.c - which scenarios are to be run. */
+/* catalog.c - collects the scenarios to run. */
 #include "cli/simulate/catalog.h"
 
 #include <dirent.h>
@@ -112,7 +112,7 @@ static int add_named(struct wr_catalog *catalog, const char *folder, const char 
     return status;
 }
 
-/* In the order of people: P2 before P10. */
+/* Adds the scenario files of a folder in natural order: P2 before P10. */
 static int add_folder(struct wr_catalog *catalog, const char *folder)
 {
     struct dirent **entries;
@@ -137,7 +137,8 @@ static int add_folder(struct wr_catalog *catalog, const char *folder)
 
 /* ---- names ---- */
 
-/* "P1" and "P1a" begin P1a-tb0.2-b5; "P1" does not begin P10a-conc4. */
+/* Returns true if the name begins with `beginning` and its number is complete: "P1" and "P1a" match
+ * P1a-tb0.2-b5, but "P1" does not match P10a-conc4. */
 static bool begins(const char *beginning, const char *name)
 {
     size_t length = strlen(beginning);
@@ -158,7 +159,8 @@ static int refuse_name(const char *name)
     return WR_EXIT_USAGE;
 }
 
-/* "P4-r14" is what --random draws as its 14th from 0, under the same seed, and "R2-r1" what --real does. */
+/* Adds a random scenario by its name. With the same seed "P4-r14" is number 14 (from 0) of
+ * --random, and "R2-r1" is number 1 of --real. */
 static int add_drawn(struct wr_catalog *catalog, const char *name)
 {
     const char *number = strstr(name, "-r");
@@ -198,7 +200,7 @@ int wr_catalog_add(struct wr_catalog *catalog, const char *what)
     return S_ISDIR(about.st_mode) ? add_folder(catalog, what) : add_file(catalog, what);
 }
 
-/* ---- the rest ---- */
+/* ---- access ---- */
 
 const struct wr_scenario *wr_catalog_get(const struct wr_catalog *catalog, size_t index, struct wr_scenario *room)
 {

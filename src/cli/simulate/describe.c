@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* describe.c - a scenario in a few words. */
+/* describe.c - describes a scenario in a few words. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the scenario files of folders as C, so that the program has them wherever it is.
+"""Converts the scenario files of folders to C, so that the program contains them.
 
 usage: embed.py OUT.c DEPFILE FOLDER…
 """
@@ -10,7 +10,7 @@ import sys
 
 
 def natural(path):
-    """P2 before P10, wherever they lie."""
+    """Sorts P2 before P10, independent of the folder."""
     return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', os.path.basename(path))]
 
 
@@ -29,7 +29,7 @@ def main(out, depfile, *folders):
                 lines = '\n     '.join(quoted(line) for line in text.read().splitlines())
             file.write(f'    {{"{name}",\n     {lines}}},\n')
         file.write('};\n\nconst size_t wr_builtins_count = sizeof wr_builtins / sizeof wr_builtins[0];\n')
-    with open(depfile, 'w', encoding='utf-8') as file:  # the folders, too: files come and go
+    with open(depfile, 'w', encoding='utf-8') as file:  # also the folders, in which files are added and removed
         file.write(f'{out}: ' + ' '.join(path.replace(' ', '\\ ') for path in [*folders, *paths]) + '\n')
 
 

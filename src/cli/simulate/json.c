@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json.c - the scores as JSON, one object on a line. */
+/* json.c - prints the scores as JSON, one object per line. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ void wr_json_quote(const char *text, char *ret_text, size_t text_bytes)
     wr_append_json_string(&buf, wr_span_of(text));
 }
 
-/* What never comes is null. */
+/* Prints a number; null for infinity and NAN. */
 static void print_member(const char *name, double number)
 {
     if (isfinite(number))

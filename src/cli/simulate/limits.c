@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - weir simulate --limit: which requests does a limit grant, and when? */
+/* limits.c - weir simulate --limit: shows which requests a limit grants, and when. */
 #include "cli/simulate/limits.h"
 
 #include <inttypes.h>
@@ -47,7 +47,7 @@ static int parse_limits(const char *text, struct limits *ret_limits)
     return WR_EXIT_OK;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static void retry_text(const struct wr_trial_sum *sum, char *ret_text, size_t room)
 {
@@ -93,9 +93,11 @@ static void print_json(const struct wr_limits_table *table)
     }
 }
 
-/* ---- running it ---- */
+/* ---- running ---- */
 
-/* The same for all, so that they can be compared; a second or more, as a leaky bucket's is the time between two. */
+/* Returns the window in which grants are counted: the longest period of all limits, so that they
+ * can be compared. It is at least a second, because the period of a leaky bucket is the time
+ * between two requests. */
 static int64_t longest_period(const struct limits *limits, size_t count)
 {
     int64_t longest_ns = WEIR_SECOND;

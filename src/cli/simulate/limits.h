@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.h - weir simulate --limit: which requests does a limit grant, and when? */
+/* limits.h - weir simulate --limit: shows which requests a limit grants, and when. */
 #ifndef WR_CLI_SIMULATE_LIMITS_H
 #define WR_CLI_SIMULATE_LIMITS_H
 
@@ -9,18 +9,19 @@
 #include "cli/simulate/trial.h"
 
 struct wr_limits_settings {
-    const char *const *limits; /* each as in weir.yaml; those of a stack with commas between */
+    /* Each a limit as in weir.yaml; commas separate the limits of a stack. */
+    const char *const *limits;
     size_t count;
     const char *traffic;
-    int64_t take_ns, wait_ns; /* of struct wr_trial_plan */
+    int64_t take_ns, wait_ns; /* time in flight and maximum wait of a request, ns */
     bool json;
-    const char *plot; /* a file; NULL: none */
+    const char *plot; /* file for the plot; NULL: no plot */
 };
 
-/* Returns an exit status, after a complaint if it is not 0. */
+/* Returns an exit status; prints an error if it is not 0. */
 int wr_limits_run(const struct wr_limits_settings *settings);
 
-/* One limit's row, and panel. */
+/* One limit: a row of the table and a panel of the plot. */
 struct wr_limits_row {
     const char *text;
     const struct wr_answer *answers;
@@ -30,12 +31,13 @@ struct wr_limits_row {
 struct wr_limits_table {
     const char *traffic_text;
     struct wr_trial_plan plan;
-    int64_t window_ns; /* in which the most are counted: the longest period of all limits */
+    /* Window in which grants are counted, ns: the longest period of all limits. */
+    int64_t window_ns;
     const struct wr_limits_row *rows;
     size_t count;
 };
 
-/* Whether it could be written is the file's to say. */
+/* Draws the plot. The caller checks the file for write errors. */
 void wr_limits_plot(FILE *file, const struct wr_limits_table *table);
 
 #endif

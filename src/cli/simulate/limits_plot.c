@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* limits_plot.c - one panel for each limit, one below the other, over the same time and on the same scale.
+/* limits_plot.c - draws a panel per limit, one below the other, with the same axes.
  *
- *      the traffic
- *      limit                               granted · in any window · Retry-After
+ *      traffic
+ *      limit                               granted, in any window, Retry-After
  *     r |      ______
  *     a |     |      |  asked
- *     t |     |▄▂▂▂▂▂|  granted
+ *     t |     |xxxxxx|  granted
  *     e |_____|______|_______________________
- *              | | |    refused: a tick for each moment, longer where there were more
+ *              | | |    refused: a tick per moment, longer for more requests
  */
 #include <inttypes.h>
 #include <math.h>
@@ -21,10 +21,11 @@
 #define PLOT_HEIGHT 84
 #define RUG_HEIGHT 14
 #define PANEL_HEIGHT (PANEL_HEAD + PLOT_HEIGHT + RUG_HEIGHT + 12)
-#define FOOT_HEIGHT 34 /* times */
+#define FOOT_HEIGHT 34 /* height of the time axis, pixels */
 
 #define BINS_MAX 60
-#define STEADY_REQUESTS 8 /* a step stands for at least so many requests on average, or curves are noise */
+/* Minimum average of requests per step: with fewer the curves are noise. */
+#define STEADY_REQUESTS 8
 
 struct bins {
     double asked[BINS_MAX], granted[BINS_MAX], refused[BINS_MAX];
@@ -35,10 +36,10 @@ struct plot {
     const struct wr_limits_table *table;
     int64_t duration_ns;
     size_t bins;
-    double duration_s, top; /* the ends of the axes */
+    double duration_s, top; /* ends of the axes, s and requests per second */
 };
 
-/* A number by which 60 can be divided: times are round then. */
+/* Returns a number of bins that divides 60, so that their times are round. */
 static size_t choose_bins(size_t requests)
 {
     static const size_t numbers[] = {BINS_MAX, 30, 20, 15};
@@ -48,7 +49,7 @@ static size_t choose_bins(size_t requests)
     return 12;
 }
 
-/* The last is asked, or granted after it has waited. */
+/* Returns the last time of a request or of a grant after a wait. */
 static int64_t last_instant(const struct wr_limits_table *table)
 {
     int64_t last = table->plan.traffic->duration_ns;
@@ -83,7 +84,7 @@ static double bin_s(const struct plot *plot)
     return plot->duration_s / (double)plot->bins;
 }
 
-/* A line from bin to bin, in steps. */
+/* Draws counts per bin as a line of steps. */
 static void draw_steps(const struct plot *plot, const double *counts, double bottom, const char *class)
 {
     fprintf(plot->file, "<path class=\"%s\" d=\"M%d %.1f", class, WR_SVG_LEFT, bottom);

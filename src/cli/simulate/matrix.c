@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* matrix.c - every pacer against every scenario, on several threads. */
+/* matrix.c - runs each pacer against each scenario on several threads. */
 #include "cli/simulate/matrix.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 
 #include "cli/kit/output.h"
 
-#define PATIENCE_NS WEIR_SECOND            /* what ends before needs no progress */
-#define REPEAT_NS (100 * WEIR_MILLISECOND) /* nobody reads faster */
+#define PATIENCE_NS WEIR_SECOND            /* minimum time of a run before progress is shown */
+#define REPEAT_NS (100 * WEIR_MILLISECOND) /* interval between two updates of the progress */
 
 static volatile sig_atomic_t interrupted;
 
@@ -19,10 +19,10 @@ struct crew {
     const struct wr_matrix *matrix;
     struct wr_cell *cells;
     size_t count;
-    atomic_size_t next; /* cell to begin */
+    atomic_size_t next; /* index of the next cell to run */
     atomic_size_t done;
     int64_t began_at;
-    pthread_mutex_t voice; /* of what follows, and one at a time */
+    pthread_mutex_t voice; /* protects the field below and the output */
     int64_t said_at;
 };
 
@@ -32,7 +32,7 @@ static void on_interrupt(int number)
     interrupted = 1;
 }
 
-/* The second Ctrl-C is not caught: it ends the program at once. */
+/* Catches the first Ctrl-C only: the second one ends the program at once. */
 static void catch_interrupt(struct sigaction *ret_before)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
@@ -91,7 +91,7 @@ size_t wr_matrix_run(const struct wr_matrix *matrix, struct wr_cell *cells)
     crew.began_at = weir_clock_now(weir_clock_monotonic());
     pthread_mutex_init(&crew.voice, NULL);
     catch_interrupt(&before);
-    /* This thread works, too: if no other can be made, it does all. */
+    /* This thread works, too: it does everything if no other thread can be created. */
     while (made + 1 < matrix->jobs && made + 1 < crew.count && made < WR_MATRIX_JOBS_MAX &&
            pthread_create(&threads[made], NULL, work, &crew) == 0)
         made++;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* plot.c - one panel for each pacer, one below the other, over the same time and on the same scale.
+/* plot.c - draws a panel per pacer, one below the other, with the same axes.
  *
  *      name of the scenario                                         legend
- *      pacer                                            goodput · rejected
+ *      pacer                                            goodput, rejected
  *     r |        . . . . . . . . . limit
  *     a |    /\___/\__________ delivered, sent
  *     t |   /
  *     e |__/_________________________________________________
- *         | |    |           rejections: a tick for each moment, longer where there were more
- *        ▒▒▒▒░░░░████████    what the pacer was doing
+ *         | |    |           rejections: a tick per moment, longer for more
+ *        ====----########    mode of the pacer
  *        0      5 min     10 min
  */
 #include "cli/simulate/plot.h"
@@ -20,35 +20,37 @@
 #include "cli/simulate/scenario.h"
 #include "cli/simulate/svg.h"
 
-/* All in pixels. */
-#define HEAD_HEIGHT 74  /* title and legend */
-#define PANEL_HEAD 26   /* the pacer's name */
-#define PLOT_HEIGHT 190 /* the curves */
-#define RUG_HEIGHT 14   /* the rejections */
-#define BAND_HEIGHT 9   /* the modes */
-#define AXIS_HEIGHT 44  /* times, and room below them */
+/* Sizes in pixels. */
+#define HEAD_HEIGHT 74  /* height of title and legend */
+#define PANEL_HEAD 26   /* height of the pacer's name */
+#define PLOT_HEIGHT 190 /* height of the curves */
+#define RUG_HEIGHT 14   /* height of the rejections */
+#define BAND_HEIGHT 9   /* height of the modes */
+#define AXIS_HEIGHT 44  /* height of the times and the space below them */
 #define PANEL_HEIGHT (PANEL_HEAD + PLOT_HEIGHT + RUG_HEIGHT + BAND_HEIGHT + AXIS_HEIGHT)
-#define FOOT_HEIGHT 34 /* legend of the modes */
+#define FOOT_HEIGHT 34 /* height of the modes' legend */
 
-#define POINTS 300        /* of a curve, at most */
-#define STEADY_ANSWERS 6  /* a point stands for at least so many requests on average, or curves are noise */
-#define TICKS 600         /* of rejections, at most */
-#define OVERSHOOT_MAX 2.2 /* times the limit: what is above is cut off, or a pacer that hammers flattens all others */
+#define POINTS 300 /* maximum number of points of a curve */
+/* Minimum average of requests per point: with fewer the curves are noise. */
+#define STEADY_ANSWERS 6
+#define TICKS 600 /* maximum number of rejection ticks */
+/* Maximum rate to draw, times the limit: a pacer that hammers would flatten all other curves. */
+#define OVERSHOOT_MAX 2.2
 
 struct plot {
     FILE *file;
     const struct wr_scenario *scenario;
     const struct wr_track *tracks;
     size_t count;
-    double duration_s, top; /* the ends of the axes */
+    double duration_s, top; /* ends of the axes, s and requests per second */
     double limits[WR_TRACK_BINS];
     const char *modes[WR_TRACK_MODES];
     int mode_count;
 };
 
-/* ---- small things ---- */
+/* ---- helpers ---- */
 
-/* Within the panel whose curves end at `bottom`. */
+/* Returns the height of a rate in the panel whose curves end at `bottom`. */
 static double y_of(const struct plot *plot, double bottom, double rate)
 {
     double share = rate / plot->top;
@@ -74,9 +76,10 @@ static const char *mode_colour(const struct plot *plot, const char *name)
     return others[mode % (sizeof others / sizeof others[0])];
 }
 
-/* ---- what is drawn ---- */
+/* ---- data ---- */
 
-/* Of all pacers, as one may have been silent where another one was not; then from bin to bin. */
+/* Finds the limit of each bin from all pacers, because one may have been silent where another was
+ * not. Bins without any event keep the limit before them. */
 static void find_limits(struct plot *plot)
 {
     double last = (double)NAN;
@@ -90,7 +93,8 @@ static void find_limits(struct plot *plot)
     }
 }
 
-/* The pacers of others do not say what they are doing: no colour for that. */
+/* Returns true if the pacer reports its mode. Models of other programs do not, and get no
+ * colour. */
 static bool tells(const char *mode)
 {
     return strcmp(mode, "peer") != 0;
@@ -109,7 +113,7 @@ static void find_modes(struct plot *plot)
         }
 }
 
-/* Bins that make one point of a curve. */
+/* Returns the number of bins that make one point of a curve. */
 static size_t bins_per_point(const struct wr_track *track)
 {
     double sent = 0;
@@ -119,7 +123,8 @@ static size_t bins_per_point(const struct wr_track *track)
     return bins < WR_TRACK_BINS / 10 ? (size_t)bins : WR_TRACK_BINS / 10;
 }
 
-/* Per second, over the bins that make the point; `offset` is that of the count in struct wr_bin. */
+/* Returns the rate per second over the bins of a point. `offset` is the offset of the count in
+ * struct wr_bin. */
 static double point_rate(const struct wr_track *track, size_t from, size_t bins, size_t offset)
 {
     double sum = 0;
@@ -133,7 +138,8 @@ static void find_top(struct plot *plot)
 {
     double limit = 0, sent = 0;
     for (size_t i = 0; i < WR_TRACK_BINS; i++)
-        limit = plot->limits[i] > limit ? plot->limits[i] : limit; /* NAN is not */
+        /* The comparison is false for NAN. */
+        limit = plot->limits[i] > limit ? plot->limits[i] : limit;
     for (size_t track = 0; track < plot->count; track++) {
         size_t bins = bins_per_point(&plot->tracks[track]);
         for (size_t i = 0; i < WR_TRACK_BINS; i += bins)
@@ -158,7 +164,7 @@ static void draw_limit(const struct plot *plot, double bottom)
         double y = y_of(plot, bottom, plot->limits[i]);
         if (fabs(y - before) < 0.05)
             continue;
-        if (fabs(y - before) > 3) /* a step, not a slope */
+        if (fabs(y - before) > 3) /* draws a step instead of a slope */
             fprintf(plot->file, "H%.1f", wr_svg_x(plot->duration_s, (double)i * bin_s));
         fprintf(plot->file, "L%.1f %.1f", wr_svg_x(plot->duration_s, (double)i * bin_s), y);
         before = y;
@@ -166,7 +172,7 @@ static void draw_limit(const struct plot *plot, double bottom)
     fprintf(plot->file, "H%d\"/>\n", WR_SVG_LEFT + WR_SVG_PLOT_WIDTH);
 }
 
-/* `closed`: down to the axis, to be filled. */
+/* Draws a curve. `closed` extends it down to the axis, to be filled. */
 static void draw_curve(const struct plot *plot, const struct wr_track *track, double bottom, const char *class,
                        size_t offset, bool closed)
 {
@@ -199,7 +205,8 @@ static void draw_rejections(const struct plot *plot, const struct wr_track *trac
     fputs("\"/>\n", plot->file);
 }
 
-/* All stretches of one mode are one path: some pacers change their mind with every answer. */
+/* Draws all periods of a mode as one path, because some pacers change their mode with every
+ * response. The first period begins at the left edge. */
 static void draw_mode(const struct plot *plot, const struct wr_track *track, double top, int mode)
 {
     int current = -1;
@@ -209,9 +216,7 @@ static void draw_mode(const struct plot *plot, const struct wr_track *track, dou
         int here = i == WR_TRACK_BINS ? -2 : track->bins[i].mode;
         if (here == -1 || here == current)
             continue;
-        double x = current < 0
-                       ? WR_SVG_LEFT
-                       : wr_svg_x(plot->duration_s, (double)i * track->bin_s); /* the first begins where time does */
+        double x = current < 0 ? WR_SVG_LEFT : wr_svg_x(plot->duration_s, (double)i * track->bin_s);
         if (current == mode)
             fprintf(plot->file, "M%.1f %.1fH%.1fv%dH%.1fz", from, top, x, BAND_HEIGHT, from);
         from = x;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* scenario.c - what may stand in a scenario file, and in which field it ends. */
+/* scenario.c - the schema of scenario files and the fields in which values are stored. */
 #include "cli/simulate/scenario.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 #define MONTH ((uint64_t)(30 * WEIR_DAY))
 
-/* ---- an origin; every schema from here to origin_schema is a group in struct wr_origin ---- */
+/* ---- an origin; each schema up to origin_schema is a group in struct wr_origin ---- */
 
 static const char *const laws[] = {[WR_LAW_LOGNORMAL] = "lognormal", [WR_LAW_UNIFORM] = "uniform", NULL};
 static const char *const limiters[] = {
@@ -58,7 +58,8 @@ static const struct wr_config_field limiter_fields[] = {
     {"most", WR_CONFIG_DURATION(struct wr_origin, limiter.most_ns), .max = WEIR_HOUR, .what = "of these delays"},
     {"max", WR_CONFIG_COUNT(struct wr_origin, limiter.max), .min = 1, .max = 65536, .what = "most at the same time"},
 };
-/* A number of another kind is a slip: it would be ignored, and a default be used in silence. */
+/* Rejects numbers that belong to another kind of limiter: they are mistakes, because they would be
+ * ignored and defaults be used without notice. */
 static const char *limiter_wrong(const void *settings)
 {
     const struct wr_origin *origin = settings;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* simulate.c - weir simulate: how close to a host's limit does a pacer stay? */
+/* simulate.c - weir simulate: shows how close a pacer stays to a host's limit. */
 #include "cli/simulate/simulate.h"
 
 #include <inttypes.h>
@@ -119,7 +119,7 @@ static int list_all(void)
     return status;
 }
 
-/* ---- what is to be run ---- */
+/* ---- pacers and scenarios ---- */
 
 static int refuse_pacer(const char *text)
 {
@@ -168,7 +168,7 @@ static size_t cores(void)
     return count < 1 ? 1 : count > WR_MATRIX_JOBS_MAX ? WR_MATRIX_JOBS_MAX : (size_t)count;
 }
 
-/* ---- running it ---- */
+/* ---- running ---- */
 
 static int report(const struct settings *settings, const struct wr_matrix *matrix, const struct wr_cell *cells)
 {
@@ -179,7 +179,7 @@ static int report(const struct settings *settings, const struct wr_matrix *matri
     return WR_EXIT_OK;
 }
 
-/* Why not all are done. */
+/* Prints why not all cells are finished. */
 static int complain_undone(const struct wr_cell *cells, size_t count, size_t done)
 {
     for (size_t i = 0; i < count; i++)
@@ -217,7 +217,7 @@ static int simulate(const struct settings *settings, const struct wr_catalog *ca
         .allocator = catalog->allocator,
     };
     int status = name_pacers(&settings->pacers, pacers, &matrix.pacer_count);
-    /* First what may be refused, then what takes long. */
+    /* wr_watch checks the options and is quick; the matrix takes long. */
     if (status == WR_EXIT_OK && (settings->trace != NULL || settings->plot != NULL))
         status = wr_watch(&matrix, settings->trace, settings->plot);
     return status == WR_EXIT_OK ? run(settings, &matrix) : status;

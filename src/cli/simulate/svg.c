@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* svg.c - what all pictures share: their looks, by day and by night, texts and a scale of time. */
+/* svg.c - draws the common parts of all plots: light and dark style, texts and axes. */
 #include "cli/simulate/svg.h"
 
 #include <math.h>
@@ -59,7 +59,7 @@ double wr_svg_x(double duration_s, double at_s)
     return WR_SVG_LEFT + WR_SVG_PLOT_WIDTH * at_s / duration_s;
 }
 
-/* 1, 2 or 5 times a power of ten, so that there are about `count` steps up to `end`. */
+/* Returns 1, 2 or 5 times a power of ten, so that about `count` steps reach `end`. */
 static double round_step(double end, double count)
 {
     double raw = end / count, power = pow(10, floor(log10(raw))), digit = raw / power;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - the scores as a table: families by pacers, and what they are on the whole. */
+/* table.c - prints the scores as a table of families by pacers, with means. */
 #include <math.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -12,24 +12,24 @@
 #include "cli/simulate/report.h"
 
 #define FAMILY_BYTES sizeof((struct wr_scenario *)NULL)->name
-#define NAME_COLUMNS 30 /* of a row's name */
-#define CELL_COLUMNS 14 /* "autothrottle-8" */
+#define NAME_COLUMNS 30 /* width of a row's name */
+#define CELL_COLUMNS 14 /* width of a cell: "autothrottle-8" fits */
 
-/* One scenario's place among the rows. */
+/* A scenario and the row in which it counts. */
 struct place {
     char row[FAMILY_BYTES];
-    size_t index; /* of the scenario */
+    size_t index; /* index of the scenario */
     bool each;
 };
 
 struct table {
     const struct wr_matrix *matrix;
     const struct wr_cell *cells;
-    size_t count; /* of scenarios */
+    size_t count; /* number of scenarios */
     struct place *places;
-    double *numbers; /* room for a column */
+    double *numbers; /* room for the values of a column */
     char line[2048];
-    size_t length; /* of the line */
+    size_t length; /* bytes used in `line` */
 };
 
 #define FAMILIES 13
@@ -39,7 +39,7 @@ static bool is_family(char letter)
     return letter == 'P' || letter == 'R';
 }
 
-/* What is known of a family such as "P4", or "". */
+/* Returns the title of a family such as "P4", or "". */
 static const char *title_of(const char *family)
 {
     static const char *const titles[2][FAMILIES] = {
@@ -54,7 +54,8 @@ static const char *title_of(const char *family)
     return number >= 1 && number <= FAMILIES && *end == '\0' ? titles[family[0] == 'R'][number - 1] : "";
 }
 
-/* "P1" of "P1a-tb0.2-b5"; the whole name where it is none of that kind. */
+/* Copies the family of a scenario, such as "P1" of "P1a-tb0.2-b5"; the whole name if it has no such
+ * family. */
 static void family_of(const char *name, char ret_family[FAMILY_BYTES])
 {
     size_t length = 1;
@@ -78,7 +79,8 @@ static int compare_numbers(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-/* Scenarios that no pacer finished have no name, and no place. Returns how many have. */
+/* Lists and sorts the scenarios with a result. Those that no pacer finished have no name and are
+ * left out. Returns their number. */
 static size_t find_places(struct table *table, bool each)
 {
     size_t placed = 0;
@@ -112,7 +114,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct table *table, const
         table->length = sizeof table->line - 1;
 }
 
-/* Without the blanks that a last column is padded with. */
+/* Prints the line without trailing blanks. */
 static void end_line(struct table *table)
 {
     while (table->length > 0 && table->line[table->length - 1] == ' ')
@@ -121,7 +123,8 @@ static void end_line(struct table *table)
     table->length = 0;
 }
 
-/* " 96.9 / 0.51": shares in %, the second to two digits that count; the slashes of a column stand below each other. */
+/* Prints a cell such as " 96.9 / 0.51": shares in %, the second with two significant digits. The
+ * slashes of a column are aligned. */
 static void print_pair(struct table *table, double goodput, double rejected_share)
 {
     char text[16];
@@ -133,7 +136,8 @@ static void print_pair(struct table *table, double goodput, double rejected_shar
         put(table, "  %*.1f / %-4s", CELL_COLUMNS - 7, 100 * goodput, text);
 }
 
-/* Goodput counts as at most 1: a burst that the oracle did not foresee makes up for no other origin. */
+/* Returns the goodput, at most 1: a burst that the oracle did not expect must not compensate for
+ * another origin. */
 static double clipped(const struct wr_score *score)
 {
     return score->goodput > 1 ? 1 : score->goodput;
@@ -156,7 +160,7 @@ static struct wr_score judged(const struct wr_matrix *matrix, const struct wr_sc
     return judged;
 }
 
-/* The numbers of one pacer over some places, in `numbers`. Returns how many. */
+/* Collects the values of a pacer over some rows in `numbers`. Returns their number. */
 static size_t collect(const struct table *table, size_t pacer, size_t from, size_t to, measure *of)
 {
     size_t found = 0;
@@ -190,7 +194,8 @@ static double quantile(const struct table *table, size_t pacer, size_t to, measu
     return table->numbers[below] + (at - (double)below) * (above - table->numbers[below]);
 }
 
-/* At low rates a share says little: learning costs a few rejections, however few requests there are. */
+/* Returns 1 if a pacer passes a scenario. A few rejections always pass: at low rates learning costs
+ * some, so their share says little. */
 static double passes(const struct wr_score *score)
 {
     return score->goodput >= 0.95 && (score->rejected <= 0.005 || score->rejections <= 6);
@@ -213,7 +218,8 @@ static void print_mean(struct table *table, const char *name, size_t from, size_
     end_line(table);
 }
 
-/* Goodput from below, rejections from above: what the unlucky get. */
+/* Prints the quantile of goodput from below and of rejections from above, the results of the worst
+ * runs. */
 static void print_quantile(struct table *table, const char *name, size_t placed, double share)
 {
     print_name(table, name, "");
@@ -246,7 +252,8 @@ static size_t print_rows(struct table *table, size_t placed)
     return rows;
 }
 
-/* A pacer with numbers of its own is too long for a column: it gets a number, and its full name below the table. */
+/* Writes the label of a pacer. If its name is too long for a column, the label has its number, and
+ * the name is printed below the table. */
 static void label_of(const struct wr_matrix *matrix, size_t pacer, char *ret_label, size_t label_bytes)
 {
     const char *name = matrix->pacers[pacer].name;

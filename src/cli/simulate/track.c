@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* track.c - what happened in one run. */
+/* track.c - records the events of one run. */
 #include "cli/simulate/track.h"
 
 #include <inttypes.h>
@@ -55,7 +55,7 @@ static void write_number(FILE *file, const char *name, double number)
         fprintf(file, ", \"%s\": null", name);
 }
 
-/* Whether it could be written is asked once, when the file is closed. */
+/* Writes an event as a JSON line. Write errors are checked when the file is closed. */
 static void write_line(const struct wr_track *track, const struct wr_sim_event *event)
 {
     char pacer[6 * sizeof track->pacer->name + 3], mode[128];

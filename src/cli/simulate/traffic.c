@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* traffic.c - when requests come, as people write it. */
+/* traffic.c - parses the times of requests from a text. */
 #include "cli/simulate/traffic.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static int refuse(struct wr_span part, const char *wrong)
                            "write parts as \"100/s for 2s\", \"30 at once\" or \"pause 8s\", with commas between");
 }
 
-/* Splits at the first `between`; false if it is not there. */
+/* Splits a text at the first `between`. Returns false if it does not occur. */
 static bool split(struct wr_span text, const char *between, struct wr_span *ret_left, struct wr_span *ret_right)
 {
     size_t bytes = strlen(between);
@@ -47,8 +47,8 @@ static int parse_part(struct wr_span text, struct wr_traffic_part *ret_part)
     return 0;
 }
 
-/* Those that come before it ends: at 0, period/count, 2 x period/count, … At most WR_TRAFFIC_MAX + 1, so that a sum
- * that is too large shows. */
+/* Returns the number of requests of a part: those at 0, period/count, 2 x period/count, ... before
+ * its end. Returns at most WR_TRAFFIC_MAX + 1, so that a sum that is too large is noticed. */
 static size_t count_of(const struct wr_traffic_part *part)
 {
     if (part->period_ns == 0)
@@ -81,7 +81,7 @@ int wr_traffic_parse(const char *text, struct wr_traffic *ret_traffic)
     }
     if (traffic.requests == 0)
         return refuse(wr_span_of(text), "no requests");
-    if (traffic.duration_ns == 0) /* all at once */
+    if (traffic.duration_ns == 0) /* only parts that come all at once */
         traffic.duration_ns = WEIR_SECOND;
     *ret_traffic = traffic;
     return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trial.c - a real limiter on a clock that we set: from request to request, and in between to each instant at which one
- * ends, or at which the first in the queue was told to ask again. */
+/* trial.c - runs a real limiter on a fake clock. The clock moves from request to request, stopping
+ * in between whenever a request ends or the first request in the queue must ask the limiter. */
 #include "cli/simulate/trial.h"
 
 #include <stdalign.h>
@@ -11,9 +11,9 @@
 
 #define NEVER INT64_MAX
 
-/* In the queue. */
+/* A request in the queue. */
 struct place {
-    weir_ticket *ticket; /* NULL: does not wait */
+    weir_ticket *ticket; /* ticket of the limiter; NULL: not waiting */
 };
 
 struct trial {
@@ -22,13 +22,13 @@ struct trial {
     weir_limiter *limiter;
     struct wr_answer *answers;
     size_t asked;
-    struct place *places; /* by request */
-    size_t head;          /* of the queue: the first that may wait */
-    int64_t poll_at;      /* when the head is to ask again */
-    size_t ended;         /* requests whose end has been told, or that have none */
+    struct place *places; /* places in the queue, one per request */
+    size_t head;          /* index of the first request that may still be in the queue */
+    int64_t poll_at;      /* time at which the head asks the limiter */
+    size_t ended;         /* number of requests whose end was reported, or that were refused */
 };
 
-/* The decision is ours to pass on: nobody waits on a thread. */
+/* Ignores the wake-up: the head polls the limiter instead. */
 static void wake(void *context)
 {
     (void)context;
@@ -40,7 +40,8 @@ static int64_t retry_after_s(weir_decision decision)
     return wr_retry_after_s(&ruling);
 }
 
-/* Asks for the first in the queue, and for those behind it while it leaves. */
+/* Polls the limiter for the first request in the queue, and for the following ones as long as
+ * requests leave. */
 static void poll_queue(struct trial *trial, int64_t now)
 {
     weir_decision decision;
@@ -62,8 +63,8 @@ static void poll_queue(struct trial *trial, int64_t now)
     }
 }
 
-/* When the next request in flight ends. They take equally long, so they end in the order of their grants, which is
- * that of the requests: the queue is fair. */
+/* Returns when the next request in flight ends. All take equally long, so they end in the order of
+ * their grants. That is the order of the requests, because the queue is fair. */
 static int64_t next_end(struct trial *trial)
 {
     while (trial->ended < trial->asked && trial->answers[trial->ended].granted_at < 0 &&
@@ -74,7 +75,7 @@ static int64_t next_end(struct trial *trial)
     return trial->answers[trial->ended].granted_at + trial->plan->take_ns;
 }
 
-/* All that happens until then. */
+/* Handles all ends and polls up to the given time. */
 static int pass_time(struct trial *trial, int64_t until)
 {
     for (;;) {
@@ -107,7 +108,7 @@ static int ask(struct trial *trial, int64_t now)
         answer->granted_at = now;
     else if (error == 0)
         answer->retry_after_s = retry_after_s(decision);
-    return error == WEIR_E_FULL ? 0 : error; /* no room in the queue: refused */
+    return error == WEIR_E_FULL ? 0 : error; /* a full queue means a refusal, not an error */
 }
 
 static int run(struct trial *trial, const int64_t *at)
@@ -148,7 +149,8 @@ int wr_trial_run(const struct wr_trial_plan *plan, const weir_limit *limits, siz
     return error;
 }
 
-/* The most that were granted in any half-open time of so long: `last` and `first` are its ends. */
+/* Returns the maximum number of grants in any half-open window of `window_ns`, which `first` and
+ * `last` delimit. */
 static size_t most_within(const struct wr_answer *answers, size_t count, int64_t window_ns)
 {
     size_t first = 0, inside = 0, most = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* watch.c - one run of each pacer against one scenario, for --trace and --plot. */
+/* watch.c - runs each pacer once against one scenario, for --trace and --plot. */
 #include "cli/simulate/watch.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* watch.h - one run of each pacer against one scenario, for --trace and --plot. */
+/* watch.h - runs each pacer once against one scenario, for --trace and --plot. */
 #ifndef WR_CLI_SIMULATE_WATCH_H
 #define WR_CLI_SIMULATE_WATCH_H
 
@@ -7,10 +7,12 @@
 
 #include "cli/simulate/matrix.h"
 
-/* The paths may be NULL. Returns an exit status, after a complaint if it is not 0. */
+/* Runs the pacers and writes the files. The paths may be NULL. Returns an exit status; prints an
+ * error if it is not 0. */
 int wr_watch(const struct wr_matrix *matrix, const char *trace_path, const char *plot_path);
 
-/* A file to be written. NULL as path is none, and fine. False after a complaint. */
+/* Open and close an output file; a NULL path means no file. Return false after printing an
+ * error. */
 bool wr_watch_open(const char *path, FILE **ret_file);
 bool wr_watch_close(const char *path, FILE *file);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* url.c - weir url: one URL, resolved and normalised. */
+/* url.c - weir url: prints one URL, resolved and normalised. */
 #include "cli/url/url.h"
 
 #include "cli/kit/foreign.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* url.h - weir url: one URL, the way weir sees it. */
+/* url.h - weir url: prints one URL, resolved and normalised. */
 #ifndef WR_CLI_URL_URL_H
 #define WR_CLI_URL_URL_H
 
-/* An exit status, of enum wr_exit. */
+/* Returns an exit status of enum wr_exit. */
 int wr_url_run(int argc, char **argv);
 
 #endif

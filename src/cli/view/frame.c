@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* frame.c - a screenful of text. */
+/* frame.c - composes a screen of text and writes the changed lines. */
 #include "cli/view/frame.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STYLES_ROOM 64 /* kept free in each line, so that a style can always end */
+#define STYLES_ROOM 64 /* bytes kept free in each line, so that a style can always be ended */
 
 static int between(int value, int low, int high)
 {
@@ -32,7 +32,7 @@ static struct wr_frame_line *line_at(struct wr_frame *frame, int row)
     return row >= 0 && row < frame->height ? &frame->lines[row] : NULL;
 }
 
-/* What takes `columns` columns. */
+/* Appends text that takes `columns` columns, if it fits. */
 static void add(struct wr_frame *frame, struct wr_frame_line *line, const char *text, size_t bytes, int columns)
 {
     size_t room = sizeof line->text - (columns > 0 ? STYLES_ROOM : 0);
@@ -97,7 +97,8 @@ static bool is_shown(const struct wr_frame *frame, int row)
     return !frame->is_stale && shown->bytes == line->bytes && memcmp(shown->text, line->text, line->bytes) == 0;
 }
 
-/* False: it was not, or not all. The terminal may be gone; the crawl is not. */
+/* Writes all bytes. Returns false on a write error: the terminal may be gone while the crawl
+ * continues. */
 static bool write_all(int fd, const char *data, size_t bytes)
 {
     while (bytes > 0) {
@@ -125,5 +126,5 @@ void wr_frame_write(struct wr_frame *frame, int fd)
         is_written = write_all(fd, text, (size_t)bytes) && is_written;
         frame->shown[row] = *line;
     }
-    frame->is_stale = !is_written; /* else who knows what is there */
+    frame->is_stale = !is_written; /* after a write error the content of the screen is unknown */
 }

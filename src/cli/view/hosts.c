@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hosts.c - the table of hosts in the view. */
+/* hosts.c - draws the table of hosts in the full-screen view. */
 #include "cli/view/hosts.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "cli/kit/figures.h"
 
-#define NAME_MIN 16 /* columns of a host's name */
+#define NAME_MIN 16 /* minimum columns of a host name */
 #define NAME_MAX 60
 
 enum column {
@@ -24,10 +24,10 @@ enum column {
     COLUMNS
 };
 
-/* In the order in which they are given up as the terminal gets narrower: the last first. */
+/* Columns in display order. A narrow terminal shows only those whose `from` it reaches. */
 static const struct column_rule {
     const char *head;
-    int width, from; /* columns of the terminal that it needs */
+    int width, from; /* width of the column, and the terminal width from which it is shown */
 } rules[COLUMNS] = {
     [WHY] = {"WAITS FOR", 22, 0},   [PACE] = {"PACE", 8, 48},      [LIMIT] = {"LIMIT", 8, 66},
     [HISTORY] = {"MINUTE", 13, 78}, [QUEUED] = {"QUEUED", 8, 100}, [FLIGHT] = {"FLYING", 7, 108},
@@ -48,7 +48,7 @@ static int name_width(const struct wr_frame *frame)
     return left < NAME_MIN ? NAME_MIN : left > NAME_MAX ? NAME_MAX : left;
 }
 
-/* "retry_after 1m 12s"; what holds no longer than a blink is no wait. */
+/* Formats the reason and the wait of a host, such as "retry_after 1m 12s". */
 static void format_why(const struct wr_look_host *host, char *ret_text, size_t room)
 {
     const weir_decision *why = &host->why;
@@ -73,7 +73,7 @@ static enum wr_style style_of(const struct wr_look_host *host)
     return host->state == WR_HOST_IDLE ? WR_STYLE_FAINT : WR_STYLE_PLAIN;
 }
 
-/* Against the most of them. */
+/* Draws the starts of the last minute as bars, scaled to the largest. */
 static void draw_history(struct wr_frame *frame, int row, const struct wr_look_host *host)
 {
     unsigned most = 1;
@@ -115,7 +115,7 @@ static void format_cell(const struct wr_look_host *host, enum column column, cha
     }
 }
 
-/* Numbers to the right, a blank after each. */
+/* Draws a cell with a blank after it; numbers are aligned right. */
 static void draw_cell(struct wr_frame *frame, int row, enum column column, const char *text)
 {
     bool is_text = column == WHY || column == HISTORY;

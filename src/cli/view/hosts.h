@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hosts.h - the table of hosts in the view: as many columns as the terminal has room for. */
+/* hosts.h - draws the table of hosts in the full-screen view, with as many columns as fit. */
 #ifndef WR_CLI_VIEW_HOSTS_H
 #define WR_CLI_VIEW_HOSTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keys.c - what is typed at the view. */
+/* keys.c - handles the keys of the full-screen view. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,14 +20,14 @@ static void move(struct wr_view *view, ptrdiff_t by)
     memcpy(view->chosen_key, view->look->hosts[view->chosen].key, sizeof view->chosen_key);
 }
 
-/* The host that keys are for; NULL: there is none. */
+/* Returns the selected host; NULL if there are no hosts. */
 static struct wr_look_host *choose(struct wr_view *view)
 {
     move(view, 0);
     return view->look == NULL || view->look->count == 0 ? NULL : &view->look->hosts[view->chosen];
 }
 
-/* Until the next key. */
+/* Shows a message until the next key. */
 static void reply(struct wr_view *view, const char *line)
 {
     (void)snprintf(view->reply, sizeof view->reply, "%s", line);
@@ -97,7 +97,7 @@ static void steer_key(struct wr_view *view, int key)
         return;
     if (key == 'p') {
         int error = wr_engine_pause(view->engine, wr_span_of(host->key), !host->is_paused);
-        host->is_paused ^= error == 0; /* until the next look */
+        host->is_paused ^= error == 0; /* valid until the next data arrives */
         tell_error(view, error);
     } else if (key == 'f')
         tell_error(view, wr_engine_forget(view->engine, wr_span_of(host->key)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* look.c - the view's beginning and end, what it was told, and the looks that it takes. */
+/* look.c - opens and closes the full-screen view, stores its messages and fetches its data. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "cli/kit/output.h"
 #include "cli/view/state.h"
 
-#define HOSTS_MOST 500 /* that can be scrolled over; a filter finds all others */
+#define HOSTS_MOST 500 /* maximum number of hosts to scroll over; a filter finds the others */
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 struct wr_view *wr_view_open(struct wr_engine *engine)
 {
@@ -62,7 +62,7 @@ unsigned wr_view_quits(const struct wr_view *view)
     return view->quits;
 }
 
-/* ---- looking ---- */
+/* ---- data ---- */
 
 static void take_events(struct wr_view *view)
 {
@@ -78,7 +78,8 @@ static void take_events(struct wr_view *view)
     view->event_count = view->event_next < WR_VIEW_EVENTS ? view->event_next : WR_VIEW_EVENTS;
 }
 
-/* Where the chosen host is now; one that is gone leaves its place to the next. */
+/* Moves the selection to the current row of the selected host. If the host is gone, selects the
+ * host at its row. */
 static void follow_chosen(struct wr_view *view)
 {
     const struct wr_look *look = view->look;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* terminal.c - a terminal that is drawn on and typed at. */
+/* terminal.c - opens a terminal for drawing and reads its keys. */
 #include "cli/view/terminal.h"
 
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define WIDTH 80 /* of a terminal that does not tell */
+#define WIDTH 80 /* size of a terminal that does not report one */
 #define HEIGHT 24
 
 bool wr_terminal_fits(void)
@@ -26,7 +26,8 @@ bool wr_terminal_has_color(void)
     return none == NULL || none[0] == '\0';
 }
 
-/* As the C library would, without letting it: numbers are written the C way here. */
+/* Checks the locale variables like the C library, but without setlocale, which would change the
+ * format of numbers. */
 bool wr_terminal_has_unicode(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -58,11 +59,11 @@ bool wr_terminal_open(struct wr_terminal *ret_terminal)
     raw.c_iflag &= ~(tcflag_t)ICRNL;
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
-    raw.c_cc[VSUSP] = _POSIX_VDISABLE; /* who stops it finds a screen that is not theirs */
+    raw.c_cc[VSUSP] = _POSIX_VDISABLE; /* no Ctrl-Z: the shell would be left with this screen */
     if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) != 0)
         return false;
     ret_terminal->is_open = true;
-    say("\033[?1049h\033[?25l\033[2J"); /* another screen, no cursor */
+    say("\033[?1049h\033[?25l\033[2J"); /* alternate screen, cursor off, clear */
     return true;
 }
 
@@ -98,7 +99,7 @@ static int sequence_key(char last, char digit)
     }
 }
 
-/* ESC [ digits letter, or ESC O letter; ESC alone is the key. */
+/* Parses a key: ESC [ digits letter, ESC O letter, or ESC alone. */
 int wr_key_read(const char *typed, int bytes, int *ret_used)
 {
     int at = 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view.c - the live view of a crawl: what is drawn. */
+/* view.c - draws the full-screen view of a crawl. */
 #include "cli/view/view.h"
 
 #include <inttypes.h>
@@ -15,8 +15,8 @@
 #include "cli/view/state.h"
 
 #define LOOK_NS (500 * WEIR_MILLISECOND)
-#define HEAD_ROWS 4    /* totals, and the table's head */
-#define EVENTS_FROM 18 /* rows of a terminal that has room for events */
+#define HEAD_ROWS 4    /* rows of the totals and of the table's head */
+#define EVENTS_FROM 18 /* minimum rows of a terminal for events to be shown */
 
 /* ---- totals ---- */
 
@@ -122,7 +122,7 @@ static void draw_events(struct wr_view *view, int from, int rows)
     }
 }
 
-/* ---- the last line ---- */
+/* ---- last line ---- */
 
 static void draw_keys(struct wr_view *view, int row)
 {
@@ -143,9 +143,9 @@ static void draw_keys(struct wr_view *view, int row)
     wr_frame_style(frame, row, WR_STYLE_PLAIN);
 }
 
-/* ---- all of it ---- */
+/* ---- screen ---- */
 
-/* The chosen one is among the rows that are shown. */
+/* Scrolls so that the selected host is on the screen. */
 static void scroll(struct wr_view *view, size_t rows)
 {
     if (view->chosen < view->top)

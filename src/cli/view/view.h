@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* view.h - the live view of a crawl: totals, the hosts that hold things up and why, what happens, and keys to steer.
+/* view.h - full-screen view of a crawl: totals, the hosts with their waits and reasons, events, and
+ * keys to control the crawl.
  *
- * It has the whole terminal while it is open; what is said meanwhile stands in it, and is said again when it closes.
+ * While open it uses the whole terminal. Messages appear in it and are printed when it closes.
  */
 #ifndef WR_CLI_VIEW_VIEW_H
 #define WR_CLI_VIEW_VIEW_H
@@ -12,25 +13,26 @@ struct wr_view;
 
 #define WR_VIEW_HAS_NONE "waits: other processes have all hosts that are not done"
 
-/* NULL: there is no terminal to draw on, or no memory. */
+/* Opens the view. Returns NULL if there is no suitable terminal or no memory. */
 struct wr_view *wr_view_open(struct wr_engine *engine);
-/* Gives the terminal back, and says what was said. */
+/* Restores the terminal and prints the last messages. */
 void wr_view_close(struct wr_view *view);
 
-/* What the crawl does as a whole. */
+/* Totals of the crawl. */
 struct wr_view_totals {
     const struct wr_engine_stats *stats;
-    double rate;      /* pages a second, lately */
-    const char *left; /* how long it will take, in words */
+    double rate;      /* recent rate in pages per second */
+    const char *left; /* estimate of the remaining time, as text */
 };
 
-/* Reads keys and does what they ask for; draws, if it is time to. One thread. */
+/* Handles keys, and redraws the screen if it is time to. Must be called from one thread. */
 void wr_view_turn(struct wr_view *view, const struct wr_view_totals *totals);
 
-/* How often the user asked to quit: once, to end what is in flight; twice, at once. */
+/* Returns how often the user asked to quit: once lets requests in flight finish, twice stops at
+ * once. */
 unsigned wr_view_quits(const struct wr_view *view);
 
-/* A line that the user should see. Any thread. */
+/* Shows a message. Can be called from any thread. */
 void wr_view_say(struct wr_view *view, const char *line);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* line.c - what became of one page, as a line of JSON. */
+/* line.c - writes the result of a page as a JSON line. */
 #include "base/json.h"
 #include "cli/warm/state.h"
 
-#define LINE_ROOM 65536 /* two URLs of 8 KiB and a detail; what is escaped grows sixfold, but URLs are ASCII */
+/* Two URLs of 8 KiB in ASCII, and a detail that escaping makes up to six times longer. */
+#define LINE_ROOM 65536
 
 static void append_seconds(struct wr_buf *buf, const char *before, int64_t ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* page.c - which pages are warmed, each once. */
+/* page.c - collects the pages to warm, each once. */
 #include <stdlib.h>
 
 #include "cli/warm/state.h"
@@ -27,8 +27,8 @@ struct wr_warm_page *wr_warm_queue_take(struct wr_warm_queue *queue)
     return page;
 }
 
-/* As it is written, without fragment, which is what a cache knows it by; and its canonical form, by which it is known
- * here. */
+/* Creates a page. It stores the URL as written, without fragment, because a cache knows the page by
+ * that, and the canonical URL, by which duplicates are found. */
 static struct wr_warm_page *make_page(const struct wr_url *url, struct wr_span key)
 {
     struct wr_warm_page *page = calloc(1, sizeof *page + url->fragment_at + 1 + key.bytes + 1);

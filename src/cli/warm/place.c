@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* place.c - what an operand of weir warm means, and whose a URL is. */
+/* place.c - classifies the operands of weir warm and decides which site a URL belongs to. */
 #include "cli/warm/place.h"
 
 #include "base/ascii.h"
 #include "shell/hosts/hosts.h"
 
-/* By the systems that make them: most; WordPress with and without its plugins; static sites; feeds as the last resort,
- * for they have only what is new. */
+/* Usual sitemap paths, by the systems that create them: most systems; WordPress with and without
+ * its plugins; static sites; feeds last, because they list only new pages. */
 const char *const wr_warm_usual_places[] = {
     "/sitemap.xml",
     "/sitemap_index.xml",
@@ -48,7 +48,7 @@ enum wr_warm_place wr_warm_place_of(const struct wr_url *url)
     return has(path, "sitemap") ? WR_WARM_SITEMAP : WR_WARM_PAGE;
 }
 
-/* The host without the dot at its end, or its registrable domain. */
+/* Returns the registrable domain of the URL, or its host without a trailing dot. */
 static struct wr_span domain_of(const struct wr_url *url)
 {
     struct wr_span host = wr_url_host(url);

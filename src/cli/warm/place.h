@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* place.h - what an operand of weir warm means, and whose a URL is. */
+/* place.h - classifies the operands of weir warm and decides which site a URL belongs to. */
 #ifndef WR_CLI_WARM_PLACE_H
 #define WR_CLI_WARM_PLACE_H
 
 #include "core/rules/url/url.h"
 
 enum wr_warm_place {
-    WR_WARM_SITE,    /* "example.org", "https://example.org/": all that its sitemaps list */
-    WR_WARM_SITEMAP, /* its name says so: "/news.xml", "/sitemap.php", "/list.txt", "/feed.rss" */
-    WR_WARM_PAGE,    /* anything else */
+    WR_WARM_SITE, /* "example.org", "https://example.org/": all pages in its sitemaps */
+    /* Named like a sitemap: "/news.xml", "/sitemap.php", "/list.txt", "/feed.rss" */
+    WR_WARM_SITEMAP,
+    WR_WARM_PAGE, /* any other URL: a page */
 };
 
 enum wr_warm_place wr_warm_place_of(const struct wr_url *url);
 
-/* Whether a sitemap of `home` may list it: the same registrable domain (or the same host, where there is none), at
- * home's port or that of the scheme. */
+/* Returns true if a sitemap of `home` may list the URL: same registrable domain (same host if it
+ * has none), and the port of `home` or of the scheme. */
 bool wr_warm_is_at_home(const struct wr_url *home, const struct wr_url *url);
 
-/* Where sitemaps usually are, from the likeliest on; NULL behind the last. */
+/* Usual sitemap paths, the most likely first. Ends with NULL. */
 extern const char *const wr_warm_usual_places[];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - what a warming came to, in words. */
+/* report.c - prints the report of weir warm as text. */
 #include "cli/warm/report.h"
 
 #include <inttypes.h>
@@ -7,7 +7,8 @@
 #include "base/buf.h"
 #include "cli/kit/figures.h"
 
-/* URLs are printable ASCII since they were parsed; words of strangers are made so (J11). */
+/* Prints a text in quotes and printable ASCII, because it may come from a server. URLs are
+ * printable ASCII since they were parsed. */
 static void print_quoted(FILE *out, const char *text)
 {
     char memory[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h - what a warming came to: sums over its pages, as text and as JSON. */
+/* report.h - the report of weir warm: sums over its pages, as text and as JSON. */
 #ifndef WR_CLI_WARM_REPORT_H
 #define WR_CLI_WARM_REPORT_H
 
@@ -9,29 +9,33 @@
 #define WR_WARM_BROKEN_SHOWN 20
 
 struct wr_warm_sum {
-    uint64_t pages;                                         /* found */
-    uint64_t answered;                                      /* with a status below 400 */
-    uint64_t broken, denied, missed;                        /* `missed`: not reached before it was interrupted */
-    uint64_t before[WR_CACHE_COUNT], after[WR_CACHE_COUNT]; /* of those answered, by what the cache said */
+    uint64_t pages;    /* number of pages found */
+    uint64_t answered; /* pages with a status below 400 */
+    /* Failed, denied by robots.txt, and not reached before an interrupt. */
+    uint64_t broken, denied, missed;
+    /* Answered pages by the cache status of the first and the last response. */
+    uint64_t before[WR_CACHE_COUNT], after[WR_CACHE_COUNT];
     uint64_t hits_before, hits_after;
     uint64_t requests;
-    uint64_t compared;                     /* pages that were asked for again, and came out of the cache */
-    int64_t before_ns, after_ns, saved_ns; /* of these, in all */
+    /* Number of pages that were fetched a second time and came from the cache. */
+    uint64_t compared;
+    int64_t before_ns, after_ns, saved_ns; /* sums over the compared pages */
     int64_t elapsed_ns;
-    const struct wr_warm_page *slowest[WR_WARM_SLOWEST]; /* by the first answer */
+    /* Slowest first responses, the slowest first. */
+    const struct wr_warm_page *slowest[WR_WARM_SLOWEST];
     size_t slowest_count;
-    weir_client_stats wire; /* all that was sent */
+    weir_client_stats wire; /* statistics of all requests */
 };
 
-/* Once it is over. */
+/* Computes the sums. Call it after all pages have ended. */
 void wr_warm_sum_up(const struct wr_warm *warm, struct wr_warm_sum *ret_sum);
 
-/* Of pages that were answered, in 1/1000. */
+/* Returns the share of `hits` among the answered pages, in thousandths. */
 uint64_t wr_warm_ratio(const struct wr_warm_sum *sum, uint64_t hits);
 
 void wr_warm_report_text(const struct wr_warm *warm, const struct wr_warm_sum *sum, FILE *out);
 
-/* False if it could not be written. */
+/* Writes the report. Returns false if it could not be written. */
 bool wr_warm_report_json(const struct wr_warm *warm, const struct wr_warm_sum *sum, FILE *out);
 
 #endif

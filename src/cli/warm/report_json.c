@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* report_json.c - what a warming came to, as JSON. */
+/* report_json.c - writes the report of weir warm as JSON. */
 #include "base/json.h"
 #include "cli/warm/report.h"
 
-#define PIECE_ROOM 65536 /* of the totals, or of one page */
+#define PIECE_ROOM 65536 /* bytes of the totals, or of one page */
 
 static void append_seconds(struct wr_buf *buf, const char *before, int64_t ns)
 {
@@ -64,7 +64,7 @@ static bool flush(struct wr_buf *buf, FILE *out)
     return well;
 }
 
-/* null: it was not asked for again. */
+/* Appends seconds; null if the page was not fetched a second time. */
 static void append_some_seconds(struct wr_buf *buf, const char *before, int64_t ns)
 {
     if (ns > 0)
@@ -73,7 +73,7 @@ static void append_some_seconds(struct wr_buf *buf, const char *before, int64_t 
         wr_append_json_null(buf, before);
 }
 
-/* Begins the next element of a list. */
+/* Separates the elements of a list. */
 static void append_comma(struct wr_buf *buf, bool *is_first)
 {
     wr_buf_append_string(buf, *is_first ? "\n  " : ",\n  ");

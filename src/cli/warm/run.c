@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c - what is asked for next, and what came of it.
+/* run.c - starts the requests of weir warm and handles their responses.
  *
- * Sitemaps of a site are read one after the other, while pages that are known already are fetched; but not before there
- * are a hundred, or all (U11). Of a site only a few pages are asked for at a time: whoever asks stands in line behind
- * them, and a probe that comes a minute late says nothing.
+ * The sitemaps of a site are read one after the other, while pages that are already known are
+ * fetched. Pages start only when WR_WARM_BATCH are known, or all. Only a few pages per site are
+ * requested at a time: later requests queue behind them, and a probe that is a minute late is
+ * useless.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,18 +17,19 @@
 #include "shell/client/inside.h"
 
 #define LOOK_EVERY_NS (100 * WEIR_MILLISECOND)
-#define LINE_EVERY_NS (10 * WEIR_SECOND) /* of progress, where there is no terminal */
+#define LINE_EVERY_NS (10 * WEIR_SECOND) /* interval of progress lines without a terminal */
 
 static int64_t now(void)
 {
     return weir_clock_now(weir_clock_monotonic());
 }
 
-/* ---- answers, on the client's thread ---- */
+/* ---- responses, on the client's thread ---- */
 
 static char *copy_text(const char *text)
 {
-    return text[0] != '\0' ? strdup(text) : NULL; /* without memory it is not told */
+    /* NULL without memory; the report then lacks the text. */
+    return text[0] != '\0' ? strdup(text) : NULL;
 }
 
 static struct wr_warm_answer answer_of(const weir_response *response)
@@ -63,7 +65,8 @@ static void note_first(struct wr_warm_page *page, const weir_response *response)
         page->final_url = copy_text(response->url);
 }
 
-/* What was cancelled has no answer, but what was answered before stands. */
+/* Handles the response to one step of a page. A cancelled request has no response, but earlier
+ * responses remain valid. */
 static void take_step(struct wr_warm *warm, struct wr_warm_page *page, const weir_response *response)
 {
     bool is_first = page->course.step == WR_WARM_GET;
@@ -101,7 +104,7 @@ static bool ignore_body(void *context, const char *bytes, size_t count)
     return true;
 }
 
-/* ---- asking, with the lock held ---- */
+/* ---- requests; the lock is held ---- */
 
 static void ask_page(struct wr_warm *warm, struct wr_warm_page *page)
 {
@@ -111,7 +114,8 @@ static void ask_page(struct wr_warm *warm, struct wr_warm_page *page)
     how.method = page->course.step == WR_WARM_PROBE ? "HEAD" : "GET";
     how.headers = page->is_at_home ? NULL : warm->omitted;
     how.on_body = ignore_body;
-    how.attempts = is_first && warm->settings->pace.attempts > 1 ? 0 : 1; /* what only looks is not insisted on */
+    /* Later requests only check the cache: no retries. */
+    how.attempts = is_first && warm->settings->pace.attempts > 1 ? 0 : 1;
     if (is_first && warm->first_page_at == 0)
         warm->first_page_at = now();
     int error = weir_client_fetch(warm->client, page->url, &how, on_page, page, NULL);
@@ -139,7 +143,8 @@ static void ask_due(struct wr_warm *warm)
         ask_page(warm, page);
 }
 
-/* It is a page whatever sitemaps list, and at the pace of a new host who waits for them sees nothing for seconds. */
+/* Requests the front page before the sitemaps are read. It is a page whatever they list, and at the
+ * pace of a new host the user would otherwise see no result for seconds. */
 static void ask_front(struct wr_warm *warm, struct wr_warm_site *site)
 {
     if (!site->wants_front || site->wants_robots || site->is_reading || site->is_unreachable)
@@ -156,7 +161,7 @@ static void ask_new(struct wr_warm *warm, struct wr_warm_site *site)
         ask_page(warm, wr_warm_queue_take(&site->pages));
 }
 
-/* True while there is something to wait for. */
+/* Starts all requests that are due. Returns true while there is something to wait for. */
 static bool ask_all(struct wr_warm *warm)
 {
     bool has_more = false;
@@ -170,16 +175,16 @@ static bool ask_all(struct wr_warm *warm)
     return has_more || warm->under_way > 0 || warm->probes.count > 0 || warm->again.first != NULL;
 }
 
-/* ---- waiting and telling ---- */
+/* ---- waiting and progress ---- */
 
-/* With the lock held: until something happens, a probe is due, or it is time to look. */
+/* Waits for a response, the next probe, or the next progress line. The lock is held. */
 static void wait_a_while(struct wr_warm *warm)
 {
     struct timespec until;
     int64_t due_at, wait_ns = LOOK_EVERY_NS;
     if (wr_heap_peek(&warm->probes, &due_at) != NULL && due_at - now() < wait_ns)
         wait_ns = due_at > now() ? due_at - now() : 0;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* as `changed` counts */
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* the clock that `changed` uses */
     wait_ns += until.tv_nsec;
     until.tv_sec += (time_t)(wait_ns / WEIR_SECOND);
     until.tv_nsec = (long)(wait_ns % WEIR_SECOND);
@@ -231,7 +236,7 @@ static void write_lines(struct wr_warm *warm, struct wr_warm_queue *ended)
         warm->lines_failed = true;
 }
 
-/* Takes the pages that have ended since. */
+/* Takes the pages that have ended since the last call. */
 static struct wr_warm_queue take_ended(struct wr_warm *warm)
 {
     struct wr_warm_queue ended = warm->ended;
@@ -239,7 +244,7 @@ static struct wr_warm_queue take_ended(struct wr_warm *warm)
     return ended;
 }
 
-/* With the lock held: some of what sitemaps list. Returns whether there is more. */
+/* Parses a part of the sitemaps. Returns true if there is more to parse. The lock is held. */
 static bool read_some(struct wr_warm *warm)
 {
     bool has_more = false;
@@ -248,12 +253,12 @@ static bool read_some(struct wr_warm *warm)
     return has_more;
 }
 
-/* Nothing is asked for any more: pages that were to be looked at again are what they are. */
+/* Stops all requests. Pages that wait for another request end with what is known of them. */
 static void wind_up(struct wr_warm *warm)
 {
     struct wr_warm_page *page;
     weir_client_close(warm->client);
-    (void)read_some(warm); /* they end */
+    (void)read_some(warm); /* ends the sitemaps, because the client is closed */
     while ((page = (struct wr_warm_page *)wr_heap_pop(&warm->probes)) != NULL)
         end_page(warm, page);
     while ((page = wr_warm_queue_take(&warm->again)) != NULL)

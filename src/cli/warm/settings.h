@@ -23,11 +23,11 @@ extern const struct wr_usage wr_warm_usage;
 
 void wr_warm_settings_init(struct wr_warm_settings *ret_settings);
 
-/* False after a complaint. */
+/* Checks that the options fit together. Returns false after printing an error. */
 bool wr_warm_settings_check(const struct wr_warm_settings *settings);
 
-/* How many pages of a site are asked for at a time: enough to keep it busy, and so few that a probe does not stand in
- * line for long. */
+/* Returns how many pages of a site are requested at a time: enough to keep it busy, but so few that
+ * probes do not queue for long. */
 unsigned wr_warm_window(const struct wr_warm_settings *settings);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* site.c - which pages a site lists: its robots.txt names sitemaps, or they are looked for; one is read at a time.
+/* site.c - finds the pages of a site: robots.txt names sitemaps, or usual paths are tried. One
+ * sitemap is read at a time.
  *
- * A sitemap is a stranger's text. It may list pages of the site that it was found for, and an index sitemaps of that
- * site or of the host that it lies on itself; only robots.txt may name one anywhere else (B12). Whether an address may
- * be connected to the client judges, as for every link. What is known is not read again, so that an index that leads to
- * itself (D9) ends.
+ * A sitemap is untrusted input. It may list pages of the site for which it was found. An index may
+ * list sitemaps of that site or of its own host; only robots.txt may name sitemaps elsewhere. As
+ * for each link, the client decides whether an address may be connected to. A known sitemap is not
+ * read a second time, so an index that lists itself ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@
 #include "shell/memory/memory.h"
 #include "shell/net/idna.h"
 
-#define AT_ONCE ((size_t)64 << 10) /* bytes of text: others wait for the lock */
+/* Bytes of text parsed per turn, because other threads wait for the lock. */
+#define AT_ONCE ((size_t)64 << 10)
 
 /* ---- sites ---- */
 
@@ -67,7 +69,8 @@ bool wr_warm_sitemap_add(struct wr_warm_site *site, const struct wr_url *url, un
     return true;
 }
 
-/* Those that were read are let go at the end: their URLs are what makes others known. */
+/* Frees sites and sitemaps. Sitemaps that were read exist until here, because their URLs are the
+ * keys of `sitemaps_known`. */
 void wr_warm_sites_free(struct wr_warm *warm)
 {
     const struct wr_map_slot *slot;
@@ -89,7 +92,7 @@ void wr_warm_sites_free(struct wr_warm *warm)
 
 /* ---- entries ---- */
 
-/* Where an entry leads; false for what is no URL. */
+/* Parses the URL of an entry. Returns false if it is not a valid URL. */
 static bool parse_entry(const struct wr_warm_sitemap *sitemap, struct wr_span text, char *memory,
                         struct wr_url *ret_url)
 {
@@ -141,14 +144,15 @@ static void note_trouble(struct wr_warm *warm, const char *url, const char *why)
         warm->troubles_count++;
 }
 
-/* A page that says that there is none may well look like a list. */
+/* Accepts only 2xx: an error page may look like a list of URLs. */
 static bool is_sitemap_status(void *context, int status)
 {
     (void)context;
     return status >= 200 && status <= 299;
 }
 
-/* On the client's thread, which has more to do: what comes is put aside. */
+/* Stores received bytes for the main thread. The client's thread must not spend its time on
+ * parsing. */
 static bool on_sitemap_bytes(void *context, const char *bytes, size_t count)
 {
     struct wr_warm_sitemap *sitemap = context;
@@ -163,7 +167,7 @@ static bool on_sitemap_bytes(void *context, const char *bytes, size_t count)
     return goes_on;
 }
 
-/* What is wrong with it, or NULL. */
+/* Returns why a sitemap failed; NULL if it was read. */
 static const char *sitemap_fault(const struct wr_warm_sitemap *sitemap, const weir_response *response, char *memory,
                                  size_t room)
 {
@@ -214,7 +218,8 @@ static void end_sitemap(struct wr_warm_sitemap *sitemap)
     weir_response_free(response);
 }
 
-/* A few KB may hold megabytes of entries: some of it is read at a time. Returns whether there is more. */
+/* Parses a part of the received bytes, because a few KB may expand to megabytes of entries. Returns
+ * true if there is more to parse. */
 bool wr_warm_site_turn(struct wr_warm_site *site)
 {
     struct wr_warm_sitemap *sitemap = site->current;
@@ -254,7 +259,8 @@ static int ask_sitemap(struct wr_warm_sitemap *sitemap)
 
 /* ---- robots.txt ---- */
 
-/* Any scheme and host may stand there; those of others are read as well, for the site says that they are its own. */
+/* Adds the sitemaps that robots.txt names. They may be on any host, because the site declares them
+ * its own. */
 static void add_named(struct wr_warm_site *site, const weir_response *response)
 {
     struct wr_robots_options how = {.agent = wr_span_of("weir"), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
@@ -300,13 +306,13 @@ static int ask_robots(struct wr_warm_site *site)
     wr_url_append_robots(&url, &site->home);
     weir_fetch_options_init(&how);
     how.headers = site->warm->omitted;
-    how.ignore_robots = true; /* it is always allowed itself */
+    how.ignore_robots = true; /* robots.txt itself may always be fetched */
     how.max_body_bytes = WR_ROBOTS_MAX + 1;
     site->wants_robots = false;
     return weir_client_fetch(site->warm->client, memory, &how, on_robots, site, NULL);
 }
 
-/* ---- what is next ---- */
+/* ---- next request ---- */
 
 bool wr_warm_site_is_read(const struct wr_warm_site *site)
 {
@@ -347,9 +353,9 @@ void wr_warm_site_read(struct wr_warm_site *site)
         if (site->sitemaps == NULL)
             add_guess(site);
         struct wr_warm_sitemap *sitemap = take_sitemap(site);
-        if (sitemap == NULL) /* that guess was known already */
+        if (sitemap == NULL) /* the guessed sitemap was known already */
             return;
-        site->current = sitemap; /* it may be answered at once */
+        site->current = sitemap; /* set before the request, whose response may arrive at once */
         error = ask_sitemap(sitemap);
         if (error != 0)
             site->current = NULL;

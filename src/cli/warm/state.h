@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* state.h - what the parts of weir warm share.
+/* state.h - data shared by the parts of weir warm.
  *
- *     sites ──▶ sitemaps ──▶ pages ──▶ the client ──▶ steps ──▶ lines and report
+ *     sites --> sitemaps --> pages --> client --> steps --> lines and report
  *
- *     warm.c      the command                       site.c      robots.txt and sitemaps, one after the other
- *     settings.c  its options                       page.c      which pages, each once
- *     place.c     what an operand means             run.c       what is asked for next; waiting; progress
- *     step.c      what comes next for a page        line.c      what became of each page
- *     sum.c, report.c, report_json.c                what it came to
+ *     warm.c      the command                       site.c      robots.txt and sitemaps
+ *     settings.c  the options                       page.c      the pages, each once
+ *     place.c     kinds of operands                 run.c       requests, waiting and progress
+ *     step.c      next step of a page               line.c      JSON line of a page
+ *     sum.c, report.c, report_json.c                the report
  *
- * The main thread asks, writes and waits; answers come on the client's thread, which reads sitemaps as they arrive and
- * takes pages a step further. All is under one lock. Nothing waits with it but for the lock itself.
+ * The main thread starts requests, parses sitemaps, writes output and waits. Responses arrive on
+ * the client's thread, which stores the bytes of sitemaps and decides the next step of pages. One
+ * lock protects all of this; no code blocks while it holds the lock.
  */
 #ifndef WR_CLI_WARM_STATE_H
 #define WR_CLI_WARM_STATE_H
@@ -28,31 +29,33 @@
 #include "core/rules/url/url.h"
 #include "shell/sitemap/sitemap.h"
 
-#define WR_WARM_BATCH 100          /* pages that are known before the first is asked for (U11) */
-#define WR_WARM_SITEMAPS_MAX 10000 /* of a run; further ones are left out */
-#define WR_WARM_INDEX_DEPTH_MAX 3  /* indexes in indexes */
-#define WR_WARM_TROUBLES_MAX 20    /* sitemaps that failed, in the report; all are counted */
+#define WR_WARM_BATCH 100          /* number of known pages at which the first request starts */
+#define WR_WARM_SITEMAPS_MAX 10000 /* maximum sitemaps per run; further ones are skipped */
+#define WR_WARM_INDEX_DEPTH_MAX 3  /* maximum depth of indexes in indexes */
+/* Maximum failed sitemaps listed in the report; all are counted. */
+#define WR_WARM_TROUBLES_MAX 20
 
 struct wr_warm_site;
 
 struct wr_warm_page {
-    struct wr_heap_item item; /* first; while it waits for a probe */
+    struct wr_heap_item item; /* must be the first member; used while the page waits for a probe */
     struct wr_warm_page *next;
     struct wr_warm_site *site;
     struct wr_warm_course course;
-    int status; /* of the first answer; 0: none came */
+    int status; /* status of the first response; 0: no response */
     weir_failure failure;
-    uint32_t requests, hops; /* sent in all, hops among them; of the first answer */
+    /* All requests including redirects, and redirects of the first response. */
+    uint32_t requests, hops;
     uint64_t bytes;
-    char *detail;    /* of the failure; NULL: none */
-    char *final_url; /* NULL: the same */
-    const char *key; /* canonical, which is what makes it the same page; in this block */
-    bool is_at_home; /* at the very origin that was given */
-    bool has_ended;  /* all steps are over */
+    char *detail;    /* text of the failure; NULL: none */
+    char *final_url; /* URL after redirects; NULL: same as `url` */
+    const char *key; /* canonical URL that identifies the page; stored behind `url` */
+    bool is_at_home; /* the page is at an origin that the user gave */
+    bool has_ended;  /* all steps of the page are done */
     char url[];
 };
 
-/* First in, first out. */
+/* A queue of pages, first in, first out. */
 struct wr_warm_queue {
     struct wr_warm_page *first, *last;
     size_t count;
@@ -62,37 +65,39 @@ struct wr_warm_sitemap {
     struct wr_warm_sitemap *next;
     struct wr_warm_site *site;
     struct wr_sitemap *reader;
-    struct wr_buf unread; /* has come, and but for the first `read_bytes` is still to be read */
+    /* Received bytes; those after the first `read_bytes` are not parsed yet. */
+    struct wr_buf unread;
     size_t read_bytes;
-    weir_response *answer; /* it has come, and ends when it has been read; NULL: not yet */
-    unsigned depth;        /* of indexes above it */
-    bool is_guess;         /* nobody named it */
-    bool is_index;         /* it leads to others */
+    /* Response; the sitemap ends when all bytes are parsed; NULL: not received yet. */
+    weir_response *answer;
+    unsigned depth; /* number of indexes above it */
+    bool is_guess;  /* a usual path that was guessed, not named anywhere */
+    bool is_index;  /* the sitemap is an index of other sitemaps */
     uint64_t entries;
-    struct wr_url parsed; /* of `url` */
+    struct wr_url parsed; /* parsed form of `url` */
     char url[WR_URL_ROOM];
 };
 
 struct wr_warm_site {
     struct wr_warm_site *next;
     struct wr_warm *warm;
-    struct wr_warm_queue pages; /* to be asked for */
-    size_t asked;               /* requests for pages under way */
+    struct wr_warm_queue pages; /* pages that were not requested yet */
+    size_t asked;               /* number of page requests in flight */
     struct wr_warm_sitemap *sitemaps, **sitemaps_end;
-    struct wr_warm_sitemap *current; /* being read; NULL: none */
-    bool wants_robots;               /* its robots.txt is to be asked for sitemaps */
-    bool wants_guesses;              /* and if it names none, they are looked for */
-    bool wants_front;                /* its front page is asked for before sitemaps */
-    bool is_reading;                 /* robots.txt or a sitemap is under way */
-    bool has_listed;                 /* a sitemap was read, or pages given */
-    bool is_given;                   /* pages were: there is nothing to wait for */
-    bool is_unreachable;             /* it does not answer at all: there is no use in guessing */
-    size_t place;                    /* of wr_warm_usual_places: the next to be tried */
+    struct wr_warm_sitemap *current; /* sitemap that is being read; NULL: none */
+    bool wants_robots;               /* read robots.txt to find sitemaps */
+    bool wants_guesses;              /* try usual paths if robots.txt names no sitemap */
+    bool wants_front;                /* request the front page before sitemaps */
+    bool is_reading;                 /* a request for robots.txt or a sitemap is in flight */
+    bool has_listed;                 /* at least one sitemap of the site was read */
+    bool is_given;                   /* pages may be requested without waiting for a batch */
+    bool is_unreachable;             /* does not answer at all: usual paths are not tried */
+    size_t place;                    /* index of the next path in wr_warm_usual_places */
     struct wr_url home;
     char home_text[WR_URL_ROOM];
 };
 
-/* A sitemap that failed. */
+/* A sitemap that failed, for the report. */
 struct wr_warm_trouble {
     char *url;
     char why[200];
@@ -103,34 +108,38 @@ struct wr_warm {
     weir_client *client;
     struct wr_hash_key hash_key;
     struct wr_rng rng;
-    FILE *lines; /* NULL: none are wanted */
+    FILE *lines; /* output of --out; NULL: not given */
     bool lines_failed;
-    int64_t began_at, first_page_at; /* 0: none was asked for yet */
+    /* Start of the run and of its first page request, ns; 0: not yet. */
+    int64_t began_at, first_page_at;
     unsigned window;
-    const char *const *omitted; /* "Name:" of each --header, for what is not at a given origin; NULL at its end (V10) */
-    /* Under the lock. */
+    /* Each --header as "Name:", which removes the header from requests to other origins. Ends with
+     * NULL. */
+    const char *const *omitted;
+    /* The lock protects the fields below. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct wr_warm_site *sites, **sites_end;
     struct wr_map pages_known, sitemaps_known;
-    struct wr_warm_page **pages; /* all of them, in the order found */
+    struct wr_warm_page **pages; /* all pages, in the order in which they were found */
     size_t pages_count, pages_room;
-    struct wr_heap probes;           /* pages that wait, by when they are due */
-    struct wr_warm_queue again;      /* those to be asked for once more */
-    struct wr_warm_queue ended;      /* whose line is to be written */
-    size_t under_way;                /* requests of any kind */
-    uint64_t finished, hits, broken; /* pages so far, for progress */
+    struct wr_heap probes;           /* pages that wait for a probe, by its due time */
+    struct wr_warm_queue again;      /* pages whose final GET is due */
+    struct wr_warm_queue ended;      /* pages that have ended and whose line is not written yet */
+    size_t under_way;                /* number of requests in flight, of any kind */
+    uint64_t finished, hits, broken; /* numbers of pages so far, for the progress */
     uint64_t sitemaps_read, sitemaps_failed, foreign, left_out, sitemaps_left_out, listed;
     struct wr_warm_trouble troubles[WR_WARM_TROUBLES_MAX];
     size_t troubles_count;
-    bool is_full; /* max_pages */
-    bool is_over; /* nothing is to be asked for any more */
+    bool is_full; /* max_pages was reached */
+    bool is_over; /* no more requests are started */
     bool no_memory;
 };
 
 /* ---- pages (page.c) ---- */
 
-/* Adds a page to its site's queue, unless it is known, or there are enough. False: enough, or no memory. */
+/* Adds a page to the queue of its site unless it is known. Returns false if max_pages is reached or
+ * memory ran out. */
 bool wr_warm_page_add(struct wr_warm *warm, struct wr_warm_site *site, const struct wr_url *url);
 
 void wr_warm_queue_put(struct wr_warm_queue *queue, struct wr_warm_page *page);
@@ -139,31 +148,34 @@ void wr_warm_pages_free(struct wr_warm *warm);
 
 /* ---- sites (site.c) ---- */
 
-/* The site of a URL, an old or a new one; NULL without memory. */
+/* Returns the site of a URL, and creates it if necessary; NULL if out of memory. */
 struct wr_warm_site *wr_warm_site_of(struct wr_warm *warm, const struct wr_url *url);
 
-/* Adds a sitemap to be read, unless it is known, or there are too many. */
+/* Adds a sitemap to read, unless it is known or there are too many. Returns false if out of
+ * memory. */
 bool wr_warm_sitemap_add(struct wr_warm_site *site, const struct wr_url *url, unsigned depth, bool is_guess);
 
-/* With the lock held: asks for the next sitemap or robots.txt of the site, if it is time for one. */
+/* Requests the next sitemap or robots.txt of the site, unless one is in flight. The lock is
+ * held. */
 void wr_warm_site_read(struct wr_warm_site *site);
 
-/* With the lock held: reads some of the sitemap that is coming, if there is one. Returns whether there is more. */
+/* Parses a part of the site's current sitemap. Returns true if there is more to parse. The lock is
+ * held. */
 bool wr_warm_site_turn(struct wr_warm_site *site);
 
-/* Whether there is nothing more to be read, now or later. */
+/* Returns true if nothing of the site is left to read. */
 bool wr_warm_site_is_read(const struct wr_warm_site *site);
 
 void wr_warm_sites_free(struct wr_warm *warm);
 
 /* ---- running (run.c) ---- */
 
-/* Until all is done, or it was interrupted. */
+/* Runs until all pages have ended, or until an interrupt or an error. */
 void wr_warm_work(struct wr_warm *warm);
 
-/* ---- what became of it ---- */
+/* ---- results ---- */
 
-/* Writes the page's line of JSON. */
+/* Writes the JSON line of a page. */
 void wr_warm_line(struct wr_warm *warm, const struct wr_warm_page *page);
 
 static inline bool wr_warm_is_broken(const struct wr_warm_page *page)

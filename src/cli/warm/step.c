@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* step.c - what comes next for one page that is warmed. */
+/* step.c - decides the next step of a page. */
 #include "cli/warm/step.h"
 
 #include "base/rng.h"
@@ -20,7 +20,8 @@ static enum wr_warm_step after_get(struct wr_warm_course *course, const struct w
 static enum wr_warm_step after_probe(struct wr_warm_course *course, const struct wr_warm_answer *answer)
 {
     course->probes++;
-    if (!answer->is_sound || answer->cache == WR_CACHE_UNKNOWN) /* HEAD is not answered, or not in the same way */
+    /* The server does not answer HEAD, or not like GET. */
+    if (!answer->is_sound || answer->cache == WR_CACHE_UNKNOWN)
         return WR_WARM_OVER;
     course->after = answer->cache;
     if (wr_cache_is_hit(answer->cache))

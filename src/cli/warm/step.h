@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* step.h - what comes next for one page that is warmed: no clock, no wire.
+/* step.h - decides the next step of a page, without clock and network.
  *
- *     GET ──▶ hit, bypass, dynamic, unknown, broken ──▶ over
- *      └────▶ miss, expired ──▶ PROBE ──▶ hit ──▶ AGAIN ──▶ over
- *                               ▲   ├───▶ miss, expired: three in all
- *                               └───┘
- *                                   └───▶ anything else ──▶ over
+ *     GET --> hit, bypass, dynamic, unknown, broken --> OVER
+ *      |
+ *      +----> miss, expired --> PROBE --> hit --> AGAIN --> OVER
+ *                                ^  |
+ *                                |  +--> anything else, or the third probe --> OVER
+ *                                |  |
+ *                                +--+--> miss, expired
  *
- * A page costs one request if the cache has it or never will, and at most five: GET, three HEADs with half a second to
- * a second before each, and a GET that shows what a visitor gets. What the cache is told to pass by is not asked for
- * twice.
+ * A page costs one request if the cache has it or never stores it. Otherwise it costs at most five:
+ * a GET, three HEADs, each after half a second to a second, and a GET that shows what a visitor
+ * gets. A page that the cache does not store is not requested twice.
  */
 #ifndef WR_CLI_WARM_STEP_H
 #define WR_CLI_WARM_STEP_H
@@ -24,33 +26,34 @@
 
 enum wr_warm_step {
     WR_WARM_GET,
-    WR_WARM_PROBE, /* HEAD, after a while */
-    WR_WARM_AGAIN, /* GET once more */
+    WR_WARM_PROBE, /* HEAD request after a pause */
+    WR_WARM_AGAIN, /* final GET request */
     WR_WARM_OVER,
 };
 
 struct wr_warm_answer {
-    bool is_sound; /* it came, and with a status below 400 */
+    bool is_sound; /* a response with a status below 400 arrived */
     enum wr_cache_status cache;
-    int64_t latency_ns; /* to the first byte */
+    int64_t latency_ns; /* time to the first byte, ns */
 };
 
-/* All zero: nothing was asked yet. */
+/* Course of a page. All zero: no request was made yet. */
 struct wr_warm_course {
     enum wr_warm_step step;
     unsigned probes;
-    bool is_sound;                      /* the first answer was */
-    enum wr_cache_status before, after; /* `after`: what is known last */
-    int64_t before_ns, after_ns;        /* to the first byte; after_ns 0: it was not asked for again */
+    bool is_sound; /* the first response had a status below 400 */
+    /* Cache status of the first response, and the latest known one. */
+    enum wr_cache_status before, after;
+    int64_t before_ns, after_ns; /* time to the first byte, ns; after_ns is 0 without a final GET */
 };
 
-/* Notes the answer to the step, and returns the next. */
+/* Notes the response to the current step and returns the next step. */
 enum wr_warm_step wr_warm_next(struct wr_warm_course *course, const struct wr_warm_answer *answer);
 
-/* How long to wait before a probe; `chance` is any 64 bits. */
+/* Returns the pause before a probe, ns. `chance` is any 64 random bits. */
 int64_t wr_warm_jitter(uint64_t chance);
 
-/* What the cache saves a visitor; 0 if that is not known, or nothing. */
+/* Returns the time that the cache saves a visitor, ns; 0 if it is unknown or not positive. */
 int64_t wr_warm_saved_ns(const struct wr_warm_course *course);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* sum.c - what a warming came to, in numbers. */
+/* sum.c - computes the sums for the report of weir warm. */
 #include "cli/warm/report.h"
 
-/* Keeps the slowest, the slowest first. */
+/* Inserts a page into the list of the slowest, ordered from the slowest. */
 static void offer_slow(struct wr_warm_sum *sum, const struct wr_warm_page *page)
 {
     size_t at = sum->slowest_count;

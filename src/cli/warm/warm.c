@@ -21,22 +21,22 @@
 #include "cli/warm/report.h"
 #include "shell/memory/memory.h"
 
-#define DEADLY 2        /* signals: even if nobody reads the lines */
-#define INTERRUPTED 130 /* 128 + SIGINT, as shells have it */
+#define DEADLY 2        /* the second signal kills, even if the output blocks */
+#define INTERRUPTED 130 /* exit status of shells: 128 + SIGINT */
 #define REFUSALS_TOLD 20
 
-/* What is being done. */
+/* State of one run of weir warm. */
 struct job {
     struct wr_warm_settings settings;
     struct wr_warm warm;
     struct wr_state state;
-    weir_pacer *pacer; /* NULL: the client's own */
+    weir_pacer *pacer; /* pacer of the hosts; NULL: the client creates its own */
     FILE *report;
-    uint64_t refused; /* lines of the list */
+    uint64_t refused; /* number of rejected lines of the list */
     char *omitted[WR_OPTION_LIST_MAX + 1];
 };
 
-/* ---- what is to be warmed ---- */
+/* ---- operands ---- */
 
 static bool add_sitemap(struct wr_warm *warm, const struct wr_url *url)
 {
@@ -53,7 +53,7 @@ static bool add_page(struct wr_warm *warm, const struct wr_url *url)
     return wr_warm_page_add(warm, site, url) || warm->is_full;
 }
 
-/* "/" comes first (U11). */
+/* Adds a site, with its front page as the first page. */
 static bool add_site(struct wr_warm *warm, const struct wr_url *url)
 {
     struct wr_warm_site *site = wr_warm_site_of(warm, url);
@@ -69,7 +69,7 @@ static const char *parse(const struct job *job, struct wr_span text, char *memor
     return wr_seed_parse(text, allows_private, memory, ret_url);
 }
 
-/* False after a complaint. */
+/* Adds an operand. Returns false after printing an error. */
 static bool add_given(struct job *job, const char *text, bool is_sitemap)
 {
     char memory[WR_URL_ROOM], shown[200];
@@ -100,7 +100,7 @@ static void refuse_line(struct job *job, const struct wr_list *list, const char 
         wr_complain("%s, line %" PRIu64 " is left out: %s", list->name, list->line, why);
 }
 
-/* False after a complaint. */
+/* Adds the URLs of the list. Returns false after printing an error. */
 static bool add_listed(struct job *job)
 {
     static struct wr_list list;
@@ -124,7 +124,8 @@ static bool add_listed(struct job *job)
     return wr_list_close(&list) && well;
 }
 
-/* An exit status; WR_EXIT_OK: there is something to do. */
+/* Adds all operands and options that name pages. Returns WR_EXIT_OK, or another exit status after
+ * printing an error. */
 static int add_all(struct job *job, int argc, char **argv)
 {
     const struct wr_warm_settings *settings = &job->settings;
@@ -143,7 +144,7 @@ static int add_all(struct job *job, int argc, char **argv)
 
 /* ---- files ---- */
 
-/* Nothing that is there already is overwritten. */
+/* Opens the output file. Refuses to write to a file with content unless --append is given. */
 static bool open_lines(struct job *job)
 {
     const char *name = job->settings.out;
@@ -168,7 +169,7 @@ static bool open_lines(struct job *job)
     return false;
 }
 
-/* What an earlier report says stays until there is a new one. */
+/* Opens the report without truncating it: the old report stays until a new one is written. */
 static bool open_report(struct job *job)
 {
     const char *path = job->settings.report;
@@ -183,7 +184,7 @@ static bool open_report(struct job *job)
     return job->report != NULL;
 }
 
-/* False, after a complaint, if what was written did not arrive. */
+/* Closes the files. Returns false after printing an error if the output was not written. */
 static bool close_files(struct job *job)
 {
     FILE *lines = job->warm.lines;
@@ -203,7 +204,8 @@ static bool write_report(struct job *job, const struct wr_warm_sum *sum)
 {
     if (job->report == NULL)
         return true;
-    bool well = ftruncate(fileno(job->report), 0) == 0 || errno == EINVAL; /* of what is no file */
+    /* EINVAL: the report is not a regular file. */
+    bool well = ftruncate(fileno(job->report), 0) == 0 || errno == EINVAL;
     well = wr_warm_report_json(&job->warm, sum, job->report) && well;
     if (!well)
         wr_complain_unwritten("--report", job->settings.report, errno);
@@ -212,7 +214,7 @@ static bool write_report(struct job *job, const struct wr_warm_sum *sum)
 
 /* ---- the client ---- */
 
-/* "Name:" leaves a header of the client's out. */
+/* Lists the names of --header as "Name:", which removes a header of the client from a request. */
 static bool name_headers(struct job *job)
 {
     const struct wr_option_list *headers = &job->settings.headers;
@@ -228,7 +230,8 @@ static bool name_headers(struct job *job)
     return true;
 }
 
-/* One that outlives the client, and is written down, or has numbers of its own. */
+/* Creates the pacer if the client's own does not suffice: with --state, or with settings of its
+ * own. */
 static int make_pacer(struct job *job, const weir_pace_options *pace, const struct wr_pace_more *more)
 {
     weir_pacer_options how;
@@ -279,7 +282,7 @@ static bool make_client(struct job *job)
     return error == 0;
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 static bool has_guarded(const struct wr_warm *warm)
 {
@@ -289,7 +292,7 @@ static bool has_guarded(const struct wr_warm *warm)
     return false;
 }
 
-/* Whether every site that was to be looked up had a sitemap. */
+/* Returns true if a sitemap was found for each site; prints the sites without one. */
 static bool all_listed(const struct job *job)
 {
     bool well = true;
@@ -297,13 +300,14 @@ static bool all_listed(const struct job *job)
         if (!site->wants_guesses || site->has_listed || job->warm.is_full)
             continue;
         well = false;
-        if (!job->settings.quiet && !site->is_unreachable) /* its front page is told to be broken */
+        /* If unreachable, the report lists its front page as broken. */
+        if (!job->settings.quiet && !site->is_unreachable)
             wr_complain("no sitemap of %s was found; --sitemap URL names one", site->home.text);
     }
     return well;
 }
 
-/* Whether all went well; complains of what the report does not show. */
+/* Returns true if all went well. Prints problems that the report does not show. */
 static bool judge(const struct job *job, const struct wr_warm_sum *sum)
 {
     const struct wr_warm *warm = &job->warm;
@@ -336,9 +340,9 @@ static int finish(struct job *job)
     return judge(job, &sum) && well ? WR_EXIT_OK : WR_EXIT_FAILED;
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
-/* Whoever waits does so by the monotonic clock: nobody sets that. */
+/* Makes timed waits use the monotonic clock, which cannot be set. */
 static void init_changed(pthread_cond_t *ret_changed)
 {
     pthread_condattr_t monotonic;
@@ -348,7 +352,7 @@ static void init_changed(pthread_cond_t *ret_changed)
     (void)pthread_condattr_destroy(&monotonic);
 }
 
-/* False after a complaint. */
+/* Initializes the state. Returns false after printing an error. */
 static bool init_warm(struct job *job)
 {
     struct wr_warm *warm = &job->warm;
@@ -382,7 +386,7 @@ static void release_warm(struct wr_warm *warm)
     (void)pthread_cond_destroy(&warm->changed);
 }
 
-/* The threads are there. */
+/* Fetches all pages; the threads are running. Returns the exit status. */
 static int work(struct job *job)
 {
     if (job->settings.state != NULL && !wr_state_start(&job->state, job->pacer))
