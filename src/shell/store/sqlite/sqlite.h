@@ -162,7 +162,7 @@ const char *wr_sqlite_words(sqlite3 *db, int code);
 /* Runs a statement to its end and resets it. Returns SQLITE_OK or the SQLite error. */
 int wr_sqlite_run(sqlite3_stmt *statement);
 
-/* schema.c. Brings the tables to WR_SQLITE_VERSION, each in one transaction. Returns a SQLite code. */
+/* schema.c. Updates to WR_SQLITE_VERSION, one transaction per step. Returns a SQLite code. */
 int wr_sqlite_migrate(sqlite3 *db, const char *const *steps, int count);
 extern const char *const wr_sqlite_steps[WR_SQLITE_VERSION];
 

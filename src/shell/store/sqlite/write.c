@@ -384,7 +384,7 @@ void wr_sqlite_undo(struct wr_backend *backend)
 }
 
 /* Copies the log into the file. If there is no room it does nothing: the log grows until a later
- * attempt. A failed sync is permanent, because its data may be lost, and the next sync may succeed. */
+ * attempt. A failed sync is permanent: its data may be lost, and yet the next sync may succeed. */
 int wr_sqlite_settle(struct wr_backend *backend)
 {
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
