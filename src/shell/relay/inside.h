@@ -28,12 +28,12 @@
 /* A report of a request for the process that has the gate. */
 struct wr_letter {
     struct wr_gate_start start;
-    weir_outcome outcome; /* empty if `word` is WR_WORD_LATE */
+    weir_outcome outcome; /* the outcome; empty if `word` is WR_WORD_LATE */
     enum wr_word word;
 };
 
 struct wr_leg {
-    struct wr_list_link link; /* in relay->called */
+    struct wr_list_link link; /* membership in relay->called */
     struct wr_heap_item due;
     struct wr_relay *relay;
     struct wr_buf letters; /* array of struct wr_letter */
@@ -41,7 +41,7 @@ struct wr_leg {
     int64_t wanted_at;   /* when a caller last asked for the gate; 0: not since the gate was here */
     size_t letters_sent; /* bytes of `letters` that the current call has */
     bool news_sent;
-    uint32_t asked_mark; /* wr_clock_sleep_mark at the last call */
+    uint32_t asked_mark; /* value of wr_clock_sleep_mark at the last call */
     struct wr_baton baton;
     uint64_t read; /* number of the last letter that the gate has processed */
     size_t key_bytes;
@@ -51,15 +51,15 @@ struct wr_leg {
 struct wr_relay {
     const weir_allocator *allocator;
     weir_pacer *pacer;
-    struct wr_relay_options options; /* options without the texts */
+    struct wr_relay_options options; /* copy of the options without their texts */
     char prefix[WR_RELAY_PREFIX_MAX + 1];
     char who[WR_WHO_DIGITS + 1];
     struct wr_hash_key hash_key;
     pthread_mutex_t lock;
-    struct wr_map legs;    /* protected by the lock */
-    struct wr_list called; /* protected by the lock: legs to look at */
+    struct wr_map legs;    /* all legs by key; protected by the lock */
+    struct wr_list called; /* legs to look at; protected by the lock */
     bool is_called, is_ending;
-    struct wr_relay_view view; /* protected by the lock */
+    struct wr_relay_view view; /* statistics, protected by the lock */
     /* Only the relay's thread uses the fields from here on. */
     pthread_t thread;
     uv_loop_t loop;

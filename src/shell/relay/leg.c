@@ -13,7 +13,7 @@
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* The buffers of a call. */
+/* The buffers of a call of baton.lua. */
 struct saying {
     char numbers[9][NUMBER_BYTES];
     struct wr_buf key, text;
@@ -34,7 +34,7 @@ static void add_number(struct saying *saying, int i, uint64_t number)
     add_text(&saying->call, saying->numbers[i], buf.length);
 }
 
-/* Writes the waiting letters (reports of requests) as text. Those that come later are for the next call. */
+/* Writes waiting letters (reports of requests) as text. Later ones are for the next call. */
 static void write_letters(struct wr_leg *leg, struct wr_buf *text, int64_t now)
 {
     struct wr_letter letter;

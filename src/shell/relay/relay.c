@@ -122,7 +122,7 @@ void wr_leg_due(struct wr_leg *leg, int64_t at)
     if (wr_heap_item_waits(&leg->due))
         wr_heap_remove(&relay->dues, &leg->due);
     if (at != WEIR_FOREVER)
-        (void)wr_heap_push(&relay->dues, at, &leg->due); /* next_called has reserved room */
+        (void)wr_heap_push(&relay->dues, at, &leg->due); /* next_called has reserved the room */
     set_timer(relay);
 }
 
@@ -310,7 +310,7 @@ static int open_loop(struct wr_relay *relay)
 static void release(struct wr_relay *relay)
 {
     const struct wr_map_slot *slot;
-    wr_heap_release(&relay->dues); /* before the legs, which contain its items */
+    wr_heap_release(&relay->dues); /* released before the legs, which contain its items */
     for (size_t cursor = 0; (slot = wr_map_next(&relay->legs, &cursor)) != NULL;)
         free_leg(slot->value);
     wr_map_release(&relay->legs);

@@ -22,7 +22,7 @@ struct wr_relay;
 
 /* All texts are copied. */
 struct wr_relay_options {
-    struct wr_wire_options wire; /* its timeout of 0 means WR_RELAY_TIMEOUT */
+    struct wr_wire_options wire; /* connection to the store; timeout 0: WR_RELAY_TIMEOUT */
     const char *prefix;          /* prefix of keys in the store; NULL: "weir" */
     /* Called when the store becomes unreachable (`why`) or reachable (NULL), from the relay's
      * thread. May be NULL. */
@@ -39,7 +39,7 @@ struct wr_relay_view {
     struct wr_wire_view wire;
 };
 
-/* Starts to share the gates of the pacer. Returns WEIR_E_INVAL, WEIR_E_NOMEM or WEIR_E_SYSTEM. */
+/* Starts to share the pacer's gates. Fails with WEIR_E_INVAL, WEIR_E_NOMEM or WEIR_E_SYSTEM. */
 int wr_relay_new(const struct wr_relay_options *options, weir_pacer *pacer, struct wr_relay **ret_relay);
 
 void wr_relay_look(struct wr_relay *relay, struct wr_relay_view *ret_view);

@@ -18,9 +18,9 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_MS 25       /* period of the timer */
+#define LOOK_MS 25       /* period of the timer, ms */
 #define TOLD_AT_ONCE 16  /* most store requests in progress without a waiting caller */
-#define LOOKED_AT_ONCE 8 /* budgets per round */
+#define LOOKED_AT_ONCE 8 /* budgets that one report looks at */
 #define PATIENCE_MS 250  /* longest wait of wr_agency_start for the first answer */
 
 /* ---- reports and state ----------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static void on_charged(void *context, const struct redisReply *reply)
     bool is_good = reply != NULL && wr_charge_read(reply, &told) == 0;
 
     if (wr_wire_is_down(agency->wire) != atomic_load(&agency->is_down))
-        look(agency); /* first, so that woken callers do not ask a store that is down */
+        look(agency); /* before callers wake, so that they do not ask a store that is down */
     end_errand(agency, errand, is_good ? &told : NULL);
 }
 

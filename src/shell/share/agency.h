@@ -52,7 +52,7 @@ struct wr_agency {
 
 /* The account of a key on this node. */
 struct wr_purse {
-    struct wr_list_link link; /* in purses->order */
+    struct wr_list_link link; /* membership in purses->order */
     struct wr_list_link due;  /* in purses->due, if the store must be told something */
     /* in purses->flights, if requests are in flight; least recently reported first */
     struct wr_list_link flight;
@@ -61,7 +61,7 @@ struct wr_purse {
     uint32_t billed;       /* permits of the open bill, which is sent until it is answered */
     uint64_t bill;         /* number of the open bill; the store charges it once */
     uint32_t back;         /* permits that were charged but not used */
-    int64_t back_at;       /* earliest store time of their charge */
+    int64_t back_at;       /* earliest store time at which those were charged */
     uint64_t held, flying; /* permits in flight, and permits asked for that may be */
     uint64_t message;      /* number of the last message about the key */
     int64_t told_at;
@@ -69,7 +69,7 @@ struct wr_purse {
     uint32_t outage;  /* outage for which its share was set up; 0: none */
     weir_quota quota; /* quota by the last answer of the store */
     int64_t fresh_at; /* when the key is as good as new */
-    int64_t second;   /* second of the two counters below */
+    int64_t second;   /* second to which `spent` and `charged` belong */
     uint64_t spent, charged;
     uint32_t key_bytes, seen_room;
     char text[]; /* the key, then the state last seen, NUL-terminated */
@@ -90,7 +90,7 @@ struct wr_budget {
     struct wr_list_link link;
     atomic_uint holders; /* references: the owner and errands */
     struct wr_agency *agency;
-    struct wr_budget_options options; /* options without the name */
+    struct wr_budget_options options; /* copy of the options without the name */
     char name[WEIR_KEY_MAX];
     /* name of the node and this budget, because another budget of the same name may still exist */
     char who[WR_NODE_DIGITS + 12];
@@ -110,7 +110,7 @@ struct wr_budget {
 /* A request to the store about a key. The caller owns it until it frees it, and the
  * agency until it ends. */
 struct wr_errand {
-    struct wr_list_link link; /* in agency->errands */
+    struct wr_list_link link; /* membership in agency->errands */
     struct wr_budget *budget;
     struct wr_purses *purses;
     weir_wake *wake;
@@ -123,7 +123,7 @@ struct wr_errand {
     bool is_told_of;                    /* counted in agency->telling */
     bool is_over, is_wanted, is_polled; /* protected by the lock of `purses` */
     struct wr_share_told told;
-    size_t bytes; /* size of this block */
+    size_t bytes; /* bytes of this block */
     size_t store_key_bytes, key_at, key_bytes, seen_at;
     /* the key in the store, which ends with the caller's key and '}'; then the state last seen */
     char text[];
@@ -192,7 +192,7 @@ void wr_purses_release(struct wr_budget *budget, struct wr_purses *purses);
 
 struct wr_purses *wr_budget_purses(struct wr_budget *budget, const char *key, size_t key_bytes);
 
-/* agency->lock is held. */
+/* Copies the seat to all shards. agency->lock is held. */
 void wr_budget_take_seat(struct wr_budget *budget, const struct wr_seat *seat);
 
 void wr_budget_hold(struct wr_budget *budget);

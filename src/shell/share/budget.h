@@ -37,11 +37,11 @@ struct wr_agency_options {
 };
 
 /* Makes an agency, the process's client of one store. The store counts as down until it is started.
- * Returns WEIR_E_INVAL, WEIR_E_NOMEM or WEIR_E_SYSTEM. */
+ * Fails with WEIR_E_INVAL, WEIR_E_NOMEM or WEIR_E_SYSTEM. */
 int wr_agency_new(const struct wr_agency_options *options, struct wr_agency **ret_agency);
 
 /* Starts the thread, connects, and waits briefly for the first answer. A store that is down is not
- * an error. No effect if repeated. Returns WEIR_E_SYSTEM. */
+ * an error. No effect if repeated. Returns WEIR_E_SYSTEM if the thread cannot start. */
 int wr_agency_start(struct wr_agency *agency);
 
 /* Returns true if the agency was made with the same options. */
@@ -100,7 +100,7 @@ const weir_stack *wr_budget_part(const struct wr_budget *budget);
     X(WR_SOURCE_LEASE, "lease")   /* granted by the lease */                               \
     X(WR_SOURCE_CACHE, "cache")   /* refused by a recent answer */                         \
     X(WR_SOURCE_STORE, "store")   /* decided by the store */                               \
-    X(WR_SOURCE_SHARE, "share")   /* this node's share: no store */                        \
+    X(WR_SOURCE_SHARE, "share")   /* no store: decided by this node's share */             \
     X(WR_SOURCE_OPEN, "open")     /* granted: no store, fallback open */                   \
     X(WR_SOURCE_CLOSED, "closed") /* refused: no store, and fallback closed or no share */ \
     X(WR_SOURCE_LATE, "late")     /* refused: late store, exact rule */
@@ -131,7 +131,7 @@ struct wr_grant {
 /* Decides about one request. If *ret_errand is NULL, *ret_told is set. Otherwise `wake` is called
  * once when the errand can be polled: from the agency's thread or within this call, with a lock
  * held, so it must not call back. With a NULL `wake` the caller cannot wait: returns WEIR_E_CLOSED
- * if the store must be asked. Returns WEIR_E_NOMEM. */
+ * if the store must be asked. Also fails with WEIR_E_NOMEM. */
 int wr_budget_ask(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits, weir_wake *wake,
                   void *context, struct wr_errand **ret_errand, struct wr_share_told *ret_told);
 
@@ -148,7 +148,7 @@ void wr_errand_free(struct wr_errand *errand);
 void wr_budget_settle(struct wr_budget *budget, const char *key, size_t key_bytes, const struct wr_grant *grant,
                       uint32_t used);
 
-/* Ends requests in flight. */
+/* Reports that requests in flight have ended. */
 void wr_budget_release(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits);
 
 /* Adds requests in flight that another process was granted and this one continues. Returns

@@ -25,7 +25,7 @@ struct wr_tariff {
 int wr_tariff_make(const weir_stack *stack, struct wr_tariff *ret_tariff);
 
 struct wr_charge {
-    const char *key; /* the key in the store */
+    const char *key; /* name of the key in the store */
     size_t key_bytes;
     uint32_t permits, extra;
     uint32_t owed; /* permits admitted without asking: charged in any case, once */
@@ -36,7 +36,7 @@ struct wr_charge {
     int64_t charged_at;
     const char *who; /* name of the node, its permits in flight, and the number of this message */
     uint64_t held, message;
-    bool reset; /* forgets the key first */
+    bool reset; /* makes the store forget the key first */
 };
 
 struct wr_charge_told {

@@ -22,7 +22,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct poller *poller = poll->data;
 
     if (status < 0)
-        events = UV_READABLE | UV_WRITABLE; /* hiredis finds the error */
+        events = UV_READABLE | UV_WRITABLE; /* lets hiredis find the error */
     if (poller->redis != NULL && (events & UV_READABLE) != 0)
         wr_wire_read(poller->redis->data);
     if (poller->redis != NULL && (events & UV_WRITABLE) != 0)
@@ -101,7 +101,7 @@ void wr_wire_ended(const redisAsyncContext *redis, int status)
 {
     struct wr_wire *wire = redis->data;
     if (wire == NULL || wire->redis != redis)
-        return; /* already closed by this side */
+        return; /* not a failure: this side closed the connection */
     wire->redis = NULL;
     if (status != REDIS_OK)
         wr_wire_broke(wire, wire->strict.why != NULL ? wire->strict.why

@@ -83,7 +83,7 @@ struct wr_errand *wr_errand_new(struct wr_budget *budget, struct wr_purses *purs
     wr_buf_append_string(&text, agency->prefix);
     wr_buf_append(&text, ":{", 2);
     wr_buf_append_string(&text, budget->name);
-    wr_buf_append_char(&text, '\n'); /* separates: names have no line feed */
+    wr_buf_append_char(&text, '\n'); /* a separator, because names have no line feed */
     wr_buf_append(&text, purse->text, purse->key_bytes);
     wr_buf_append_char(&text, '}');
     memcpy(errand->text + errand->seen_at, seen, seen_bytes);
@@ -148,7 +148,7 @@ static void go_without(struct wr_errand *errand, struct wr_purse *purse, int64_t
     wr_lease_missed(&purse->lease, errand->number);
     if (errand->permits > 0 && errand->is_wanted)
         wr_purse_decide_alone(budget, errand->purses, purse, errand->permits, now, &errand->told);
-    /* the store may count more than there are */
+    /* the store may count more requests than are in flight */
     if (budget->has_flight || purse->owed > 0 || purse->billed > 0)
         wr_purse_due(errand->purses, purse);
 }

@@ -48,7 +48,7 @@ struct wr_ask {
     bool is_late;
     int count;
     size_t key_bytes, arg_bytes[WR_WIRE_ARGS_MAX], text_bytes;
-    char text[]; /* the key, then the arguments */
+    char text[]; /* the key of the script, then its arguments */
 };
 
 int wr_ask_write(struct wr_ask *ask, redisAsyncContext *redis);
@@ -65,7 +65,7 @@ void wr_strict_set(struct wr_wire *wire, redisAsyncContext *redis);
 /* Returns false if the unfinished answer is larger than an answer may be. */
 bool wr_strict_has_end(const redisAsyncContext *redis);
 
-/* Reads what has arrived. */
+/* Reads the answers that have arrived. */
 void wr_wire_read(struct wr_wire *wire);
 
 /* Starts the timeouts of commands when the connection is established. */

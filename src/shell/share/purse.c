@@ -10,7 +10,7 @@
 
 #define LOOKED_AT 16 /* keys to try for one without requests in flight */
 #define CLOSED_WAIT WEIR_SECOND
-#define LATE_WAIT WR_OUTAGE_FIRST /* by then the store has been probed */
+#define LATE_WAIT WR_OUTAGE_FIRST /* wait until the store has been probed */
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -245,7 +245,7 @@ static void begin_share(struct wr_budget *budget, struct wr_purse *purse)
     }
     if (quota.remaining > left &&
         weir_table_try(budget->table, purse->text, purse->key_bytes, quota.remaining - left, &decision) != 0)
-        /* some limits take one at a time */
+        /* some limits take one permit at a time */
         (void)weir_table_try(budget->table, purse->text, purse->key_bytes, 1, &decision);
 }
 

@@ -35,7 +35,7 @@ struct wr_wire_options {
     const char *path; /* path of a Unix socket; NULL: `host` and `port` */
     const char *host; /* name or address */
     int port;
-    const char *user, *password; /* NULL: none */
+    const char *user, *password; /* credentials; NULL: none */
     int64_t timeout_ns;          /* timeout of an answer; 0: WR_WIRE_TIMEOUT */
     const weir_allocator *allocator;
 };
@@ -61,7 +61,7 @@ struct wr_wire_view {
 /* Reports the answer; NULL: none. `reply` is never an error, and valid during the call. */
 typedef void wr_wire_told(void *context, const struct redisReply *reply);
 
-/* Makes a wire. It connects with the first send. Returns WEIR_E_INVAL, WEIR_E_NOMEM or
+/* Makes a wire. It connects with the first send. Fails with WEIR_E_INVAL, WEIR_E_NOMEM or
  * WEIR_E_SYSTEM. */
 int wr_wire_new(const struct wr_wire_options *options, uv_loop_t *loop, struct wr_wire **ret_wire);
 

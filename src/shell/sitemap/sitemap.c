@@ -158,7 +158,7 @@ static size_t read_bytes(struct wr_sitemap *sitemap, struct wr_span data, uint64
     return 0;
 }
 
-/* Collects the first two bytes, which show whether the input is gzipped. Returns false until then. */
+/* Collects the first two bytes, which show if the input is gzipped. Returns false until then. */
 static bool read_lead(struct wr_sitemap *sitemap, struct wr_span *data, bool is_last)
 {
     size_t room = sizeof sitemap->lead;

@@ -81,7 +81,7 @@ const char *wr_sitemap_end_text(enum wr_sitemap_end end);
 
 struct wr_sitemap;
 
-/* Makes a reader. Returns WEIR_E_NOMEM. */
+/* Makes a reader. Returns WEIR_E_NOMEM if there is no memory. */
 int wr_sitemap_new(const struct wr_sitemap_options *options, struct wr_sitemap **ret_sitemap);
 
 /* Reads the next bytes, in chunks of any size. Returns false if no more are wanted. */
@@ -108,7 +108,7 @@ struct wr_sitemap_facts {
 
 const struct wr_sitemap_facts *wr_sitemap_facts(const struct wr_sitemap *sitemap);
 
-/* NULL is allowed. */
+/* Frees the reader. NULL is allowed. */
 void wr_sitemap_free(struct wr_sitemap *sitemap);
 
 #endif

@@ -41,25 +41,25 @@ struct wr_sitemap {
     struct wr_sitemap_facts facts;
     enum wr_sitemap_end end;
     enum wr_sitemap_form form;
-    /* gzip: */
+    /* State of decompression: */
     uint8_t lead[2]; /* the first two bytes, which show whether it is gzipped */
     size_t lead_bytes;
     bool is_gzip, is_member; /* is_member: inside a gzip member */
     z_stream stream;
-    /* XML: */
+    /* State of the XML parser: */
     xmlParserCtxt *parser;
-    bool is_wide; /* the encoding is UTF-16 */
+    bool is_wide; /* the text is UTF-16 */
     /* '&' and what follows, until it is known whether it is a reference */
     char reference[WR_SITEMAP_REFERENCE_ROOM];
     size_t reference_bytes;
-    const struct wr_sitemap_kind *kind; /* NULL: before the root element */
+    const struct wr_sitemap_kind *kind; /* kind of document; NULL: before the root element */
     const xmlChar *space;               /* namespace of the root element; NULL: none */
     unsigned depth;
     uint16_t spaces[WR_SITEMAP_DEPTH_MAX + 1]; /* open namespaces at each depth; depth 0 has none */
-    bool is_entry;                             /* inside an entry */
+    bool is_entry;                             /* the parser is inside an entry */
     bool is_bad;                               /* the entry or line is broken */
     enum wr_sitemap_field field;
-    /* The current entry or line: */
+    /* Texts of the current entry or line: */
     struct wr_sitemap_text url, date;
     char url_text[WR_URL_ROOM], date_text[WR_SITEMAP_DATE_ROOM];
 };

@@ -32,7 +32,7 @@ struct wr_backend {
 
 struct wr_backend_kind {
     const char *name;
-    const char *noun;  /* "state file" or "database" */
+    const char *noun;  /* word for messages: "state file" or "database" */
     bool needs_commit; /* only committed changes can be read, so the store commits before reads */
     bool is_shared;    /* other processes use it too, and it may be away for a while */
     /* All defaults in `options` are filled in. */

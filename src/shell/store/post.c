@@ -156,7 +156,7 @@ static bool has_room(const struct wr_store *store, const struct wr_post *post)
                           bytes + post->block_bytes <= store->options.queue_bytes);
 }
 
-/* Waits for room if `waits`. The lock is held. Returns WEIR_E_FULL or WEIR_E_SYSTEM. */
+/* Waits for room if `waits`. The lock is held. Fails with WEIR_E_FULL or WEIR_E_SYSTEM. */
 static int await_room(struct wr_store *store, const struct wr_post *post, bool waits)
 {
     while (store->stats.state != WR_STORE_FAILED && !has_room(store, post)) {
@@ -282,7 +282,7 @@ static int add_note(struct wr_store *store, struct wr_post *post)
     if (store->notes.first == NULL)
         store->noted_at = wr_clock_now(store->options.clock);
     wr_posts_push(&store->notes, post);
-    bool are_many = store->notes.changes >= store->options.batch_changes; /* posts need room too */
+    bool are_many = store->notes.changes >= store->options.batch_changes; /* keeps room for posts */
     if (are_many)
         store->noted_at = LONG_AGO;
     if (are_many || store->notes.first == post)

@@ -54,9 +54,9 @@ struct wr_store {
 
     pthread_mutex_t lock;
     pthread_cond_t moved;  /* signalled on progress, such as room in the queue */
-    struct wr_posts posts; /* in the order of posting */
+    struct wr_posts posts; /* queue of posts, in the order of posting */
     struct wr_posts notes;
-    struct wr_map hosts; /* from a host's key to its note */
+    struct wr_map hosts; /* notes by their host's key */
     struct wr_ask *asks, *last_ask;
     size_t ask_count;     /* unanswered queries */
     int64_t posted_at;    /* time of the oldest post */

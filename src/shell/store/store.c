@@ -27,7 +27,8 @@ static int64_t wall_read(const weir_clock *clock)
     return weir_wall_now();
 }
 
-static const weir_clock system_wall = {wall_read, NULL}; /* only read, never waited on */
+/* The default wall clock. It is only read, never waited on. */
+static const weir_clock system_wall = {wall_read, NULL};
 
 static void fill_in(const struct wr_store_options *options, struct wr_store_options *ret_options)
 {

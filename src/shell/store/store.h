@@ -93,7 +93,7 @@ bool wr_job_is_over(enum wr_job_status status);
 
 /* A job and its numbers of tasks by state. The store does the counting. */
 struct wr_store_job {
-    int64_t id; /* 1, 2, ... */
+    int64_t id; /* number of the job: 1, 2, ... */
     enum wr_job_status status;
     struct wr_span why;      /* reason if the job failed, was cancelled or was blocked */
     struct wr_span settings; /* any text of the caller's */
@@ -107,10 +107,10 @@ struct wr_store_job {
 
 /* A place in a host's queue. The order is by priority, then first in, first out. */
 struct wr_store_position {
-    int32_t priority; /* lowest first */
+    int32_t priority; /* lowest value first */
     int64_t id;
 };
-#define WR_STORE_FRONT ((struct wr_store_position){INT32_MIN, 0}) /* before all tasks */
+#define WR_STORE_FRONT ((struct wr_store_position){INT32_MIN, 0}) /* position before all tasks */
 
 enum wr_task_state {
     WR_TASK_QUEUED = 0,
@@ -132,7 +132,7 @@ struct wr_store_visit {
  * count. */
 struct wr_store_bounds {
     uint64_t tasks;
-    uint64_t host_tasks; /* limit per host */
+    uint64_t host_tasks; /* limit of tasks per host */
 };
 
 /* A URL to fetch, as posted. Neither host nor url is empty; both are clean text (wr_span_clean). */
@@ -140,7 +140,7 @@ struct wr_store_found {
     int64_t job;
     uint64_t fingerprint;
     struct wr_span host; /* host whose queue takes it: a key of at most WEIR_PACE_KEY_MAX bytes */
-    struct wr_span url;  /* at most WR_URL_MAX bytes */
+    struct wr_span url;  /* URL of at most WR_URL_MAX bytes */
     uint64_t parent;     /* fingerprint of the page that contains the link; 0: a seed */
     uint32_t depth;
     uint32_t hops; /* redirects on the way to this URL */
@@ -167,20 +167,20 @@ struct wr_store_task {
     int status; /* HTTP status of the last response; 0: no response */
     uint64_t bytes;
     struct wr_span verdict, why;
-    int64_t ended_wall_at; /* 0: not ended, or unknown */
+    int64_t ended_wall_at; /* time of the end; 0: not ended, or unknown */
     uint64_t before;       /* ONE_TASK, queued: tasks ahead in its host's queue, at most 100 000 */
     struct wr_store_visit visit;
     /* The same URL in the job query.earlier. Only TASKS and ALL_TASKS fill it, if that is not 0. */
     bool has_earlier;
     struct wr_span earlier_verdict;
-    struct wr_store_visit earlier; /* both times are set */
+    struct wr_store_visit earlier; /* result of that visit, with both times */
     /* Only ALL_TASKS fills it, with `referrer`, if query.has_lines is set. */
     struct wr_span line; /* output line; empty: not kept */
 };
 
 /* The stored state of a host. */
 struct wr_store_host {
-    struct wr_span key; /* at most WEIR_PACE_KEY_MAX bytes */
+    struct wr_span key; /* key of at most WEIR_PACE_KEY_MAX bytes */
     weir_pace_memory memory;
     /* The fields from here to held_ns are only read, never posted. blocked_until_wall_at: end of
      * the block (struct wr_store_block); 0: never blocked. */
@@ -192,7 +192,7 @@ struct wr_store_host {
     /* queued tasks of the job; CLAIM: at most 1000; ONE_HOST: at most 100 000 */
     uint64_t queued;
     struct wr_span leased_by; /* HOSTS, ONE_HOST, ALL_HOSTS: leasing process; empty: none */
-    int64_t lease_left_ns;    /* time left of that lease */
+    int64_t lease_left_ns;    /* time left of the lease of `leased_by` */
     int64_t rest_ns;          /* no process may claim it this long; WEIR_FOREVER: while paused */
     int64_t leased_until;     /* CLAIM, BEAT: no request may start later, by options.clock */
     uint64_t share;           /* BEAT: hosts per process of the job, if shared evenly */
@@ -207,7 +207,7 @@ struct wr_store_host {
 
 /* A process that works for a job now. */
 struct wr_store_node {
-    struct wr_span name; /* "machine/pid" */
+    struct wr_span name; /* name of the process: "machine/pid" */
     int64_t job;
     uint64_t hosts; /* hosts that the process leases */
 };
@@ -242,16 +242,16 @@ enum wr_store_robots_kind {
 struct wr_store_robots {
     struct wr_span url; /* URL of the robots.txt: the key */
     enum wr_store_robots_kind kind;
-    struct wr_span text;           /* unchanged, any bytes; at most WR_STORE_ROBOTS_MAX */
+    struct wr_span text;           /* content as received, any bytes; at most WR_STORE_ROBOTS_MAX */
     struct wr_span etag, modified; /* response headers ETag and Last-Modified; empty: none */
-    int64_t max_age_ns;            /* negative: unknown */
+    int64_t max_age_ns;            /* how long it is fresh; negative: unknown */
     int64_t fetched_wall_at;
 };
 
 /* A host's firewall rejects the crawler: the host gets no requests before `until_wall_at`. */
 struct wr_store_block {
     struct wr_span key;
-    int64_t until_wall_at; /* 0: ends the block */
+    int64_t until_wall_at; /* end of the block; 0: ends it now */
     struct wr_span by;     /* name of the firewall: a clean word, empty only if the block ends */
     uint64_t lease;        /* token of this process's lease, as in struct wr_store_host */
 };
@@ -266,9 +266,9 @@ struct wr_store_output {
 /* The report of one run of a job: any text of the caller's. The store numbers the runs. */
 struct wr_store_report {
     int64_t job;
-    struct wr_span text; /* at most WR_STORE_REPORT_MAX bytes */
+    struct wr_span text; /* report of at most WR_STORE_REPORT_MAX bytes */
     /* Only read, never posted: */
-    int64_t run; /* 1, 2, ... */
+    int64_t run; /* number of the run: 1, 2, ... */
     int64_t ended_wall_at;
 };
 
@@ -283,8 +283,8 @@ struct wr_store_ended {
     int status; /* HTTP status of the response; 0: no response */
     uint32_t attempts;
     uint64_t bytes;
-    struct wr_span verdict; /* "fetched", "robots", ...: a clean word, not empty */
-    struct wr_span why;     /* clean text */
+    struct wr_span verdict; /* outcome: "fetched", "robots", ...; a clean word, not empty */
+    struct wr_span why;     /* reason for the verdict, clean text */
     struct wr_store_visit visit;
     struct wr_span line; /* output line to keep in a shared store, clean text; empty: none */
     uint64_t lease;      /* token of the lease it was fetched under; 0: none */
@@ -360,8 +360,8 @@ typedef void wr_store_done(void *context, int error, const char *why);
 
 enum wr_store_state {
     WR_STORE_RUNS,
-    WR_STORE_PAUSED, /* no room, no memory, or no database; retries */
-    WR_STORE_FAILED, /* permanently */
+    WR_STORE_PAUSED, /* retries: no room, no memory, or no database */
+    WR_STORE_FAILED, /* failed permanently */
 };
 
 struct wr_store;
@@ -389,15 +389,15 @@ struct wr_store_options {
     void (*room)(void *context);
     void *context;                         /* argument of sync, changed and room */
     const struct wr_backend_kind *backend; /* PostgreSQL if the path is a URL, else SQLite */
-    const weir_clock *clock;               /* a monotonic clock */
-    const weir_clock *wall;                /* the system's wall clock */
+    const weir_clock *clock;               /* monotonic clock; weir_clock_monotonic() */
+    const weir_clock *wall;                /* wall clock; the system's */
     const weir_allocator *allocator;
 };
 
 /* Opens a store. Refuses a file that is not a state file of weir and leaves it unchanged;
  * weir_error_detail gives the reason in one line. Returns WEIR_E_ABSENT if it does not exist;
  * WEIR_E_INVAL if it is another program's, damaged, or of a newer weir; WEIR_E_SYSTEM if it is in
- * use or cannot be opened; WEIR_E_NOMEM. */
+ * use or cannot be opened; or WEIR_E_NOMEM. */
 int wr_store_open(const struct wr_store_options *options, struct wr_store **ret_store);
 
 /* Stores everything posted and noted, then closes the store. Changes that cannot be stored now
@@ -448,7 +448,7 @@ bool wr_store_is_url(const char *path);
 /* ---- queries --------------------------------------------------------------------------------- */
 
 enum wr_store_what {
-    WR_STORE_JOBS,  /* all jobs after `after.id`, by id; or only `job` */
+    WR_STORE_JOBS,  /* all jobs after `after.id`, by id; or only `job` if not 0 */
     WR_STORE_TASKS, /* tasks queued for the host `key` in `job`, after `after` */
     /* fingerprints of all tasks of `job` after `after.id` (INT64_MIN: all), as int64_t */
     WR_STORE_KNOWN,
@@ -508,7 +508,7 @@ struct wr_store_query {
     struct wr_span key;
     struct wr_store_position after;
     int64_t earlier;    /* TASKS, ALL_TASKS: adds what this job knew of the same URLs; 0: none */
-    size_t limit;       /* most rows; 0: all */
+    size_t limit;       /* limit of rows; 0: all */
     int64_t rest_ns;    /* RELEASE: no process may claim the host for this long */
     int64_t held_ns;    /* RELEASE: held_ns of struct wr_store_host */
     bool only_stranded; /* HOSTS: only some tasks of hosts with invalid rows */
@@ -520,7 +520,7 @@ struct wr_store_query {
      * at most WR_STORE_WALK tasks of all jobs are read, so that other queries wait only briefly. */
     int64_t *ret_next;
     void (*row)(void *context, const struct wr_store_row *row);
-    wr_store_done *done; /* NULL: waits */
+    wr_store_done *done; /* called at the end; NULL: the query waits */
     void *context;
 };
 
@@ -540,10 +540,10 @@ struct wr_store_stats {
     uint64_t pauses;
     /* changes without effect, such as known tasks or jobs that are over */
     uint64_t ignored;
-    uint64_t damaged;                     /* invalid rows */
+    uint64_t damaged;                     /* invalid rows that were read */
     uint64_t round_trips;                 /* round trips to a database server */
     int64_t lag_ns;                       /* wait of the oldest post so far; 0: none waits */
-    struct wr_histogram_sum commit_times; /* by wr_commit_buckets */
+    struct wr_histogram_sum commit_times; /* durations of commits, by wr_commit_buckets */
 };
 
 extern const struct wr_buckets wr_commit_buckets;

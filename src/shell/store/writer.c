@@ -7,7 +7,7 @@
 #define NO_ROOM "the disk of the output is full; free some room, and it goes on by itself"
 #define NO_OUTPUT "the output could not be written"
 #define NO_MEMORY "out of memory"
-#define MEMORY_TRIES 30 /* attempts without memory, 1 s apart */
+#define MEMORY_TRIES 30 /* attempts without memory, retry_ns apart */
 #define AWAY_FIRST_NS (100 * WEIR_MILLISECOND)
 #define AWAY_LONGEST_NS (10 * WEIR_SECOND)
 
@@ -433,7 +433,7 @@ static void read_together(struct turn *turn)
         if (error == 0 || (error == WEIR_E_TIMEOUT && turn->is_closing))
             answer(turn, turn->together[i], error);
         else
-            read_one(turn, turn->together[i]); /* only one of them may be at fault */
+            read_one(turn, turn->together[i]); /* one by one, because one may be at fault */
     }
 }
 
@@ -447,7 +447,7 @@ static void take_up(struct turn *turn, struct wr_ask *ask)
             read_together(turn);
         return;
     }
-    read_together(turn); /* keeps the order of queries */
+    read_together(turn); /* runs earlier queries first */
     read_one(turn, ask);
 }
 
@@ -531,7 +531,7 @@ void *wr_store_run(void *context)
         if (is_closing)
             return NULL;
         (void)pthread_mutex_lock(&store->lock);
-        at = due_at(store); /* kept queries are then answered */
+        at = due_at(store); /* time of the next attempt for kept queries */
         (void)pthread_mutex_unlock(&store->lock);
         wr_park(&store->parker, store->options.clock, at);
     }

@@ -183,7 +183,7 @@ int wr_warc_append_info(struct wr_warc *warc, const struct wr_warc_info *info, s
     return wr_record_end(warc, wr_buf_from(&warc->head, 0), (struct wr_span){NULL, 0}, buf);
 }
 
-/* Unpacks as much as possible and as fits. */
+/* Unpacks a gzipped record, as far as it is valid and fits into `memory`. */
 static struct wr_span unpack(struct wr_span packed, char *memory, size_t bytes)
 {
     z_stream inflation = {.next_in = (Bytef *)(uintptr_t)packed.data,

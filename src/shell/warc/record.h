@@ -18,7 +18,7 @@ struct wr_warc {
 #define WR_WARC_GZIP 16 /* added to the window bits: with a gzip header and trailer */
 #define WR_WARC_ID 48   /* bytes of "<urn:uuid:...>" with its NUL */
 
-/* Makes a random record id. Returns WEIR_E_SYSTEM. */
+/* Makes a random record id. Returns WEIR_E_SYSTEM if there are no random numbers. */
 int wr_record_id(char ret_id[WR_WARC_ID]);
 /* Starts the fields of a record. The caller adds more to warc->fields. */
 void wr_record_begin(struct wr_warc *warc, const char *type, const char *id, int64_t wall_at);

@@ -27,16 +27,16 @@
 
 struct wr_warc;
 
-/* Makes a writer. Returns WEIR_E_NOMEM. */
+/* Makes a writer. Returns WEIR_E_NOMEM if there is no memory. */
 int wr_warc_new(const weir_allocator *allocator, struct wr_warc **ret_warc);
-void wr_warc_free(struct wr_warc *warc); /* NULL is allowed */
+void wr_warc_free(struct wr_warc *warc); /* NULL is allowed. */
 
 /* The description of an archive file. */
 struct wr_warc_info {
     struct wr_span name; /* name of the file, without folders */
     int64_t wall_at;
     struct wr_span software, agent;
-    struct wr_span part_of; /* for example "job 3 of ..." */
+    struct wr_span part_of; /* collection of the file, for example "job 3 of ..." */
     bool obeys_robots;
 };
 
@@ -55,7 +55,7 @@ struct wr_warc_original {
 };
 
 struct wr_warc_exchange {
-    struct wr_span url;               /* without user and fragment */
+    struct wr_span url;               /* URL without user and fragment */
     int64_t wall_at;                  /* time of the request */
     const struct wr_address *address; /* address of the server; NULL: unknown */
     /* head of the request, without secrets; empty: no request record */

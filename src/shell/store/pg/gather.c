@@ -34,14 +34,14 @@ enum stage {
 
 struct slot {
     uint64_t key;
-    uint32_t stretch; /* 0: the slot is free */
+    uint32_t stretch; /* stretch of the last change; 0: the slot is free */
     enum stage stage;
 };
 
 struct gathering {
     struct wr_pg *pg;
     struct slot *slots;
-    size_t slot_count; /* a power of two */
+    size_t slot_count; /* number of slots, a power of two */
     uint32_t stretch;
     size_t founds, changes, retries, ends, hosts; /* changes of this stretch, by kind */
     struct wr_pg_params host_keys, lanes, found, changed, retry, ended, host;
@@ -156,7 +156,7 @@ static int claim_task(struct gathering *all, int64_t job, uint64_t fingerprint, 
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* Converts to ms by the database's clock. */
+/* Converts an instant to ms by the database's clock. */
 static int64_t instant_of(const struct gathering *all, int64_t wall_at)
 {
     int64_t ms = wr_backend_ms(wall_at), most = INT64_MAX / WEIR_MILLISECOND;

@@ -28,7 +28,7 @@ static bool is_array(char letter)
 
 static uint32_t element_type(char letter)
 {
-    return letter == 'n' ? 20 : letter == 'f' ? 701 : 25; /* int8, float8, text */
+    return letter == 'n' ? 20 : letter == 'f' ? 701 : 25; /* type ids of int8, float8, text */
 }
 
 void wr_pg_params_clear(struct wr_pg_params *params)

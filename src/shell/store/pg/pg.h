@@ -52,7 +52,7 @@ void wr_pg_put_bytes(struct wr_pg_params *params, int at, struct wr_span bytes);
 
 /* A change that waits for the flush, or a new job. */
 struct wr_pg_item {
-    const struct wr_store_change *change; /* NULL: a new job */
+    const struct wr_store_change *change; /* the change; NULL: a new job */
     struct wr_span settings;
     int64_t earlier;
     bool joins;
@@ -80,8 +80,8 @@ struct wr_pg {
     /* our wall time minus the monotonic time, when the clocks were compared */
     int64_t wall_base_ms;
     const char *url;             /* the store's path */
-    size_t robots_bytes;         /* the store's option */
-    PGconn *conn;                /* NULL: not connected */
+    size_t robots_bytes;         /* same option of the store */
+    PGconn *conn;                /* connection; NULL: not connected */
     unsigned turns;              /* connections that failed or were lost */
     int64_t node;                /* random id of this process in the database */
     char name[WR_PG_NAME_BYTES]; /* name of this process for users: "machine/pid" */
@@ -127,7 +127,7 @@ unsigned wr_pg_host_count(const char *url);
 
 /* ---- wire.c: returns the WEIR_E_ codes of backend.h; `why` has the reason -------------------- */
 
-int wr_pg_connect(struct wr_pg *pg); /* unless connected */
+int wr_pg_connect(struct wr_pg *pg); /* Connects unless connected. */
 void wr_pg_drop(struct wr_pg *pg);
 
 /* Runs statements without parameters. Drops their results. */

@@ -8,8 +8,8 @@
 /* a sixth of a lease is left unused, so that requests on the way can arrive */
 #define LEASE_MARGIN 6
 
-#define STRANDED_HOSTS_MOST 16   /* hosts per query */
-#define STRANDED_TASKS_MOST 4096 /* tasks per host */
+#define STRANDED_HOSTS_MOST 16   /* hosts per query for stranded tasks */
+#define STRANDED_TASKS_MOST 4096 /* stranded tasks per host */
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
@@ -90,7 +90,7 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
     " AND (q.priority, q.id) < (t.priority, t.id) LIMIT 100000) AS b) ELSE 0 END"
 
 #define MINE QUEUED_AT_MOST("1000") ", " HOST_COLUMNS ", lease_token, has_rested, held_ms"
-#define NEXT_WALK_AT 20 /* the column after these, in CLAIM */
+#define NEXT_WALK_AT 20 /* column of CLAIM with the next start of the walk */
 
 /* All queries have the same parameters: $1 job, $2 key, $3 id after which the rows begin, $4 most
  * rows (0: all), $5 priority that goes with $3, $6 earlier job, $7 highest task id to look at, $8
@@ -200,7 +200,7 @@ static int64_t walk_start(struct wr_pg *pg, const struct wr_store_query *query)
 static int send(struct wr_pg *pg, const char *sql, const struct wr_store_query *query, int64_t wall_now, size_t limit)
 {
     struct wr_pg_params params;
-    int error = wr_pg_connect(pg); /* first, because it measures the clock difference */
+    int error = wr_pg_connect(pg); /* connects first, because that measures the clock difference */
     if (error != 0)
         return error;
     const int64_t numbers[] = {query->what == WR_STORE_CLAIM ? walk_start(pg, query) : query->after.id,

@@ -116,7 +116,7 @@ static const char *const steps[WR_PG_VERSION] = {
      "CREATE INDEX hosts_ready ON hosts (rest_until) WHERE lease_owner = 0 AND rest_until > '-infinity';"),
     /* 3 to 4: a limit for the sum of robots.txt texts */
     ("ALTER TABLE robots ADD text_bytes bigint NOT NULL DEFAULT 0;"
-     "DELETE FROM robots WHERE octet_length(text) > 131072;" /* WR_STORE_ROBOTS_MAX */
+     "DELETE FROM robots WHERE octet_length(text) > 131072;" /* value of WR_STORE_ROBOTS_MAX */
      "UPDATE robots SET text_bytes = octet_length(text);"
      "CREATE INDEX robots_kept ON robots (fetched_at_ms, text_bytes) WHERE text_bytes > 0;"),
 };
@@ -186,7 +186,7 @@ static int migrate(struct wr_pg *pg, bool may_create)
     for (; error == 0 && version < WR_PG_VERSION; version++)
         error = wr_pg_run(pg, version < 0 ? "" : steps[version]);
     if (error == 0 && is_old)
-        error = wr_pg_run(pg, "UPDATE weir SET version = 4"); /* WR_PG_VERSION */
+        error = wr_pg_run(pg, "UPDATE weir SET version = 4"); /* value of WR_PG_VERSION */
     if (error == 0 && is_there == 0)
         error = put_secret(pg);
     return error;

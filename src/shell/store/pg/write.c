@@ -61,7 +61,7 @@ int wr_pg_begin(struct wr_backend *backend, int64_t wall_now)
         return lack_memory(pg);
     pg->item_count = 0;
     pg->settled_items = 0;
-    int error = wr_pg_connect(pg); /* now, because the database may be away */
+    int error = wr_pg_connect(pg); /* connects now, because the database may be away */
     pg->wall_ms = wr_backend_ms(wall_now) + pg->skew_ms;
     return error;
 }
@@ -254,7 +254,7 @@ static int commit(struct wr_pg *pg)
     int error = wr_pg_send(pg, "COMMIT", NULL);
     if (error == 0)
         error = wr_pg_exchange(pg, take_end, &is_committed);
-    /* until a commit is known to be done */
+    /* stays set until a commit is known to be done */
     pg->is_doubtful = pg->is_doubtful || (error != 0 && pg->conn == NULL);
     if (error != 0)
         return error;

@@ -24,7 +24,8 @@ static bool is_no_room(sqlite3 *db, int code)
 {
     int system = sqlite3_system_errno(db);
 
-    system = system != 0 ? system : errno; /* before 3.41 a failed commit does not record it */
+    /* SQLite before 3.41 does not record the error of a failed commit */
+    system = system != 0 ? system : errno;
     return code == SQLITE_FULL ||
            (code == SQLITE_IOERR_WRITE && (system == ENOSPC || system == EDQUOT || system == EFBIG));
 }

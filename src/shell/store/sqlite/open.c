@@ -148,7 +148,7 @@ static int take(struct wr_sqlite *sqlite, const struct wr_store_options *options
                                    "PRAGMA journal_mode = WAL;"
                                    /* FULL: a reported commit survives a power cut */
                                    "PRAGMA synchronous = FULL;"
-                                   "PRAGMA cache_size = -8192;" /* in KiB */
+                                   "PRAGMA cache_size = -8192;" /* -8192: 8 MiB */
                                    "PRAGMA journal_size_limit = 67108864;"
                                    /* off: wr_sqlite_settle copies the log and checks the result */
                                    "PRAGMA wal_autocheckpoint = 0;"

@@ -93,7 +93,7 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     "ALTER TABLE tasks ADD COLUMN visited_at_ms INTEGER NOT NULL DEFAULT 0;",
     /* 5 to 6: a limit for the sum of robots.txt texts */
     "ALTER TABLE robots ADD COLUMN text_bytes INTEGER NOT NULL DEFAULT 0;"
-    "DELETE FROM robots WHERE length(text) > 131072;" /* WR_STORE_ROBOTS_MAX */
+    "DELETE FROM robots WHERE length(text) > 131072;" /* value of WR_STORE_ROBOTS_MAX */
     "UPDATE robots SET text_bytes = length(text);"
     "CREATE INDEX robots_kept ON robots (fetched_at_ms, text_bytes) WHERE text_bytes > 0;",
 };
@@ -310,7 +310,7 @@ unsigned char *wr_sqlite_blank(const void *secret, size_t secret_bytes, size_t *
     unsigned char *image = NULL;
     int code = sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
 
-    if (code == SQLITE_OK) /* 0x77656972, "weir" */
+    if (code == SQLITE_OK) /* application_id is 0x77656972, "weir" */
         code = sqlite3_exec(db, "PRAGMA application_id = 2003134834", NULL, NULL, NULL);
     if (code == SQLITE_OK)
         code = wr_sqlite_migrate(db, wr_sqlite_steps, WR_SQLITE_VERSION);

@@ -14,7 +14,7 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#define WR_SQLITE_APPLICATION 0x77656972 /* "weir" */
+#define WR_SQLITE_APPLICATION 0x77656972 /* "weir" in ASCII */
 #define WR_SQLITE_ADVICE "; sqlite3 FILE .recover may save what is in it"
 #define WR_SQLITE_VERSION 6 /* version of the tables, stored in user_version */
 
@@ -116,7 +116,7 @@ struct wr_sqlite {
     sqlite3 *db;
     sqlite3_stmt *statements[WR_SQL_COUNT];
     const weir_allocator *allocator;
-    const char *path; /* the store's path */
+    const char *path; /* path of the state file */
     size_t robots_bytes;
     int64_t wall_ms;  /* time of this transaction */
     uint64_t ignored; /* changes without effect in this transaction */
@@ -133,7 +133,7 @@ struct wr_sqlite {
     size_t counted_count;
     dev_t device; /* identity of the file */
     ino_t inode;
-    struct wr_sqlite *next; /* list of files open in this process */
+    struct wr_sqlite *next; /* next file that is open in this process */
 };
 
 static inline struct wr_sqlite *wr_sqlite_of(struct wr_backend *backend)
