@@ -170,11 +170,11 @@ struct wr_store_task {
     int64_t ended_wall_at; /* time of the end; 0: not ended, or unknown */
     uint64_t before;       /* ONE_TASK, queued: tasks ahead in its host's queue, at most 100 000 */
     struct wr_store_visit visit;
-    /* The same URL in the job query.earlier. Only TASKS and ALL_TASKS fill it, if that is not 0. */
+    /* The result of the same URL in the job query.earlier; only for TASKS and ALL_TASKS. */
     bool has_earlier;
     struct wr_span earlier_verdict;
     struct wr_store_visit earlier; /* result of that visit, with both times */
-    /* Only ALL_TASKS fills it, with `referrer`, if query.has_lines is set. */
+    /* Only ALL_TASKS fills `line`, and `referrer`, if query.has_lines is set. */
     struct wr_span line; /* output line; empty: not kept */
 };
 
@@ -193,7 +193,7 @@ struct wr_store_host {
     uint64_t queued;
     struct wr_span leased_by; /* HOSTS, ONE_HOST, ALL_HOSTS: leasing process; empty: none */
     int64_t lease_left_ns;    /* time left of the lease of `leased_by` */
-    int64_t rest_ns;          /* no process may claim it this long; WEIR_FOREVER: while paused */
+    int64_t rest_ns;          /* time without claims of the host; WEIR_FOREVER: while paused */
     int64_t leased_until;     /* CLAIM, BEAT: no request may start later, by options.clock */
     uint64_t share;           /* BEAT: hosts per process of the job, if shared evenly */
     bool is_wanted;           /* BEAT: another process wants it, see WR_STORE_CLAIM_ONE */
@@ -219,7 +219,7 @@ struct wr_store_sum {
     int status; /* HTTP status of the last response; 0: no response */
     struct wr_span verdict;
     uint64_t tasks, bytes, attempts;
-    int64_t first_wall_at, last_wall_at; /* when the first and the last of them ended; 0: unknown */
+    int64_t first_wall_at, last_wall_at; /* ends of the first and the last task; 0: unknown */
 };
 
 /* A user's settings for a host. They hold for this crawl and later ones. */

@@ -7,8 +7,9 @@
  *     ends           |
  *     hosts         -+
  *
- * A stretch loses the order of changes. So a change begins a new stretch if it would precede an
- * earlier change of its task, or be its second of a kind; so do a job's status and other limits.
+ * A stretch is a series of changes whose order is lost. So a change begins a new one if it would
+ * precede an earlier change of its task, or be its second of a kind; so do a job's status and
+ * other limits.
  *
  * All processes lock rows in one order: jobs, hosts by key, tasks by fingerprint, lanes (a job's
  * tasks at a host), their own. With limits per host, lanes come before tasks, to add one at a time.
@@ -333,7 +334,7 @@ static int put_robots(struct gathering *all, const struct wr_store_robots *robot
     if (robots->kind == WR_STORE_ROBOTS_GONE)
         return send_one(all, "DELETE FROM robots WHERE md5(url) = md5($2) AND url = $2 AND fetched_at_ms <= $1", "NT",
                         numbers + 1, texts, (struct wr_pg_sent){0});
-    /* a lower bound: undone or replaced texts add no room */
+    /* robots_room is a lower bound: undone or replaced texts add nothing to it */
     all->pg->backend.robots_room -= (int64_t)robots->text.bytes;
     return send_one(all, new_robots, "NNNTBBB", numbers, texts, (struct wr_pg_sent){0});
 }
