@@ -151,7 +151,7 @@ void wr_budget_settle(struct wr_budget *budget, const char *key, size_t key_byte
 /* Reports that requests in flight have ended. */
 void wr_budget_release(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits);
 
-/* Adds requests in flight that another process was granted and this one continues. Returns
+/* Adds requests in flight that another process was granted and this one continues. Fails with
  * WEIR_E_NOMEM. */
 int wr_budget_resume(struct wr_budget *budget, const char *key, size_t key_bytes, uint32_t permits);
 

@@ -127,7 +127,7 @@ void wr_purse_due(struct wr_purses *purses, struct wr_purse *purse)
 void wr_purse_back(struct wr_purses *purses, struct wr_purse *purse, uint32_t permits, int64_t charged_at)
 {
     if (permits == 0 || charged_at == 0)
-        return; /* stays charged, because the time of the charge is unknown */
+        return; /* the permits stay charged, because the time of the charge is unknown */
     purse->back_at = purse->back == 0 || charged_at < purse->back_at ? charged_at : purse->back_at;
     purse->back += permits < UINT32_MAX - purse->back ? permits : UINT32_MAX - purse->back;
     wr_purse_due(purses, purse);
