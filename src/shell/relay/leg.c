@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* leg.c - one host: asks for its gate, lets it in, keeps it and passes it on, as core/share/baton.h says. */
+/* leg.c - one host: requests, takes, keeps and passes on its gate, by core/share/baton.h. */
 #include "shell/clock/clock.h"
 #include "shell/relay/inside.h"
 
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#define NUMBERS 8 /* in front of an answer */
+#define NUMBERS 8 /* numbers at the start of an answer */
 #define NUMBER_BYTES 24
-#define WANTED_NS WEIR_SECOND /* how long somebody who said that he would wait is waited for */
+#define WANTED_NS WEIR_SECOND /* time for which a request for the gate counts */
 #define TEXT_MAX ((size_t)1 << 20)
 
-/* ---- asking ---- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
-/* What goes with a call. */
+/* The buffers of a call of baton.lua. */
 struct saying {
     char numbers[9][NUMBER_BYTES];
     struct wr_buf key, text;
@@ -34,7 +34,7 @@ static void add_number(struct saying *saying, int i, uint64_t number)
     add_text(&saying->call, saying->numbers[i], buf.length);
 }
 
-/* Letters that wait, as text; those that come later are for the next call. */
+/* Writes waiting letters (reports of requests) as text. Later ones are for the next call. */
 static void write_letters(struct wr_leg *leg, struct wr_buf *text, int64_t now)
 {
     struct wr_letter letter;
@@ -49,7 +49,7 @@ static void write_letters(struct wr_leg *leg, struct wr_buf *text, int64_t now)
     (void)pthread_mutex_unlock(&leg->relay->lock);
 }
 
-/* Takes back what was on its way; or, once it has arrived, forgets it. */
+/* Removes the letters of a call that arrived; otherwise keeps them for the next one. */
 static void settle_letters(struct wr_leg *leg, bool arrived)
 {
     (void)pthread_mutex_lock(&leg->relay->lock);
@@ -95,7 +95,7 @@ static void compose(struct wr_leg *leg, const struct wr_baton_move *move, uint64
     add_text(call, saying->text.length > 0 ? saying->text.bytes : "", saying->text.length);
 }
 
-/* ---- answers ---- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 struct answer {
     struct wr_baton_reply reply;
@@ -155,7 +155,7 @@ static void tell_letter(struct wr_leg *leg, const redisReply *text, int64_t age_
     }
 }
 
-/* Others' letters come before anybody may start: one may say that nobody may. */
+/* Applies letters of other processes. This happens before any start: a letter may forbid it. */
 static void tell_letters(struct wr_leg *leg, const redisReply *reply, int64_t now)
 {
     for (size_t i = NUMBERS + 1; i + 2 < reply->elements; i += 3) {
@@ -182,7 +182,7 @@ static void take_gate(struct wr_leg *leg, const struct answer *answer)
     (void)pthread_mutex_unlock(&relay->lock);
 }
 
-/* The turn is over without our doing: what comes of it is in the store, as far as it was told. */
+/* Handles a turn that ended without being passed on. The store has the gate as last reported. */
 static void note_loss(struct wr_leg *leg)
 {
     struct wr_relay *relay = leg->relay;
@@ -227,7 +227,7 @@ static void on_answer(void *context, const redisReply *reply)
     wr_relay_rest(relay);
 }
 
-/* ---- one look ---- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void send_call(struct wr_leg *leg, const struct wr_baton_move *move, uint64_t token, uint32_t flights,
                       int64_t now)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* letter.c - what became of a request, as a line of numbers.
+/* letter.c - writes and reads the report of a request, as a line of numbers.
  *
  *     word seq in-flight age status latency retry-after limit remaining reset attempt
  *
- * -1 is "not said". Clocks are not compared: times are how long ago something was.
+ * -1 means "unknown". Clocks are not compared, so an instant is given as its age.
  */
 #include "shell/relay/inside.h"
 
@@ -19,7 +19,7 @@ static void add_number(struct wr_buf *text, int64_t number)
     wr_buf_append_char(text, ' ');
 }
 
-/* Nothing below 0 but "not said" means anything. */
+/* Returns -1 if the number is unknown, 0 if it is negative. */
 static int64_t said(bool is_said, int64_t number)
 {
     return !is_said ? -1 : number < 0 ? 0 : number;
@@ -43,7 +43,7 @@ void wr_letter_write(struct wr_buf *text, const struct wr_letter *letter, int64_
     wr_buf_append_char(text, '\n');
 }
 
-/* One number and the space behind it. */
+/* Reads a number and the space behind it. */
 static bool read_number(struct wr_span *text, int64_t *ret_number)
 {
     size_t end = wr_span_find(*text, ' ');

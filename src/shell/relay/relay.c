@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* relay.c - the thread that takes gates from process to process, and what others tell it. */
+/* relay.c - the thread that moves gates between processes, and the calls of other threads. */
 #include "shell/relay/inside.h"
 
 #include "base/alloc.h"
@@ -11,12 +11,12 @@
 #include <string.h>
 
 #define LEGS_MAX ((size_t)1000000)
-#define PATIENCE_MS 1000                   /* of the end, for the store */
-#define MEMORY_NS (100 * WEIR_MILLISECOND) /* then there may be some again */
+#define PATIENCE_MS 1000                   /* time limit of the last round trip when ending */
+#define MEMORY_NS (100 * WEIR_MILLISECOND) /* time between attempts if there is no memory */
 
-/* ---- what others tell ---- */
+/* ---- calls of other threads ------------------------------------------------------------------ */
 
-/* With the lock held. NULL for want of memory. */
+/* Finds or makes the leg of a host. Returns NULL if there is no memory. The lock is held. */
 static struct wr_leg *get_leg(struct wr_relay *relay, const char *key, size_t key_bytes)
 {
     struct wr_leg *leg = wr_map_get(&relay->legs, key, key_bytes);
@@ -41,7 +41,7 @@ static void free_leg(struct wr_leg *leg)
     wr_give(leg->relay->allocator, leg, sizeof *leg + leg->key_bytes, _Alignof(struct wr_leg));
 }
 
-/* With the lock held: the thread is to look at it. */
+/* Asks the thread to look at the leg. The lock is held. */
 static void call_thread(struct wr_relay *relay, struct wr_leg *leg)
 {
     if (leg != NULL)
@@ -94,7 +94,7 @@ static void news(void *context, const char *key, size_t key_bytes)
     (void)pthread_mutex_unlock(&relay->lock);
 }
 
-/* ---- time ---- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static void on_timer(uv_timer_t *timer);
 
@@ -122,7 +122,7 @@ void wr_leg_due(struct wr_leg *leg, int64_t at)
     if (wr_heap_item_waits(&leg->due))
         wr_heap_remove(&relay->dues, &leg->due);
     if (at != WEIR_FOREVER)
-        (void)wr_heap_push(&relay->dues, at, &leg->due); /* room was made when the leg was called */
+        (void)wr_heap_push(&relay->dues, at, &leg->due); /* next_called has reserved the room */
     set_timer(relay);
 }
 
@@ -137,7 +137,7 @@ static void close_all(struct wr_relay *relay)
     wr_wire_free(relay->wire);
 }
 
-/* The store takes too long. */
+/* Ends the relay although the store has not answered. */
 static void on_patience(uv_timer_t *timer)
 {
     close_all(timer->data);
@@ -152,7 +152,7 @@ void wr_relay_rest(struct wr_relay *relay)
         close_all(relay);
 }
 
-/* The next that is to be looked at; NULL if there is none, or no memory to remember when it is due. */
+/* Returns the next called leg; NULL if there are none, or no memory for the time when it is due. */
 static struct wr_leg *next_called(struct wr_relay *relay)
 {
     (void)pthread_mutex_lock(&relay->lock);
@@ -203,9 +203,9 @@ bool wr_leg_end(struct wr_leg *leg)
     return true;
 }
 
-/* ---- the thread ---- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
-/* All are to be looked at, for the last time. */
+/* Calls all legs for the last time if the relay is ending. */
 static void call_all(struct wr_relay *relay)
 {
     const struct wr_map_slot *slot;
@@ -245,7 +245,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* Starts the thread with all signals blocked: they are for the program's own threads. */
 static int start_thread(struct wr_relay *relay)
 {
     sigset_t every, before;
@@ -256,7 +256,7 @@ static int start_thread(struct wr_relay *relay)
     return failed == 0 ? 0 : WEIR_E_SYSTEM;
 }
 
-/* ---- new and free ---- */
+/* ---- new and free ---------------------------------------------------------------------------- */
 
 static int name_process(struct wr_relay *relay)
 {
@@ -310,7 +310,7 @@ static int open_loop(struct wr_relay *relay)
 static void release(struct wr_relay *relay)
 {
     const struct wr_map_slot *slot;
-    wr_heap_release(&relay->dues); /* its items lie in the legs */
+    wr_heap_release(&relay->dues); /* released before the legs, which contain its items */
     for (size_t cursor = 0; (slot = wr_map_next(&relay->legs, &cursor)) != NULL;)
         free_leg(slot->value);
     wr_map_release(&relay->legs);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* relay.h - one gate for each host, for many processes: it goes from one to the next, through a store (Redis).
+/* relay.h - shares one gate per host among processes, which pass it on through a store (Redis).
  *
  *     struct wr_relay *relay;
  *     weir_pacer_new(&pace, &how, &pacer);
- *     wr_relay_new(&options, pacer, &relay);      before anything is asked of the pacer
- *     …
- *     wr_relay_free(relay);                       after the last permit has ended, and before the pacer is freed
+ *     wr_relay_new(&options, pacer, &relay);  before the first call for a permit
+ *     ...
+ *     wr_relay_free(relay);                   after the last permit has ended; then free the pacer
  *
- * Whoever asks the pacer then waits until the host's gate is here (WEIR_REASON_SHARE), and its answers go to where it
- * is. docs/internals/share.md says how and why. One thread, which alone talks to the store: nobody else waits for it.
+ * Callers of the pacer wait until the host's gate is in this process (WEIR_REASON_SHARE). Outcomes
+ * are sent to the process that has the gate. docs/internals/share.md explains it. Only the relay's
+ * own thread talks to the store, and no other thread waits for it.
  */
 #ifndef WR_SHELL_RELAY_RELAY_H
 #define WR_SHELL_RELAY_RELAY_H
@@ -19,11 +20,12 @@
 
 struct wr_relay;
 
-/* Texts are copied. */
+/* All texts are copied. */
 struct wr_relay_options {
-    struct wr_wire_options wire; /* a time-out of 0: WR_RELAY_TIMEOUT */
-    const char *prefix;          /* of keys in the store; NULL: "weir" */
-    /* The store cannot be reached (`why`), or can be again (NULL). From the relay's thread. NULL: nobody is told. */
+    struct wr_wire_options wire; /* connection to the store; timeout 0: WR_RELAY_TIMEOUT */
+    const char *prefix;          /* prefix of keys in the store; NULL: "weir" */
+    /* Called when the store becomes unreachable (`why`) or reachable (NULL), from the relay's
+     * thread. May be NULL. */
     void (*notice)(void *context, const char *why);
     void *notice_context;
 };
@@ -32,16 +34,18 @@ struct wr_relay_options {
 #define WR_RELAY_PREFIX_MAX 100
 
 struct wr_relay_view {
-    uint64_t turns, passed, lost; /* turns that came; that were passed on; that ended because the store was not heard */
+    /* turns received, passed on, and lost because the store did not answer */
+    uint64_t turns, passed, lost;
     struct wr_wire_view wire;
 };
 
-/* WEIR_E_INVAL, WEIR_E_NOMEM, WEIR_E_SYSTEM. */
+/* Starts to share the pacer's gates. Fails with WEIR_E_INVAL, WEIR_E_NOMEM or WEIR_E_SYSTEM. */
 int wr_relay_new(const struct wr_relay_options *options, weir_pacer *pacer, struct wr_relay **ret_relay);
 
 void wr_relay_look(struct wr_relay *relay, struct wr_relay_view *ret_view);
 
-/* Passes on what is here, which takes a round trip, or a second if the store does not answer. NULL is fine. */
+/* Passes on all gates that are here. Takes a round trip, or 1 s if the store does not answer. NULL
+ * is allowed. */
 void wr_relay_free(struct wr_relay *relay);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* address.c - where a store is, out of a URL. */
+/* address.c - parses the URL of a store. */
 #include "shell/share/address.h"
 
 #include "base/ascii.h"
@@ -10,10 +10,10 @@
 
 #define PORT_DEFAULT 6379
 
-/* Nothing of it is shown: it may be a password, whatever it should have been. */
+/* Shows no part of the URL, because any part may be a password. */
 #define REFUSE(wrong) wr_invalid("the URL of the store: " wrong "; use redis://USER:PASSWORD@HOST:PORT or unix:/PATH")
 
-/* Copies with %XX decoded; false if it does not fit or is not well-formed. */
+/* Copies with %XX decoded. Returns false if it does not fit or is invalid. */
 static bool copy(const char *text, size_t bytes, char *ret_text, size_t room)
 {
     size_t length = 0;
@@ -48,7 +48,7 @@ static bool parse_user(const char *text, size_t bytes, struct wr_store_address *
            ret_address->password[0] != '\0';
 }
 
-/* HOST, HOST:PORT, [ADDRESS] or [ADDRESS]:PORT. */
+/* Parses HOST, HOST:PORT, [ADDRESS] or [ADDRESS]:PORT. */
 static bool parse_host(const char *text, size_t bytes, struct wr_store_address *ret_address)
 {
     const char *end = text + bytes, *bracket = bytes > 0 && text[0] == '[' ? memchr(text, ']', bytes) : NULL;

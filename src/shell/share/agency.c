@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* agency.c - the thread that talks to the store for all budgets of a process.
  *
- * Callers' threads put errands into a list and call the loop. A beat renews the seat at a third of its time, and while
- * the store is down looks for it as often as the breaker lets it. Looking up a host's name may block this thread: it
- * happens while connecting, when the store counts as down and nobody waits for it.
+ * Callers' threads append errands to a list and wake the loop. A timer renews the seat after a
+ * third of its time; while the store is down it probes as often as the breaker allows. Resolving a
+ * host name may block this thread. That happens only while connecting, when the store counts as
+ * down and no caller waits for it.
  */
 #include "shell/share/agency.h"
 
@@ -17,14 +18,14 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_MS 25       /* how often a store that is down is thought of */
-#define TOLD_AT_ONCE 16  /* errands that nobody waits for */
-#define LOOKED_AT_ONCE 8 /* budgets */
-#define PATIENCE_MS 250  /* of start, for the first answer */
+#define LOOK_MS 25       /* period of the timer, ms */
+#define TOLD_AT_ONCE 16  /* most store requests in progress without a waiting caller */
+#define LOOKED_AT_ONCE 8 /* budgets that one report looks at */
+#define PATIENCE_MS 250  /* longest wait of wr_agency_start for the first answer */
 
-/* ---- how it is ----------------------------------------------------------------------------------------- */
+/* ---- reports and state ----------------------------------------------------------------------- */
 
-/* The next budget in turn, which is held; NULL: there is none. */
+/* Returns the next budget in rotation, with a reference; NULL if there are none. */
 static struct wr_budget *next_budget(struct wr_agency *agency)
 {
     (void)pthread_mutex_lock(&agency->lock);
@@ -39,9 +40,9 @@ static struct wr_budget *next_budget(struct wr_agency *agency)
     return budget;
 }
 
-/* Sends what purses have to tell: what they owe after an outage or an answer that did not come, what was given back,
- * what is in flight, and what a store that has forgotten is to know again. A few at a time, so that whoever asks
- * meanwhile is not behind all of them, and without the lock that callers need. */
+/* Sends what accounts have to report: debts after an outage or a missing answer, unused permits,
+ * permits in flight, and states that the store may have lost. It sends a few at a time, so that
+ * requests of callers are not delayed, and scans without the lock that callers need. */
 static void tell_more(struct wr_agency *agency)
 {
     uint32_t room = agency->telling == 0 ? TOLD_AT_ONCE : 0, told = 0;
@@ -67,7 +68,7 @@ static void tell_more(struct wr_agency *agency)
         wr_wakeup_send(&agency->called);
 }
 
-/* What the wire knows, for all threads. */
+/* Copies the state of the connection for all threads. */
 static void look(struct wr_agency *agency)
 {
     bool was_down = atomic_load(&agency->is_down), is_down = wr_wire_is_down(agency->wire);
@@ -85,7 +86,7 @@ static void look(struct wr_agency *agency)
     (void)pthread_mutex_unlock(&agency->lock);
 }
 
-/* The first answer, or that there is none. */
+/* Wakes wr_agency_start: the first answer came or was missed. */
 static void hear(struct wr_agency *agency)
 {
     (void)pthread_mutex_lock(&agency->lock);
@@ -94,7 +95,7 @@ static void hear(struct wr_agency *agency)
     (void)pthread_mutex_unlock(&agency->lock);
 }
 
-/* ---- errands ------------------------------------------------------------------------------------------- */
+/* ---- errands --------------------------------------------------------------------------------- */
 
 static void end_errand(struct wr_agency *agency, struct wr_errand *errand, const struct wr_charge_told *told)
 {
@@ -102,7 +103,7 @@ static void end_errand(struct wr_agency *agency, struct wr_errand *errand, const
 
     wr_errand_end(errand, told);
     if (is_last && told != NULL)
-        tell_more(agency); /* if there is more; after a failure it waits for the beat */
+        tell_more(agency); /* if there is more; after a failure the timer does it */
 }
 
 static void on_charged(void *context, const struct redisReply *reply)
@@ -113,7 +114,7 @@ static void on_charged(void *context, const struct redisReply *reply)
     bool is_good = reply != NULL && wr_charge_read(reply, &told) == 0;
 
     if (wr_wire_is_down(agency->wire) != atomic_load(&agency->is_down))
-        look(agency); /* before others are told, so that they do not ask in vain */
+        look(agency); /* before callers wake, so that they do not ask a store that is down */
     end_errand(agency, errand, is_good ? &told : NULL);
 }
 
@@ -134,7 +135,8 @@ static void run_errand(struct wr_agency *agency, struct wr_errand *errand)
         .reset = errand->resets,
         .seen = errand->text + errand->seen_at,
     };
-    /* While the store is down only the beat looks for it: connecting may take long, and somebody waits for this. */
+    /* While the store is down only the timer probes it: connecting may block, and a caller waits
+     * for this errand. */
     if (!wr_wire_is_down(agency->wire) &&
         wr_charge_send(agency->wire, &errand->budget->tariff, &charge, on_charged, errand) == 0)
         return;
@@ -142,7 +144,7 @@ static void run_errand(struct wr_agency *agency, struct wr_errand *errand)
     end_errand(agency, errand, NULL);
 }
 
-/* The next that is to be sent; NULL if there is none, and then callers must call again. */
+/* Returns the next errand to send; NULL if there are none, so that callers must wake the loop. */
 static struct wr_errand *next_errand(struct wr_agency *agency)
 {
     (void)pthread_mutex_lock(&agency->lock);
@@ -179,7 +181,8 @@ static void on_called(struct wr_wakeup *called)
 void wr_agency_send(struct wr_agency *agency, struct wr_errand *errand)
 {
     (void)pthread_mutex_lock(&agency->lock);
-    /* The thread may be connecting by now, and for long: whoever thought that the store was up is not behind that. */
+    /* The thread may be connecting now, which may block. So an errand must not be queued once the
+     * store is down. */
     bool is_down = atomic_load(&agency->is_down), calls = !is_down && !agency->is_called;
     if (!is_down) {
         wr_list_push(&agency->errands, &errand->link);
@@ -192,7 +195,7 @@ void wr_agency_send(struct wr_agency *agency, struct wr_errand *errand)
         wr_wakeup_send(&agency->called);
 }
 
-/* ---- the seat ------------------------------------------------------------------------------------------ */
+/* ---- the seat -------------------------------------------------------------------------------- */
 
 static void on_seat(void *context, const struct redisReply *reply)
 {
@@ -205,7 +208,7 @@ static void on_seat(void *context, const struct redisReply *reply)
     (void)pthread_mutex_lock(&agency->lock);
     if (is_seated)
         wr_seat_won(&agency->seat, agency->asked_at, now, WR_SEAT_NS);
-    agency->lives += born != agency->store_born; /* it has forgotten everything, or is another */
+    agency->lives += born != agency->store_born; /* the store lost its data, or is another one */
     agency->store_born = born;
     for (struct wr_list_link *link = agency->budgets.first; link != NULL && is_seated; link = link->next)
         wr_budget_take_seat(WR_LINKED(link, struct wr_budget, link), &agency->seat);
@@ -233,7 +236,7 @@ static void on_beat(uv_timer_t *timer)
     hear(agency);
 }
 
-/* ---- the thread ---------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static void *run(void *context)
 {
@@ -272,9 +275,9 @@ int wr_agency_start(struct wr_agency *agency)
     return 0;
 }
 
-/* ---- new and free -------------------------------------------------------------------------------------- */
+/* ---- new and free ---------------------------------------------------------------------------- */
 
-/* All that tells stores apart, in one text. */
+/* Writes all that identifies a store as one text. */
 static int write_address(const struct wr_agency_options *options, char ret_address[WR_ADDRESS_BYTES])
 {
     const struct wr_wire_options *wire = &options->wire;

@@ -1,22 +1,25 @@
 -- SPDX-License-Identifier: MIT
--- baton.lua - whose turn is it to start requests to a host? One hash for each host:
+-- baton.lua - decides which process may start requests to a host: the one that has the turn. There
+-- is one hash per host:
 --
---     gate, saved                  the gate as it was last told, and when
---     holder, token, until, pass   who has the turn, its number, its end, when it will be passed on
---     l:WHO = arrival until        who waits
---     f:WHO = count until          who has requests in flight
---     m:N = time text, first, last letters to who has the turn, from the first that was not read to the last
+--     gate, saved                  the gate as last stored, and when
+--     holder, token, until, pass   the process with the turn, its token, its end, expected passing
+--     l:WHO = arrival until        processes that wait
+--     f:WHO = count until          requests in flight of a process
+--     m:N = time text, first, last messages to the holder, from the first unread one to the last
 --
--- A store that was emptied, or is a replica that took over, may not know who has the turn. It shows by a token that is
--- below what somebody has seen, or by its own age: PREFIX:born says since when this server is known, and its run_id. Then
--- nobody is given a turn for as long as an old one may last; but whoever has it goes on, and the gate with it. So it is
--- where something else lies under the key, or in a field of it, which is thrown away; no time is later than it can be.
+-- A store that was emptied, or a replica that took over, may not know the holder. It notices this
+-- by a token that is lower than one that a process has seen, or by its own age: PREFIX:born has the
+-- time since when this server is known, and its run_id. Then no process gets a turn for as long as
+-- an old one may last. But the holder continues, and brings its gate with it. The same holds for
+-- invalid data under the key or in a field, which is deleted. No time is later than it can be.
 --
--- Times are us of this store's clock. KEYS host; ARGV 1 who, 2 verb, 3 token, 4 highest token seen, 5 wants to wait,
--- 6 requests in flight, 7 lease, 8 line, 9 crew, 10 pass (us), 11 letters read, 12 gate or '', 13 letter or ''.
--- Returns whether the turn is who's, its token, how old the gate is, whether its holder was lost, others' requests in
--- flight, others that wait, those before who, us until it is passed on, the gate if it comes, then of each letter its
--- number, age and text.
+-- Times are us of this store's clock. KEYS host; ARGV 1 who, 2 verb, 3 token, 4 highest token seen,
+-- 5 wants to wait, 6 requests in flight, 7 lease (ms), 8 expiry of a waiting process (ms), 9 expiry
+-- of requests in flight (ms), 10 pass (us), 11 messages read, 12 gate or '', 13 message or ''.
+-- Returns whether `who` has the turn, its token, the age of the gate, whether its holder was lost,
+-- requests in flight of others, others that wait, those ahead of `who`, us until the turn is passed
+-- on, the gate if it moves to `who`, then of each message its number, age and text.
 local KEEP_MS = 604800000
 local LETTERS = 1000
 local time = redis.call('TIME')
@@ -46,7 +49,7 @@ local function hold(name, token, ms)
   put('holder', name)
   put('token', token)
   put('until', text(now + ms * 1000))
-  if name == '?' then put('pass', h['until']) end -- all who wait ask when it is over, and not all the time
+  if name == '?' then put('pass', h['until']) end -- waiting processes ask when it is over
 end
 local function is_whole(word)
   return type(word) == 'string' and #word < 17 and string.find(word, '^%d+$') and tonumber(word) < 2 ^ 52
@@ -54,11 +57,11 @@ end
 local function youth_ms()
   local born = string.match(KEYS[1], '^[^{]*') .. 'born'
   local info, known = redis.pcall('INFO', 'server'), redis.pcall('GET', born)
-  local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or '0' -- it may be forbidden
+  local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or '0' -- INFO may be forbidden
   local at, by = string.match(type(known) == 'string' and known or '', '^(%d+) (%x+)$')
   local is_known = by == run and is_whole(at)
   if is_known and tonumber(at) <= now then return math.max(ARGV[7] - math.floor((now - at) / 1000), 0) end
-  local left_ms = is_known and 0 or tonumber(ARGV[7]) -- the clock of one that is known went back
+  local left_ms = is_known and 0 or tonumber(ARGV[7]) -- a known server's clock went back
   redis.call('SET', born, text(math.max(now - (ARGV[7] - left_ms) * 1000, 0)) .. ' ' .. run)
   return left_ms
 end
@@ -80,7 +83,7 @@ if damaged or h.token and not h['until'] or h.holder and not h.token then
   damaged = true
 end
 if h['until'] and tonumber(h['until']) > now + ARGV[7] * 1000 then put('until', text(now + ARGV[7] * 1000)) end
--- Who has read more letters than there are would not read those that came since.
+-- Renumbers unread messages after `read`. A holder that has read higher numbers would skip them.
 local function number_letters_after(read)
   local letters = {}
   for n = tonumber(h.first or 1), tonumber(h.last or 0) do
@@ -148,7 +151,7 @@ for field, value in pairs(h) do
     elseif tonumber(last) > most then
       put(field, text(first) .. ' ' .. text(most))
     end
-    if not h[field] then -- it was nobody's, or is over
+    if not h[field] then -- expired or invalid
     elseif kind == 'f' then
       others = math.min(others + first, 2 ^ 32)
     else

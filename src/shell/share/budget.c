@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* budget.c - one rule that is shared: made, looked at, freed. */
+/* budget.c - makes, reads and frees shared limits. */
 #include "shell/share/budget.h"
 
 #include "base/alloc.h"
@@ -37,9 +37,9 @@ void wr_budget_take_seat(struct wr_budget *budget, const struct wr_seat *seat)
     }
 }
 
-/* ---- new and free -------------------------------------------------------------------------------------- */
+/* ---- new and free ---------------------------------------------------------------------------- */
 
-/* What a key has that is new. */
+/* Computes the quota of a new key. */
 static int peek_new(const weir_allocator *allocator, const weir_stack *stack, weir_quota *ret_quota)
 {
     void *state = wr_take(allocator, stack->state_bytes, 8);
@@ -51,7 +51,8 @@ static int peek_new(const weir_allocator *allocator, const weir_stack *stack, we
     return 0;
 }
 
-/* The node's own part of a rule. Those on requests in flight need no table, for a purse knows how many are. */
+/* Adds this node's part of a limit. A limit on requests in flight needs no table, because each
+ * key's account counts them. */
 static int add_part(struct wr_budget *budget, const weir_limit *limit, weir_limit *limits, uint32_t *count)
 {
     weir_limit part;
@@ -73,7 +74,8 @@ static int add_part(struct wr_budget *budget, const weir_limit *limit, weir_limi
     return 0;
 }
 
-/* Where one is too small to be divided there is none, and the table stays empty. */
+/* Divides the rule by the nodes. If a limit is too small to be divided there is no share, and the
+ * table stays empty. */
 static int make_part(struct wr_budget *budget)
 {
     const weir_stack *stack = &budget->options.stack;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* charge.c - what is said to the store to charge a key, and what it says. */
+/* charge.c - encodes charges of a key for the store, and reads its answers. */
 #include "shell/share/charge.h"
 
 #include "base/buf.h"
@@ -9,9 +9,9 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#define NUMBERS 9                       /* of a call */
-#define FOREVER_US ((int64_t)1 << 52)   /* as charge.lua has it */
-#define PRODUCT_MAX ((uint64_t)1 << 51) /* a store's numbers are exact up to 2^53 */
+#define NUMBERS 9                       /* numbers in a call */
+#define FOREVER_US ((int64_t)1 << 52)   /* same value as in charge.lua */
+#define PRODUCT_MAX ((uint64_t)1 << 51) /* numbers in Lua are exact up to 2^53 */
 
 static char kind_of(const weir_limit *limit)
 {
@@ -39,7 +39,7 @@ static uint64_t divisor_of(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Refill and period in us. A bucket's rate is exact, in its lowest terms; windows are rounded up. */
+/* Computes refill and period in us. A bucket's rate is exact, in lowest terms; windows round up. */
 static void rate_of(const weir_limit *limit, uint64_t *ret_refill, uint64_t *ret_period_us)
 {
     uint64_t period_ns = (uint64_t)limit->period_ns;
@@ -56,7 +56,7 @@ static void rate_of(const weir_limit *limit, uint64_t *ret_refill, uint64_t *ret
     *ret_period_us = period_ns / divisor;
 }
 
-/* The next word begins here, after the end of the one before. */
+/* Ends the word before and begins the next one. */
 static void begin_word(struct wr_tariff *tariff, struct wr_buf *buf)
 {
     if (tariff->count > 0)
@@ -110,7 +110,7 @@ static void add_word(struct wr_call *call, const char *word)
     call->arg_bytes[call->count++] = strlen(word);
 }
 
-/* Numbers of a call, as text: one after the other. */
+/* The numbers of a call as text, one after the other. */
 struct numbers {
     char text[NUMBERS * 21];
     struct wr_buf buf;
@@ -153,7 +153,7 @@ int wr_charge_send(struct wr_wire *wire, const struct wr_tariff *tariff, const s
     return wr_wire_send(wire, WR_SCRIPT_CHARGE, &call, told, context);
 }
 
-/* The i-th number of an answer, or -1. */
+/* Returns the i-th number of an answer, or -1 if it is not a number. */
 static int64_t number_at(const redisReply *reply, size_t i)
 {
     const redisReply *item = reply->element[i];
@@ -195,7 +195,7 @@ int wr_charge_read(const redisReply *reply, struct wr_charge_told *ret_told)
     return 0;
 }
 
-/* ---- seats --------------------------------------------------------------------------------------------- */
+/* ---- seats ----------------------------------------------------------------------------------- */
 
 int wr_seat_send(struct wr_wire *wire, const char *prefix, const char *who, uint32_t seats, wr_wire_told *told,
                  void *context)

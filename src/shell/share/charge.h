@@ -1,63 +1,65 @@
 /* SPDX-License-Identifier: MIT */
-/* charge.h - what is said to the store to charge a key, and what it says. */
+/* charge.h - encodes charges of a key for the store, and reads its answers. */
 #ifndef WR_SHELL_SHARE_CHARGE_H
 #define WR_SHELL_SHARE_CHARGE_H
 
 #include "shell/share/wire.h"
 
-#define WR_SEAT_NS WEIR_SECOND          /* for which a seat is given, and renewed at a third of it */
-#define WR_FLIGHT_NS (10 * WEIR_SECOND) /* after which a node that says nothing has no requests in flight any more */
+#define WR_SEAT_NS WEIR_SECOND          /* validity of a seat; renewed after a third of it */
+#define WR_FLIGHT_NS (10 * WEIR_SECOND) /* validity of a node's requests in flight */
 #define WR_TARIFF_BYTES (WEIR_STACK_MAX * 64)
-#define WR_SEEN_HEAD 80  /* of a key's state, as text; */
-#define WR_SEEN_LIMIT 56 /* then, of each limit: three numbers of up to 16 digits */
+#define WR_SEEN_HEAD 80  /* most bytes of a key's state before its limits */
+#define WR_SEEN_LIMIT 56 /* most bytes per limit: three numbers of up to 16 digits */
 #define WR_SEEN_BYTES (WR_SEEN_HEAD + WEIR_STACK_MAX * WR_SEEN_LIMIT)
 
-/* Rules as the store reads them: words, made once. */
+/* The limits of a rule as arguments of the script. */
 struct wr_tariff {
     int count;
     const char *words[4 * WEIR_STACK_MAX];
-    uint32_t permits; /* the most that can be granted at once */
+    uint32_t permits; /* most permits that can be granted at once */
     char text[WR_TARIFF_BYTES];
 };
 
-/* It points into itself: do not copy it. WEIR_E_INVAL: a rule that the store cannot keep. */
+/* Encodes the limits. The result points into itself: do not copy it. Returns WEIR_E_INVAL if the
+ * store cannot represent the rule. */
 int wr_tariff_make(const weir_stack *stack, struct wr_tariff *ret_tariff);
 
 struct wr_charge {
-    const char *key; /* as the store knows it */
+    const char *key; /* name of the key in the store */
     size_t key_bytes;
     uint32_t permits, extra;
-    uint32_t owed;    /* admitted without asking: charged in any case, but ... */
-    uint64_t bill;    /* ... once under this number or a lower one, of this `who` */
-    const char *seen; /* the key's state as last told, in case the store has forgotten it; "" is none */
-    uint32_t back;    /* of what was charged at that instant (by the store's clock) so many were not used */
+    uint32_t owed; /* permits admitted without asking: charged in any case, once */
+    /* number of that charge; the store skips numbers of `who` that are not higher than the last */
+    uint64_t bill;
+    const char *seen; /* state of the key as last seen, in case the store lost it; "": none */
+    uint32_t back;    /* permits that were charged at charged_at (store time) but not used */
     int64_t charged_at;
-    const char *who; /* a node, how many of its requests are in flight, and which of its messages this is: */
+    const char *who; /* name of the node, its permits in flight, and the number of this message */
     uint64_t held, message;
-    bool reset; /* forget the key first */
+    bool reset; /* makes the store forget the key first */
 };
 
 struct wr_charge_told {
     struct wr_share_reply reply;
-    weir_quota quota; /* limit 0; reset: until all is as new */
-    int64_t at;       /* by the store's clock, in us: only for `charged_at` */
-    bool damaged;     /* something else was found in its place; it counts as used up */
+    weir_quota quota; /* limit is 0; reset_ns: time until the key is as good as new */
+    int64_t at;       /* store time in us, only for `charged_at` */
+    bool damaged;     /* the key's data was invalid, and counts as used up */
     char seen[WR_SEEN_BYTES];
 };
 
-/* As wr_wire_send. */
+/* Sends a charge. Returns the errors of wr_wire_send. */
 int wr_charge_send(struct wr_wire *wire, const struct wr_tariff *tariff, const struct wr_charge *charge,
                    wr_wire_told *told, void *context);
 
-/* WEIR_E_INVAL: that is not an answer of ours. */
+/* Reads the answer to a charge. Returns WEIR_E_INVAL if it is not one of charge.lua. */
 int wr_charge_read(const struct redisReply *reply, struct wr_charge_told *ret_told);
 
-/* Asks for a seat, or to keep it, for WR_SEAT_NS. As wr_wire_send. */
+/* Asks for a seat for WR_SEAT_NS, or renews it. Returns the errors of wr_wire_send. */
 int wr_seat_send(struct wr_wire *wire, const char *prefix, const char *who, uint32_t seats, wr_wire_told *told,
                  void *context);
 
-/* Whether it is ours. NULL: it is not. *ret_born tells a store that has forgotten everything from the one before; it
- * stays if there is no answer. */
+/* Returns true if the node has a seat; false also for a NULL reply. *ret_born changes if the store
+ * has lost its data; it is kept if there is no answer. */
 bool wr_seat_read(const struct redisReply *reply, uint64_t *ret_born);
 
 #endif

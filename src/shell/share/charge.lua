@@ -1,35 +1,40 @@
 -- SPDX-License-Identifier: MIT
--- charge.lua - charges a key for a request and for extra permits, all limits of a rule or none, by the store's clock.
+-- charge.lua - charges a key for a request and for extra permits: all limits of a rule, or none.
+-- Times are the store's, in us.
 --
--- KEYS state; ARGV permits, extra, owed, the state as last seen, back, charged at, who, held, message, reset, bill, then
--- for each limit: kind, permits, refill, period in us.
---     owed bill        was admitted without asking: it is charged in any case, though once: a bill whose answer was lost
---                      comes again, with its number. KEY:paid has the last of each node
---     back             of what was charged at that instant so many were not used
---     who held message a node, how many of its requests are in flight, and which of its messages this is: one that was
---                      overtaken changes nothing
---     reset            1: forget the key first
--- Returns granted, extra given, wait, wait for all (us; FOREVER: only a release helps), what is left, until all is as
--- new (us), now, state, and 1 if something else was found where the state should be, or beside it.
+-- KEYS state; ARGV permits, extra, owed, state as last seen, back, charged at, who, held, message,
+-- reset, bill; then for each limit: kind, permits, refill, period in us.
+--     owed bill         permits admitted without asking: charged in any case, but once. A bill is
+--                       repeated with its number if its answer was lost; KEY:paid has each node's last
+--     back              permits that were charged at `charged at` but not used
+--     who held message  a node, its permits in flight, and the number of this message: it has no
+--                       effect if a later one came before
+--     reset             1: forget the key first
+-- Returns granted, extra given, wait, wait for all (us; FOREVER: until a release), permits left,
+-- time until the key is as good as new (us), now, state, and 1 if data at the key or beside it was
+-- invalid.
 --
--- The state is text: kinds, when it began, its revision, when it was last reset, and for each limit three numbers:
---     b  token bucket      full at, rest of it in parts of 1/refill us
---     p  stepped bucket    last step, missing since
---     f  fixed window      begin, count
---     s  sliding window    slot, count in it, count in the one before
---     l  leaky bucket      next start
---     g  sliding log       last charge, its number, shut until; the instants lie in a sorted set beside the key
---     c  in flight         shut until; each node's number lies in a hash beside the key, with an end of its own
--- What a node has seen is older, and tells nothing; unless the store has forgotten something: then the begin is another
--- or the revision greater, and of both states the stricter counts, limit by limit. What was seen before the last reset
--- does not count at all. A state that was made anew of what one node had seen, and has been charged since, gets what
--- another had seen besides: what it was made of is kept beside it (KEY:was). What was damaged is thrown away, and its limits count as used up: so nothing is admitted that
--- would not have been, and it comes back by the rule.
+-- The state is text: kinds, when it began, its revision, its last reset, and three numbers per
+-- limit:
+--     b  token bucket    time when full, remainder of that in 1/refill us
+--     p  stepped bucket  last step, permits missing since
+--     f  fixed window    begin, count
+--     s  sliding window  slot, count in it, count in the one before
+--     l  leaky bucket    next start
+--     g  sliding log     last charge, its number, closed until; a sorted set beside it has times
+--     c  in flight       closed until; a hash beside it has the nodes' numbers, each with an expiry
+-- A state that a node has seen is older and has no effect, unless the store has lost data. Then its
+-- begin differs or its revision is greater, and the stricter of both states counts, limit by limit.
+-- A state from before the last reset does not count. A state that was restored from one node's copy
+-- and charged since gets what another node had seen beyond that copy, which is kept in KEY:was.
+-- Invalid data is deleted, and its limits count as used up. So nothing is admitted that should not
+-- be, and the key recovers by the rule.
 --
--- `more` adds what a state has and another, older, has not; `at` brings a state to now; `ask` says how long until n would be granted; `room` how many would be now; `give` takes
--- back; `life` for how long the state matters, `full` for how long any can. Numbers are doubles: whole ones are exact up
--- to 2^53, and charge.c sees to it that none gets beyond. Divisions are by a remainder taken off first, so that they are
--- exact too.
+-- Functions of a kind: `at` brings a state to now; `ask` returns the time until n would be granted;
+-- `room` how many would be now; `take` charges; `give` takes back; `more` adds what state `a` has
+-- beyond `was`; `life` returns how long the state matters, `full` how long any can; `shut` uses the
+-- limit up. Numbers are doubles: integers are exact up to 2^53, and charge.c ensures that none
+-- exceeds that. Divisions subtract the remainder first, so that they are exact too.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local FOREVER = 4503599627370496
@@ -53,8 +58,8 @@ for i = 12, #ARGV, 4 do
   l.damaged = TYPES[l[1]] and is_other(l.beside, TYPES[l[1]])
   kinds = kinds .. ARGV[i]
 end
--- Only what these limits need is made: it costs more than all else.
-local changed = false -- also if only the clock went back: else a state would lie ahead of it until it is there again
+-- Makes only the kinds that these limits need, because making them costs the most.
+local changed = false -- true also if the clock went back and a state lies ahead of it
 local K = {}
 local function has(kind) return string.find(kinds, kind, 1, true) end
 local function owe(l, s, debt) s.debt, s[1], s[2] = debt, now + quo(debt, l[3]), debt % l[3] end
@@ -147,7 +152,7 @@ if has('l') then K.l = {
   end,
   ask = function(l, s, n) return math.max(s[1] - now, 0) end,
   take = function(l, s, n) s[1] = math.max(s[1], now) + n * l[4] end,
-  give = function() end, -- others have been told later starts already
+  give = function() end, -- other callers already wait for later starts
   room = function(l, s) return s[1] <= now and 1 or 0 end,
   life = function(l, s) return math.max(s[1] - now, 0) end,
   full = function(l) return l[2] * l[4] end,
@@ -156,14 +161,14 @@ if has('l') then K.l = {
 if has('g') then K.g = {
   at = function(l, s)
     local far = s[1] > now + l[4] -- the clock went back
-    if far or s[1] > now - l[4] and redis.call('EXISTS', l.beside) == 0 then -- forgotten: as if it were full
+    if far or s[1] > now - l[4] and redis.call('EXISTS', l.beside) == 0 then -- lost: counts as full
       s[3] = math.max(math.min(s[1], now) + l[4], s[3])
     end
     if far then redis.call('DEL', l.beside) end
     changed = changed or far or s[3] > now + l[4]
     s[1], s[3] = math.min(s[1], now + l[4]), math.min(s[3], now + l[4])
     redis.call('ZREMRANGEBYSCORE', l.beside, '-inf', whole(now - l[4]))
-    redis.call('ZREMRANGEBYSCORE', l.beside, '(' .. whole(math.max(s[1], now + l[4])), '+inf') -- would stay for ever
+    redis.call('ZREMRANGEBYSCORE', l.beside, '(' .. whole(math.max(s[1], now + l[4])), '+inf') -- invalid
     s.used = s[3] > now and l[2] or redis.call('ZCARD', l.beside)
   end,
   ask = function(l, s, n)
@@ -203,7 +208,7 @@ if has('c') then K.c = {
       if not count or tonumber(till) <= now then
         redis.call('HDEL', l.beside, all[i])
       else
-        if tonumber(till) > now + l[4] then -- the clock went back; or it would stay for ever
+        if tonumber(till) > now + l[4] then -- clock went back, or never expires
           redis.call('HSET', l.beside, all[i], count .. ' ' .. whole(now + l[4]) .. ' ' .. last)
         end
         if all[i] ~= who then
@@ -219,11 +224,11 @@ if has('c') then K.c = {
     return not l.late and l.used + l.own + n <= l[2] and 0 or FOREVER
   end,
   take = function(l, s, n) l.own = l.own + n end,
-  give = function() end, -- `held` says it
+  give = function() end, -- `held` reports it
   room = function(l, s) return s[1] > now and 0 or math.max(l[2] - l.used - l.own, 0) end,
   life = function(l, s) return math.max(s[1] - now, 0) end,
   full = function() return 0 end,
-  shut = function(l, s) s[1] = now + l[4] end, -- all tell what they have sooner
+  shut = function(l, s) s[1] = now + l[4] end, -- nodes report their numbers sooner
   done = function(l)
     if l.late then return end
     if l.own == 0 then
@@ -235,7 +240,8 @@ if has('c') then K.c = {
   end,
 } end
 local function is_whole(word) return #word < 17 and string.find(word, '^%d+$') and tonumber(word) < 2 * FOREVER end
--- A state of other kinds of limits counts as none: the rule was another. Returns also whether it is a state at all.
+-- Parses a state. One for other kinds of limits counts as none, because the rule was different.
+-- Also returns whether it is a state at all.
 local function read(text)
   local words = {}
   for word in string.gmatch(string.sub(text or '', 1, 4096), '%S+') do words[#words + 1] = word end
@@ -247,7 +253,7 @@ local function read(text)
   return all, good
 end
 local function is_stricter(l, a, b, is_new)
-  if l[1] == 'g' then -- there is one log: that of `a`, or another one
+  if l[1] == 'g' then -- there is only one log, that of `a` or another
     if redis.call('ZSCORE', l.beside, whole(a[1]) .. '-' .. whole(a[2])) then return a[2] > b[2] end
     b[2], b[3] = math.max(a[2], b[2]), math.max(a[1] + l[4], a[3], b[3])
     return false
@@ -352,7 +358,7 @@ if changed then
   state.began = state.began > 0 and state.began or now
   state.revision = (state.revision + 1) % FOREVER
 end
-local life, stays, most = 0, redis.call('PTTL', KEYS[1]) * 1000, 0 -- what others have seen may matter for as long
+local life, stays, most = 0, redis.call('PTTL', KEYS[1]) * 1000, 0 -- nodes' copies matter too
 local words = {kinds, whole(state.began), whole(state.revision), whole(state.reset)}
 for i, l in ipairs(limits) do
   life = math.max(life, K[l[1]].life(l, state[i]))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* connect.c - a connection of hiredis on a loop of libuv.
+/* connect.c - runs a hiredis connection on a libuv loop.
  *
- * The handle that polls outlives the connection until the loop has closed it, so it is a block of its own. hiredis
- * calls `cleanup` once, before it closes the descriptor.
+ * The poll handle outlives the connection until the loop has closed it, so it has its own memory
+ * block. hiredis calls `cleanup` once, before it closes the descriptor.
  */
 #include "shell/share/inside.h"
 
@@ -12,7 +12,7 @@
 
 struct poller {
     uv_poll_t poll;
-    redisAsyncContext *redis; /* NULL: it is gone */
+    redisAsyncContext *redis; /* NULL: the connection is gone */
     const weir_allocator *allocator;
     int events;
 };
@@ -22,7 +22,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct poller *poller = poll->data;
 
     if (status < 0)
-        events = UV_READABLE | UV_WRITABLE; /* hiredis finds out what it is */
+        events = UV_READABLE | UV_WRITABLE; /* lets hiredis find the error */
     if (poller->redis != NULL && (events & UV_READABLE) != 0)
         wr_wire_read(poller->redis->data);
     if (poller->redis != NULL && (events & UV_WRITABLE) != 0)
@@ -101,7 +101,7 @@ void wr_wire_ended(const redisAsyncContext *redis, int status)
 {
     struct wr_wire *wire = redis->data;
     if (wire == NULL || wire->redis != redis)
-        return; /* we let go of it */
+        return; /* not a failure: this side closed the connection */
     wire->redis = NULL;
     if (status != REDIS_OK)
         wr_wire_broke(wire, wire->strict.why != NULL ? wire->strict.why
@@ -118,7 +118,8 @@ static void on_connect(const redisAsyncContext *redis, int status)
         wr_wire_connected(wire);
 }
 
-/* One that is not let in would be told something odd of its scripts, and not why. */
+/* Ends the connection if the password was refused. Otherwise later scripts would fail with a
+ * misleading error. */
 static void on_greeted(redisAsyncContext *redis, void *answer, void *context)
 {
     const redisReply *reply = answer;
@@ -175,5 +176,5 @@ void wr_wire_let_go(struct wr_wire *wire)
     if (redis == NULL)
         return;
     wire->redis = NULL;
-    redisAsyncFree(redis); /* from within a callback of its own: as soon as that returns */
+    redisAsyncFree(redis); /* within one of its callbacks, hiredis frees it when that returns */
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes scripts as C, in the order given, without their comments: each travels to the store at times.
+"""Writes Lua scripts as C strings, in the given order, without comment lines: scripts are sent to the store.
 
 usage: embed.py OUT.c FILE…
 """

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* errand.c - one ask on its way: made by a caller, ended by the agency, freed by whoever is last. */
+/* errand.c - requests to the store: made by a caller, ended by the agency, freed by the last. */
 #include "shell/share/agency.h"
 
 #include "base/alloc.h"
@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#define REMINDED 64 /* keys that are looked at under one lock */
+#define REMINDED 64 /* keys that are checked under one lock */
 
-/* Messages of a node about a key, also after it was forgotten here, are in this order. */
+/* Returns the next message number of the key. It also rises if the key was forgotten. */
 static uint64_t next_message(struct wr_purse *purse)
 {
     uint64_t now_us = (uint64_t)wr_boottime_now() / 1000;
@@ -19,7 +19,7 @@ static uint64_t next_message(struct wr_purse *purse)
     return purse->message;
 }
 
-/* What is owed since waits until the bill before was answered. */
+/* Moves the debt into a bill. While one is open, new debt waits until it is answered. */
 static void make_bill(struct wr_purse *purse, uint64_t number)
 {
     if (purse->billed > 0)
@@ -29,7 +29,7 @@ static void make_bill(struct wr_purse *purse, uint64_t number)
     purse->owed = 0;
 }
 
-/* All that the purse has to tell is in an errand now. */
+/* Marks everything that the account has to report as handed to an errand. */
 static void hand_over(const struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse,
                       uint32_t permits)
 {
@@ -83,7 +83,7 @@ struct wr_errand *wr_errand_new(struct wr_budget *budget, struct wr_purses *purs
     wr_buf_append_string(&text, agency->prefix);
     wr_buf_append(&text, ":{", 2);
     wr_buf_append_string(&text, budget->name);
-    wr_buf_append_char(&text, '\n'); /* no name has one */
+    wr_buf_append_char(&text, '\n'); /* a separator, because names have no line feed */
     wr_buf_append(&text, purse->text, purse->key_bytes);
     wr_buf_append_char(&text, '}');
     memcpy(errand->text + errand->seen_at, seen, seen_bytes);
@@ -99,7 +99,7 @@ static void free_errand(struct wr_errand *errand)
     wr_budget_drop(budget);
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void settle_bill(const struct wr_errand *errand, struct wr_purse *purse)
 {
@@ -148,11 +148,12 @@ static void go_without(struct wr_errand *errand, struct wr_purse *purse, int64_t
     wr_lease_missed(&purse->lease, errand->number);
     if (errand->permits > 0 && errand->is_wanted)
         wr_purse_decide_alone(budget, errand->purses, purse, errand->permits, now, &errand->told);
-    if (budget->has_flight || purse->owed > 0 || purse->billed > 0) /* it may count more than there are */
+    /* the store may count more requests than are in flight */
+    if (budget->has_flight || purse->owed > 0 || purse->billed > 0)
         wr_purse_due(errand->purses, purse);
 }
 
-/* Nobody has heard, or will hear, that it was granted. */
+/* Gives a grant back that its caller does not use. */
 static void undo(struct wr_errand *errand, struct wr_purse *purse)
 {
     const struct wr_share_told *told = &errand->told;
@@ -221,9 +222,10 @@ void wr_errand_free(struct wr_errand *errand)
         free_errand(errand);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
-/* Decides, and may make an errand to hold more; or makes one that is to decide, which is for permits. */
+/* Decides; may also make an errand for more permits. Or makes an errand that decides, whose
+ * `permits` is not 0. */
 static int decide(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse, uint32_t permits,
                   bool can_wait, struct wr_errand **ret_errand, struct wr_share_told *ret_told)
 {
@@ -236,7 +238,7 @@ static int decide(struct wr_budget *budget, struct wr_purses *purses, struct wr_
     struct wr_share_move move = wr_lease_try(&budget->terms, &purse->lease, &purses->seat, now, permits);
     bool asks = move.way == WR_SHARE_ASK;
     if (asks && !can_wait) {
-        wr_lease_missed(&purse->lease, move.number); /* it will be asked for by whoever can wait */
+        wr_lease_missed(&purse->lease, move.number); /* a caller that can wait will ask for it */
         return WEIR_E_CLOSED;
     }
     if (!asks)
@@ -277,11 +279,12 @@ int wr_budget_ask(struct wr_budget *budget, const char *key, size_t key_bytes, u
     return error;
 }
 
-/* ---- what nobody waits for ----------------------------------------------------------------------------- */
+/* ---- reports without a waiting caller -------------------------------------------------------- */
 
 static const struct wr_share_move nothing = {.way = WR_SHARE_ASK};
 
-/* Keys that the store may have forgotten are told of. Not all at once: others wait for the lock. */
+/* Marks keys that the store may have lost as due. At most REMINDED at a time, because callers wait
+ * for the lock. */
 static void remind(struct wr_purses *purses, uint32_t life, int64_t now)
 {
     if (purses->life != life) {
@@ -301,7 +304,7 @@ static void remind(struct wr_purses *purses, uint32_t life, int64_t now)
     }
 }
 
-/* Those whose requests in flight the store would forget. */
+/* Marks keys as due whose requests in flight would expire in the store. */
 static void renew(struct wr_purses *purses, int64_t now)
 {
     for (struct wr_list_link *link = purses->flights.first; link != NULL; link = link->next) {
@@ -336,7 +339,7 @@ uint32_t wr_budget_own_up(struct wr_budget *budget, uint32_t life, uint32_t most
     return count;
 }
 
-/* Tells the store at once, if it is there and there is something to tell. Unlocks. */
+/* Reports to the store at once if it is up and there is something to report. Releases the lock. */
 static void tell_and_unlock(struct wr_budget *budget, struct wr_purses *purses, struct wr_purse *purse, bool resets)
 {
     struct wr_errand *errand = NULL;

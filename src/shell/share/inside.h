@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inside.h - what a wire is made of. */
+/* inside.h - internals of a connection to the store. */
 #ifndef WR_SHELL_SHARE_INSIDE_H
 #define WR_SHELL_SHARE_INSIDE_H
 
@@ -12,18 +12,18 @@
 
 #define WR_DIGEST_DIGITS 40
 
-/* What is read of an answer, and why it was refused. */
+/* Limits of the answer that is being read, and why one was refused. */
 struct wr_strict {
     redisReplyObjectFunctions own, *usual;
-    size_t elements, bytes; /* of the one that is being read */
-    const char *why;        /* NULL: it was not */
+    size_t elements, bytes; /* size of the answer so far */
+    const char *why;        /* NULL: not refused */
 };
 
 struct wr_wire {
     const weir_allocator *allocator;
     redisAsyncContext *redis; /* NULL: not connected */
     uv_timer_t timer;
-    struct wr_list waiting; /* asks, oldest first */
+    struct wr_list waiting; /* commands without an answer, oldest first */
     struct wr_outage outage;
     struct wr_rng rng;
     int64_t timeout_ns;
@@ -34,7 +34,7 @@ struct wr_wire {
     struct wr_strict strict;
 };
 
-/* One command on its way. Told when it leaves the list; freed by its callback. */
+/* A command in progress. It leaves the list when its result is reported; its callback frees it. */
 struct wr_ask {
     struct wr_list_link link;
     struct wr_wire *wire;
@@ -42,38 +42,40 @@ struct wr_ask {
     void *context;
     int64_t until;
     enum wr_script script;
-    bool in_full;  /* the script itself was sent */
-    bool is_probe; /* nobody waits for it: when its time is over it may still show whether the store is late or gone */
+    bool in_full; /* the script was sent in full, not by digest */
+    /* a probe of a store that is down; a second timeout tells a late store from a lost one */
+    bool is_probe;
     bool is_late;
     int count;
     size_t key_bytes, arg_bytes[WR_WIRE_ARGS_MAX], text_bytes;
-    char text[]; /* the key, then the arguments */
+    char text[]; /* the key of the script, then its arguments */
 };
 
 int wr_ask_write(struct wr_ask *ask, redisAsyncContext *redis);
 
-/* WEIR_E_SYSTEM; the breaker knows. */
+/* Connects. Returns WEIR_E_SYSTEM if that fails at once; the breaker counts it. */
 int wr_wire_connect(struct wr_wire *wire);
 
-/* Ends the connection; all that is on it is told NULL. */
+/* Closes the connection. All its commands are reported with NULL. */
 void wr_wire_let_go(struct wr_wire *wire);
 
-/* strict.c: answers that nobody asked for, or that are too large, end the connection. */
+/* strict.c. Makes the connection fail on answers without a question, or of excessive size. */
 void wr_strict_set(struct wr_wire *wire, redisAsyncContext *redis);
 
-/* Whether what was read of an answer that is not whole is no more than one may have. */
+/* Returns false if the unfinished answer is larger than an answer may be. */
 bool wr_strict_has_end(const redisAsyncContext *redis);
 
-/* Reads what is there. */
+/* Reads the answers that have arrived. */
 void wr_wire_read(struct wr_wire *wire);
 
-/* It stands: from now on the time-out counts. */
+/* Starts the timeouts of commands when the connection is established. */
 void wr_wire_connected(struct wr_wire *wire);
 
-/* The connection broke by itself. */
+/* Counts a failure of the connection. */
 void wr_wire_broke(struct wr_wire *wire, const char *why);
 
-/* hiredis is about to free it. If it is ours it broke; again is a no-op. */
+/* Called before hiredis frees a connection. If it is the current one, it failed. No effect if
+ * repeated. */
 void wr_wire_ended(const redisAsyncContext *redis, int status);
 
 #endif

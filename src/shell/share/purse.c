@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* purse.c - what a node has of a key: its lease, what it last saw of the store, what it owes. All under a lock. */
+/* purse.c - the accounts of keys on this node: lease, state last seen, and debt. The lock of their
+ * shard is held. */
 #include "shell/share/agency.h"
 
 #include "base/alloc.h"
@@ -7,11 +8,11 @@
 
 #include <string.h>
 
-#define LOOKED_AT 16 /* keys, for one that may go */
+#define LOOKED_AT 16 /* keys to try for one without requests in flight */
 #define CLOSED_WAIT WEIR_SECOND
-#define LATE_WAIT WR_OUTAGE_FIRST /* by then the store has been looked for */
+#define LATE_WAIT WR_OUTAGE_FIRST /* wait until the store has been probed */
 
-/* ---- keys ---------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static size_t purse_bytes(size_t key_bytes, size_t seen_room)
 {
@@ -51,13 +52,13 @@ static struct wr_purse *rotate(struct wr_purses *purses)
     return oldest;
 }
 
-/* The oldest go, needless ones first, those with requests in flight last. What one holds goes with it: it was charged,
- * so that errs on the safe side. */
+/* Removes the oldest account if it is idle. If the shard is full it removes an account in any case,
+ * if possible one without requests in flight. Permits that it held stay charged. */
 static void make_room(struct wr_budget *budget, struct wr_purses *purses, int64_t now)
 {
     if (purses->order.first == NULL)
         return;
-    struct wr_purse *oldest = rotate(purses); /* it is looked at again when all others have been */
+    struct wr_purse *oldest = rotate(purses); /* all others are tried before it is tried again */
     bool is_full = purses->map.count >= purses->map.max;
     for (int i = 0; is_full && i < LOOKED_AT && oldest->held > 0; i++)
         oldest = rotate(purses);
@@ -81,7 +82,8 @@ struct wr_purse *wr_purse_get(struct wr_budget *budget, struct wr_purses *purses
     purse->key_bytes = (uint32_t)key_bytes;
     purse->seen_room = (uint32_t)seen_room;
     purse->quota = budget->quota;
-    purse->lease.number = (uint32_t)now; /* answers to one of this key that was forgotten are not for this one */
+    /* from the clock: late answers to an earlier account of this key do not match */
+    purse->lease.number = (uint32_t)now;
     purse->life = purses->life;
     memcpy(purse->text, key, key_bytes);
     if (wr_map_put(&purses->map, purse->text, key_bytes, purse, NULL) < 0) {
@@ -100,7 +102,7 @@ void wr_purses_release(struct wr_budget *budget, struct wr_purses *purses)
     (void)pthread_mutex_destroy(&purses->lock);
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 void wr_purses_count(struct wr_purses *purses, const struct wr_share_told *told)
 {
@@ -125,7 +127,7 @@ void wr_purse_due(struct wr_purses *purses, struct wr_purse *purse)
 void wr_purse_back(struct wr_purses *purses, struct wr_purse *purse, uint32_t permits, int64_t charged_at)
 {
     if (permits == 0 || charged_at == 0)
-        return; /* it stays charged, for nobody knows where */
+        return; /* the permits stay charged, because the time of the charge is unknown */
     purse->back_at = purse->back == 0 || charged_at < purse->back_at ? charged_at : purse->back_at;
     purse->back += permits < UINT32_MAX - purse->back ? permits : UINT32_MAX - purse->back;
     wr_purse_due(purses, purse);
@@ -156,7 +158,7 @@ void wr_purse_settle(struct wr_budget *budget, struct wr_purses *purses, struct 
         wr_purse_due(purses, purse);
     if (used > grant->permits) {
         wr_purse_owe(purses, purse, used - grant->permits);
-    } else if (is_alone) { /* as far as it has not been charged yet */
+    } else if (is_alone) { /* only debt that is not charged yet can be cancelled */
         back = back < purse->owed ? back : purse->owed;
         purse->owed -= back;
         purses->owed -= back;
@@ -190,7 +192,7 @@ void wr_purse_note_charged(struct wr_purses *purses, struct wr_purse *purse, uin
     note_spent(purses, purse, permits, now);
 }
 
-/* ---- decisions ----------------------------------------------------------------------------------------- */
+/* ---- decisions ------------------------------------------------------------------------------- */
 
 static weir_quota quota_of(const struct wr_purse *purse)
 {
@@ -214,8 +216,9 @@ void wr_purse_tell(struct wr_purses *purses, struct wr_purse *purse, const struc
         note_spent(purses, purse, permits, now);
 }
 
-/* How much of its share a key has as an outage begins: nothing, so that the window in which the store was lost holds no
- * more than any other. If only an answer did not come: this node's part of what the last one left. */
+/* Returns how much of its share a key has when an outage begins: nothing if the store is down, so
+ * that the window in which it was lost admits no more than any other. If only an answer is missing:
+ * this node's part of what the last answer left. */
 static uint32_t left_of_share(const struct wr_budget *budget, struct wr_purse *purse)
 {
     uint64_t owed = (uint64_t)purse->owed + purse->billed;
@@ -242,7 +245,8 @@ static void begin_share(struct wr_budget *budget, struct wr_purse *purse)
     }
     if (quota.remaining > left &&
         weir_table_try(budget->table, purse->text, purse->key_bytes, quota.remaining - left, &decision) != 0)
-        (void)weir_table_try(budget->table, purse->text, purse->key_bytes, 1, &decision); /* one at a time, then */
+        /* some limits take one permit at a time */
+        (void)weir_table_try(budget->table, purse->text, purse->key_bytes, 1, &decision);
 }
 
 static bool ask_share(struct wr_budget *budget, struct wr_purse *purse, uint32_t permits,
@@ -265,7 +269,8 @@ static bool ask_share(struct wr_budget *budget, struct wr_purse *purse, uint32_t
     return true;
 }
 
-/* While the store lives others are admitted by it: nothing that this node adds would be within the limit. */
+/* Returns true if an exact rule must refuse: the store is only late and still admits requests of
+ * other nodes, so any grant here could exceed the limit. */
 static bool is_late(const struct wr_budget *budget)
 {
     return budget->terms.batch == 0 && budget->options.fallback != WR_FALLBACK_OPEN &&
@@ -300,7 +305,7 @@ void wr_purse_decide_alone(struct wr_budget *budget, struct wr_purses *purses, s
 {
     struct wr_share_move move = wr_lease_try(&budget->terms, &purse->lease, &purses->seat, now, permits);
 
-    wr_lease_missed(&purse->lease, move.number); /* it is not asked for */
+    wr_lease_missed(&purse->lease, move.number); /* no more permits are asked for */
     if (move.way == WR_SHARE_ASK)
         wr_purse_fall_back(budget, purses, purse, permits, ret_told);
     else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* script.h - what runs inside the store, in one step each. */
+/* script.h - the Lua scripts that the store runs, each as one atomic step. */
 #ifndef WR_SHELL_SHARE_SCRIPT_H
 #define WR_SHELL_SHARE_SCRIPT_H
 
@@ -10,6 +10,6 @@ enum wr_script {
     WR_SCRIPT_COUNT,
 };
 
-extern const char *const wr_scripts[]; /* their texts */
+extern const char *const wr_scripts[]; /* texts of the scripts */
 
 #endif

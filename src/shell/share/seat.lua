@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- seat.lua - gives or renews one of a few seats. Those whose time is over are free; who has one keeps it.
+-- seat.lua - gives a node one of a few seats, or renews it. Seats that have expired are free.
 --
--- KEYS seats; ARGV who, how many seats, for how long (ms). Returns 1 or 0, and since when the store has known of seats:
--- if that changes, it has forgotten all. What is not ours is thrown away.
+-- KEYS seats; ARGV who, number of seats, duration (ms). Returns 1 or 0, and since when the store
+-- knows of seats: if that changes, the store has lost its data. Invalid data is deleted.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
 local since = KEYS[1] .. ':since'
@@ -14,7 +14,7 @@ if born == 0 then
 end
 if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then redis.call('DEL', KEYS[1]) end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))
-redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.0f', now + 3600000), '+inf') -- would never end
+redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.0f', now + 3600000), '+inf') -- invalid
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then
   return {0, born}
 end

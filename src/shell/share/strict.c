@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* strict.c - answers are to questions, and have an end.
+/* strict.c - refuses answers without a question and answers of excessive size.
  *
- * hiredis trusts its server: what nobody asked for ends the program (an assertion), and an answer may be as large as
- * memory is. It lets us make the objects that answers are read into, so that is where we refuse.
+ * hiredis trusts its server: an answer without a question ends the program (an assertion), and an
+ * answer may take all memory. But it lets callers create the objects of an answer. They refuse
+ * here.
  */
 #include "shell/share/inside.h"
 
@@ -23,7 +24,8 @@ static redisAsyncContext *redis_of(const redisReadTask *task)
     return task->privdata;
 }
 
-/* NULL: it ends the connection. An error that nobody asked for is one about the connection: hiredis knows it. */
+/* Returns NULL to end the connection. An error without a question is allowed: hiredis takes it as
+ * one about the connection. */
 static struct wr_strict *allow(const redisReadTask *task, size_t elements, size_t bytes)
 {
     const redisAsyncContext *redis = redis_of(task);
@@ -81,7 +83,7 @@ void wr_strict_set(struct wr_wire *wire, redisAsyncContext *redis)
     reader->privdata = redis;
 }
 
-/* Whatever is read begins with a line, and hiredis looks for its end from the beginning each time. */
+/* Every item begins with a line, and hiredis searches for its end from the beginning each time. */
 bool wr_strict_has_end(const redisAsyncContext *redis)
 {
     const redisReader *reader = redis->c.reader;

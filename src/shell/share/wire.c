@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* wire.c - scripts sent to a store from an event loop.
+/* wire.c - sends scripts to a store from an event loop.
  *
- * hiredis keeps a queue of callbacks, calls each of them once, and all with NULL when the connection ends. It knows no
- * time-outs: asks lie in a list too, oldest first, and a timer looks at the front. One that is missed is told so and
- * leaves the list; its memory waits for the callback.
+ * hiredis keeps a queue of callbacks and calls each of them once; with NULL if the connection ends.
+ * It has no timeouts. So commands are also in a list, oldest first, and a timer checks the first
+ * one. A command that times out is reported and leaves the list; its callback frees it later.
  *
- * A connection is let go with all that is on it once the breaker opens: a store that hangs would answer nothing else.
+ * When the breaker opens, the connection is closed with all its commands, because a store that
+ * hangs would not answer any of them.
  */
 #include "shell/share/inside.h"
 
@@ -19,7 +20,7 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#define PROBE_NS WEIR_SECOND /* to connect, or to show that it lives: nobody waits for it */
+#define PROBE_NS WEIR_SECOND /* timeout of connecting and of probes, which no caller waits for */
 
 static size_t ask_bytes(size_t text_bytes)
 {
@@ -33,7 +34,7 @@ static void free_ask(struct wr_ask *ask)
     wr_give(wire->allocator, ask, ask_bytes(ask->text_bytes), _Alignof(struct wr_ask));
 }
 
-/* At most once for each. */
+/* Reports the result of a command, at most once. */
 static void tell(struct wr_ask *ask, const redisReply *reply)
 {
     if (!wr_list_holds(&ask->link))
@@ -48,7 +49,8 @@ static bool is_connected(const struct wr_wire *wire)
     return wire->redis != NULL && (wire->redis->c.flags & REDIS_CONNECTED) != 0;
 }
 
-/* Where, and what: the words of a stranger as printable ASCII. */
+/* Sets the reason of the last failure: the address and `why`, which is untrusted input, as
+ * printable ASCII. */
 static void note_why(struct wr_wire *wire, const char *why)
 {
     struct wr_buf buf;
@@ -65,7 +67,7 @@ static void note_why(struct wr_wire *wire, const char *why)
         wr_buf_append_string(&buf, " - give the right password in the URL: redis://USER:PASSWORD@HOST:PORT");
 }
 
-/* One ask had no answer. Returns whether the connection is to be let go. */
+/* Counts a missing answer. Returns true if the connection has to be closed. */
 static bool miss(struct wr_wire *wire, bool broken, const char *why)
 {
     bool opened = wr_outage_missed(&wire->outage, wr_boottime_now(), broken, wr_rng_next(&wire->rng));
@@ -74,9 +76,9 @@ static bool miss(struct wr_wire *wire, bool broken, const char *why)
     return wire->outage.down;
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
-/* It had no answer, or none that is of use. */
+/* Reports a command as failed: it got no answer, or an error. */
 static void fail(struct wr_ask *ask, bool broken, const char *why)
 {
     struct wr_wire *wire = ask->wire;
@@ -95,7 +97,7 @@ static void on_reply(redisAsyncContext *redis, void *answer, void *context)
     const redisReply *reply = answer;
     bool is_waited_for = wr_list_holds(&ask->link);
 
-    if (reply == NULL) { /* the connection is ending: those who are told so should find that it is */
+    if (reply == NULL) { /* first, so that reported callers see that the connection ended */
         wr_wire_ended(redis, REDIS_ERR);
         wire->view.broken += is_waited_for;
         tell(ask, NULL);
@@ -113,7 +115,7 @@ static void on_reply(redisAsyncContext *redis, void *answer, void *context)
         fail(ask, false, "answers come too late");
         return;
     } else {
-        if (is_waited_for) { /* a late one does not say that the store is well */
+        if (is_waited_for) { /* a late answer does not show that the store is healthy */
             wire->view.answered++;
             wr_outage_answered(&wire->outage);
         }
@@ -122,7 +124,7 @@ static void on_reply(redisAsyncContext *redis, void *answer, void *context)
     free_ask(ask);
 }
 
-/* The script by its digest, or in full. */
+/* Sends the script by its digest, or in full. */
 int wr_ask_write(struct wr_ask *ask, redisAsyncContext *redis)
 {
     struct wr_wire *wire = ask->wire;
@@ -144,11 +146,11 @@ int wr_ask_write(struct wr_ask *ask, redisAsyncContext *redis)
     return redisAsyncCommandArgv(redis, on_reply, ask, 4 + ask->count, argv, bytes) == REDIS_OK ? 0 : WEIR_E_SYSTEM;
 }
 
-/* ---- time ---------------------------------------------------------------------------------------------- */
+/* ---- timeouts -------------------------------------------------------------------------------- */
 
 static void watch(struct wr_wire *wire);
 
-/* Its time is over. Returns whether the connection is to be let go. */
+/* Handles a timeout. Returns true if the connection has to be closed. */
 static bool give_up(struct wr_wire *wire, struct wr_ask *ask, int64_t now)
 {
     bool is_silent = ask->is_late || !is_connected(wire);
@@ -164,7 +166,8 @@ static bool give_up(struct wr_wire *wire, struct wr_ask *ask, int64_t now)
     return let_go;
 }
 
-/* A thread that did not run for a while finds its timers first, and behind them answers that came in time. */
+/* First reads answers that came in time: a thread that did not run for a while gets its timers
+ * before them. */
 static void on_timer(uv_timer_t *timer)
 {
     struct wr_wire *wire = timer->data;
@@ -184,7 +187,7 @@ static void on_timer(uv_timer_t *timer)
     watch(wire);
 }
 
-/* Sets the timer to the front's time. libuv counts in ms, from when its loop last looked. */
+/* Sets the timer to the timeout of the first command. libuv counts ms from the loop's time. */
 static void watch(struct wr_wire *wire)
 {
     if (wire->waiting.first == NULL || uv_is_closing((uv_handle_t *)&wire->timer))
@@ -207,7 +210,7 @@ void wr_wire_broke(struct wr_wire *wire, const char *why)
     miss(wire, true, why);
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static struct wr_ask *make_ask(struct wr_wire *wire, enum wr_script script, const struct wr_call *call)
 {
@@ -261,7 +264,7 @@ int wr_wire_send(struct wr_wire *wire, enum wr_script script, const struct wr_ca
     return 0;
 }
 
-/* ---- the wire ------------------------------------------------------------------------------------------ */
+/* ---- the wire -------------------------------------------------------------------------------- */
 
 static int digest_scripts(struct wr_wire *wire)
 {

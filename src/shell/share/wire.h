@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* wire.h - scripts sent to a store (Redis, Valkey) from an event loop, each answered or missed in time.
+/* wire.h - sends scripts to a store (Redis, Valkey) from an event loop, with a timeout for each
+ * answer.
  *
  *     struct wr_wire *wire;
  *     wr_wire_new(&options, loop, &wire);
  *     wr_wire_send(wire, WR_SCRIPT_SEAT, &call, on_told, context);
  *
- * Every send that succeeds is told once: the answer, or NULL if it did not come within the time-out, the connection
- * broke or the store could not. Then the breaker counts (core/share), and while it is open sends fail at once, but for
- * one probe now and then, which connects anew; its time-out is a second, so that a store that is late is not taken for
- * one that is gone. A store that does not know a script is sent it.
+ * Every successful send is reported once: with the answer, or with NULL if it did not come in time,
+ * the connection failed, or the store returned an error. Then the breaker counts a miss
+ * (core/share). While it is open, sends fail at once, except for a probe now and then, which
+ * reconnects. A probe has a timeout of a second, so that a store that is late does not count as
+ * lost. A script that the store does not know is sent in full.
  *
- * Threads: none; each loop has a wire of its own.
+ * Threads: none; each loop has its own wire.
  */
 #ifndef WR_SHELL_SHARE_WIRE_H
 #define WR_SHELL_SHARE_WIRE_H
@@ -21,23 +23,24 @@
 #include <uv.h>
 
 #define WR_WIRE_ARGS_MAX (11 + 4 * WEIR_STACK_MAX)
-#define WR_WIRE_TIMEOUT (4 * WEIR_MILLISECOND) /* default; the loop counts in ms, so that is 5 at most */
-#define WR_WIRE_ASKS_MAX 65536                 /* on their way at once */
+/* default timeout; the loop counts in ms, so 5 ms at most */
+#define WR_WIRE_TIMEOUT (4 * WEIR_MILLISECOND)
+#define WR_WIRE_ASKS_MAX 65536 /* most commands in progress */
 
 struct redisReply;
 struct wr_wire;
 
-/* Texts are copied. */
+/* All texts are copied. */
 struct wr_wire_options {
-    const char *path; /* of a Unix socket; else: */
-    const char *host; /* an address */
+    const char *path; /* path of a Unix socket; NULL: `host` and `port` */
+    const char *host; /* name or address */
     int port;
-    const char *user, *password; /* NULL: none */
-    int64_t timeout_ns;          /* 0: WR_WIRE_TIMEOUT */
+    const char *user, *password; /* credentials; NULL: none */
+    int64_t timeout_ns;          /* timeout of an answer; 0: WR_WIRE_TIMEOUT */
     const weir_allocator *allocator;
 };
 
-/* What a script is called with. Any bytes. */
+/* The key and the arguments of a script; any bytes. */
 struct wr_call {
     const char *key;
     size_t key_bytes;
@@ -47,22 +50,23 @@ struct wr_call {
 };
 
 struct wr_wire_view {
-    bool down, lost; /* as struct wr_outage has it */
+    bool down, lost; /* state of the breaker, see struct wr_outage */
     bool connected;
-    uint32_t asks;                                       /* on their way */
-    uint64_t sent, answered, timed_out, refused, broken; /* refused: the store could not */
+    uint32_t asks;                                       /* commands in progress */
+    uint64_t sent, answered, timed_out, refused, broken; /* refused: answered with an error */
     uint64_t connects, reloads, outages;
-    char why[320]; /* the last trouble, for people: where, and what */
+    char why[320]; /* last failure for users: the address and the reason */
 };
 
-/* `reply` is good during the call, and not an error. */
+/* Reports the answer; NULL: none. `reply` is never an error, and valid during the call. */
 typedef void wr_wire_told(void *context, const struct redisReply *reply);
 
-/* Connects with the first send. WEIR_E_INVAL, WEIR_E_NOMEM, WEIR_E_SYSTEM. */
+/* Makes a wire. It connects with the first send. Fails with WEIR_E_INVAL, WEIR_E_NOMEM or
+ * WEIR_E_SYSTEM. */
 int wr_wire_new(const struct wr_wire_options *options, uv_loop_t *loop, struct wr_wire **ret_wire);
 
-/* WEIR_E_CLOSED: the store is down, and nothing was sent. WEIR_E_FULL, WEIR_E_NOMEM. `told` is never called from
- * within. */
+/* Sends a script. Returns WEIR_E_CLOSED if the store is down, WEIR_E_FULL, or WEIR_E_NOMEM; then
+ * nothing is sent. `told` is never called within this call. */
 int wr_wire_send(struct wr_wire *wire, enum wr_script script, const struct wr_call *call, wr_wire_told *told,
                  void *context);
 
@@ -70,7 +74,8 @@ bool wr_wire_is_down(const struct wr_wire *wire);
 bool wr_wire_is_lost(const struct wr_wire *wire);
 void wr_wire_view_get(const struct wr_wire *wire, struct wr_wire_view *ret_view);
 
-/* Tells what is on its way NULL, and frees once the loop has run. NULL is fine. */
+/* Reports all commands in progress with NULL; the memory is freed when the loop has run. NULL is
+ * allowed. */
 void wr_wire_free(struct wr_wire *wire);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* date.c - dates as sitemaps and feeds write them. */
+/* date.c - parses dates of sitemaps and feeds. */
 #include "core/rules/http/date.h"
 #include "base/ascii.h"
 #include "base/buf.h"
 #include "shell/sitemap/state.h"
 
-#define THIS_CENTURY_S INT64_C(1767225600) /* 2026: which hundred years two digits of a year mean */
+#define THIS_CENTURY_S INT64_C(1767225600) /* 2026: gives the century of two-digit years */
 
-/* Completes "2026", "2026-11" and "2026-11-15" (https://www.w3.org/TR/NOTE-datetime). */
+/* Parses "2026", "2026-11" and "2026-11-15" (https://www.w3.org/TR/NOTE-datetime). */
 static bool parse_day(struct wr_span text, int64_t *ret_ms)
 {
     static const char rest[] = "0000-01-01T00:00Z";
@@ -19,7 +19,7 @@ static bool parse_day(struct wr_span text, int64_t *ret_ms)
     return wr_iso_date_parse((struct wr_span){memory, sizeof rest - 1}, ret_ms);
 }
 
-/* "+0100", "-0530": seconds east of Greenwich. */
+/* Parses "+0100" or "-0530" to seconds east of Greenwich. */
 static bool parse_zone(struct wr_span zone, int64_t *ret_east_s)
 {
     int digits[4];
@@ -35,7 +35,7 @@ static bool parse_zone(struct wr_span zone, int64_t *ret_east_s)
     return true;
 }
 
-/* "Sun, 15 Nov 2026 10:30:00 +0100", of which HTTP knows only GMT. */
+/* Parses "Sun, 15 Nov 2026 10:30:00 +0100". The parser for HTTP dates knows only GMT. */
 static bool parse_mail_date(struct wr_span text, int64_t *ret_ms)
 {
     char memory[WR_SITEMAP_DATE_ROOM + 4];

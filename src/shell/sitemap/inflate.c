@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* inflate.c - a sitemap that is gzipped: one member after the other (RFC 1952 2.2). */
+/* inflate.c - inflates a gzipped sitemap, one member after the other (RFC 1952 2.2). */
 #include "shell/sitemap/state.h"
 
-#define WITH_GZIP_HEAD (15 + 16) /* of inflateInit2: the largest window, and gzip around it */
+#define WITH_GZIP_HEAD (15 + 16) /* for inflateInit2: the largest window, with a gzip header */
 
 static bool begin_member(struct wr_sitemap *sitemap)
 {
@@ -14,7 +14,7 @@ static bool begin_member(struct wr_sitemap *sitemap)
     return sitemap->is_member;
 }
 
-/* As much as fits into a piece. False: no more comes of this input. */
+/* Inflates at most one piece. Returns false if this input yields no more. */
 static bool inflate_piece(struct wr_sitemap *sitemap)
 {
     char piece[WR_SITEMAP_PIECE];
@@ -32,12 +32,12 @@ static bool inflate_piece(struct wr_sitemap *sitemap)
     return error == Z_OK && (stream->avail_in > 0 || stream->avail_out == 0);
 }
 
-/* When all of the input is read, what zlib still holds of it is at most some KB. */
+/* Stops at `until`, unless all input is read: what zlib still holds then is at most some KB. */
 size_t wr_sitemap_inflate(struct wr_sitemap *sitemap, struct wr_span data, uint64_t until)
 {
     z_stream *stream = &sitemap->stream;
     bool has_more = true;
-    stream->next_in = (Bytef *)(uintptr_t)data.data; /* which zlib does not write to */
+    stream->next_in = (Bytef *)(uintptr_t)data.data; /* zlib does not write to it */
     stream->avail_in = (uInt)data.bytes;
     while (has_more && sitemap->end == WR_SITEMAP_GOES_ON && (stream->avail_in == 0 || sitemap->facts.bytes < until))
         has_more = (sitemap->is_member || begin_member(sitemap)) && inflate_piece(sitemap);

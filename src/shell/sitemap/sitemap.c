@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sitemap.c - which pages a site lists: what the bytes are, and where they end. */
+/* sitemap.c - the sitemap reader: detects the format, reads lists of URLs, sets limits. */
 #include "shell/sitemap/sitemap.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 #include "shell/memory/memory.h"
 #include "shell/sitemap/state.h"
 
-#define INPUT_MAX ((size_t)1 << 30) /* at a time: zlib and libxml2 count in 32 bits */
+#define INPUT_MAX ((size_t)1 << 30) /* bytes at a time, because zlib and libxml2 count in 32 bits */
 
 const char *wr_sitemap_end_text(enum wr_sitemap_end end)
 {
@@ -25,7 +25,7 @@ void wr_sitemap_stop(struct wr_sitemap *sitemap, enum wr_sitemap_end end)
         sitemap->end = end;
 }
 
-/* ---- entries ---- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 void wr_sitemap_text_add(struct wr_sitemap_text *text, char *memory, size_t room, const void *data, size_t bytes)
 {
@@ -78,7 +78,7 @@ void wr_sitemap_tell(struct wr_sitemap *sitemap, bool is_index)
     sitemap->is_bad = false;
 }
 
-/* ---- lists ---- */
+/* ---- lists of URLs --------------------------------------------------------------------------- */
 
 static bool is_http(struct wr_span text)
 {
@@ -107,7 +107,7 @@ static void read_lines(struct wr_sitemap *sitemap, struct wr_span data)
     }
 }
 
-/* ---- what it is ---- */
+/* ---- format ---------------------------------------------------------------------------------- */
 
 static bool is_mark(char c)
 {
@@ -119,7 +119,8 @@ static bool begins_xml(char c)
     return c == '<' || c == '\xff' || c == '\xfe' || c == '\0';
 }
 
-/* By its first byte that is no blank and no byte order mark of UTF-8. One of UTF-16 begins XML, too. */
+/* Finds the format by the first byte that is not blank and not part of UTF-8's byte order mark. A
+ * byte order mark of UTF-16 means XML. Returns the rest. */
 static struct wr_span find_form(struct wr_sitemap *sitemap, struct wr_span data)
 {
     while (data.bytes > 0 && (is_blank(data.data[0]) || is_mark(data.data[0])))
@@ -148,7 +149,7 @@ void wr_sitemap_plain(struct wr_sitemap *sitemap, struct wr_span data)
         wr_sitemap_stop(sitemap, WR_SITEMAP_LARGE);
 }
 
-/* If it is gzipped, until there were so many bytes of text in all. Returns how many were not read. */
+/* Reads bytes, gzipped ones until facts.bytes reaches `until`. Returns the number left. */
 static size_t read_bytes(struct wr_sitemap *sitemap, struct wr_span data, uint64_t until)
 {
     if (sitemap->is_gzip)
@@ -157,7 +158,7 @@ static size_t read_bytes(struct wr_sitemap *sitemap, struct wr_span data, uint64
     return 0;
 }
 
-/* The first two bytes tell whether it is gzipped. */
+/* Collects the first two bytes, which show if the input is gzipped. Returns false until then. */
 static bool read_lead(struct wr_sitemap *sitemap, struct wr_span *data, bool is_last)
 {
     size_t room = sizeof sitemap->lead;
@@ -204,7 +205,7 @@ size_t wr_sitemap_push_some(struct wr_sitemap *sitemap, const char *data, size_t
     return bytes - rest.bytes;
 }
 
-/* ---- beginning and end ---- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 enum wr_sitemap_end wr_sitemap_finish(struct wr_sitemap *sitemap)
 {
@@ -248,6 +249,6 @@ void wr_sitemap_free(struct wr_sitemap *sitemap)
     if (sitemap == NULL)
         return;
     wr_sitemap_xml_release(sitemap);
-    (void)inflateEnd(&sitemap->stream); /* also of what was never begun */
+    (void)inflateEnd(&sitemap->stream); /* allowed even if it was never initialised */
     wr_give(sitemap->allocator, sitemap, sizeof *sitemap, _Alignof(struct wr_sitemap));
 }

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* sitemap.h - which pages a site lists: a sitemap, an index of them, a feed or a list, read as its bytes come.
+/* sitemap.h - reads the pages that a sitemap, an index of sitemaps, a feed or a list names, in
+ * chunks.
  *
  *     wr_sitemap_new(&(struct wr_sitemap_options){.found = note, .context = me}, &sitemap);
  *     while (there are bytes && wr_sitemap_push(sitemap, bytes, count))
- *         continue;                                          note() gets each entry, and may say "enough"
+ *         continue;                                  note() gets each entry; false ends the reading
  *     end = wr_sitemap_finish(sitemap);
  *     wr_sitemap_free(sitemap);
  *
- * Read are urlset and sitemapindex (sitemaps.org), RSS and Atom, and plain text with a URL on each line; gzipped or
- * not, which their first bytes tell. What it is called and what type it was sent as count for nothing.
+ * Formats: urlset and sitemapindex (sitemaps.org), RSS and Atom, and plain text with a URL on each
+ * line; gzipped or not. The first bytes decide. The file name and the media type are ignored.
  *
- * Bytes are a stranger's (D9). There are no entities but XML's own five, a document type ends the reading, and nothing
- * outside is ever opened. Everything has an end: bytes after decompression, entries, depth, the length of a URL and of
- * a tag. Encodings are UTF-8 and UTF-16; a declaration of another is not believed. Broken markup costs the entry that
- * it is in, and the reading goes on as far as it can; but a bare '&', as many URLs have it, stands for itself.
+ * The bytes are untrusted input. No entities exist except XML's own five, a document type ends the
+ * reading, and nothing outside is opened. Everything has a limit: bytes after decompression,
+ * entries, depth, the length of a URL and of a tag. Encodings are UTF-8 and UTF-16; a declaration
+ * of another is ignored. Broken markup costs the entry that contains it, and reading continues as
+ * far as possible. A bare '&', as many URLs have it, stands for itself.
  *
- * URLs are as written, without blanks around them: any scheme, any host, so treat them like links (B12).
+ * URLs are passed on as written, without surrounding blanks. They may have any scheme and host, so
+ * check them like links.
  *
- * Not for several threads at once. Takes some 60 KB, and as much again while it inflates; libxml2 and zlib have theirs
- * from the system.
+ * Not thread-safe. Takes some 60 KB, and as much again while it inflates; libxml2 and zlib allocate
+ * their own memory from the system.
  */
 #ifndef WR_SHELL_SITEMAP_SITEMAP_H
 #define WR_SHELL_SITEMAP_SITEMAP_H
@@ -29,26 +32,28 @@
 #include <weir/error.h>
 #include <weir/memory.h>
 
-#define WR_SITEMAP_BYTES_MAX UINT64_C(52428800) /* after decompression; 50 MB, as sitemaps.org has it */
-#define WR_SITEMAP_ENTRIES_MAX UINT64_C(500000) /* ten times what sitemaps.org allows */
-#define WR_SITEMAP_DEPTH_MAX 100                /* elements in elements; a sitemap has 4, pages inside a feed more */
-#define WR_SITEMAP_TAG_MAX 32768                /* bytes of a tag or comment */
-#define WR_SITEMAP_ATTRIBUTES_MAX 128           /* of a tag; and namespaces that are open */
+/* after decompression; 50 MB, the limit of sitemaps.org */
+#define WR_SITEMAP_BYTES_MAX UINT64_C(52428800)
+#define WR_SITEMAP_ENTRIES_MAX UINT64_C(500000) /* ten times the limit of sitemaps.org */
+/* nested elements; a sitemap has 4, pages in a feed more */
+#define WR_SITEMAP_DEPTH_MAX 100
+#define WR_SITEMAP_TAG_MAX 32768      /* bytes of a tag or comment */
+#define WR_SITEMAP_ATTRIBUTES_MAX 128 /* attributes of a tag; also open namespaces */
 #define WR_SITEMAP_NO_DATE INT64_MIN
 
 struct wr_sitemap_entry {
-    struct wr_span url; /* at most WR_URL_MAX bytes; good during the call */
-    int64_t lastmod_ms; /* when it last changed, since 1970; WR_SITEMAP_NO_DATE: it does not say, or not so */
-    bool is_day;        /* some time on that day, which begins then at Greenwich: more it does not say */
+    struct wr_span url; /* at most WR_URL_MAX bytes; valid during the call */
+    int64_t lastmod_ms; /* last change, ms since 1970; WR_SITEMAP_NO_DATE: none or invalid */
+    bool is_day;        /* lastmod_ms has only a day, and is its begin in UTC */
     bool is_index;      /* the URL is that of another sitemap */
 };
 
 struct wr_sitemap_options {
-    /* Gets each entry in its turn. False: enough, no more is read. */
+    /* Called for each entry in order. Returns false to end the reading. */
     bool (*found)(void *context, const struct wr_sitemap_entry *entry);
     void *context;
-    uint64_t bytes_max;   /* 0: WR_SITEMAP_BYTES_MAX */
-    uint64_t entries_max; /* 0: WR_SITEMAP_ENTRIES_MAX */
+    uint64_t bytes_max;   /* byte limit; 0: WR_SITEMAP_BYTES_MAX */
+    uint64_t entries_max; /* entry limit; 0: WR_SITEMAP_ENTRIES_MAX */
     const weir_allocator *allocator;
 };
 
@@ -76,32 +81,34 @@ const char *wr_sitemap_end_text(enum wr_sitemap_end end);
 
 struct wr_sitemap;
 
-/* WEIR_E_NOMEM. */
+/* Makes a reader. Returns WEIR_E_NOMEM if there is no memory. */
 int wr_sitemap_new(const struct wr_sitemap_options *options, struct wr_sitemap **ret_sitemap);
 
-/* The next bytes, as many as there are. False: no more are wanted. */
+/* Reads the next bytes, in chunks of any size. Returns false if no more are wanted. */
 bool wr_sitemap_push(struct wr_sitemap *sitemap, const char *data, size_t bytes);
 
-/* The same for who has little time: stops when it has read `plain_max` bytes of text or somewhat more, however little
- * of the data they are when it is gzipped. Returns how much of it was read; less than all also if no more is wanted. */
-#define WR_SITEMAP_MORE_MAX ((size_t)24 << 10) /* than plain_max is not read: three pieces */
+/* Reads the next bytes, but stops after `plain_max` bytes of text or little more, however few
+ * gzipped bytes those are. So a caller can limit the time of a call. Returns how many bytes it
+ * read; fewer than `bytes` also if no more are wanted. */
+/* most bytes of text read beyond plain_max: three pieces */
+#define WR_SITEMAP_MORE_MAX ((size_t)24 << 10)
 size_t wr_sitemap_push_some(struct wr_sitemap *sitemap, const char *data, size_t bytes, size_t plain_max);
 
-/* Whether more is wanted. */
+/* Returns true if more bytes are wanted. */
 bool wr_sitemap_goes_on(const struct wr_sitemap *sitemap);
 
-/* There are no more. Entries may still come. How it ended: never GOES_ON. */
+/* Ends the input. May report more entries. Returns how the reading ended, never GOES_ON. */
 enum wr_sitemap_end wr_sitemap_finish(struct wr_sitemap *sitemap);
 
 struct wr_sitemap_facts {
-    uint64_t bytes;    /* after decompression */
-    uint64_t entries;  /* that were told */
-    uint64_t left_out; /* broken, too long, or without a URL */
+    uint64_t bytes;    /* bytes after decompression */
+    uint64_t entries;  /* reported entries */
+    uint64_t left_out; /* entries that are broken, too long, or without a URL */
 };
 
 const struct wr_sitemap_facts *wr_sitemap_facts(const struct wr_sitemap *sitemap);
 
-/* NULL is fine. */
+/* Frees the reader. NULL is allowed. */
 void wr_sitemap_free(struct wr_sitemap *sitemap);
 
 #endif

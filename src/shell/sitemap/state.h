@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* state.h - what the parts of a sitemap's reader share.
+/* state.h - the state that the parts of the sitemap reader share.
  *
- *     bytes ──▶ sitemap.c ──▶ inflate.c ──▶ sitemap.c: what is it? ──▶ xml.c or lines ──▶ found()
- *                    └──── not gzipped ────────▲
+ *     bytes --> sitemap.c --> inflate.c --> sitemap.c: which format? --> xml.c or lines --> found()
+ *                   +------ not gzipped -------^
  */
 #ifndef WR_SHELL_SITEMAP_STATE_H
 #define WR_SHELL_SITEMAP_STATE_H
@@ -17,7 +17,7 @@
 #define WR_SITEMAP_REFERENCE_ROOM 32
 #define WR_SITEMAP_PIECE 8192 /* bytes that are inflated or parsed at a time */
 
-/* A text that is put together from pieces; what does not fit makes it too long. */
+/* A text that is assembled from pieces. A piece that does not fit makes it too long. */
 struct wr_sitemap_text {
     size_t bytes;
     bool is_long;
@@ -41,54 +41,55 @@ struct wr_sitemap {
     struct wr_sitemap_facts facts;
     enum wr_sitemap_end end;
     enum wr_sitemap_form form;
-    /* gzip */
-    uint8_t lead[2]; /* the first bytes, which tell */
+    /* State of decompression: */
+    uint8_t lead[2]; /* the first two bytes, which show whether it is gzipped */
     size_t lead_bytes;
-    bool is_gzip, is_member; /* within a member of it */
+    bool is_gzip, is_member; /* is_member: inside a gzip member */
     z_stream stream;
-    /* XML */
+    /* State of the XML parser: */
     xmlParserCtxt *parser;
-    bool is_wide;                              /* UTF-16 */
-    char reference[WR_SITEMAP_REFERENCE_ROOM]; /* '&' and what follows, until it is seen whether it is one */
+    bool is_wide; /* the text is UTF-16 */
+    /* '&' and what follows, until it is known whether it is a reference */
+    char reference[WR_SITEMAP_REFERENCE_ROOM];
     size_t reference_bytes;
-    const struct wr_sitemap_kind *kind; /* NULL: before the root element */
-    const xmlChar *space;               /* the root's namespace; NULL: none */
+    const struct wr_sitemap_kind *kind; /* kind of document; NULL: before the root element */
+    const xmlChar *space;               /* namespace of the root element; NULL: none */
     unsigned depth;
-    uint16_t spaces[WR_SITEMAP_DEPTH_MAX + 1]; /* namespaces that are open, of each depth; the first is 0 */
-    bool is_entry;                             /* within one */
-    bool is_bad;                               /* which is broken */
+    uint16_t spaces[WR_SITEMAP_DEPTH_MAX + 1]; /* open namespaces at each depth; depth 0 has none */
+    bool is_entry;                             /* the parser is inside an entry */
+    bool is_bad;                               /* the entry or line is broken */
     enum wr_sitemap_field field;
-    /* The entry, or the line. */
+    /* Texts of the current entry or line: */
     struct wr_sitemap_text url, date;
     char url_text[WR_URL_ROOM], date_text[WR_SITEMAP_DATE_ROOM];
 };
 
-/* Ends it, unless it has ended. */
+/* Ends the reading with this result, unless it has ended. */
 void wr_sitemap_stop(struct wr_sitemap *sitemap, enum wr_sitemap_end end);
 
-/* Appends to a text in `memory` of `room` bytes. */
+/* Appends to a text that is kept in `memory` of `room` bytes. */
 void wr_sitemap_text_add(struct wr_sitemap_text *text, char *memory, size_t room, const void *data, size_t bytes);
 
-/* Without blanks and line ends around it. */
+/* Returns the text without surrounding blanks and line ends. */
 struct wr_span wr_sitemap_trim(struct wr_span text);
 
-/* Tells what has been gathered, if it is an entry; and begins anew. */
+/* Reports the collected entry if it is valid, then starts a new one. */
 void wr_sitemap_tell(struct wr_sitemap *sitemap, bool is_index);
 
-/* Of the text as it is, not gzipped any more. */
+/* Reads uncompressed text. */
 void wr_sitemap_plain(struct wr_sitemap *sitemap, struct wr_span data);
 
-/* inflate.c */
-/* Until there were so many bytes of text in all. Returns how many of the data were not read then. */
+/* inflate.c. Reads gzipped bytes until facts.bytes reaches `until`. Returns how many bytes were
+ * left unread. */
 size_t wr_sitemap_inflate(struct wr_sitemap *sitemap, struct wr_span data, uint64_t until);
 
 /* xml.c */
 void wr_sitemap_xml(struct wr_sitemap *sitemap, struct wr_span data, bool is_last);
 void wr_sitemap_xml_release(struct wr_sitemap *sitemap);
 
-/* date.c: a W3C datetime (2026, 2026-11, 2026-11-15, 2026-11-15T10:30Z, …) or one of RFC 822 as feeds have it, in ms
- * since 1970. A date without time is its first moment, in UTC; *ret_is_day if it is a day. WR_SITEMAP_NO_DATE: it is
- * none. */
+/* date.c. Parses a W3C datetime (2026, 2026-11, 2026-11-15, 2026-11-15T10:30Z, ...) or a date by
+ * RFC 822, as in feeds. Returns ms since 1970, or WR_SITEMAP_NO_DATE if it is neither. A date
+ * without a time is its first moment in UTC; *ret_is_day is true if it is a day. */
 int64_t wr_sitemap_date(struct wr_span text, bool *ret_is_day);
 
 #endif

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* xml.c - sitemaps and feeds in XML, by libxml2's SAX interface: no tree is made.
+/* xml.c - reads sitemaps and feeds in XML with libxml2's SAX interface, without building a tree.
  *
  *     urlset > url > loc, lastmod          sitemapindex > sitemap > loc, lastmod
- *     rss > channel > item > link, pubDate      feed > entry > link@href, updated      RDF > item > link
+ *     rss > channel > item > link, pubDate      feed > entry > link@href, updated
+ *     RDF > item > link
  *
- * Elements count by where they stand: <loc> of an image, two levels down, is none of ours. Without a document type
- * there is nothing that could define an entity, so none is ever expanded; libxml2's own limits (no XML_PARSE_HUGE) stay
- * on.
+ * Elements count only at their depth: the <loc> of an image, two levels deeper, is ignored. Without
+ * a document type nothing can define an entity, so none is ever expanded. libxml2's own limits stay
+ * on (no XML_PARSE_HUGE).
  */
 #include <libxml/xmlerror.h>
 
 #include "base/ascii.h"
 #include "shell/sitemap/state.h"
 
-#define CDATA_LEFT 512 /* bytes; less is not taken before its end is seen */
+#define CDATA_LEFT 512 /* bytes; libxml2 takes less only when it sees the end */
 
-/* One kind of document. */
+/* A kind of document. */
 struct wr_sitemap_kind {
     const char *root, *entry, *url, *date;
-    unsigned entry_depth; /* the root's is 1 */
+    unsigned entry_depth; /* depth of entries; the root has depth 1 */
     bool is_index;
-    bool has_any_space; /* entries are not of the root's namespace */
+    bool has_any_space; /* entries are not in the root's namespace */
     bool is_atom;       /* the URL is an attribute */
 };
 
@@ -43,7 +44,7 @@ static bool is(const xmlChar *name, const char *word)
     return name != NULL && strcmp((const char *)name, word) == 0;
 }
 
-/* ---- elements ---- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static void open_root(struct wr_sitemap *sitemap, const xmlChar *name, const xmlChar *space)
 {
@@ -65,7 +66,7 @@ static void add_url(struct wr_sitemap *sitemap, const void *data, size_t bytes)
     wr_sitemap_text_add(&sitemap->url, sitemap->url_text, sizeof sitemap->url_text, data, bytes);
 }
 
-/* libxml2 hands on an '&' in an attribute as "&#38;". */
+/* Adds an attribute to the URL. libxml2 reports an '&' in an attribute as "&#38;". */
 static void add_attribute(struct wr_sitemap *sitemap, struct wr_span value)
 {
     while (value.bytes > 0) {
@@ -77,11 +78,12 @@ static void add_attribute(struct wr_sitemap *sitemap, struct wr_span value)
     }
 }
 
-/* <link rel="alternate" href="…">: that of the page, and "alternate" may be left out (RFC 4287 4.2.7.2). */
+/* Reads <link rel="alternate" href="...">, the page's URL. rel is optional (RFC 4287 4.2.7.2). */
 static void read_link(struct wr_sitemap *sitemap, int count, const xmlChar **attributes)
 {
     struct wr_span href = {NULL, 0}, rel = wr_span_of("alternate");
-    for (int i = 0; i < count; i++, attributes += 5) { /* name, prefix, namespace, value, its end */
+    /* attributes are name, prefix, namespace, value and its end */
+    for (int i = 0; i < count; i++, attributes += 5) {
         struct wr_span value = {(const char *)attributes[3], (size_t)(attributes[4] - attributes[3])};
         if (is(attributes[0], "href"))
             href = value;
@@ -103,9 +105,10 @@ static void open_field(struct wr_sitemap *sitemap, const xmlChar *name, int coun
         sitemap->field = WR_FIELD_DATE;
 }
 
-/* libxml2 compares each attribute of a tag with all others, and looks for an element's namespace among all that are
- * open: few bytes would be much work. The first tag with too many is read, for it is shorter than WR_SITEMAP_TAG_MAX.
- */
+/* Returns true if there are too many attributes or open namespaces. libxml2 compares all attributes
+ * of a tag with each other, and searches all open namespaces for each element, so few bytes could
+ * cost much time. The first tag with too many is still parsed, but it is shorter than
+ * WR_SITEMAP_TAG_MAX. */
 static bool is_crowded(struct wr_sitemap *sitemap, int spaces, int attributes)
 {
     unsigned open = sitemap->spaces[sitemap->depth - 1] + (unsigned)spaces;
@@ -119,7 +122,7 @@ static void on_start(void *context, const xmlChar *name, const xmlChar *prefix, 
 {
     struct wr_sitemap *sitemap = context;
     (void)prefix, (void)spaces, (void)default_count;
-    if (sitemap->field == WR_FIELD_URL) /* no URL has elements in it */
+    if (sitemap->field == WR_FIELD_URL) /* a URL contains no elements */
         sitemap->is_bad = true;
     if (++sitemap->depth > WR_SITEMAP_DEPTH_MAX) {
         stop(sitemap, WR_SITEMAP_DEEP);
@@ -154,7 +157,7 @@ static void on_end(void *context, const xmlChar *name, const xmlChar *prefix, co
         xmlStopParser(sitemap->parser);
 }
 
-/* Also of CDATA. Piece by piece. */
+/* Adds a piece of text or CDATA to the current field. */
 static void on_text(void *context, const xmlChar *text, int bytes)
 {
     struct wr_sitemap *sitemap = context;
@@ -164,7 +167,7 @@ static void on_text(void *context, const xmlChar *text, int bytes)
         wr_sitemap_text_add(&sitemap->date, sitemap->date_text, sizeof sitemap->date_text, text, (size_t)bytes);
 }
 
-/* ---- what is not to be ---- */
+/* ---- document types and errors --------------------------------------------------------------- */
 
 static void on_doctype(void *context, const xmlChar *name, const xmlChar *public_id, const xmlChar *system_id)
 {
@@ -172,7 +175,7 @@ static void on_doctype(void *context, const xmlChar *name, const xmlChar *public
     stop(context, is(name, "html") || is(name, "HTML") ? WR_SITEMAP_NONE : WR_SITEMAP_DOCTYPE);
 }
 
-/* Namespaces that nobody declared harm nobody, nor does what is broken beside the URL. */
+/* Marks the entry as broken if the error may concern its URL. Undeclared namespaces do no harm. */
 static void on_error(void *context, xmlError *error)
 {
     struct wr_sitemap *sitemap = context;
@@ -182,7 +185,7 @@ static void on_error(void *context, xmlError *error)
         sitemap->is_bad |= sitemap->field == WR_FIELD_URL || (sitemap->kind != NULL && sitemap->kind->is_atom);
 }
 
-/* ---- the parser ---- */
+/* ---- the parser ------------------------------------------------------------------------------ */
 
 static bool begin(struct wr_sitemap *sitemap)
 {
@@ -195,7 +198,7 @@ static bool begin(struct wr_sitemap *sitemap)
         .cdataBlock = on_text,
         .serror = (xmlStructuredErrorFunc)on_error,
     };
-    xmlSAXHandler copy = calls; /* libxml2 copies it once more, and wants to be given one that it could change */
+    xmlSAXHandler copy = calls; /* not const, as libxml2 requires; it copies the struct */
     xmlInitParser();
     sitemap->parser = xmlCreatePushParserCtxt(&copy, sitemap, NULL, 0, NULL);
     if (sitemap->parser != NULL &&
@@ -206,7 +209,7 @@ static bool begin(struct wr_sitemap *sitemap)
     return false;
 }
 
-/* What it has not made head or tail of yet. */
+/* Returns how many bytes libxml2 has not parsed yet. */
 static size_t pending(const xmlParserCtxt *parser)
 {
     return parser->input != NULL ? (size_t)(parser->input->end - parser->input->cur) : 0;
@@ -217,12 +220,12 @@ static void parse_piece(struct wr_sitemap *sitemap, struct wr_span piece)
     xmlParserCtxt *parser = sitemap->parser;
     size_t before = SIZE_MAX;
     (void)xmlParseChunk(parser, piece.data, (int)piece.bytes, 0);
-    /* Of CDATA without an end in sight it takes some 300 bytes at a time. */
+    /* While libxml2 sees no end of a CDATA section, it takes only some 300 bytes per call. */
     while (parser->instate == XML_PARSER_CDATA_SECTION && pending(parser) < before && pending(parser) > CDATA_LEFT) {
         before = pending(parser);
         (void)xmlParseChunk(parser, "", 0, 0);
     }
-    if (parser->instate == XML_PARSER_EOF) /* the root has ended, or it gave up */
+    if (parser->instate == XML_PARSER_EOF) /* the root element has ended, or libxml2 gave up */
         wr_sitemap_stop(sitemap, sitemap->depth == 0 ? WR_SITEMAP_WHOLE : WR_SITEMAP_BROKEN);
     else if (pending(parser) > WR_SITEMAP_TAG_MAX)
         stop(sitemap, WR_SITEMAP_TAG);
@@ -246,9 +249,10 @@ static void parse(struct wr_sitemap *sitemap, struct wr_span data)
     }
 }
 
-/* ---- ampersands ---- */
+/* ---- ampersands ------------------------------------------------------------------------------ */
 
-/* Many write URLs as they are, with a bare '&'. One that begins no reference stands for itself. */
+/* Passes a collected reference on. If it is not one, its '&' is escaped: many sitemaps write URLs
+ * with a bare '&'. */
 static void end_reference(struct wr_sitemap *sitemap, bool is_one)
 {
     struct wr_span text = {sitemap->reference, sitemap->reference_bytes};
@@ -265,7 +269,7 @@ static bool is_of_reference(char c)
     return c == '#' || wr_ascii_is_alnum(c);
 }
 
-/* Takes what may belong to it. */
+/* Collects the characters that may belong to a reference. */
 static struct wr_span read_reference(struct wr_sitemap *sitemap, struct wr_span data)
 {
     while (data.bytes > 0 && sitemap->reference_bytes < sizeof sitemap->reference && is_of_reference(data.data[0])) {

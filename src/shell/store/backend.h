@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* backend.h - what a database does for the store. All calls come from one thread at a time.
+/* backend.h - the interface of a database to the store. Only one thread at a time calls it.
  *
- * Failures: WEIR_E_FULL, WEIR_E_NOMEM and WEIR_E_TIMEOUT may pass, and the transaction is tried again from its
- * beginning; all others are for good. `why` then says what happened.
+ * WEIR_E_FULL, WEIR_E_NOMEM and WEIR_E_TIMEOUT are temporary: the store repeats the transaction
+ * from its beginning. All other errors are permanent. After an error `why` gives the reason.
  */
 #ifndef WR_SHELL_STORE_BACKEND_H
 #define WR_SHELL_STORE_BACKEND_H
@@ -10,9 +10,10 @@
 #include "shell/store/store.h"
 
 #define WR_BACKEND_WHY_BYTES 160
-#define WR_BACKEND_MANY 128 /* reads at once */
+#define WR_BACKEND_MANY 128 /* most queries of one read_many */
 
-/* The oldest texts of robots.txt, but for as many bytes as the parameter says. Those without a text cost nothing. */
+/* SQL condition for the oldest robots.txt texts, so that the rest has at most `parameter` bytes.
+ * Rows without a text cost nothing. */
 #define WR_BACKEND_OLD_ROBOTS(parameter)                                                       \
     "text_bytes > 0 AND fetched_at_ms <= (SELECT max(fetched_at_ms) FROM"                      \
     " (SELECT fetched_at_ms, sum(text_bytes) OVER (ORDER BY fetched_at_ms DESC) AS bytes FROM" \
@@ -22,46 +23,49 @@
 struct wr_backend {
     const struct wr_backend_kind *kind;
     struct wr_hash_key hash_key;
-    uint64_t ignored, damaged, round_trips; /* so far, as in wr_store_stats */
-    int64_t robots_room;                    /* bytes of robots.txt that fit before they have to be added up again */
-    const char *place;                      /* as it is named in messages: without a password */
+    uint64_t ignored, damaged, round_trips; /* totals so far, as in struct wr_store_stats */
+    /* bytes of robots.txt that fit until the sum has to be computed */
+    int64_t robots_room;
+    const char *place; /* name for messages, without a password */
     char why[WR_BACKEND_WHY_BYTES];
 };
 
 struct wr_backend_kind {
     const char *name;
-    const char *noun;  /* "state file", … */
-    bool needs_commit; /* what is applied is seen only once it is committed: then the store does that before reads */
-    bool is_shared;    /* other processes use it, and it may be away for a while */
-    /* Defaults are filled in. */
+    const char *noun;  /* word for messages: "state file" or "database" */
+    bool needs_commit; /* only committed changes can be read, so the store commits before reads */
+    bool is_shared;    /* other processes use it too, and it may be away for a while */
+    /* All defaults in `options` are filled in. */
     int (*open)(const struct wr_store_options *options, struct wr_backend **ret_backend);
     void (*close)(struct wr_backend *backend);
-    /* One transaction: begin, apply and so on, commit; or undo, after any failure. */
+    /* One transaction: begin, then apply for each change, then commit; undo after any failure. */
     int (*begin)(struct wr_backend *backend, int64_t wall_now);
     int (*apply)(struct wr_backend *backend, const struct wr_store_change *change);
     int (*add_job)(struct wr_backend *backend, struct wr_span settings, int64_t earlier, bool joins, int64_t *ret_job);
-    /* After the last apply, and before a read or the commit: changes stay where they are until then, and those that
-     * tell an output's length until the commit. */
+    /* Called after the last apply, before a read or the commit. Changes must stay in memory until
+     * then, and WR_STORE_OUTPUT changes until the commit. */
     int (*flush)(struct wr_backend *backend);
     int (*commit)(struct wr_backend *backend);
     void (*undo)(struct wr_backend *backend);
-    /* After a commit: work that need not be done before it is told. */
+    /* Called after a commit and the report of its posts: does work that may come later. */
     int (*settle)(struct wr_backend *backend);
-    /* Outside of a transaction. */
+    /* Called outside a transaction. */
     int (*read)(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now);
-    /* Several at once, of those that `reads_with_others`, in their order; if it fails no rows were given. NULL: no. */
+    /* Runs several queries for which `reads_with_others` is true, in their order. If it fails, no
+     * rows were returned. NULL: not supported. */
     int (*read_many)(struct wr_backend *backend, const struct wr_store_query *const *queries, size_t count,
                      int64_t wall_now);
     bool (*reads_with_others)(const struct wr_store_query *query);
 };
 
-/* As it is stored. Up: nobody starts earlier for having been stored. */
+/* Converts ns to ms as stored. Rounds up, so that no request starts earlier than it should. */
 static inline int64_t wr_backend_ms(int64_t ns)
 {
     return ns <= 0 ? 0 : ns / WEIR_MILLISECOND + (ns % WEIR_MILLISECOND > 0);
 }
 
-/* How many bytes are kept of all when there are too many: fewer than may be, or they would be added up each time. */
+/* Returns how many bytes of robots.txt to keep when there are too many. They are fewer than the
+ * limit, so that the next trim is not due at once. */
 static inline int64_t wr_backend_robots_kept(size_t robots_bytes)
 {
     return (int64_t)(robots_bytes - robots_bytes / 16);
@@ -70,7 +74,7 @@ static inline int64_t wr_backend_robots_kept(size_t robots_bytes)
 extern const struct wr_backend_kind wr_backend_sqlite;
 extern const struct wr_backend_kind wr_backend_pg;
 
-/* A URL up to its '?', without the password. */
+/* Writes the URL up to its '?', without the password. */
 void wr_pg_name(const char *url, char *ret_name, size_t name_bytes);
 
 #endif

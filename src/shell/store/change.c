@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* change.c - what may be asked of a store: words, and changes that are fit to be stored. */
+/* change.c - checks changes before they are stored, and names job states. */
 #include "base/error.h"
 #include "shell/store/state.h"
 
@@ -32,7 +32,7 @@ bool wr_job_is_over(enum wr_job_status status)
     return status != WR_JOB_PENDING && status != WR_JOB_RUNNING;
 }
 
-/* ---- checking ------------------------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 static bool is_text(struct wr_span span, size_t least, size_t most)
 {

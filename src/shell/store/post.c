@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* post.c - handing things to the store's thread, and waiting for it. */
+/* post.c - hands posts, notes and queries to the store's thread, and waits for results. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "shell/store/state.h"
 
-/* ---- posts --------------------------------------------------------------------------------------------- */
+/* ---- posts ----------------------------------------------------------------------------------- */
 
 void wr_post_free(struct wr_store *store, struct wr_post *post)
 {
@@ -86,7 +86,7 @@ static struct wr_post *make_post(struct wr_store *store, const struct wr_store_c
     return post;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 struct waiter {
     struct wr_store *store;
@@ -130,7 +130,7 @@ static int wait_for(struct waiter *waiter)
     return waiter->error;
 }
 
-/* ---- the queue ----------------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 static int check_caller(const struct wr_store *store, bool waits)
 {
@@ -145,7 +145,8 @@ static int note_why(const struct wr_store *store, int error)
     return error;
 }
 
-/* Something that is larger than all of the queue goes when there is nothing else. */
+/* Returns true if the post fits into the queue. One larger than the whole queue fits when that is
+ * empty. */
 static bool has_room(const struct wr_store *store, const struct wr_post *post)
 {
     size_t changes = store->posts.changes + store->notes.changes + store->batch_changes;
@@ -155,7 +156,7 @@ static bool has_room(const struct wr_store *store, const struct wr_post *post)
                           bytes + post->block_bytes <= store->options.queue_bytes);
 }
 
-/* With the lock. WEIR_E_FULL, WEIR_E_SYSTEM. */
+/* Waits for room if `waits`. The lock is held. Fails with WEIR_E_FULL or WEIR_E_SYSTEM. */
 static int await_room(struct wr_store *store, const struct wr_post *post, bool waits)
 {
     while (store->stats.state != WR_STORE_FAILED && !has_room(store, post)) {
@@ -190,7 +191,7 @@ static int enqueue(struct wr_store *store, struct wr_post *post, bool waits)
     return error;
 }
 
-/* Posts it, which may wait. */
+/* Enqueues the post. Waits for its result if `done` is NULL. Frees the post on failure. */
 static int send(struct wr_store *store, struct wr_post *post, wr_store_done *done, void *context)
 {
     struct waiter waiter = {.store = store};
@@ -264,11 +265,11 @@ int wr_store_join_job(struct wr_store *store, struct wr_span settings, int64_t e
     return add_job(store, settings, earlier, true, ret_job);
 }
 
-/* ---- hosts --------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
-#define LONG_AGO (INT64_MIN / 2) /* whatever was then is due */
+#define LONG_AGO (INT64_MIN / 2) /* value of noted_at that makes all notes due */
 
-/* With the lock. Takes the post over if it returns 0. */
+/* Adds a note, which the store owns if it returns 0. The lock is held. */
 static int add_note(struct wr_store *store, struct wr_post *post)
 {
     struct wr_span key = post->changes[0].host.key;
@@ -281,7 +282,7 @@ static int add_note(struct wr_store *store, struct wr_post *post)
     if (store->notes.first == NULL)
         store->noted_at = wr_clock_now(store->options.clock);
     wr_posts_push(&store->notes, post);
-    bool are_many = store->notes.changes >= store->options.batch_changes; /* posts need room, too */
+    bool are_many = store->notes.changes >= store->options.batch_changes; /* keeps room for posts */
     if (are_many)
         store->noted_at = LONG_AGO;
     if (are_many || store->notes.first == post)
@@ -315,7 +316,7 @@ int wr_store_note_host(struct wr_store *store, const struct wr_store_host *host)
     return error;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 void wr_ask_free(struct wr_store *store, struct wr_ask *ask)
 {
@@ -354,7 +355,7 @@ int wr_store_read(struct wr_store *store, const struct wr_store_query *query)
     char *text = ask->key;
     ask->query = *query;
     ask->query.key = copy_to(&text, query->key);
-    /* The reader wants another context than the one who waits. */
+    /* `done` of a waiting caller needs another context than `row`. */
     ask->done = query->done != NULL ? query->done : end_wait;
     ask->done_context = query->done != NULL ? query->context : &waiter;
     error = enqueue_ask(store, ask, query->done == NULL);

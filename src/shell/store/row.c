@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* row.c - cells into rows. */
+/* row.c - converts the cells of a database row into a store row. */
 #include "shell/store/row.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ static struct wr_span bytes_at(const struct wr_cells *row, int at)
     return row->kind->bytes(row, at);
 }
 
-/* Clean text of so many bytes. */
+/* Reads clean text of `least` to `most` bytes. Returns false if the cell is anything else. */
 static bool text(const struct wr_cells *row, int at, size_t least, size_t most, struct wr_span *ret_text)
 {
     if (!row->kind->is_text(row, at))
@@ -39,7 +39,7 @@ static bool text(const struct wr_cells *row, int at, size_t least, size_t most, 
     return ret_text->bytes >= least && ret_text->bytes <= most && wr_span_clean(*ret_text);
 }
 
-/* None of it is worth losing the task for. */
+/* Reads the last visit of a page. Invalid texts become empty, so that the task is not lost. */
 static void read_visit(const struct wr_cells *row, int at, struct wr_store_visit *ret_visit)
 {
     *ret_visit = (struct wr_store_visit){
@@ -81,12 +81,13 @@ bool wr_row_task(const struct wr_cells *row, const struct wr_store_query *query,
     };
     if (query->what == WR_STORE_TASKS && query->earlier != 0)
         read_earlier(row, 10, ret_task);
-    if (!text(row, 8, 1, WR_URL_MAX, &ret_task->referrer)) /* not worth losing the task for */
+    /* an invalid referrer must not lose the task */
+    if (!text(row, 8, 1, WR_URL_MAX, &ret_task->referrer))
         ret_task->referrer = (struct wr_span){NULL, 0};
     return text(row, 7, 1, WR_URL_MAX, &ret_task->url);
 }
 
-/* Texts beside its URL are not worth losing it for. */
+/* Reads a task in any state. Only an invalid URL makes it invalid; other texts become empty. */
 static bool read_any_task(const struct wr_cells *row, const struct wr_store_query *query, int64_t wall_now,
                           struct wr_store_task *ret_task)
 {
@@ -166,7 +167,7 @@ static bool read_node(const struct wr_cells *row, struct wr_store_node *ret_node
     return text(row, 0, 1, WR_STORE_WHY_MAX, &ret_node->name);
 }
 
-/* What is wrong with a text is no reason to count fewer. */
+/* Reads a sum. Invalid texts become empty, so that no task is left out of the counts. */
 static bool read_sum(const struct wr_cells *row, struct wr_store_sum *ret_sum)
 {
     *ret_sum = (struct wr_store_sum){
@@ -253,7 +254,7 @@ static bool read_robots(const struct wr_cells *row, struct wr_store_robots *ret_
            ret_robots->etag.bytes <= WR_STORE_VALIDATOR_MAX && ret_robots->modified.bytes <= WR_STORE_VALIDATOR_MAX;
 }
 
-/* Its text is the caller's to judge. */
+/* Reads a report. The caller checks its text. */
 static bool read_report(const struct wr_cells *row, struct wr_store_report *ret_report)
 {
     *ret_report = (struct wr_store_report){

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* row.h - rows as a database has them, which anybody may have changed: each value is put into its range, and a row
- * whose texts make no sense is left out. The same for every backend, which brings the cells.
- */
+/* row.h - reads database rows into store rows. Anyone may have changed the database, so each value
+ * is clamped to its range, and a row with invalid texts is rejected. All backends share it and
+ * supply the cells. */
 #ifndef WR_SHELL_STORE_ROW_H
 #define WR_SHELL_STORE_ROW_H
 
@@ -9,7 +9,7 @@
 
 struct wr_cells;
 
-/* Cells are numbered from 0. One that is NULL is 0, and no bytes. */
+/* Access to the cells of a row, numbered from 0. A NULL cell reads as 0 and as no bytes. */
 struct wr_cells_kind {
     int64_t (*whole)(const struct wr_cells *cells, int at);
     double (*real)(const struct wr_cells *cells, int at);
@@ -19,16 +19,16 @@ struct wr_cells_kind {
 
 struct wr_cells {
     const struct wr_cells_kind *kind;
-    void *result; /* the backend's */
-    int row;      /* of the result, if that has many */
+    void *result; /* the backend's result */
+    int row;      /* row number, if the result has several rows */
 };
 
-/* What the query asked for; cells are in the order in which row.c takes them. False: it makes
- * no sense. Of a task all but its URL is there all the same. */
+/* Reads the row that the query asks for. The cells must be in the order that row.c expects. Returns
+ * false if the row is invalid; of a task all but its URL is set even so. */
 bool wr_row_read(const struct wr_cells *row, const struct wr_store_query *query, int64_t wall_now,
                  struct wr_store_row *ret_row);
 
-/* A queued task, whatever was asked for. */
+/* Reads a queued task, whatever kind the query has. */
 bool wr_row_task(const struct wr_cells *row, const struct wr_store_query *query, int64_t wall_now,
                  struct wr_store_task *ret_task);
 

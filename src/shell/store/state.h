@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* state.h - the inside of a store.
+/* state.h - the internals of a store: its queues and its thread's state.
  *
- *     posts    ──────────────────────────┐ due: much, or old, or urgent
- *     notes    one per host, the latest ─┼──▶ batch ──▶ one transaction ──▶ done
- *     queries  ──────────────────────────┘ read after it
+ *     posts    --------------------------+  when due: many, or old, or urgent
+ *     notes    one per host, the latest -+--> batch --> one transaction --> done
+ *     queries  --------------------------+  read after it
  *
- * All under one lock, but for the batch and the backend, which are the thread's own. A note is a post of one change
- * that is held back, and found again by its host's key until then.
+ * The lock protects everything except the batch and the backend, which only the thread uses. A note
+ * is a post of one change that is held back. Until it is due it is found by its host's key.
  */
 #ifndef WR_SHELL_STORE_STATE_H
 #define WR_SHELL_STORE_STATE_H
@@ -17,14 +17,15 @@
 
 #include <pthread.h>
 
-/* One block, with the texts behind the changes. */
+/* A post: one memory block that also holds the texts of its changes. */
 struct wr_post {
     struct wr_post *next;
     size_t block_bytes;
-    wr_store_done *done; /* may be NULL */
+    wr_store_done *done; /* function to call when the post is done; may be NULL */
     void *context;
-    bool is_hasty;    /* whoever waits does not do so for room on a disk */
-    int64_t *ret_job; /* of a post that adds a job: no changes, but the settings */
+    bool is_hasty; /* the caller waits, but not for room on a disk */
+    /* result of a post that adds a job; such a post has settings and no changes */
+    int64_t *ret_job;
     struct wr_span settings;
     int64_t earlier;
     bool joins;
@@ -41,50 +42,50 @@ struct wr_ask {
     struct wr_ask *next;
     struct wr_store_query query;
     wr_store_done *done;
-    void *done_context; /* the query's, or that of who waits */
-    char key[];         /* of the query */
+    void *done_context; /* the query's context, or the waiting caller's */
+    char key[];         /* copy of the query's key */
 };
 
 struct wr_store {
     struct wr_store_options options;
-    size_t path_bytes; /* of the copy, with its NUL */
+    size_t path_bytes; /* bytes of the copied path with its NUL */
     struct wr_backend *backend;
     struct wr_hash_key map_key;
 
     pthread_mutex_t lock;
-    pthread_cond_t moved;  /* something was done; there may be room */
-    struct wr_posts posts; /* in the order of posting */
+    pthread_cond_t moved;  /* signalled on progress, such as room in the queue */
+    struct wr_posts posts; /* queue of posts, in the order of posting */
     struct wr_posts notes;
-    struct wr_map hosts; /* from a host's key to its note */
+    struct wr_map hosts; /* notes by their host's key */
     struct wr_ask *asks, *last_ask;
-    size_t ask_count;     /* not answered yet */
-    int64_t posted_at;    /* the first of the posts */
-    int64_t noted_at;     /* the first of the notes */
-    size_t batch_changes; /* in the batch */
+    size_t ask_count;     /* unanswered queries */
+    int64_t posted_at;    /* time of the oldest post */
+    int64_t noted_at;     /* time of the oldest note */
+    size_t batch_changes; /* changes in the batch */
     size_t batch_bytes;
-    bool is_urgent;  /* somebody waits */
-    bool was_full;   /* somebody was told so */
-    bool is_closing; /* nothing more will come */
+    bool is_urgent;  /* a caller waits: commit at once */
+    bool was_full;   /* a caller got WEIR_E_FULL and has not been told of room yet */
+    bool is_closing; /* no more posts will come */
     struct wr_store_stats stats;
     struct wr_histogram commit_times;
     char why[WR_BACKEND_WHY_BYTES];
 
-    /* The thread's. */
+    /* Only the store's thread uses the fields from here on. */
     pthread_t thread;
     struct wr_parker parker;
     struct wr_posts batch;
-    struct wr_post *applied; /* the last of the batch that is in the transaction; NULL: none is */
-    bool is_open;            /* there is a transaction */
-    bool has_output;         /* with the length of one */
-    int64_t retry_at;        /* paused: no transaction before */
-    unsigned without_memory; /* tries in a row */
-    unsigned tries;          /* of a database that is away, in a row */
+    struct wr_post *applied; /* last post of the batch that is in the transaction; NULL: none */
+    bool is_open;            /* a transaction is open */
+    bool has_output;         /* the transaction has a WR_STORE_OUTPUT */
+    int64_t retry_at;        /* while paused: time of the next attempt */
+    unsigned without_memory; /* consecutive failures for lack of memory */
+    unsigned tries;          /* consecutive failures to reach the database */
 };
 
-/* change.c. WEIR_E_INVAL. */
+/* change.c. Returns WEIR_E_INVAL if a text or a number of the change is invalid. */
 int wr_store_change_check(const struct wr_store_change *change);
 
-/* The texts of a change: at most WR_CHANGE_SPANS, returns how many. */
+/* Gives pointers to the texts of a change, at most WR_CHANGE_SPANS. Returns their number. */
 #define WR_CHANGE_SPANS 5
 size_t wr_store_change_spans(struct wr_store_change *change, struct wr_span *ret_spans[WR_CHANGE_SPANS]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* store.c - opening and closing a store. */
+/* store.c - opens and closes a store. */
 #include "shell/store/store.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,8 @@
 
 #include <signal.h>
 
-#define BATCH_NS (200 * WEIR_MILLISECOND) /* a page costs half as much among thousands as among hundreds */
+/* a change costs half as much in a batch of thousands as in one of hundreds */
+#define BATCH_NS (200 * WEIR_MILLISECOND)
 #define BATCH_CHANGES 8192
 #define QUEUE_CHANGES 16384
 #define QUEUE_BYTES ((size_t)32 << 20)
@@ -26,7 +27,8 @@ static int64_t wall_read(const weir_clock *clock)
     return weir_wall_now();
 }
 
-static const weir_clock system_wall = {wall_read, NULL}; /* nobody waits by it */
+/* The default wall clock. It is only read, never waited on. */
+static const weir_clock system_wall = {wall_read, NULL};
 
 static void fill_in(const struct wr_store_options *options, struct wr_store_options *ret_options)
 {
@@ -76,7 +78,7 @@ static int start_thread(struct wr_store *store)
     return bad == 0 ? 0 : WEIR_E_SYSTEM;
 }
 
-/* Locks and the thread. Leaves nothing behind if it fails. */
+/* Creates the locks and starts the thread. Releases everything if it fails. */
 static int start(struct wr_store *store)
 {
     if (pthread_mutex_init(&store->lock, NULL) != 0)
@@ -104,7 +106,7 @@ static void give_back(struct wr_store *store)
     wr_give(allocator, store, sizeof *store, _Alignof(struct wr_store));
 }
 
-/* A store with its own copy of the path, and nothing open. */
+/* Allocates a store with its own copy of the path. Opens nothing. */
 static int make(const struct wr_store_options *options, struct wr_store **ret_store)
 {
     uint8_t secret[WR_HASH_SECRET_BYTES];
@@ -219,7 +221,7 @@ void wr_store_stats_get(struct wr_store *store, struct wr_store_stats *ret_stats
     wr_histogram_sum(&store->commit_times, &ret_stats->commit_times);
 }
 
-/* ---- forgetting ---------------------------------------------------------------------------------------- */
+/* ---- forgetting a host ----------------------------------------------------------------------- */
 
 struct found {
     bool is_there;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* writer.c - the store's thread: gathers what is due into a transaction, tells how it went, and reads. */
+/* writer.c - the store's thread: stores due changes in transactions, reports results, and reads. */
 #include "base/alloc.h"
 #include "shell/clock/turns.h"
 #include "shell/store/state.h"
@@ -7,13 +7,13 @@
 #define NO_ROOM "the disk of the output is full; free some room, and it goes on by itself"
 #define NO_OUTPUT "the output could not be written"
 #define NO_MEMORY "out of memory"
-#define MEMORY_TRIES 30 /* a second apart */
+#define MEMORY_TRIES 30 /* attempts without memory, retry_ns apart */
 #define AWAY_FIRST_NS (100 * WEIR_MILLISECOND)
 #define AWAY_LONGEST_NS (10 * WEIR_SECOND)
 
-/* ---- what is due --------------------------------------------------------------------------------------- */
+/* ---- due changes ----------------------------------------------------------------------------- */
 
-/* When the next commit is due; WEIR_FOREVER: there is nothing to write. With the lock. */
+/* Returns when the next commit is due; WEIR_FOREVER if none is. The lock is held. */
 static int64_t due_at(const struct wr_store *store)
 {
     const struct wr_store_options *options = &store->options;
@@ -31,7 +31,8 @@ static int64_t due_at(const struct wr_store *store)
     return is_something && (is_much || store->is_urgent || store->is_closing) ? INT64_MIN : at;
 }
 
-/* Moves what was posted to the batch, and notes that are due. Who waits for this commit is in it. With the lock. */
+/* Moves posts, and notes that are due, into the batch. Callers that wait for this commit are in it.
+ * The lock is held. */
 static void gather(struct wr_store *store, int64_t now)
 {
     struct wr_posts *batch = &store->batch;
@@ -50,7 +51,7 @@ static void gather(struct wr_store *store, int64_t now)
     store->batch_bytes = batch->bytes;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void close_transaction(struct wr_store *store)
 {
@@ -78,7 +79,7 @@ static int apply(struct wr_store *store, const struct wr_post *post)
     return error;
 }
 
-/* In the words of who could not write it, if there are any. */
+/* Sets `why` to the reason why the output could not be synced. */
 static void say_why(struct wr_backend *backend, int error)
 {
     const char *detail = weir_error_detail();
@@ -98,7 +99,8 @@ static int sync_output(struct wr_store *store)
     return error;
 }
 
-/* Applies what of the batch is not in the transaction yet, which begins here if need be. Undoes all if it fails. */
+/* Applies the posts of the batch that are not in the transaction yet; begins one if needed. On
+ * failure it undoes the whole transaction. */
 static int extend(struct wr_store *store)
 {
     struct wr_backend *backend = store->backend;
@@ -135,7 +137,7 @@ static int commit(struct wr_store *store)
     return 0;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------- */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
 static void enter(struct wr_store *store, enum wr_store_state state, const char *why)
 {
@@ -148,7 +150,8 @@ static void enter(struct wr_store *store, enum wr_store_state state, const char 
         store->why[bytes] = '\0';
         store->stats.pauses += state == WR_STORE_PAUSED;
     }
-    (void)pthread_cond_broadcast(&store->moved); /* who waits for room shall not wait for ever */
+    /* callers that wait for room must not wait forever */
+    (void)pthread_cond_broadcast(&store->moved);
     (void)pthread_mutex_unlock(&store->lock);
     if (is_new && store->options.changed != NULL)
         store->options.changed(store->options.context, state, why);
@@ -165,7 +168,7 @@ static void tell(struct wr_store *store, struct wr_posts *posts, int error, cons
     }
 }
 
-/* The batch is done with: there is room again. True: somebody is to be told. */
+/* Makes room in the queue for the batch that is done. Returns true if `room` has to be called. */
 static bool make_room(struct wr_store *store, bool is_stored)
 {
     (void)pthread_mutex_lock(&store->lock);
@@ -174,7 +177,8 @@ static bool make_room(struct wr_store *store, bool is_stored)
     store->stats.ignored = store->backend->ignored;
     store->stats.round_trips = store->backend->round_trips;
     store->batch_changes = store->batch_bytes = 0;
-    store->posted_at = wr_clock_now(store->options.clock); /* of those that came meanwhile */
+    /* time of the posts that came during the commit */
+    store->posted_at = wr_clock_now(store->options.clock);
     store->is_urgent = store->is_urgent && store->posts.first != NULL;
     bool is_half_free = store->posts.changes + store->notes.changes <= store->options.queue_changes / 2 &&
                         store->posts.bytes + store->notes.bytes <= store->options.queue_bytes / 2;
@@ -185,7 +189,8 @@ static bool make_room(struct wr_store *store, bool is_stored)
     return tells && store->options.room != NULL;
 }
 
-/* All of the batch, and then that there is room. Whoever is told finds it counted, and may post again. */
+/* Reports all posts of the batch, then room in the queue. The statistics are updated before, and
+ * the called functions may post. */
 static void tell_batch(struct wr_store *store, int error, const char *why)
 {
     bool has_room = make_room(store, error == 0);
@@ -195,7 +200,7 @@ static void tell_batch(struct wr_store *store, int error, const char *why)
         store->options.room(store->options.context);
 }
 
-/* Nothing can be stored any more. */
+/* Fails the store permanently, with all its posts. */
 static void give_up(struct wr_store *store, int error)
 {
     struct wr_posts rest = {0};
@@ -216,7 +221,7 @@ static bool may_pass(int error)
     return error == WEIR_E_FULL || error == WEIR_E_NOMEM || error == WEIR_E_TIMEOUT;
 }
 
-/* Nobody comes and makes room in memory, as on a disk. */
+/* Returns true if memory has been short for too long. A user can make room on a disk only. */
 static bool is_hopeless(struct wr_store *store, int error)
 {
     if (error != WEIR_E_NOMEM)
@@ -229,7 +234,7 @@ static bool is_hopeless(struct wr_store *store, int error)
     return true;
 }
 
-/* One whose caller does not wait for room on a disk, and waits. */
+/* Returns the first post whose caller waits, but not for room on a disk; NULL if there is none. */
 static struct wr_post *find_hasty(struct wr_post *post)
 {
     while (post != NULL && (!post->is_hasty || post->done == NULL))
@@ -237,7 +242,7 @@ static struct wr_post *find_hasty(struct wr_post *post)
     return post;
 }
 
-/* They are told that there is no room; what they posted is kept. */
+/* Reports WEIR_E_FULL for all hasty posts. Their changes stay queued. */
 static void excuse_hasty(struct wr_store *store)
 {
     for (;;) {
@@ -254,7 +259,8 @@ static void excuse_hasty(struct wr_store *store)
     }
 }
 
-/* A database that is away is asked again soon, then less and less often, and not by all processes at once. */
+/* Returns the time to the next attempt. A database that is away is retried soon, then ever less
+ * often. A random part keeps processes apart. */
 static int64_t retry_ns(struct wr_store *store, int error, int64_t now)
 {
     if (error != WEIR_E_TIMEOUT || !store->backend->kind->is_shared)
@@ -266,7 +272,7 @@ static int64_t retry_ns(struct wr_store *store, int error, int64_t now)
     return ns / 2 + (int64_t)(chance % (uint64_t)(ns / 2));
 }
 
-/* The transaction could not be written: it is kept for later, or all is given up. */
+/* Handles a failed transaction: pauses to retry it, or fails the store. */
 static void fail(struct wr_store *store, int error, bool is_closing)
 {
     if (may_pass(error) && !is_closing && !is_hopeless(store, error)) {
@@ -298,9 +304,9 @@ static void write_batch(struct wr_store *store, bool is_closing)
         give_up(store, WEIR_E_SYSTEM);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* Whether a reader builds on what it finds: it must see all that was posted before it asked. */
+/* Returns true if the query must see everything that was posted before it. */
 static bool builds_on(const struct wr_ask *ask)
 {
     return ask->query.what == WR_STORE_TASKS || ask->query.what == WR_STORE_HOSTS ||
@@ -309,12 +315,12 @@ static bool builds_on(const struct wr_ask *ask)
            ask->query.what == WR_STORE_CLAIM_ONE || ask->query.what == WR_STORE_RELEASE;
 }
 
-/* What was posted goes into the transaction now, and is read there; the commit comes when it is due, unless it takes a
- * commit to see it. With no batch that could be applied now, there is nothing to see but what is committed. True: all
- * is there to be seen. */
+/* Makes everything that was posted visible to reads, and returns true if it succeeded. It applies
+ * the changes without a commit, which comes when it is due, unless the backend reads only committed
+ * changes. If the store cannot apply changes any more, only committed ones are visible. */
 static bool catch_up(struct wr_store *store, bool wants_notes, bool is_closing)
 {
-    if (store->stats.state != WR_STORE_RUNS) /* only this thread changes it */
+    if (store->stats.state != WR_STORE_RUNS) /* only this thread changes the state */
         return store->stats.state == WR_STORE_FAILED || is_closing;
     for (;;) {
         (void)pthread_mutex_lock(&store->lock);
@@ -332,7 +338,7 @@ static bool catch_up(struct wr_store *store, bool wants_notes, bool is_closing)
         }
         if (is_all && is_seen)
             return true;
-        write_batch(store, is_closing); /* it is full, or not to be seen */
+        write_batch(store, is_closing); /* the batch is full, or must be committed to be seen */
         if (store->stats.state != WR_STORE_RUNS)
             return false;
         if (is_all)
@@ -354,23 +360,23 @@ static void tell_answer(struct wr_store *store, struct wr_ask *ask, int error)
     wr_ask_free(store, ask);
 }
 
-/* A turn of reading. */
+/* One round of reading. */
 struct turn {
     struct wr_store *store;
     bool is_closing, has_read;
-    bool wants_notes, has_tried, is_all_seen; /* once for all: they asked before the turn began */
-    struct wr_ask *together[WR_BACKEND_MANY]; /* that are read at once */
+    bool wants_notes, has_tried, is_all_seen; /* shared by all queries of the round */
+    struct wr_ask *together[WR_BACKEND_MANY]; /* queries that are read at once */
     size_t count;
-    struct wr_ask *kept, **last_kept; /* for a later turn */
+    struct wr_ask *kept, **last_kept; /* queries kept for a later round */
 };
 
-/* The database, and it is not time to ask again. */
+/* Returns true if the database is away and the next attempt is not due. */
 static bool is_away(const struct wr_store *store, bool is_closing)
 {
     return store->stats.state == WR_STORE_PAUSED && store->tries > 0 && !is_closing;
 }
 
-/* The database, and there is no time to ask again. */
+/* Returns true if the store is closing while the database is away: there will be no retry. */
 static bool is_gone(const struct turn *turn)
 {
     return turn->is_closing && turn->store->stats.state == WR_STORE_FAILED && turn->store->backend->kind->is_shared;
@@ -382,7 +388,8 @@ static void keep(struct turn *turn, struct wr_ask *ask)
     turn->last_kept = &ask->next;
 }
 
-/* While a database is away nobody is told so, unless there is no time: it is asked again when it is back. */
+/* Reports the result of a query. If the database is away the query is kept and repeated when it is
+ * back, unless the store is closing. */
 static void answer(struct turn *turn, struct wr_ask *ask, int error)
 {
     struct wr_store *store = turn->store;
@@ -391,7 +398,7 @@ static void answer(struct turn *turn, struct wr_ask *ask, int error)
     if (waits && store->stats.state == WR_STORE_RUNS)
         fail(store, error, false);
     else if (error == WEIR_E_TIMEOUT && turn->is_closing && store->stats.state != WR_STORE_FAILED)
-        give_up(store, error); /* nobody waits for it more than once */
+        give_up(store, error); /* the timeout is waited for only once */
     if (waits && !ask->query.is_hasty) {
         keep(turn, ask);
         return;
@@ -426,7 +433,7 @@ static void read_together(struct turn *turn)
         if (error == 0 || (error == WEIR_E_TIMEOUT && turn->is_closing))
             answer(turn, turn->together[i], error);
         else
-            read_one(turn, turn->together[i]); /* one of them may be the trouble */
+            read_one(turn, turn->together[i]); /* one by one, because one may be at fault */
     }
 }
 
@@ -440,11 +447,11 @@ static void take_up(struct turn *turn, struct wr_ask *ask)
             read_together(turn);
         return;
     }
-    read_together(turn); /* in the order of asking */
+    read_together(turn); /* runs earlier queries first */
     read_one(turn, ask);
 }
 
-/* Whether all that was posted before the turn is there to be seen. */
+/* Returns true if everything posted before the round is visible. */
 static bool sees_all(struct turn *turn)
 {
     if (!turn->has_tried)
@@ -453,7 +460,7 @@ static bool sees_all(struct turn *turn)
     return turn->is_all_seen;
 }
 
-/* Those that were kept are asked again, before others. */
+/* Puts the queries that were kept back at the front of the list. */
 static void put_back(struct wr_store *store, const struct turn *turn)
 {
     if (turn->kept == NULL)
@@ -467,8 +474,8 @@ static void put_back(struct wr_store *store, const struct turn *turn)
     (void)pthread_mutex_unlock(&store->lock);
 }
 
-/* Answers all, but for those who have to see what a paused store cannot write, or a database that is away: they wait.
- * True: there were any. */
+/* Answers all queries. Keeps those that must see changes that a paused store cannot write, and all
+ * while the database is away. Returns true if it answered any. */
 static bool read_all(struct wr_store *store, bool is_closing)
 {
     struct turn turn = {.store = store, .is_closing = is_closing};
@@ -480,7 +487,8 @@ static bool read_all(struct wr_store *store, bool is_closing)
     store->asks = store->last_ask = NULL;
     (void)pthread_mutex_unlock(&store->lock);
     for (next = ask; next != NULL; next = next->next)
-        turn.wants_notes |= next->query.what == WR_STORE_RELEASE; /* the next owner builds on them */
+        /* the next owner of the host needs the notes */
+        turn.wants_notes |= next->query.what == WR_STORE_RELEASE;
     for (; ask != NULL; ask = next) {
         next = ask->next;
         ask->next = NULL;
@@ -501,7 +509,7 @@ static bool read_all(struct wr_store *store, bool is_closing)
     return turn.has_read;
 }
 
-/* ---- the thread ---------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 void *wr_store_run(void *context)
 {
@@ -523,7 +531,7 @@ void *wr_store_run(void *context)
         if (is_closing)
             return NULL;
         (void)pthread_mutex_lock(&store->lock);
-        at = due_at(store); /* who could not be answered is, then */
+        at = due_at(store); /* time of the next attempt for kept queries */
         (void)pthread_mutex_unlock(&store->lock);
         wr_park(&store->parker, store->options.clock, at);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exchange.c - what was sent and what came, as records; and what a file says of itself. */
+/* exchange.c - writes request and response records, and the description of a file. */
 #include "shell/warc/record.h"
 
 #include "core/rules/http/field.h"
@@ -11,9 +11,9 @@
 #define INFO_MAX 8192
 #define INFO_LINE_MAX 256
 
-/* ---- a head that is true of the body ---- */
+/* ---- a head that matches the body ------------------------------------------------------------ */
 
-/* The next line, without its end. */
+/* Takes the next line, without its end. Returns false if there are no more. */
 static bool next_line(struct wr_span *rest, struct wr_span *ret_line)
 {
     if (rest->bytes == 0)
@@ -46,7 +46,7 @@ static bool has_coding(struct wr_span head)
     return false;
 }
 
-/* "HTTP/2 200": readers of archives know HTTP/1. */
+/* Appends the status line. "HTTP/2 200" becomes HTTP/1.1, which archive readers know. */
 static void append_status(struct wr_buf *buf, struct wr_span line)
 {
     size_t blank = wr_span_find(line, ' ');
@@ -78,7 +78,7 @@ static void write_head(struct wr_buf *buf, const struct wr_warc_exchange *exchan
     wr_buf_append_string(buf, "\r\n");
 }
 
-/* ---- records ---- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void add_target(struct wr_warc *warc, const struct wr_warc_exchange *exchange)
 {
@@ -114,7 +114,7 @@ static int append_response(struct wr_warc *warc, const struct wr_warc_exchange *
     add_target(warc, exchange);
     if (is_revisit)
         add_revisit(warc, exchange);
-    if (!exchange->is_unchanged) /* of a 304 there is no payload here */
+    if (!exchange->is_unchanged) /* a 304 has no payload */
         wr_record_digest(warc, "WARC-Payload-Digest", exchange->digest);
     if (exchange->truncated != NULL)
         wr_record_field(warc, "WARC-Truncated", wr_span_of(exchange->truncated));
@@ -152,7 +152,7 @@ int wr_warc_append_exchange(struct wr_warc *warc, const struct wr_warc_exchange 
     return error;
 }
 
-/* ---- a file ---- */
+/* ---- the file description -------------------------------------------------------------------- */
 
 static void add_line(struct wr_buf *buf, const char *name, struct wr_span value)
 {
@@ -183,7 +183,7 @@ int wr_warc_append_info(struct wr_warc *warc, const struct wr_warc_info *info, s
     return wr_record_end(warc, wr_buf_from(&warc->head, 0), (struct wr_span){NULL, 0}, buf);
 }
 
-/* As much as can be unpacked of it, and as fits. */
+/* Unpacks a gzipped record, as far as it is valid and fits into `memory`. */
 static struct wr_span unpack(struct wr_span packed, char *memory, size_t bytes)
 {
     z_stream inflation = {.next_in = (Bytef *)(uintptr_t)packed.data,

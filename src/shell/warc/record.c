@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record.c - one record: its fields, its block, gzipped. */
+/* record.c - writes a record: its fields and its block, gzipped. */
 #include "shell/warc/record.h"
 
 #include "base/alloc.h"
@@ -34,16 +34,16 @@ void wr_warc_free(struct wr_warc *warc)
 {
     if (warc == NULL)
         return;
-    (void)deflateEnd(&warc->deflate); /* also of one that was never begun */
+    (void)deflateEnd(&warc->deflate); /* allowed even if it was never initialised */
     EVP_MD_CTX_free(warc->sha);
     wr_buf_release(&warc->fields);
     wr_buf_release(&warc->head);
     wr_give(warc->allocator, warc, sizeof *warc, _Alignof(struct wr_warc));
 }
 
-/* ---- digests ---- */
+/* ---- digests --------------------------------------------------------------------------------- */
 
-/* It was set up once, so nothing here can fail. */
+/* Computes SHA-1. It cannot fail, because the context was initialised once. */
 static void digest_of(struct wr_warc *warc, struct wr_span first, struct wr_span second,
                       uint8_t ret_digest[WR_WARC_DIGEST])
 {
@@ -58,7 +58,7 @@ void wr_warc_payload(struct wr_warc *warc, struct wr_span body, uint8_t ret_dige
     digest_of(warc, body, (struct wr_span){NULL, 0}, ret_digest);
 }
 
-/* By RFC 4648; five bytes are eight letters, and there are four times five. */
+/* Appends Base32 (RFC 4648). Every 5 bytes become 8 letters; a digest has 4 times 5 bytes. */
 static void append_base32(struct wr_buf *buf, const uint8_t digest[WR_WARC_DIGEST])
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -71,7 +71,7 @@ static void append_base32(struct wr_buf *buf, const uint8_t digest[WR_WARC_DIGES
     }
 }
 
-/* ---- fields ---- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 int wr_record_id(char ret_id[WR_WARC_ID])
 {
@@ -79,7 +79,7 @@ int wr_record_id(char ret_id[WR_WARC_ID])
     struct wr_buf buf;
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return WEIR_E_SYSTEM;
-    bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40); /* RFC 9562: version 4, at random */
+    bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40); /* RFC 9562: version 4, random */
     bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
     wr_buf_init_fixed(&buf, ret_id, WR_WARC_ID);
     wr_buf_append_string(&buf, "<urn:uuid:");
@@ -99,7 +99,8 @@ static void append_two(struct wr_buf *buf, char before, int number)
     wr_buf_append_char(buf, (char)('0' + number % 10));
 }
 
-/* "2026-11-15T22:19:33.250Z": to the millisecond, for a page may lead to itself within a second. */
+/* Appends "2026-11-15T22:19:33.250Z". It has milliseconds, because a page may redirect to itself
+ * within a second. */
 void wr_record_date(struct wr_buf *buf, int64_t wall_at)
 {
     time_t seconds = (time_t)(wall_at / WEIR_SECOND);
@@ -147,7 +148,7 @@ void wr_record_begin(struct wr_warc *warc, const char *type, const char *id, int
     wr_buf_append_string(fields, "\r\n");
 }
 
-/* ---- packing ---- */
+/* ---- compression ----------------------------------------------------------------------------- */
 
 static void pack(struct wr_warc *warc, struct wr_span data, bool is_last, struct wr_buf *buf)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record.h - one record: its fields, its block, gzipped. */
+/* record.h - writes a record: its fields and its block, gzipped. */
 #ifndef WR_SHELL_WARC_RECORD_H
 #define WR_SHELL_WARC_RECORD_H
 
@@ -15,17 +15,17 @@ struct wr_warc {
     struct wr_buf fields, head;
 };
 
-#define WR_WARC_GZIP 16 /* in the bits of the window: a gzip head and end */
-#define WR_WARC_ID 48   /* "<urn:uuid:…>" and its end */
+#define WR_WARC_GZIP 16 /* added to the window bits: with a gzip header and trailer */
+#define WR_WARC_ID 48   /* bytes of "<urn:uuid:...>" with its NUL */
 
-/* WEIR_E_SYSTEM. */
+/* Makes a random record id. Returns WEIR_E_SYSTEM if there are no random numbers. */
 int wr_record_id(char ret_id[WR_WARC_ID]);
-/* Begins the fields of a record; the caller adds its own to warc->fields. */
+/* Starts the fields of a record. The caller adds more to warc->fields. */
 void wr_record_begin(struct wr_warc *warc, const char *type, const char *id, int64_t wall_at);
 void wr_record_field(struct wr_warc *warc, const char *name, struct wr_span value);
 void wr_record_digest(struct wr_warc *warc, const char *name, const uint8_t digest[WR_WARC_DIGEST]);
 void wr_record_date(struct wr_buf *buf, int64_t wall_at);
-/* Its block is these two, one after the other. */
+/* Ends a record whose block is `first` and then `second`. Appends it gzipped to `buf`. */
 int wr_record_end(struct wr_warc *warc, struct wr_span first, struct wr_span second, struct wr_buf *buf);
 
 #endif

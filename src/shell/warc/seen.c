@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* seen.c - which payloads are in the archive already: a small table that forgets. */
+/* seen.c - remembers which payloads the archive has, in a table of fixed size. */
 #include "shell/warc/warc.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 struct slot {
     struct wr_seen_key key;
     int64_t wall_at;
-    char *url; /* NULL: free */
+    char *url; /* NULL: the slot is free */
     size_t url_bytes;
 };
 
@@ -41,7 +41,7 @@ void wr_seen_free(struct wr_seen *seen)
     wr_give(seen->allocator, seen, sizeof *seen, _Alignof(struct wr_seen));
 }
 
-/* The keyed hash spreads them, whoever made them. */
+/* Uses the keyed hash, so that untrusted payloads cannot collide on purpose. */
 static size_t slot_of(const struct wr_seen_key *key)
 {
     return (size_t)(key->keyed % WR_SEEN_SLOTS);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* warc.h - records of an archive (WARC 1.1, ISO 28500): what was sent and what came, in; gzipped records, out.
+/* warc.h - writes requests and responses as gzipped records of an archive (WARC 1.1, ISO 28500).
  *
- *     wr_warc_new(allocator, &warc);                      for one thread
+ *     wr_warc_new(allocator, &warc);                      one per thread
  *     wr_warc_append_info(warc, &info, &buf);             the first record of a file
- *     wr_warc_payload(warc, body, payload);               its digest: is it in the archive already?
- *     wr_warc_append_exchange(warc, &exchange, &buf);     a response (or a revisit of one) and its request
+ *     wr_warc_payload(warc, body, payload);               digest, to look it up in the archive
+ *     wr_warc_append_exchange(warc, &exchange, &buf);     a response (or a revisit) and its request
  *     wr_warc_free(warc);
  *
- * Each record is a gzip member of its own, so that readers find it by its offset alone. Digests are SHA-1 in Base32, as
- * all archives have them.
+ * Each record is its own gzip member, so that readers can start at its offset. Digests are SHA-1 in
+ * Base32, as is usual in archives.
  *
- * A body is kept as it was read: chunks and codings (gzip, br, …) are taken off. So that the head that is kept is true
- * of it, Transfer-Encoding and Content-Encoding get "X-Archive-Orig-" in front of their names, as does the length that
- * was of the coded body, and the real one is added. HTTP/2 is written as HTTP/1.1, with WARC-Protocol: h2.
+ * A body is stored decoded, without chunks and codings (gzip, br, ...). So that the stored head
+ * matches it, Transfer-Encoding and Content-Encoding get the prefix "X-Archive-Orig-", as does the
+ * Content-Length of a coded body, and the real length is added. HTTP/2 is written as HTTP/1.1 with
+ * WARC-Protocol: h2.
  */
 #ifndef WR_SHELL_WARC_WARC_H
 #define WR_SHELL_WARC_WARC_H
@@ -22,76 +23,82 @@
 
 #include <weir/memory.h>
 
-#define WR_WARC_DIGEST 20 /* bytes of SHA-1 */
+#define WR_WARC_DIGEST 20 /* bytes of a SHA-1 digest */
 
 struct wr_warc;
 
-/* WEIR_E_NOMEM. */
+/* Makes a writer. Returns WEIR_E_NOMEM if there is no memory. */
 int wr_warc_new(const weir_allocator *allocator, struct wr_warc **ret_warc);
-void wr_warc_free(struct wr_warc *warc); /* NULL is fine */
+void wr_warc_free(struct wr_warc *warc); /* NULL is allowed. */
 
-/* What a file says of itself. */
+/* The description of an archive file. */
 struct wr_warc_info {
-    struct wr_span name; /* of the file, without folders */
+    struct wr_span name; /* name of the file, without folders */
     int64_t wall_at;
     struct wr_span software, agent;
-    struct wr_span part_of; /* "job 3 of …" */
+    struct wr_span part_of; /* collection of the file, for example "job 3 of ..." */
     bool obeys_robots;
 };
 
-/* Errors as of wr_warc_append_exchange. */
+/* Appends the description. Returns the errors of wr_warc_append_exchange. */
 int wr_warc_append_info(struct wr_warc *warc, const struct wr_warc_info *info, struct wr_buf *buf);
 
-/* Whether what a file begins with is such a record, and says that it is part of this. */
+/* Returns true if the bytes `first` of a file have a description with this `part_of`. */
 bool wr_warc_is_part_of(struct wr_span first, struct wr_span part_of);
 
 void wr_warc_payload(struct wr_warc *warc, struct wr_span body, uint8_t ret_digest[WR_WARC_DIGEST]);
 
-/* Where the same payload is. */
+/* The earlier record with the same payload. */
 struct wr_warc_original {
     struct wr_span url;
     int64_t wall_at;
 };
 
 struct wr_warc_exchange {
-    struct wr_span url;                      /* without user and fragment */
-    int64_t wall_at;                         /* when it was sent */
-    const struct wr_address *address;        /* of the server; NULL: not known */
-    struct wr_span request;                  /* its head, without secrets; empty: no record of it */
-    struct wr_span head;                     /* lines of the final head as they came, with the empty one */
-    struct wr_span body;                     /* decoded */
-    const uint8_t *digest;                   /* wr_warc_payload of it */
-    const char *truncated;                   /* "length", "time", "disconnect", "unspecified"; NULL: it is whole */
-    bool is_http2;                           /* it came by HTTP/2 */
-    bool is_unchanged;                       /* 304: a revisit of what the server had sent before */
-    const struct wr_warc_original *original; /* not NULL: a revisit of this */
+    struct wr_span url;               /* URL without user and fragment */
+    int64_t wall_at;                  /* time of the request */
+    const struct wr_address *address; /* address of the server; NULL: unknown */
+    /* head of the request, without secrets; empty: no request record */
+    struct wr_span request;
+    /* lines of the final head as received, with the empty line */
+    struct wr_span head;
+    struct wr_span body;   /* decoded body */
+    const uint8_t *digest; /* wr_warc_payload of the body */
+    /* "length", "time", "disconnect", "unspecified"; NULL: complete */
+    const char *truncated;
+    bool is_http2; /* received by HTTP/2 */
+    /* status 304: a revisit of what the server sent before */
+    bool is_unchanged;
+    const struct wr_warc_original *original; /* not NULL: a revisit of this record */
 };
 
-/* WEIR_E_NOMEM, WEIR_E_SPACE (the buffer's), WEIR_E_SYSTEM (no random numbers); the buffer is then to be thrown away.
- */
+/* Appends a response or revisit, and its request. Returns WEIR_E_NOMEM; WEIR_E_SPACE (the buffer's
+ * limit); WEIR_E_SYSTEM (no random numbers). Then discard the buffer. */
 int wr_warc_append_exchange(struct wr_warc *warc, const struct wr_warc_exchange *exchange, struct wr_buf *buf);
 
-/* ---- what is in the archive already (seen.c) ---- */
+/* ---- payloads in the archive (seen.c) -------------------------------------------------------- */
 
-#define WR_SEEN_SLOTS 65536  /* payloads that are remembered, one for each slot: a newer one takes the place */
-#define WR_SEEN_URL_MAX 1024 /* bytes: those with longer URLs are not */
-#define WR_SEEN_LEAST 256    /* bytes: to say where a smaller one is takes as much room */
+#define WR_SEEN_SLOTS 65536  /* remembered payloads; a new one replaces that of its slot */
+#define WR_SEEN_URL_MAX 1024 /* bytes; payloads with longer URLs are not remembered */
+#define WR_SEEN_LEAST 256    /* bytes; a revisit record of a smaller payload saves nothing */
 
 struct wr_seen;
 
-/* What a payload is known by. SHA-1 can be deceived; a hash under a secret cannot. */
+/* Identifies a payload. An attacker can make two payloads with the same SHA-1, but not with the
+ * same hash under a secret key. */
 struct wr_seen_key {
     uint8_t digest[WR_WARC_DIGEST];
     uint64_t keyed;
     uint64_t bytes;
 };
 
-/* At most some 70 MB, if all URLs were as long as they may be. WEIR_E_NOMEM. */
+/* Makes a table of payloads. Takes at most some 70 MB, with URLs of the greatest length. Returns
+ * WEIR_E_NOMEM. */
 int wr_seen_new(const weir_allocator *allocator, struct wr_seen **ret_seen);
 void wr_seen_free(struct wr_seen *seen);
-/* False: not known. The URL is good until the next wr_seen_put. */
+/* Returns false if the payload is unknown. The URL is valid until the next wr_seen_put. */
 bool wr_seen_find(const struct wr_seen *seen, const struct wr_seen_key *key, struct wr_warc_original *ret_original);
-/* Forgets another one for it; without memory, this one. */
+/* Remembers a payload in place of another. Does nothing if there is no memory. */
 void wr_seen_put(struct wr_seen *seen, const struct wr_seen_key *key, const struct wr_warc_original *original);
 
 #endif

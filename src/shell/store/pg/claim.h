@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* claim.h - hosts that are claimed, wanted, kept and released, as statements; for read.c.
+/* claim.h - SQL statements that claim, request, renew and release hosts; for read.c.
  *
- * A host that nobody has is in one of two indexes, and a claim reads no host that another has, or that rests:
+ * A host without an owner is in one of two indexes, so that a claim reads no host that is leased or
+ * resting:
  *
- *     hosts_ready   by rest_until: new ones, those given back with something to do ('epoch'), and those that rest
- *     hosts_free    by id, rest_until is '-infinity': had nothing to do when they were given back. They are met with
- *                   the queue: from the next free host to the next one with tasks, and so on, WALK_STEPS at most
+ *     hosts_ready  by rest_until: new hosts, those released with work left ('epoch'), resting ones
+ *     hosts_free   by id, rest_until is '-infinity': hosts that had no work when released.
+ *                  A walk merges them with the queue: from the next free host to the next one with
+ *                  tasks, and so on, at most WALK_STEPS steps
  *
- * What a dead process had is found by its name: it has missed its beats. (One that lives gives up itself what ran out.)
+ * Hosts of a dead process are found by its id, because its beats are missing. (A live process
+ * releases its expired leases itself.)
  */
 #ifndef WR_SHELL_STORE_PG_CLAIM_H
 #define WR_SHELL_STORE_PG_CLAIM_H
@@ -16,10 +19,11 @@
 #define WORDS(number) WORDS_OF(number)
 #define WALK_STEPS "1024"
 
-/* As of row.c; and one whose row is gone is NULL. */
+/* The key passes the checks of row.c. NULL if the host's row is missing. */
 #define IS_READABLE \
     "(octet_length(h.host) BETWEEN 1 AND " WORDS(WEIR_PACE_KEY_MAX) " AND h.host !~ '[\\x01-\\x1f\\x7f]')"
-/* Nobody has the host, and no other is to have it next. No lease is for longer than a day, whatever somebody wrote. */
+/* The host has no lease, and no other process has asked for it. A lease_until more than two days
+ * ahead is invalid and ignored. */
 #define IS_NOBODYS                                                                              \
     "(h.lease_until < clock_timestamp() OR h.lease_until > clock_timestamp() + interval '2 d')" \
     " AND (h.wanted_by IN (0, $9) OR h.wanted_until < clock_timestamp())"
@@ -27,14 +31,14 @@
     "h.rest_until > 'epoch' AS has_rested," \
     " coalesce((extract(epoch FROM clock_timestamp() - h.held_since) * 1000)::int8, 0) AS held_ms"
 #define LEASE_TERM "clock_timestamp() + $10 * interval '1 ms'"
-/* A sequence may be behind what it gave out: after a fail-over, or if it was put back. With a part of the process's own
- * number nobody else has had the same. */
+/* A token that no lease had before. The sequence may repeat numbers after a fail-over or if it was
+ * reset, so the token also has 20 bits of the process's id. */
 #define TOKEN "(nextval('tokens') << 20) | ($9 & 1048575)"
 #define TAKE                                                                                        \
     "UPDATE hosts AS h SET lease_owner = $9, lease_job = $1, lease_token = " TOKEN ", lease_until " \
     "= " LEASE_TERM ", wanted_by = 0, rest_until = '-infinity', held_since = NULL"
 
-/* From owner to owner, and from host to host, by their indexes. */
+/* Skip scans by index: from owner to owner, and from free host to host with tasks. */
 #define OWNERS                                                                                             \
     "owners AS ((SELECT lease_owner AS id FROM hosts WHERE lease_owner != 0 ORDER BY lease_owner LIMIT 1)" \
     " UNION ALL SELECT n.lease_owner FROM owners CROSS JOIN LATERAL (SELECT lease_owner FROM hosts"        \
@@ -49,8 +53,9 @@
     "   AND h.id + 0 >= walk.queued AND h.id + 0 > walk.id ORDER BY h.id + 0 LIMIT 1) AS n"               \
     "  WHERE walk.queued IS NOT NULL AND ($4 = 0 OR walk.step < " WALK_STEPS "))"
 
-/* Those that were met and have no tasks of this job are to be met by the walk of another. With each host comes after
- * which one the next walk begins (NULL: from the start); if there is none that comes alone. */
+/* Hosts that were met but have no tasks of this job are made free, so that the walks of other jobs
+ * meet them. Each row also has the id after which the next walk begins (NULL: from the start). If
+ * no host was claimed, one row has only that id. */
 #define CLAIM                                                                                                    \
     "WITH RECURSIVE " OWNERS ", " MEETINGS ","                                                                   \
     " ready AS MATERIALIZED (SELECT h.id, " RESTED " FROM hosts AS h"                                            \
@@ -92,8 +97,8 @@
 
 #define STILL_MINE "h.lease_until >= c.now AND " IS_READABLE
 
-/* What ran out, or cannot be read any more, is not renewed and given up: when the rest of its lease is over it is
- * nobody's. */
+/* Leases that have expired, or whose host's key is invalid, are not renewed but given up: the host
+ * has no owner, and is free when its lease ends. */
 #define BEAT                                                                                                          \
     "WITH me AS (INSERT INTO nodes (id, job, seen_until, name) VALUES ($9, $1, " LEASE_TERM ", $12) ON CONFLICT (id)" \
     "  DO UPDATE SET job = excluded.job, seen_until = excluded.seen_until),"                                          \
@@ -117,7 +122,7 @@
                   " held_since = CASE WHEN $14 > 0 THEN clock_timestamp() - $14 * interval '1 ms' END"  \
                   " WHERE lease_owner = $9 AND host = $2 AND lease_token = $3"
 
-/* Those with queued tasks that nobody can claim. */
+/* Hosts with queued tasks that no process can claim, because their rows are missing or invalid. */
 #define STRANDED_HOSTS                                                                                    \
     "WITH RECURSIVE walk AS ((SELECT host FROM tasks WHERE job = $1 AND state = 0 ORDER BY host LIMIT 1)" \
     "  UNION ALL SELECT (SELECT t.host FROM tasks AS t WHERE t.job = $1 AND t.state = 0"                  \

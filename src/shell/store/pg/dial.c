@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* dial.c - which of several hosts is asked first.
+/* dial.c - chooses which of several database hosts to try first.
  *
- * libpq goes on to the next host of a list if one cannot be connected to, or is not what target_session_attrs wants.
- * One that is silent or hangs up it would ask again for ever: so we begin one further on each time.
+ * If libpq cannot connect to a host of a list, or the host is not what target_session_attrs
+ * requires, libpq tries the next one. But it would begin with a silent host, or one that hangs up,
+ * every time. So each new connection begins one host further on.
  */
 #include "shell/store/pg/pg.h"
 
 #include <stdlib.h>
 
-#define OPTIONS_MAX 64 /* libpq 15 has 41 */
+#define OPTIONS_MAX 64 /* libpq 15 has 41 options */
 
 static void reverse(char *text, size_t bytes)
 {
@@ -19,7 +20,7 @@ static void reverse(char *text, size_t bytes)
     }
 }
 
-/* "a,b,c" becomes "b,c,a". */
+/* Turns "a,b,c" into "b,c,a". */
 static void put_first_last(char *list)
 {
     size_t bytes = strlen(list), first = strcspn(list, ",");

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* gather.c - changes as statements over arrays.
+/* gather.c - turns changes into statements over arrays.
  *
- *     found     tasks ─┐
- *     changed pages    │
- *     retries          ├─ a stretch: one statement of each kind, in this order
- *     ends             │
- *     hosts           ─┘
+ *     found tasks   -+
+ *     changed pages  |
+ *     retries        +- a stretch: one statement of each kind, in this order
+ *     ends           |
+ *     hosts         -+
  *
- * Within a stretch the order of changes is lost. So one that would come before an earlier change of the same task, or
- * be the second of its kind, begins a new stretch; so does all that comes after a job's status, and what has other
- * bounds. In a crawl there is one stretch as a rule.
+ * A stretch is a series of changes whose order is lost. So a change begins a new one if it would
+ * precede an earlier change of its task, or be its second of a kind; so do a job's status and
+ * other limits.
  *
- * Rows are locked in the same order by every process: jobs, hosts by key, tasks by fingerprint, lanes, the process's
- * own. Where hosts have bounds lanes come before tasks: then whoever finds one of a lane has it alone.
+ * All processes lock rows in one order: jobs, hosts by key, tasks by fingerprint, lanes (a job's
+ * tasks at a host), their own. With limits per host, lanes come before tasks, to add one at a time.
  */
 #include "base/alloc.h"
 #include "shell/store/pg/pg.h"
@@ -20,10 +20,10 @@
 
 #include <math.h>
 
-#define IDLE_SHARE 3 /* of a lease; and at most: */
-#define IDLE_MS 5000
+#define IDLE_SHARE 3 /* the server ends a transaction that idles for this share of a lease */
+#define IDLE_MS 5000 /* longest idle time of a transaction, ms */
 
-/* ---- a stretch ----------------------------------------------------------------------------------------- */
+/* ---- a stretch ------------------------------------------------------------------------------- */
 
 enum stage {
     STAGE_FOUND = 1,
@@ -35,19 +35,19 @@ enum stage {
 
 struct slot {
     uint64_t key;
-    uint32_t stretch; /* 0: free */
+    uint32_t stretch; /* stretch of the last change; 0: the slot is free */
     enum stage stage;
 };
 
 struct gathering {
     struct wr_pg *pg;
     struct slot *slots;
-    size_t slot_count; /* a power of two */
+    size_t slot_count; /* number of slots, a power of two */
     uint32_t stretch;
-    size_t founds, changes, retries, ends, hosts; /* in this stretch */
+    size_t founds, changes, retries, ends, hosts; /* changes of this stretch, by kind */
     struct wr_pg_params host_keys, lanes, found, changed, retry, ended, host;
-    struct wr_store_bounds bounds;            /* of those that were found */
-    const struct wr_store_output *outputs[8]; /* the last words about these */
+    struct wr_store_bounds bounds;            /* limits of the found tasks */
+    const struct wr_store_output *outputs[8]; /* latest length per output file */
     size_t output_count;
     int64_t nonce;
 };
@@ -67,7 +67,7 @@ static int send(struct gathering *all, const char *sql, struct wr_pg_params *par
     return error != 0 ? error : note_sent(all->pg, sent);
 }
 
-/* One statement of a kind, if there is anything for it; its arrays are empty again. */
+/* Sends the statement of a kind if it has changes. Empties its arrays. */
 static int send_kind(struct gathering *all, const char *sql, struct wr_pg_params *params, size_t *count,
                      enum wr_pg_answer what, size_t first)
 {
@@ -82,7 +82,7 @@ static int send_kind(struct gathering *all, const char *sql, struct wr_pg_params
     return error;
 }
 
-/* The process and the time, before the arrays. */
+/* Sets the first two parameters: the process and the time. */
 static void put_self(struct gathering *all, struct wr_pg_params *params)
 {
     const int64_t self[] = {all->pg->node, all->pg->wall_ms};
@@ -90,8 +90,8 @@ static void put_self(struct gathering *all, struct wr_pg_params *params)
     wr_pg_put_wholes(params, 0, self, 2);
 }
 
-/* Hosts that nobody knows, then what is found of them. Where a host may have only so many, others that find some of it
- * wait from the counting on. */
+/* Adds unknown hosts, then the found tasks. If hosts have limits, it first locks their lanes, so
+ * that other processes that find tasks there wait. */
 static int send_found(struct gathering *all)
 {
     const int64_t bounds[] = {(int64_t)all->bounds.tasks, (int64_t)all->bounds.host_tasks};
@@ -134,8 +134,8 @@ static int end_stretch(struct gathering *all)
     return error;
 }
 
-/* Makes room for the key at this stage: in this stretch, or in a new one. Two keys that are taken for one do no harm.
- */
+/* Registers a change of the key at this stage. Begins a new stretch if needed. Equal hashes of
+ * different keys only cost a stretch. */
 static int claim(struct gathering *all, uint64_t key, enum stage stage)
 {
     size_t at = (size_t)(key & (all->slot_count - 1));
@@ -155,9 +155,9 @@ static int claim_task(struct gathering *all, int64_t job, uint64_t fingerprint, 
     return claim(all, fingerprint ^ (uint64_t)job * 0x9e3779b97f4a7c15u, stage);
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------------- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* By the database's clock. */
+/* Converts an instant to ms by the database's clock. */
 static int64_t instant_of(const struct gathering *all, int64_t wall_at)
 {
     int64_t ms = wr_backend_ms(wall_at), most = INT64_MAX / WEIR_MILLISECOND;
@@ -257,7 +257,7 @@ static int put_ended(struct gathering *all, const struct wr_store_ended *ended)
     return 0;
 }
 
-/* ---- hosts --------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 static int64_t seconds_of(int64_t ns)
 {
@@ -285,9 +285,9 @@ static int put_host(struct gathering *all, const struct wr_store_host *host)
     return 0;
 }
 
-/* ---- one by one ---------------------------------------------------------------------------------------- */
+/* ---- single statements ----------------------------------------------------------------------- */
 
-/* Letters as of wr_pg_params; numbers and texts in the order of the letters. */
+/* Sends one statement. Letters are those of wr_pg_params; numbers and texts in their order. */
 static int send_one(struct gathering *all, const char *sql, const char *letters, const int64_t *numbers,
                     const struct wr_span *texts, struct wr_pg_sent sent)
 {
@@ -334,7 +334,8 @@ static int put_robots(struct gathering *all, const struct wr_store_robots *robot
     if (robots->kind == WR_STORE_ROBOTS_GONE)
         return send_one(all, "DELETE FROM robots WHERE md5(url) = md5($2) AND url = $2 AND fetched_at_ms <= $1", "NT",
                         numbers + 1, texts, (struct wr_pg_sent){0});
-    all->pg->backend.robots_room -= (int64_t)robots->text.bytes; /* also if it is undone: then there is more */
+    /* robots_room is a lower bound: undone or replaced texts add nothing to it */
+    all->pg->backend.robots_room -= (int64_t)robots->text.bytes;
     return send_one(all, new_robots, "NNNTBBB", numbers, texts, (struct wr_pg_sent){0});
 }
 
@@ -367,7 +368,7 @@ static int put_report(struct gathering *all, const struct wr_store_report *repor
 {
     const int64_t numbers[] = {report->job, all->pg->wall_ms, all->nonce++},
                   kept[] = {report->job, WR_STORE_REPORTS_KEPT};
-    /* Processes end at the same moment, and each of them is a run. */
+    /* Processes may end at the same time; each needs its own run number. */
     int error = send_one(all, "SELECT pg_advisory_xact_lock(2003134836, hashint8($1))", "N", numbers, NULL,
                          (struct wr_pg_sent){0});
     if (error != 0)
@@ -384,7 +385,7 @@ static int put_report(struct gathering *all, const struct wr_store_report *repor
                     "NN", kept, NULL, (struct wr_pg_sent){0});
 }
 
-/* Under a lock, and in a statement after it, which sees what others have made meanwhile. */
+/* Joins or adds a job. The statement after the lock sees jobs that other processes added. */
 static int put_joined(struct gathering *all, const struct wr_pg_item *item, const int64_t *numbers, size_t at)
 {
     int error = send_one(all, "SELECT pg_advisory_xact_lock(2003134835, hashtext(current_schema()))", "", NULL, NULL,
@@ -415,7 +416,7 @@ static int put_job(struct gathering *all, size_t at)
                     "NNNT", numbers, &item->settings, (struct wr_pg_sent){.what = WR_PG_JOB, .first = at});
 }
 
-/* ---- outputs ------------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static int send_output(struct gathering *all, const struct wr_store_output *output)
 {
@@ -444,7 +445,7 @@ bool wr_pg_is_same_output(const struct wr_store_output *one, const struct wr_sto
            memcmp(one->path.data, other->path.data, one->path.bytes) == 0;
 }
 
-/* Each page brings one: only the last of a transaction is written. */
+/* Every page brings a length; only the last one of a transaction is written per file. */
 static int put_output(struct gathering *all, const struct wr_store_output *output)
 {
     for (size_t i = 0; i < all->output_count; i++) {
@@ -458,7 +459,7 @@ static int put_output(struct gathering *all, const struct wr_store_output *outpu
     return error;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------------- */
+/* ---- the transaction ------------------------------------------------------------------------- */
 
 static int put(struct gathering *all, const struct wr_store_change *change)
 {
@@ -492,9 +493,8 @@ static int put(struct gathering *all, const struct wr_store_change *change)
     return put_host(all, &change->host);
 }
 
-/* A process that is stopped before its commit must not hold up all others: the server takes it back after a while.
- * Tasks are found by their indexes, which are in memory, rather than by reading the whole table; and statements that
- * run for milliseconds are not worth compiling. */
+/* Begins. The server rolls back if this process hangs before its commit, so that others need not
+ * wait for it. The planner prefers indexes, which are in memory; short statements need no JIT. */
 static int begin(struct gathering *all)
 {
     int64_t most_ms = wr_backend_ms(all->pg->lease_ns) / IDLE_SHARE;
@@ -509,7 +509,7 @@ static int begin(struct gathering *all)
                     "N", numbers, NULL, (struct wr_pg_sent){0});
 }
 
-/* Whose row this transaction has for itself, or shares with others; 0: neither. */
+/* Returns the job whose row the change locks: alone if `is_whole`, else shared; 0 if none. */
 static int64_t job_to_lock(const struct wr_store_change *change, bool is_whole)
 {
     if (change->kind == WR_STORE_STATUS)
@@ -519,7 +519,7 @@ static int64_t job_to_lock(const struct wr_store_change *change, bool is_whole)
     return 0;
 }
 
-/* Once for those in a row. */
+/* Lists the jobs to lock, consecutive duplicates once. Returns false if there are none. */
 static bool put_jobs(const struct gathering *all, bool is_whole, struct wr_pg_params *params)
 {
     int64_t last = 0;
@@ -534,10 +534,10 @@ static bool put_jobs(const struct gathering *all, bool is_whole, struct wr_pg_pa
     return last != 0;
 }
 
-/* Before anything else. Who is going to change a job's row has it from the start: found tasks share it, and of several
- * that have a share none would ever get it whole. So has who counts all tasks of a job to keep its bound: what others
- * find is committed before, or found after. And who has to wait for it holds nothing yet that its owner could want,
- * such as a host that both have found. */
+/* Locks the rows of jobs before anything else: shared for found tasks; alone for a new status,
+ * because a shared lock could never be upgraded, and to count all tasks for a job's limit, so that
+ * those of others are committed before or found after. A process that waits here holds nothing that
+ * the owner could need, such as a host that both have found. */
 static int lock_jobs(struct gathering *all)
 {
     static const char *const locks[] = {"SELECT FROM jobs WHERE id = ANY ($1) ORDER BY id FOR SHARE",

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* params.c - values as the protocol has them: binary, so that nothing in them is ever taken for a command. */
+/* params.c - encodes parameters in the binary protocol, so that none is taken as SQL. */
 #include "shell/store/pg/pg.h"
 
 #define PARAM_BYTES_MAX ((size_t)512 << 20)
 
-/* An array: dimensions, whether there are NULLs, the type of its elements, their number, the first index. */
+/* Offset of the number of elements in an array. Before it: dimensions, NULL flag, element type;
+ * after it: the first index. */
 #define HEAD_ELEMENTS 12
 
 static void append_32(struct wr_buf *buf, uint32_t number)
@@ -27,7 +28,7 @@ static bool is_array(char letter)
 
 static uint32_t element_type(char letter)
 {
-    return letter == 'n' ? 20 : letter == 'f' ? 701 : 25; /* int8, float8, text */
+    return letter == 'n' ? 20 : letter == 'f' ? 701 : 25; /* type ids of int8, float8, text */
 }
 
 void wr_pg_params_clear(struct wr_pg_params *params)
@@ -62,7 +63,7 @@ void wr_pg_params_release(struct wr_pg_params *params)
         wr_buf_release(&params->list[i].buf);
 }
 
-/* Of an array: how long the next element is, and that there is one more. */
+/* Starts an element of an array: appends its length and counts it. */
 static struct wr_buf *begin(struct wr_pg_params *params, int at, size_t bytes)
 {
     struct wr_buf *buf = &params->list[at].buf;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* read.c - queries as statements, and their cells. */
+/* read.c - runs queries as SQL statements and reads their cells. */
 #include "shell/clock/clock.h"
 #include "shell/store/pg/claim.h"
 #include "shell/store/pg/pg.h"
 #include "shell/store/row.h"
 
-#define LEASE_MARGIN 6 /* a sixth of a lease is not used: what is on its way then has time to arrive */
+/* a sixth of a lease is left unused, so that requests on the way can arrive */
+#define LEASE_MARGIN 6
 
-#define STRANDED_HOSTS_MOST 16   /* at a time, */
-#define STRANDED_TASKS_MOST 4096 /* and tasks of each */
+#define STRANDED_HOSTS_MOST 16   /* hosts per query for stranded tasks */
+#define STRANDED_TASKS_MOST 4096 /* stranded tasks per host */
 
-/* ---- cells --------------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 #define TYPE_TEXT 25
 
@@ -41,9 +42,9 @@ static bool cell_is_text(const struct wr_cells *cells, int at)
 
 static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_bytes, cell_is_text};
 
-/* ---- statements ---------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
-/* An instant by this process's clock. */
+/* Column of an instant, converted to this process's clock. */
 #define AT(column) "CASE WHEN " column " > 0 THEN greatest(" column " - $11, 1) ELSE 0 END"
 #define HOST_COLUMNS                                                                                             \
     "adaptive_delay_ms, adaptive_delay_floor_ms, robots_delay_ms, " AT("retry_at_ms") ", " AT(                   \
@@ -75,7 +76,7 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
 #define QUEUED_AT_MOST(most)                                                                                           \
     "(SELECT count(*) FROM (SELECT FROM tasks AS q WHERE q.job = $1 AND q.host = hosts.id AND q.state = 0 LIMIT " most \
     ") AS q)"
-/* Who has the host now, for how many ms, and for how many nobody is to have it. */
+/* Columns: owner of the host, ms left of its lease, ms for which no process may claim it. */
 #define LEASE_COLUMNS                                                                                  \
     ", CASE WHEN lease_until >= clock_timestamp()"                                                     \
     " THEN coalesce((SELECT n.name FROM nodes AS n WHERE n.id = lease_owner), lease_owner::text) END," \
@@ -89,17 +90,18 @@ static const struct wr_cells_kind cells_kind = {cell_whole, cell_real, cell_byte
     " AND (q.priority, q.id) < (t.priority, t.id) LIMIT 100000) AS b) ELSE 0 END"
 
 #define MINE QUEUED_AT_MOST("1000") ", " HOST_COLUMNS ", lease_token, has_rested, held_ms"
-#define NEXT_WALK_AT 20 /* the column behind them, of CLAIM */
+#define NEXT_WALK_AT 20 /* column of CLAIM with the next start of the walk */
 
-/* All have the same parameters: $1 job, $2 key, $3 the id after which it goes on, $4 at most so many rows, $5 the
- * priority that goes with $3, $6 the earlier job, $7 the last task to be looked at, $8 the time in ms, $9 this
- * process, $10 how long a lease is in ms, $11 by how much the database's clock is ahead, $12 the process's name, which
- * begins with its machine's, $13 how long a host rests in ms (-1: while it is paused), $14 how long it was held. */
+/* All queries have the same parameters: $1 job, $2 key, $3 id after which the rows begin, $4 most
+ * rows (0: all), $5 priority that goes with $3, $6 earlier job, $7 highest task id to look at, $8
+ * time in ms, $9 id of this process, $10 duration of a lease in ms, $11 ms by which the database's
+ * clock is ahead, $12 name of the process, which begins with the machine's, $13 ms for which a
+ * released host rests (-1: while it is paused), $14 ms for which its tasks were held back. */
 #define LETTERS "NTNNNNNNNNNTNN"
 #define LIMIT " LIMIT nullif($4, 0)"
 
 static const char *const queries[] = {
-    /* Whether anything is queued is not left to counters: a job would never end, or too early. */
+    /* Looks into the queue itself, because a wrong counter would end a job too early or never. */
     [WR_STORE_JOBS] =
         "SELECT j.id, j.status, j.why, j.settings, j.created_at_ms, greatest(j.updated_at_ms, max(t.updated_at_ms)),"
         " CASE WHEN EXISTS (SELECT FROM tasks AS q WHERE q.job = j.id AND q.state = 0)"
@@ -111,7 +113,7 @@ static const char *const queries[] = {
     [WR_STORE_TASKS] = QUEUED_TASKS("", "") OF_HOST LIMIT,
     [WR_STORE_KNOWN] = "SELECT fingerprint FROM tasks WHERE job = $1 AND fingerprint > $3 ORDER BY fingerprint" LIMIT,
     [WR_STORE_SEEDS] = "SELECT url, hops, id FROM tasks WHERE job = $1 AND depth = 0 AND id > $3 ORDER BY id" LIMIT,
-    /* A host that has no row makes no sense, and is to be noticed. */
+    /* Includes hosts without a row, so that the damage is noticed. */
     [WR_STORE_HOSTS] = "SELECT q.host, h.host, q.queued, " HOST_COLUMNS LEASE_COLUMNS " FROM"
                        " (SELECT host, count(*) AS queued FROM tasks"
                        "  WHERE job = $1 AND state = 0 AND host > $3 GROUP BY host) AS q"
@@ -176,16 +178,16 @@ static const char accepted[] = "SELECT accepted FROM lanes WHERE job = $1"
 static const char last_task[] = "SELECT coalesce(max(id), 0) FROM tasks";
 static const char next_task[] = "SELECT coalesce(min(id), 0) FROM tasks WHERE job = $1 AND id > $3";
 
-/* ---- asking -------------------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
-/* The last task that is looked at. */
+/* Returns the highest id of a task that the query may look at. */
 static int64_t walk_end(const struct wr_store_query *query)
 {
     bool is_bounded = query->ret_next != NULL && query->after.id < INT64_MAX - WR_STORE_WALK;
     return is_bounded ? query->after.id + WR_STORE_WALK : INT64_MAX;
 }
 
-/* Where a claim begins to look for hosts that had nothing to do: where the last one ended. */
+/* Returns the host after which a claim walks the free hosts: where the last walk ended. */
 static int64_t walk_start(struct wr_pg *pg, const struct wr_store_query *query)
 {
     if (pg->walk_job != query->job || query->limit == 0)
@@ -194,11 +196,11 @@ static int64_t walk_start(struct wr_pg *pg, const struct wr_store_query *query)
     return pg->walked_to;
 }
 
-/* Into the pipeline. */
+/* Appends the query to the pipeline. */
 static int send(struct wr_pg *pg, const char *sql, const struct wr_store_query *query, int64_t wall_now, size_t limit)
 {
     struct wr_pg_params params;
-    int error = wr_pg_connect(pg); /* before: it tells how far apart the clocks are */
+    int error = wr_pg_connect(pg); /* connects first, because that measures the clock difference */
     if (error != 0)
         return error;
     const int64_t numbers[] = {query->what == WR_STORE_CLAIM ? walk_start(pg, query) : query->after.id,
@@ -246,7 +248,7 @@ static int ask(struct wr_pg *pg, const char *sql, const struct wr_store_query *q
     return error;
 }
 
-/* The number in the first cell; 0: there is none. */
+/* Reads the number in the first cell; 0 if there is no row. */
 static int ask_number(struct wr_pg *pg, const char *sql, const struct wr_store_query *query, int64_t *ret_number)
 {
     PGresult *result;
@@ -259,9 +261,9 @@ static int ask_number(struct wr_pg *pg, const char *sql, const struct wr_store_q
     return 0;
 }
 
-/* ---- giving -------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
-/* Its tasks can never be asked for by its key: they come here. */
+/* Returns the tasks of a host whose row is invalid: no query by the host's key finds them. */
 static int give_stranded(struct wr_pg *pg, const struct wr_store_query *query, int64_t host, int64_t wall_now,
                          size_t limit)
 {
@@ -292,7 +294,7 @@ static bool read_row(const struct wr_cells *cells, const struct wr_store_query *
     return true;
 }
 
-/* Of the hosts that nobody can claim, one after the other, some of what waits for them: others come next time. */
+/* Returns some tasks of hosts that no process can claim. Later queries return the others. */
 static int read_stranded(struct wr_pg *pg, const struct wr_store_query *query, int64_t wall_now)
 {
     PGresult *result;
@@ -307,7 +309,7 @@ static int read_stranded(struct wr_pg *pg, const struct wr_store_query *query, i
     return error;
 }
 
-/* Where a claim was answered without a host. */
+/* Returns true if the row of a claim has no host. Keeps where the next walk begins. */
 static bool is_no_host(struct wr_pg *pg, const PGresult *result, int row, const struct wr_store_query *query)
 {
     if (query->what != WR_STORE_CLAIM)
@@ -317,8 +319,8 @@ static bool is_no_host(struct wr_pg *pg, const PGresult *result, int row, const 
     return PQgetisnull(result, row, 0) != 0;
 }
 
-/* As many as were asked for. A row that makes no sense is counted and left out; but tasks have to end all the same, or
- * their job never would. */
+/* Returns rows up to the limit. Invalid rows are counted and skipped; but an invalid task is given
+ * without its URL, because a task that never ends would keep its job from ending. */
 static int give(struct wr_pg *pg, PGresult *result, const struct wr_store_query *query, int64_t wall_now,
                 int64_t asked_at, size_t *ret_count, int64_t *ret_last)
 {
@@ -346,7 +348,7 @@ static int give(struct wr_pg *pg, PGresult *result, const struct wr_store_query 
     return error;
 }
 
-/* Whether rows were left out that others should have come for. */
+/* Returns true if invalid rows took the place of valid ones within the limit. */
 static bool is_short(const PGresult *result, const struct wr_store_query *query, int64_t wall_now)
 {
     int count = PQntuples(result);
@@ -363,7 +365,7 @@ static bool is_short(const PGresult *result, const struct wr_store_query *query,
     return !is_all_sound;
 }
 
-/* As of SQLite's: `last` is where the reading ended because that was enough; 0: it went as far as it may. */
+/* Sets *ret_next. `last` is the row at which the limit was reached; 0: it was not reached. */
 static int find_next(struct wr_pg *pg, const struct wr_store_query *query, int64_t last, bool met_none)
 {
     int64_t end = last != 0 ? last : walk_end(query), newest = 0, next = 0;
@@ -380,10 +382,11 @@ static int find_next(struct wr_pg *pg, const struct wr_store_query *query, int64
     return error;
 }
 
-/* ---- several at once ----------------------------------------------------------------------------------- */
+/* ---- several queries at once ----------------------------------------------------------------- */
 
-/* One statement, or two if TASKS wants to know how many there are, and no third whatever they answer. Not CLAIM_ONE:
- * with the locks of others' hosts a beat may meet one who has ours. */
+/* Returns true for queries of one statement, or two for TASKS with ret_accepted, whatever the
+ * results. CLAIM_ONE is not among them: with its lock on a host of another process, a beat in the
+ * same pipeline could deadlock with that process. */
 bool wr_pg_reads_with_others(const struct wr_store_query *query)
 {
     switch (query->what) {
@@ -436,7 +439,7 @@ static int exchange_many(struct wr_pg *pg, const struct wr_store_query *const *l
     }
     if (error == 0)
         return wr_pg_exchange(pg, take, results);
-    wr_pg_drop(pg); /* half a pipeline */
+    wr_pg_drop(pg); /* the pipeline is incomplete */
     return error;
 }
 
@@ -462,7 +465,7 @@ int wr_pg_read_many(struct wr_backend *backend, const struct wr_store_query *con
     return error;
 }
 
-/* ---- one ----------------------------------------------------------------------------------------------- */
+/* ---- one query ------------------------------------------------------------------------------- */
 
 int wr_pg_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now)
 {
@@ -476,7 +479,8 @@ int wr_pg_read(struct wr_backend *backend, const struct wr_store_query *query, i
         return read_stranded(pg, query, wall_now);
     int64_t last = 0;
     PGresult *result;
-    int64_t asked_at = wr_clock_now(pg->clock); /* before: the database counts from later on */
+    /* before the query, because the database starts the lease later */
+    int64_t asked_at = wr_clock_now(pg->clock);
     int error = ask(pg, sql, query, wall_now, query->limit, &result);
 
     if (error == 0 && is_short(result, query, wall_now)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* schema.c - the tables, and opening a database: refused if they are not ours, brought up to date under a lock.
+/* schema.c - the tables, and opening a database: refuses tables of other programs, and updates
+ * older ones under a lock.
  *
  * A step takes the tables from one version to the next. Steps are never changed once released.
  */
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 static const char *const steps[WR_PG_VERSION] = {
-    /* 0 to 1. Texts that may be longer than an entry of an index (2700 bytes) are found by their md5. */
+    /* 0 to 1: the first tables. Texts above 2700 bytes do not fit an index; their md5 does. */
     "CREATE TABLE weir (version int NOT NULL);"
     "INSERT INTO weir VALUES (0);"
     "CREATE TABLE secrets (name text PRIMARY KEY, value bytea NOT NULL);"
@@ -104,23 +105,23 @@ static const char *const steps[WR_PG_VERSION] = {
     "CREATE UNIQUE INDEX outputs_known ON outputs (job, machine, md5(path));"
     "CREATE TABLE reports (job bigint NOT NULL, run bigint NOT NULL, ended_at_ms bigint NOT NULL,"
     "  nonce bigint NOT NULL UNIQUE, report bytea NOT NULL, PRIMARY KEY (job, run));",
-    /* 1 to 2. */
+    /* 1 to 2: requests for leased hosts, and rest after a release */
     "ALTER TABLE hosts"
     "  ADD wanted_by bigint NOT NULL DEFAULT 0,"
     "  ADD wanted_until timestamptz NOT NULL DEFAULT '-infinity',"
     "  ADD rest_until timestamptz NOT NULL DEFAULT '-infinity',"
     "  ADD held_since timestamptz;",
-    /* 2 to 3. An expression, so that no planner reads all hosts by their key instead. */
+    /* 2 to 3: indexes of hosts to claim. With (id + 0) planners cannot use the primary key. */
     ("CREATE INDEX hosts_free ON hosts ((id + 0)) WHERE lease_owner = 0 AND rest_until = '-infinity';"
      "CREATE INDEX hosts_ready ON hosts (rest_until) WHERE lease_owner = 0 AND rest_until > '-infinity';"),
-    /* 3 to 4. Texts of robots.txt are bounded in all. */
+    /* 3 to 4: a limit for the sum of robots.txt texts */
     ("ALTER TABLE robots ADD text_bytes bigint NOT NULL DEFAULT 0;"
-     "DELETE FROM robots WHERE octet_length(text) > 131072;" /* WR_STORE_ROBOTS_MAX */
+     "DELETE FROM robots WHERE octet_length(text) > 131072;" /* value of WR_STORE_ROBOTS_MAX */
      "UPDATE robots SET text_bytes = octet_length(text);"
      "CREATE INDEX robots_kept ON robots (fetched_at_ms, text_bytes) WHERE text_bytes > 0;"),
 };
 
-/* ---- looking ------------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static int ask_number(struct wr_pg *pg, const char *sql, int64_t *ret_number)
 {
@@ -134,7 +135,7 @@ static int ask_number(struct wr_pg *pg, const char *sql, int64_t *ret_number)
     return 0;
 }
 
-/* What it answers does not matter. */
+/* Runs a statement, drops its result, and releases the parameters. */
 static int tell(struct wr_pg *pg, const char *sql, struct wr_pg_params *params)
 {
     PGresult *result = NULL;
@@ -151,7 +152,7 @@ static int refuse(struct wr_pg *pg, int error, const char *why)
     return error;
 }
 
-/* ---- versions ------------------------------------------------------------------------------------------ */
+/* ---- versions -------------------------------------------------------------------------------- */
 
 static int put_secret(struct wr_pg *pg)
 {
@@ -165,7 +166,7 @@ static int put_secret(struct wr_pg *pg)
     return tell(pg, "INSERT INTO secrets VALUES ('fingerprints', $1) ON CONFLICT DO NOTHING", &params);
 }
 
-/* In the transaction, with the lock. */
+/* Creates or updates the tables. A transaction is open and holds the lock. */
 static int migrate(struct wr_pg *pg, bool may_create)
 {
     int64_t is_there = 0, is_other = 0, version = 0;
@@ -185,7 +186,7 @@ static int migrate(struct wr_pg *pg, bool may_create)
     for (; error == 0 && version < WR_PG_VERSION; version++)
         error = wr_pg_run(pg, version < 0 ? "" : steps[version]);
     if (error == 0 && is_old)
-        error = wr_pg_run(pg, "UPDATE weir SET version = 4"); /* WR_PG_VERSION */
+        error = wr_pg_run(pg, "UPDATE weir SET version = 4"); /* value of WR_PG_VERSION */
     if (error == 0 && is_there == 0)
         error = put_secret(pg);
     return error;
@@ -202,13 +203,14 @@ static int read_secret(struct wr_pg *pg)
     if (is_there)
         wr_hash_key_init(&pg->backend.hash_key, (const uint8_t *)PQgetvalue(result, 0, 0));
     PQclear(result);
-    pg->backend.hash_key.has_aes = false; /* others' processors may have none */
+    /* processors of other machines may lack AES instructions */
+    pg->backend.hash_key.has_aes = false;
     return is_there ? 0 : refuse(pg, WEIR_E_INVAL, "is damaged: it has lost its secret; put back a copy");
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
-/* What is set up by one process, the others wait for and find. */
+/* Sets up the tables in a transaction under a lock, so that only one process does it. */
 static int set_up(struct wr_pg *pg, const struct wr_store_options *options)
 {
     int64_t is_utf8 = 0;
@@ -225,8 +227,9 @@ static int set_up(struct wr_pg *pg, const struct wr_store_options *options)
     return error == 0 ? wr_pg_run(pg, "COMMIT") : error;
 }
 
-/* Where the password is: behind the first ':', up to the last '@', for who did not escape those in it. With '@' only
- * behind the '?' nobody knows which is meant. */
+/* Finds the password: from the first ':' after "://" to the last '@' before the '?', because an '@'
+ * in it may not be escaped. If '@' comes only after the '?', to the first one, because it is
+ * unclear which is meant. */
 static bool find_password(const char *url, size_t *ret_begin, size_t *ret_end)
 {
     const char *slashes = strstr(url, "://"), *query = url + strcspn(url, "?");
@@ -255,8 +258,8 @@ void wr_pg_name(const char *url, char *ret_name, size_t name_bytes)
         wr_buf_append(&buf, url + end, bytes - end);
 }
 
-/* libpq quotes what it does not understand, and that may be a part of the password: so what it would take for
- * something else is not given to it. */
+/* Returns false if libpq may split the URL at other places than find_password. libpq quotes in
+ * messages what it does not understand, which may be a part of the password. */
 static bool is_understood(const char *url)
 {
     size_t begin, end;
@@ -273,7 +276,7 @@ static bool is_understood(const char *url)
     return bytes == end - begin || is_port;
 }
 
-/* What went wrong, and what would be right, where that is known. */
+/* Sets the error detail: what failed and, if known, what to do. */
 static int refuse_why(struct wr_pg *pg, int error)
 {
     static const struct {
@@ -313,7 +316,7 @@ static void give_back(struct wr_pg *pg)
     wr_give(pg->allocator, pg, sizeof *pg, _Alignof(struct wr_pg));
 }
 
-/* "machine/pid" */
+/* Sets the name of this process to "machine/pid". */
 static void name_self(struct wr_pg *pg)
 {
     char machine[WR_PG_NAME_BYTES - 24] = "";
@@ -341,7 +344,7 @@ int wr_pg_open(const struct wr_store_options *options, struct wr_backend **ret_b
     pg->url = options->path;
     pg->lease_ns = options->lease_ns;
     pg->robots_bytes = options->robots_bytes;
-    pg->backend.robots_room = -1; /* nobody knows how many there are */
+    pg->backend.robots_room = -1; /* unknown: the sum must be computed */
     wr_pg_name(pg->url, pg->place, sizeof pg->place);
     name_self(pg);
     pg->backend.place = pg->place;
@@ -373,8 +376,8 @@ int wr_pg_open(const struct wr_store_options *options, struct wr_backend **ret_b
     return 0;
 }
 
-/* Its hosts are nobody's, and what it counted joins what all others did that are gone. A database that is away is not
- * waited for: leases run out. */
+/* Closes the store. Releases its leases, and adds its counters to those of node 0, the sum of all
+ * closed processes. Does not wait for a database that is away, because leases expire. */
 void wr_pg_close(struct wr_backend *backend)
 {
     struct wr_pg *pg = wr_pg_of(backend);
@@ -396,6 +399,6 @@ void wr_pg_close(struct wr_backend *backend)
                " bytes = t.bytes + excluded.bytes, retries = t.retries + excluded.retries,"
                " rejected = t.rejected + excluded.rejected,"
                " updated_at_ms = greatest(t.updated_at_ms, excluded.updated_at_ms)",
-               &params); /* or it stays where it is, and counts as well */
+               &params); /* if this fails, the counters stay in their own row and still count */
     give_back(pg);
 }

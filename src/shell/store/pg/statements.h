@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* statements.h - changes of each kind as one statement over arrays; for gather.c. */
+/* statements.h - one SQL statement over arrays for each kind of change; for gather.c. */
 #ifndef WR_SHELL_STORE_PG_STATEMENTS_H
 #define WR_SHELL_STORE_PG_STATEMENTS_H
 
@@ -15,16 +15,16 @@ static const char new_hosts[] =
     "INSERT INTO hosts (host, rest_until) SELECT k, 'epoch' FROM (SELECT DISTINCT unnest($1) AS k) AS n"
     " WHERE NOT EXISTS (SELECT FROM hosts WHERE host = k) ORDER BY k ON CONFLICT DO NOTHING";
 
-/* Tasks `u` as they are in the table: found by what the job knows, never by its queue. The condition on their state is
- * written so that the index of queued tasks cannot be used for it: with that, each would be looked for among all that
- * wait. */
+/* Joins the changes `u` to their tasks, by job and fingerprint. `state + 0` keeps the planner from
+ * using the index of queued tasks, which would search all of them for each change. */
 #define MET                                                                                                     \
     " m AS MATERIALIZED (SELECT u.*, t.id, t.host, t.state AS was FROM u JOIN tasks AS t ON t.job = u.job AND " \
     "t.fingerprint ="                                                                                           \
     "  u.fingerprint ORDER BY t.job, t.fingerprint),"
 #define WAITS " t.id = m.id AND t.state + 0 = 0"
-/* Hosts of tasks that were fetched under a lease which is still theirs: locked, so that nobody claims them before the
- * commit. A task that names another lease is left alone, and so is its host, which its owner may be about to change. */
+/* Locks the hosts of tasks whose lease is still valid, so that no process claims them before the
+ * commit. A change under another lease has no effect. Its host is not locked, because the owner may
+ * be about to change it. */
 #define FENCE                                               \
     " h AS MATERIALIZED (SELECT id, lease_token FROM hosts" \
     "  WHERE (id, lease_token) IN (SELECT host, lease FROM m WHERE lease != 0) ORDER BY id FOR SHARE),"
@@ -39,7 +39,8 @@ static const char new_hosts[] =
     "SELECT f.job, h.id AS host, f.fingerprint, f.parent, f.priority::int, f.depth, f.hops, f.url, f.place" \
     " FROM f JOIN j ON j.id = f.job JOIN hosts AS h ON h.host = f.host"                                     \
     " WHERE NOT EXISTS (SELECT FROM tasks AS k WHERE k.job = f.job AND k.fingerprint = f.fingerprint)"
-/* Those of `u`. Numbers are drawn in the order of posting, rows are inserted in that of their keys. */
+/* Inserts the tasks of `u`. Ids follow the order of posting; rows are inserted in the order of
+ * their keys, as in all processes. */
 #define FOUND_INSERT                                                                                          \
     " new AS (INSERT INTO tasks (id, job, host, fingerprint, parent, priority, depth, hops, url)"             \
     "  SELECT id, job, host, fingerprint, parent, priority, depth, hops, url FROM"                            \
@@ -53,8 +54,9 @@ static const char new_hosts[] =
 
 static const char new_tasks[] = FOUND " u AS (" FOUND_NEW ")," FOUND_INSERT;
 
-/* No more than $11 of a job, which this transaction has locked, and $12 of each of its lanes, which are locked, too;
- * the first come first. The places of those that are left out are told below 0. */
+/* Inserts at most $11 tasks per job and $12 per lane (a job's tasks on a host), first come first
+ * served; 0: no limit. The rows of the job and of its lanes are locked. Returns negative places for
+ * dropped tasks. */
 static const char new_tasks_within_bounds[] = FOUND
     " n AS MATERIALIZED (SELECT DISTINCT ON (job, fingerprint) * FROM (" FOUND_NEW ") AS n"
     "  ORDER BY job, fingerprint, place),"
@@ -67,7 +69,7 @@ static const char new_tasks_within_bounds[] = FOUND
     " u AS MATERIALIZED (SELECT * FROM d WHERE $11 = 0 OR of_all <= $11)," FOUND_INSERT
     " UNION ALL SELECT -place FROM n WHERE place NOT IN (SELECT place FROM u)";
 
-/* Two statements, so that what is counted after them is what all others have committed. */
+/* Creates and locks lanes. Two statements, so that later counts see what others have committed. */
 static const char new_lanes[] =
     "INSERT INTO lanes (job, host, accepted) SELECT DISTINCT u.job, h.id, 0 FROM unnest($1, $2) AS u (job, host)"
     " JOIN hosts AS h ON h.host = u.host JOIN jobs AS j ON j.id = u.job AND" IS_OPEN
@@ -96,13 +98,13 @@ static const char retried_tasks[] =
     " FROM e GROUP BY job"
 #define HAS_JOB "EXISTS (SELECT FROM jobs AS j WHERE j.id = m.job)"
 #define ENDED_ADDS ADD("queued") ", " ADD("done") ", " ADD("failed") ", " ADD("bytes")
-/* The lease is another's by now; or, where there was none, so was the end. Without its job's row no task ends: what was
- * found on it could not be stored. */
+/* Places of refused ends: another process has the lease, or there is no lease and the task had
+ * ended already. Without its job's row no task ends, as links on it could not be stored. */
 #define REFUSED                                                                              \
     " (SELECT m.place FROM m WHERE NOT " HAS_JOB " OR CASE WHEN m.lease = 0 THEN m.was != 0" \
     "  ELSE NOT EXISTS (SELECT FROM h WHERE h.id = m.host AND h.lease_token = m.lease) END)"
 
-/* How many changed something, and the places of those that are refused. */
+/* Ends tasks. Returns the number of changed tasks and the places of refused ends. */
 static const char ended_tasks[] =
     "WITH u AS (SELECT * FROM unnest($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
     "  WITH ORDINALITY AS u (job, fingerprint, state, status, attempts, bytes, changes, since_ms, visited_at_ms, lease,"
@@ -116,7 +118,7 @@ static const char ended_tasks[] =
     "), r AS" REFUSED " SELECT 0, count(*) FROM e UNION ALL SELECT place, 0 FROM r";
 
 #define SAME(column) column " = excluded." column
-/* What the owner of an earlier lease says changes nothing, and holds up nobody. */
+/* Updates hosts. A change under an earlier lease has no effect and locks no row. */
 static const char known_hosts[] =
     "INSERT INTO hosts AS h (host, adaptive_delay_seconds, adaptive_delay_floor_seconds, adaptive_delay_ms,"
     " adaptive_delay_floor_ms, robots_delay_ms, retry_at_ms, updated_at_ms, rate, cap, traits, block_ms, breaker_open,"
@@ -131,7 +133,7 @@ static const char known_hosts[] =
     " excluded.rate, excluded.cap, excluded.traits, excluded.block_ms, excluded.breaker_open)"
     " WHERE excluded.lease_token = 0 OR h.lease_token = excluded.lease_token";
 
-/* One that is older than what is there changes nothing. */
+/* Stores a robots.txt, unless the stored one is newer. */
 static const char new_robots[] =
     "INSERT INTO robots AS r (max_age_ms, fetched_at_ms, kind, url, text, etag, modified, text_bytes)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, octet_length($5)) ON CONFLICT (md5(url)) DO UPDATE SET"

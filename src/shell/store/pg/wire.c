@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wire.c - the connection: made when it is needed, never waited for without an end. */
+/* wire.c - the connection: connects when needed, and limits every wait. */
 #include "base/alloc.h"
 #include "shell/clock/clock.h"
 #include "shell/store/pg/pg.h"
@@ -11,9 +11,9 @@
 #define SERVER_MIN 13
 #define CLOCK_SET_MS 500
 
-/* ---- what went wrong ----------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
-/* The first line. */
+/* Sets `why` to `what` and the first line of `detail`. */
 static void say(struct wr_pg *pg, const char *what, const char *detail)
 {
     struct wr_buf buf;
@@ -51,7 +51,7 @@ static bool is_state(const char *state, const char *prefix)
     return strncmp(state, prefix, strlen(prefix)) == 0;
 }
 
-/* What would be right, where that is known. */
+/* Appends to `why` what the user can do, if that is known. */
 static void say_cure(struct wr_pg *pg, const char *state)
 {
     static const struct {
@@ -72,7 +72,8 @@ static void say_cure(struct wr_pg *pg, const char *state)
         }
 }
 
-/* By SQLSTATE. Sets is_conflict if the same may be tried again at once. */
+/* Converts a failed result to a WEIR_E_ code by its SQLSTATE. Sets is_conflict if the transaction
+ * may be repeated at once. */
 static int judge(struct wr_pg *pg, const PGresult *result)
 {
     const char *field = PQresultErrorField(result, PG_DIAG_SQLSTATE), *state = field != NULL ? field : "";
@@ -81,11 +82,13 @@ static int judge(struct wr_pg *pg, const PGresult *result)
     if (PQstatus(pg->conn) == CONNECTION_BAD || state[0] == '\0')
         return lose(pg, "the connection to the database was lost: ");
     say(pg, "", text != NULL ? text : "no reason was given");
-    if (is_state(state, "40") || is_state(state, "55P03")) { /* rolled back for another's sake; a lock */
+    /* rolled back because of another transaction, or no lock */
+    if (is_state(state, "40") || is_state(state, "55P03")) {
         pg->is_conflict = true;
         return WEIR_E_TIMEOUT;
     }
-    /* Going down, no room, too many connections, a standby, idle for too long: another may answer next time. */
+    /* Shutting down, no room, too many connections, a standby, idle for too long. The next
+     * connection may reach another server. */
     if (is_state(state, "08") || is_state(state, "53") || is_state(state, "57") || is_state(state, "25006") ||
         is_state(state, "25P03")) {
         wr_pg_drop(pg);
@@ -96,10 +99,10 @@ static int judge(struct wr_pg *pg, const PGresult *result)
     return WEIR_E_SYSTEM;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Until the socket can be read, or written if that is wanted as well; false: nothing happened for too long, or it is
- * `end`. */
+/* Waits until the socket is readable, or writable if `events` has POLLOUT. Returns false after
+ * WR_PG_SILENCE_NS or at `end`. */
 static bool await(struct wr_pg *pg, short events, int64_t end)
 {
     struct pollfd fd = {.fd = PQsocket(pg->conn), .events = events};
@@ -118,7 +121,7 @@ static bool await(struct wr_pg *pg, short events, int64_t end)
     }
 }
 
-/* It would print them. */
+/* Drops notices, which libpq would print. */
 static void ignore_notice(void *context, const PGresult *notice)
 {
     (void)context;
@@ -149,7 +152,7 @@ static int reach(struct wr_pg *pg)
     return lose(pg, "");
 }
 
-/* Until the next result is there. 0 or WEIR_E_TIMEOUT, without a connection. */
+/* Waits for the next result. Returns 0, or WEIR_E_TIMEOUT after closing the connection. */
 static int await_result(struct wr_pg *pg, int64_t end)
 {
     int unsent = PQflush(pg->conn);
@@ -166,7 +169,7 @@ static int await_result(struct wr_pg *pg, int64_t end)
     return 0;
 }
 
-/* ---- statements ---------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static bool is_good(const PGresult *result)
 {
@@ -175,7 +178,7 @@ static bool is_good(const PGresult *result)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_PIPELINE_SYNC;
 }
 
-/* With a connection; the number that the last of them answers, if it does. */
+/* Runs statements on the open connection. Sets *ret_number to the number in the last result. */
 static int run(struct wr_pg *pg, const char *sql, int64_t *ret_number)
 {
     int error = 0;
@@ -203,13 +206,13 @@ static int run(struct wr_pg *pg, const char *sql, int64_t *ret_number)
     }
 }
 
-/* Ours, as seen by a clock that nobody sets. */
+/* Returns our wall time minus the monotonic time, which cannot be set; in ms. */
 static int64_t wall_base_ms(const struct wr_pg *pg)
 {
     return (wr_clock_now(pg->wall) - wr_clock_now(pg->clock)) / WEIR_MILLISECOND;
 }
 
-/* Somebody set our clock, or the machine slept. */
+/* Returns true if our wall clock was set or the machine was suspended. */
 static bool is_clock_set(const struct wr_pg *pg)
 {
     int64_t by_ms = wall_base_ms(pg) - pg->wall_base_ms;
@@ -217,8 +220,9 @@ static bool is_clock_set(const struct wr_pg *pg)
     return by_ms < -CLOCK_SET_MS || by_ms > CLOCK_SET_MS;
 }
 
-/* Instants that others wait for are stored by the database's clock, for ours may be minutes off. To the second: two
- * connections to the same database shall agree. The answer is as old as half of what it took. */
+/* Measures by how much the database's clock is ahead, to the second so that two connections agree.
+ * Instants that other processes wait for are stored by that clock, because ours may be minutes off.
+ * The answer is taken to be half a round trip old. */
 static int compare_clocks(struct wr_pg *pg)
 {
     int64_t theirs_ms = 0, asked_at = wr_clock_now(pg->clock);
@@ -264,7 +268,7 @@ int wr_pg_connect(struct wr_pg *pg)
     if (error == 0)
         error = compare_clocks(pg);
     if (error != 0)
-        wr_pg_drop(pg); /* nobody shall go by a clock that was not compared */
+        wr_pg_drop(pg); /* without a comparison its times would be wrong */
     return error;
 }
 
@@ -318,9 +322,9 @@ int wr_pg_exchange(struct wr_pg *pg, wr_pg_take *take, void *context)
         if (lost != 0)
             return lost;
         PGresult *result = PQgetResult(pg->conn);
-        if (result == NULL && PQstatus(pg->conn) == CONNECTION_BAD) /* nothing else would ever come */
+        if (result == NULL && PQstatus(pg->conn) == CONNECTION_BAD) /* no more results would come */
             return lose(pg, "the connection to the database was lost: ");
-        if (result == NULL) { /* between two statements */
+        if (result == NULL) { /* end of the results of a statement */
             number++;
             continue;
         }

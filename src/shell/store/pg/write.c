@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* write.c - a transaction: gathered, sent, committed; and again if another's was in its way. */
+/* write.c - collects, sends and commits a transaction, and repeats it after a conflict. */
 #include "base/alloc.h"
 #include "shell/memory/memory.h"
 #include "shell/store/pg/pg.h"
 
 #include <stdlib.h>
 
-#define CONFLICT_TRIES 8 /* of one transaction, at once */
+#define CONFLICT_TRIES 8 /* immediate attempts of one transaction */
 
 const struct wr_backend_kind wr_backend_pg = {
     .name = "postgres",
@@ -51,7 +51,7 @@ static int lack_memory(struct wr_pg *pg)
     return WEIR_E_NOMEM;
 }
 
-/* ---- gathering ----------------------------------------------------------------------------------------- */
+/* ---- collecting ------------------------------------------------------------------------------ */
 
 int wr_pg_begin(struct wr_backend *backend, int64_t wall_now)
 {
@@ -61,7 +61,7 @@ int wr_pg_begin(struct wr_backend *backend, int64_t wall_now)
         return lack_memory(pg);
     pg->item_count = 0;
     pg->settled_items = 0;
-    int error = wr_pg_connect(pg); /* now: it may be away */
+    int error = wr_pg_connect(pg); /* connects now, because the database may be away */
     pg->wall_ms = wr_backend_ms(wall_now) + pg->skew_ms;
     return error;
 }
@@ -85,7 +85,7 @@ int wr_pg_add_job(struct wr_backend *backend, struct wr_span settings, int64_t e
                 (struct wr_pg_item){.settings = settings, .earlier = earlier, .joins = joins, .ret_job = ret_job});
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void answer(const struct wr_store_found *found, bool is_new, bool is_beyond)
 {
@@ -95,8 +95,8 @@ static void answer(const struct wr_store_found *found, bool is_new, bool is_beyo
         *found->ret_is_beyond = is_beyond;
 }
 
-/* After a commit that nobody knows the end of, a task that is there may be one of this transaction's: who posted it
- * shall look after it. */
+/* Reports which found tasks are new. After a commit with unknown outcome a known task may be from
+ * this transaction, so it counts as new, and its poster takes care of it. */
 static void take_found(struct wr_pg *pg, const struct wr_pg_sent *sent, const PGresult *result)
 {
     const struct wr_store_found **found = pg->found + sent->first;
@@ -113,8 +113,9 @@ static void take_found(struct wr_pg *pg, const struct wr_pg_sent *sent, const PG
     pg->ignored += sent->count;
 }
 
-/* The first row has no place: how many changed something. An end without a lease that was there may be ours, after a
- * commit that nobody knows the end of. */
+/* Reports which ends were refused. The row with place 0 has the number of changed tasks. After a
+ * commit with unknown outcome, an end without a lease that the database already has may be ours,
+ * and is not refused. */
 static void take_ended(struct wr_pg *pg, const struct wr_pg_sent *sent, const PGresult *result)
 {
     const struct wr_store_ended **ended = pg->ended + sent->first;
@@ -157,7 +158,7 @@ static int send_all(struct wr_pg *pg)
     int error = wr_pg_gather(pg);
     if (error == 0)
         return wr_pg_exchange(pg, take, pg);
-    wr_pg_drop(pg); /* half a pipeline */
+    wr_pg_drop(pg); /* the pipeline is incomplete */
     return error;
 }
 
@@ -167,7 +168,7 @@ static const struct wr_store_output *output_of(const struct wr_pg_item *item)
     return is_output ? &item->change->output : NULL;
 }
 
-/* How many of the first items are in the database if it has an output with so many bytes. */
+/* Returns how many of the first items the database has if it stores this length of the output. */
 static size_t settled_by(const struct wr_pg *pg, const struct wr_store_output *output, uint64_t bytes)
 {
     size_t count = 0;
@@ -180,10 +181,11 @@ static size_t settled_by(const struct wr_pg *pg, const struct wr_store_output *o
     return count;
 }
 
-/* After a commit that was not answered: an output grows with each transaction that names it, so its length tells what
- * was carried out. That is done again like the rest, but its ends are not refused, though their lease may be another's
- * by now: what was said of them before that commit stands. The row is locked to wait for a commit that is still under
- * way; the first commit of an output has no row to lock. */
+/* Finds out what an unanswered commit has stored. Every transaction with an output makes it longer,
+ * so its stored length tells which items took effect. Those are repeated like the others, but their
+ * ends keep the result that they got before that commit, even if another process has the lease by
+ * now. The lock waits for a commit that is still running; the first commit of an output has no
+ * row to lock. */
 static int find_out(struct wr_pg *pg)
 {
     const struct wr_store_output *output = NULL;
@@ -231,7 +233,7 @@ int wr_pg_flush(struct wr_backend *backend)
     return error;
 }
 
-/* ---- ending -------------------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static void take_end(void *context, size_t number, PGresult **result)
 {
@@ -239,7 +241,7 @@ static void take_end(void *context, size_t number, PGresult **result)
     *(bool *)context = strcmp(PQcmdStatus(*result), "COMMIT") == 0;
 }
 
-/* A server that has taken the transaction back answers ROLLBACK, and calls that no error. */
+/* Commits. A server that rolled the transaction back answers ROLLBACK without an error. */
 static int commit(struct wr_pg *pg)
 {
     static const char why[] = "the transaction was taken back";
@@ -252,7 +254,8 @@ static int commit(struct wr_pg *pg)
     int error = wr_pg_send(pg, "COMMIT", NULL);
     if (error == 0)
         error = wr_pg_exchange(pg, take_end, &is_committed);
-    pg->is_doubtful = pg->is_doubtful || (error != 0 && pg->conn == NULL); /* until one is known to be done */
+    /* stays set until a commit is known to be done */
+    pg->is_doubtful = pg->is_doubtful || (error != 0 && pg->conn == NULL);
     if (error != 0)
         return error;
     pg->is_open = false;
@@ -283,7 +286,7 @@ void wr_pg_undo(struct wr_backend *backend)
 
     if (!pg->is_open || pg->conn == NULL)
         return;
-    memcpy(why, backend->why, sizeof why); /* what it was that failed stays said */
+    memcpy(why, backend->why, sizeof why); /* keeps the reason of the failure */
     if (wr_pg_run(pg, "ROLLBACK") != 0)
         wr_pg_drop(pg);
     memcpy(backend->why, why, sizeof why);
@@ -300,7 +303,7 @@ static int read_robots_bytes(struct wr_pg *pg, int64_t *ret_bytes)
     return error;
 }
 
-/* A row that another process is writing is left to it. */
+/* Removes the oldest robots.txt texts. Skips rows that another process is writing. */
 static int trim_robots(struct wr_pg *pg)
 {
     struct wr_pg_params params;
@@ -317,8 +320,8 @@ static int trim_robots(struct wr_pg *pg)
     return error;
 }
 
-/* Texts of robots.txt beyond those that may be: this process's own, as soon as there may be too many, and what others
- * have put in meanwhile with them. Whatever fails is tried again after the next transaction. */
+/* Removes robots.txt texts beyond the limit, when this process's own may have passed it; the sum
+ * includes those of other processes. Errors are ignored: the next transaction retries it. */
 int wr_pg_settle(struct wr_backend *backend)
 {
     struct wr_pg *pg = wr_pg_of(backend);
@@ -332,7 +335,8 @@ int wr_pg_settle(struct wr_backend *backend)
     if (error == 0 && bytes > most)
         error = read_robots_bytes(pg, &bytes);
     int64_t room = most - bytes;
-    if (error == 0) /* others put in some, too: each looks after a sixteenth of all */
+    /* other processes add texts too, so each recounts after at most a sixteenth of the limit */
+    if (error == 0)
         backend->robots_room = room < most / 16 ? room : most / 16;
     return 0;
 }

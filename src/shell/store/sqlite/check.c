@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check.c - whether the file is sound and its books agree. Reads all of it. */
+/* check.c - checks that the file is sound and its counters agree with its rows. Reads all of it. */
 #include "shell/store/sqlite/sqlite.h"
 
-/* Each gives a text for every fault. */
+/* Each query returns one text per fault. */
 static const char *const checks[] = {
     "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check != 'ok'",
     "SELECT 'job ' || j.id || ': its counters do not agree with its tasks' FROM jobs AS j"

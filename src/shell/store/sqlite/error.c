@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* error.c - SQLite's results, and the backend's functions. */
+/* error.c - converts SQLite's results, and lists the backend's functions. */
 #include "base/buf.h"
 #include "shell/store/sqlite/sqlite.h"
 
@@ -24,7 +24,8 @@ static bool is_no_room(sqlite3 *db, int code)
 {
     int system = sqlite3_system_errno(db);
 
-    system = system != 0 ? system : errno; /* a commit that fails does not note it, before 3.41 */
+    /* SQLite before 3.41 does not record the error of a failed commit */
+    system = system != 0 ? system : errno;
     return code == SQLITE_FULL ||
            (code == SQLITE_IOERR_WRITE && (system == ENOSPC || system == EDQUOT || system == EFBIG));
 }
@@ -38,7 +39,7 @@ static void say(struct wr_sqlite *sqlite, const char *what, const char *detail)
     wr_buf_append_string(&buf, detail);
 }
 
-/* SQLite knows no words for what was found out without it. */
+/* For a failure that SQLite did not report itself, sqlite3_errmsg has no text. */
 const char *wr_sqlite_words(sqlite3 *db, int code)
 {
     return db != NULL && (sqlite3_errcode(db) & 0xff) == (code & 0xff) ? sqlite3_errmsg(db) : sqlite3_errstr(code);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* host.c - hosts by their rows, and how many tasks each job has on them.
+/* host.c - finds the rows of hosts, and counts the tasks of each job on them.
  *
- * Nearly all hosts are in a cache. A transaction counts there, and writes a host's count once, when it ends.
+ * Nearly all hosts are in a cache. A transaction counts there, and writes a host's count once, when
+ * it ends.
  */
 #include "shell/store/sqlite/sqlite.h"
 
-/* The number in the first column; 0: there is no row. */
+/* Reads the number in the first column; 0 if there is no row. */
 static int read_number(struct wr_sqlite *sqlite, enum wr_statement which, int64_t *ret_number)
 {
     sqlite3_stmt *statement = sqlite->statements[which];
@@ -30,7 +31,7 @@ static int look_up(struct wr_sqlite *sqlite, struct wr_span key, int64_t *ret_id
     return error;
 }
 
-/* Of so many as `which` takes. */
+/* Writes the counts of `count` slots with the statement `which`, which takes as many. */
 static int write_counts(struct wr_sqlite *sqlite, enum wr_statement which, struct wr_host_slot *const *slots,
                         size_t count)
 {
@@ -47,7 +48,7 @@ static int write_count(struct wr_sqlite *sqlite, struct wr_host_slot *slot)
     return slot->accepted == 0 ? 0 : write_counts(sqlite, WR_SQL_ACCEPTED, &slot, 1);
 }
 
-/* Where the host is, if it is in the cache. Two with the same 64-bit hash are not met in this world's time. */
+/* Returns the only slot where the host can be. Assumes that 64-bit hashes differ. */
 static struct wr_host_slot *slot_of(struct wr_sqlite *sqlite, struct wr_span key, uint64_t *ret_hash)
 {
     *ret_hash = wr_hash(&sqlite->backend.hash_key, key.data, key.bytes);
@@ -125,7 +126,7 @@ int wr_sqlite_host_accepted(struct wr_sqlite *sqlite, int64_t job, struct wr_spa
     int error = read_number(sqlite, WR_SQL_READ_ACCEPTED, &tasks);
     if (error != 0)
         return error;
-    if (tasks < 0) /* nobody but somebody else wrote this */
+    if (tasks < 0) /* another program changed the file */
         tasks = 0;
     bool counts = slot->id != 0 && slot->hash == hash && slot->job == job;
     *ret_accepted = (uint64_t)tasks + (uint64_t)(counts ? slot->accepted : 0);

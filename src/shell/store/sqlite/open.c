@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* open.c - opening a state file, and closing it. */
+/* open.c - opens and closes a state file. */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "shell/clock/clock.h"
@@ -9,14 +9,14 @@
 #include <sched.h>
 #include <sys/stat.h>
 
-/* Of SQLite's machine. */
-#define PROGRESS_STEPS 20000 /* some 100 µs of a check */
-#define TURN_STEPS 1000      /* some 50 µs of statements */
+/* Intervals in instructions of SQLite's virtual machine. */
+#define PROGRESS_STEPS 20000 /* about 100 us of a check */
+#define TURN_STEPS 1000      /* about 50 us of statements */
 
-/* ---- those open in this process ------------------------------------------------------------------------ */
+/* ---- files open in this process -------------------------------------------------------------- */
 
-/* Closing any descriptor of a file drops the locks that the process has on it (fcntl(2)), and with them SQLite's. So a
- * file that is open here is not touched a second time. */
+/* Closing any descriptor of a file drops all locks that the process has on it (fcntl(2)), including
+ * SQLite's. So a file that is open here must not be opened a second time. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wr_sqlite *open_files;
 
@@ -53,7 +53,7 @@ static void forget(const struct wr_sqlite *sqlite)
     }
 }
 
-/* ---- refusing ------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static int refuse_locked(const char *path)
 {
@@ -86,7 +86,7 @@ static int refuse(struct wr_sqlite *sqlite, const char *path, int code)
     return wr_place_refuse(path, is_bad ? WEIR_E_INVAL : WEIR_E_SYSTEM, why);
 }
 
-/* ---- looking for damage -------------------------------------------------------------------------------- */
+/* ---- check for damage ------------------------------------------------------------------------ */
 
 struct patience {
     const weir_clock *clock;
@@ -100,7 +100,8 @@ static int is_over(void *context)
     return wr_clock_now(patience->clock) >= patience->until;
 }
 
-/* SQLITE_OK, SQLITE_CORRUPT, or another failure. What was not looked at in time is taken to be sound. */
+/* Checks the file until the time limit. Returns SQLITE_OK, SQLITE_CORRUPT, or another failure.
+ * Parts that were not reached count as sound. */
 static int quick_check(sqlite3 *db, const struct wr_store_options *options)
 {
     struct patience patience = {options->clock, wr_clock_now(options->clock) + options->check_ns};
@@ -119,9 +120,9 @@ static int quick_check(sqlite3 *db, const struct wr_store_options *options)
     return code == SQLITE_INTERRUPT ? SQLITE_OK : code;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
-/* A loop that shares a processor with this thread has to be on time, and this one has not. */
+/* Yields the processor to an event loop that may share it: unlike this thread it has deadlines. */
 static int give_way(void *context)
 {
     (void)context;
@@ -139,15 +140,18 @@ static int note_log(void *context, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* Opens the file and takes its lock, which stays. */
+/* Opens the file and takes its lock, which is held until the file is closed. */
 static int take(struct wr_sqlite *sqlite, const struct wr_store_options *options)
 {
-    static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;" /* first: then there is no shared memory */
+    /* first, so that SQLite needs no shared memory */
+    static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
                                    "PRAGMA journal_mode = WAL;"
-                                   "PRAGMA synchronous = FULL;" /* a commit that was told survives a power cut */
-                                   "PRAGMA cache_size = -8192;" /* KiB */
+                                   /* FULL: a reported commit survives a power cut */
+                                   "PRAGMA synchronous = FULL;"
+                                   "PRAGMA cache_size = -8192;" /* -8192: 8 MiB */
                                    "PRAGMA journal_size_limit = 67108864;"
-                                   "PRAGMA wal_autocheckpoint = 0;" /* wr_sqlite_settle sees to it, and looks */
+                                   /* off: wr_sqlite_settle copies the log and checks the result */
+                                   "PRAGMA wal_autocheckpoint = 0;"
                                    "PRAGMA trusted_schema = OFF;"
                                    "BEGIN IMMEDIATE; COMMIT;";
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -194,7 +198,8 @@ static int read_secret(struct wr_sqlite *sqlite)
     code = sqlite3_step(statement);
     if (code == SQLITE_ROW && sqlite3_column_bytes(statement, 0) == WR_HASH_SECRET_BYTES) {
         wr_hash_key_init(&sqlite->backend.hash_key, sqlite3_column_blob(statement, 0));
-        sqlite->backend.hash_key.has_aes = false; /* the file may move to a processor that has none */
+        /* the file may move to a processor without AES instructions */
+        sqlite->backend.hash_key.has_aes = false;
         code = SQLITE_OK;
     } else if (code == SQLITE_ROW || code == SQLITE_DONE) {
         code = SQLITE_CORRUPT;
@@ -203,11 +208,12 @@ static int read_secret(struct wr_sqlite *sqlite)
     return code;
 }
 
-/* What is in it: ours, of a version that is known, sound, and with all the tables. */
+/* Checks the content: a known version, no damage, all tables. Updates older versions. */
 static int check_content(struct wr_sqlite *sqlite, const struct wr_store_options *options)
 {
     int64_t version = 0;
-    int code = pragma(sqlite->db, "PRAGMA user_version", &version); /* the log may have a newer one than the header */
+    /* the log may have a newer version than the header */
+    int code = pragma(sqlite->db, "PRAGMA user_version", &version);
 
     if (code == SQLITE_OK && version > WR_SQLITE_VERSION)
         return wr_place_refuse(options->path, WEIR_E_INVAL, "was written by a newer weir; use that one");
@@ -234,7 +240,7 @@ static void close_file(struct wr_sqlite *sqlite)
     wr_give(sqlite->allocator, sqlite, sizeof *sqlite, _Alignof(struct wr_sqlite));
 }
 
-/* With the list locked. */
+/* Opens the file. open_lock is held. */
 static int open_file(const struct wr_store_options *options, struct wr_sqlite **ret_sqlite)
 {
     if (is_open_here(options->path))
@@ -253,7 +259,7 @@ static int open_file(const struct wr_store_options *options, struct wr_sqlite **
     sqlite->backend.kind = &wr_backend_sqlite;
     sqlite->allocator = options->allocator;
     sqlite->robots_bytes = options->robots_bytes;
-    sqlite->backend.robots_room = -1; /* nobody knows how many there are */
+    sqlite->backend.robots_room = -1; /* unknown: the sum must be computed */
     sqlite->path = sqlite->backend.place = options->path;
     error = take(sqlite, options);
     if (error == 0)
@@ -273,7 +279,8 @@ int wr_sqlite_open(const struct wr_store_options *options, struct wr_backend **r
     struct wr_sqlite *sqlite = NULL;
 
     (void)pthread_mutex_lock(&open_lock);
-    /* Nobody asks for its totals of memory, which cost a lock each time. Once SQLite runs this does nothing. */
+    /* SQLite's memory statistics are not used and cost a lock per allocation. No effect once SQLite
+     * is initialised. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     int error = open_file(options, &sqlite);
     (void)pthread_mutex_unlock(&open_lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* place.c - where the state file lies: what is there is judged, and refused, before SQLite could change it.
+/* place.c - checks the state file before SQLite could change it, and creates new ones.
  *
- * A new file is made whole under another name and then put in its place, so that a crash leaves either no state file or
- * a sound one: an empty one is damage, and refused like any other.
+ * A new file is completed under a temporary name and then renamed, so that a crash leaves either no
+ * state file or a sound one. An empty file therefore means damage, and is refused.
  */
 #include "base/buf.h"
 #include "base/error.h"
@@ -17,12 +17,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define HEADER_BYTES 100 /* of a SQLite file; sqlite.org/fileformat2.html 1.3 */
+#define HEADER_BYTES 100 /* header of a SQLite file; sqlite.org/fileformat2.html 1.3 */
 #define VERSION_AT 60
 #define APPLICATION_AT 68
 #define NAME_BYTES (WR_STORE_PATH_MAX + 32)
 
-#define LOCK_AT 0x40000000 /* where SQLite locks: pending, reserved, shared */
+#define LOCK_AT 0x40000000 /* offset of SQLite's lock bytes: pending, reserved, shared */
 #define LOCK_BYTES 512
 
 int wr_place_refuse(const char *path, int error, const char *why)
@@ -42,7 +42,7 @@ static int refuse_errno(const char *path, const char *what)
     return wr_place_refuse(path, WEIR_E_SYSTEM, text);
 }
 
-/* ---- one that is there --------------------------------------------------------------------------------- */
+/* ---- an existing file ------------------------------------------------------------------------ */
 
 static int check_node(const char *path, const struct stat *node)
 {
@@ -59,7 +59,7 @@ static int check_node(const char *path, const struct stat *node)
     return 0;
 }
 
-/* SQLite's own files beside it: nobody else may have laid them there. */
+/* Checks SQLite's own files beside the database, which no other user may have placed there. */
 static int check_beside(const char *path, const char *ending)
 {
     char name[NAME_BYTES];
@@ -157,11 +157,11 @@ pid_t wr_place_holder(const char *path)
     if (file < 0)
         return 0;
     bool is_held = fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-    (void)close(file); /* this would drop the locks that the process has on it: it has none */
+    (void)close(file); /* would drop this process's locks on the file, but it has none */
     return is_held && lock.l_pid > 0 ? lock.l_pid : 0;
 }
 
-/* ---- one that is not ----------------------------------------------------------------------------------- */
+/* ---- a new file ------------------------------------------------------------------------------ */
 
 static bool write_all(int file, const unsigned char *bytes, size_t count)
 {
@@ -177,18 +177,20 @@ static bool write_all(int file, const unsigned char *bytes, size_t count)
     return fsync(file) == 0;
 }
 
-/* Gives the file its name, unless there is one by now. */
+/* Renames the file, unless `path` exists by now. Returns false if it could not. */
 static bool put_in_place(const char *name, const char *path)
 {
-    /* renameat2(2), which the C library declares in a header of printing */
+    /* renameat2(2) is declared in <stdio.h>, which only cli may include */
     if (syscall(SYS_renameat2, AT_FDCWD, name, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
         return true;
     if (errno != EINVAL && errno != ENOSYS)
         return false;
-    return link(name, path) == 0 && unlink(name) == 0; /* a file system that cannot do the former */
+    /* for file systems without RENAME_NOREPLACE */
+    return link(name, path) == 0 && unlink(name) == 0;
 }
 
-/* So that the name survives a power cut, too. Not all file systems can, and then there is nothing to be done. */
+/* Syncs the folder, so that the name survives a power cut. Some file systems cannot do that; the
+ * error is ignored. */
 static void sync_folder(const char *path)
 {
     char name[NAME_BYTES];
@@ -217,7 +219,7 @@ static int create_as(const char *path, const char *name, const unsigned char *im
     why = is_whole ? errno : why;
     (void)unlink(name);
     if (is_whole && why == EEXIST)
-        return 0; /* another made one meanwhile: it is judged like any that is there */
+        return 0; /* another process created it meanwhile; it is checked like any existing file */
     errno = why;
     return refuse_errno(path, "cannot be made: ");
 }
@@ -226,7 +228,7 @@ int wr_place_create(const char *path)
 {
     char name[NAME_BYTES];
     uint8_t secret[WR_HASH_SECRET_BYTES];
-    uint64_t number; /* not the process's: one that was killed may have had the same, and left its file */
+    uint64_t number; /* random, because a killed process with the same id may have left its file */
     struct wr_buf buf;
     size_t bytes;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* read.c - queries as statements. */
+/* read.c - runs queries as SQL statements. */
 #include "shell/store/sqlite/sqlite.h"
 
 /* ---- cells ---- */
@@ -22,7 +22,8 @@ static double cell_real(const struct wr_cells *cells, int at)
 static struct wr_span cell_bytes(const struct wr_cells *cells, int at)
 {
     sqlite3_stmt *statement = statement_of(cells);
-    const void *data = sqlite3_column_blob(statement, at); /* before its size is asked for; text stays as it is */
+    /* must precede the call for the size; does not convert text */
+    const void *data = sqlite3_column_blob(statement, at);
 
     return (struct wr_span){data, data == NULL ? 0 : (size_t)sqlite3_column_bytes(statement, at)};
 }
@@ -36,14 +37,14 @@ const struct wr_cells_kind wr_sqlite_cells = {cell_whole, cell_real, cell_bytes,
 
 /* ---- queries ---- */
 
-/* The last task that is looked at. */
+/* Returns the highest id of a task that the query may look at. */
 static int64_t walk_end(const struct wr_store_query *query)
 {
     bool is_bounded = query->ret_next != NULL && query->after.id < INT64_MAX - WR_STORE_WALK;
     return is_bounded ? query->after.id + WR_STORE_WALK : INT64_MAX;
 }
 
-/* Which statement, ready to be stepped. */
+/* Returns the statement of the query with its parameters bound. */
 static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_query *query, int64_t wall_now)
 {
     static const enum wr_statement which[] = {
@@ -106,7 +107,7 @@ static sqlite3_stmt *prepare(struct wr_sqlite *sqlite, const struct wr_store_que
     return statement;
 }
 
-/* Its tasks can never be asked for by its key: they come here. */
+/* Returns the tasks of a host whose row is invalid: no query by the host's key finds them. */
 static void give_stranded(struct wr_sqlite *sqlite, const struct wr_store_query *query, int64_t host, int64_t wall_now)
 {
     sqlite3_stmt *statement = sqlite->statements[WR_SQL_READ_STRANDED];
@@ -123,7 +124,8 @@ static void give_stranded(struct wr_sqlite *sqlite, const struct wr_store_query 
     (void)sqlite3_clear_bindings(statement);
 }
 
-/* A row that makes no sense. Tasks have to end all the same, or their job never would. */
+/* Handles an invalid row. Returns true if it gave a row: an invalid task is given without its URL,
+ * because a task that never ends would keep its job from ending. */
 static bool give_damaged(struct wr_sqlite *sqlite, sqlite3_stmt *statement, const struct wr_store_query *query,
                          struct wr_store_row *row, int64_t wall_now)
 {
@@ -146,8 +148,9 @@ static int read_number(struct wr_sqlite *sqlite, sqlite3_stmt *statement, int64_
     return code == SQLITE_ROW ? 0 : wr_sqlite_error(sqlite, code);
 }
 
-/* `last`: the row at which the reading ended because that was enough; 0: it went as far as it may. Where it met none of
- * the job's, those of other jobs are passed over at once: jobs seldom alternate, so that this is seldom. */
+/* Sets *ret_next. `last` is the row at which the limit was reached; 0 if the query went as far as
+ * it may. If it met no task of the job, the tasks of other jobs that follow are skipped at once.
+ * That is rare, because the tasks of jobs seldom alternate. */
 static int find_next(struct wr_sqlite *sqlite, const struct wr_store_query *query, int64_t last, bool met_none)
 {
     sqlite3_stmt *after = sqlite->statements[WR_SQL_READ_NEXT_TASK];
@@ -174,7 +177,7 @@ int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *quer
     if (query->what == WR_STORE_CHECK)
         return wr_sqlite_check(sqlite, query);
     if (query->what == WR_STORE_BEAT || query->what == WR_STORE_RELEASE || query->what == WR_STORE_CLAIM_ONE ||
-        query->what == WR_STORE_NODES) /* nobody else has the file */
+        query->what == WR_STORE_NODES) /* no other process has the file */
         return 0;
     sqlite3_stmt *statement = prepare(sqlite, query, wall_now);
     const struct wr_cells cells = {.kind = &wr_sqlite_cells, .result = statement};

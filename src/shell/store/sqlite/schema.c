@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* schema.c - the tables, how older files come to have them, and the statements.
+/* schema.c - the tables, the steps that update older files, and the statements.
  *
- * A step takes a file from one version to the next. Steps are never changed once released: write a new one, raise
- * WR_SQLITE_VERSION, and keep a file of the version before in tests/store/data.
+ * A step takes a file from one version to the next. Steps are never changed once released: write a
+ * new one, raise WR_SQLITE_VERSION, and keep a file of the version before in tests/store/data.
  *
- * Times are milliseconds, instants since 1970. A queued task is found by its host (tasks_queued holds nothing else, and
- * ends with the task's id), any task by its fingerprint.
+ * Times are in milliseconds; instants since 1970. A queued task is found by its host through
+ * tasks_queued, which holds only queued tasks and ends with the task's id; any task is found by its
+ * fingerprint.
  */
 #include "base/buf.h"
 #include "shell/store/sqlite/sqlite.h"
 
 const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
-    /* 0 to 1 */
+    /* 0 to 1: the first tables */
     "CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;"
     "CREATE TABLE jobs ("
     "  id INTEGER PRIMARY KEY,"
@@ -73,26 +74,26 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
     "  PRIMARY KEY (job, host)) STRICT, WITHOUT ROWID;"
     "CREATE TABLE outputs (job INTEGER NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL,"
     "  PRIMARY KEY (job, path)) STRICT, WITHOUT ROWID;",
-    /* 1 to 2: hosts whose firewall does not let us in */
+    /* 1 to 2: hosts whose firewall rejects the crawler */
     "ALTER TABLE hosts ADD COLUMN blocked_until_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE hosts ADD COLUMN blocked_by TEXT NOT NULL DEFAULT '';",
-    /* 2 to 3: what somebody set for a host, and when a task ended */
+    /* 2 to 3: users' settings of a host, and the time when a task ended */
     "ALTER TABLE hosts ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE hosts ADD COLUMN set_interval_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE tasks ADD COLUMN ended_at_ms INTEGER NOT NULL DEFAULT 0;",
-    /* 3 to 4: what each run of a job came to */
+    /* 3 to 4: the report of each run of a job */
     "CREATE TABLE reports (job INTEGER NOT NULL, run INTEGER NOT NULL, ended_at_ms INTEGER NOT NULL,"
     "  report TEXT NOT NULL, PRIMARY KEY (job, run)) STRICT;",
-    /* 4 to 5: what a page was when it was visited, for jobs that visit it again */
+    /* 4 to 5: the last visit of a page, for jobs that visit it again */
     "ALTER TABLE jobs ADD COLUMN earlier INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE tasks ADD COLUMN validator TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE tasks ADD COLUMN digest TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE tasks ADD COLUMN changes INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE tasks ADD COLUMN since_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE tasks ADD COLUMN visited_at_ms INTEGER NOT NULL DEFAULT 0;",
-    /* 5 to 6: texts of robots.txt are bounded in all */
+    /* 5 to 6: a limit for the sum of robots.txt texts */
     "ALTER TABLE robots ADD COLUMN text_bytes INTEGER NOT NULL DEFAULT 0;"
-    "DELETE FROM robots WHERE length(text) > 131072;" /* WR_STORE_ROBOTS_MAX */
+    "DELETE FROM robots WHERE length(text) > 131072;" /* value of WR_STORE_ROBOTS_MAX */
     "UPDATE robots SET text_bytes = length(text);"
     "CREATE INDEX robots_kept ON robots (fetched_at_ms, text_bytes) WHERE text_bytes > 0;",
 };
@@ -123,12 +124,12 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
 #define ANY_TASKS(before) SOME_TASKS("NULL", before, "", "")
 #define PARENT " LEFT JOIN tasks AS p ON t.parent != 0 AND p.job = ?1 AND p.fingerprint = t.parent"
 #define WALK "t.id > ?2 AND t.id <= ?4 AND t.job = ?1"
-/* Of a queued one, how many are before it in its host's queue, at most 100 000. */
+/* Counts the tasks ahead of a queued task in its host's queue, at most 100 000. */
 #define COUNT_BEFORE                                                                                       \
     "CASE t.state WHEN 0 THEN (SELECT count(*) FROM (SELECT 1 FROM tasks AS q INDEXED BY tasks_queued"     \
     " WHERE q.job = t.job AND q.host = t.host AND q.state = 0 AND (q.priority, q.id) < (t.priority, t.id)" \
     " LIMIT 100000)) ELSE 0 END"
-#define NOBODYS ", NULL, 0, 0" /* there are no leases in a file */
+#define NOBODYS ", NULL, 0, 0" /* a file has no leases */
 #define QUEUED_HOSTS(more)                                                             \
     "SELECT q.host, h.host, q.queued, " WR_MEMORY_COLUMNS WR_HOST_COLUMNS more " FROM" \
     " (SELECT host, count(*) AS queued FROM tasks INDEXED BY tasks_queued"             \
@@ -198,7 +199,7 @@ static const char *const sql[WR_SQL_COUNT] = {
                           " ORDER BY fingerprint",
     [WR_SQL_READ_SEEDS] = "SELECT url, hops, id FROM tasks INDEXED BY tasks_seeds WHERE job = ?1 AND depth = 0"
                           " AND id > ?2 ORDER BY id",
-    /* A host that has no row makes no sense, and is to be noticed. */
+    /* Includes hosts without a row, so that the damage is noticed. */
     [WR_SQL_READ_HOSTS] = QUEUED_HOSTS(NOBODYS),
     [WR_SQL_READ_CLAIM] = QUEUED_HOSTS(", 1, 0, 0"),
     [WR_SQL_READ_HOST] =
@@ -226,7 +227,8 @@ static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_READ_REPORTS] = "SELECT job, run, ended_at_ms, report FROM reports WHERE rowid IN"
                             " (SELECT rowid FROM reports WHERE (?1 = 0 OR job = ?1) AND (?2 = 0 OR run = ?2)"
                             " ORDER BY ended_at_ms DESC, job DESC, run DESC LIMIT ?3)"
-                            " ORDER BY ended_at_ms DESC, job DESC, run DESC", /* texts are long: only those wanted */
+                            /* texts are long, so only those wanted are read */
+                            " ORDER BY ended_at_ms DESC, job DESC, run DESC",
     [WR_SQL_READ_OUTPUTS] = "SELECT job, path, bytes FROM outputs WHERE job = ?1 ORDER BY path",
 };
 
@@ -240,7 +242,7 @@ int wr_sqlite_prepare(sqlite3 *db, sqlite3_stmt **ret_statements)
     return SQLITE_OK;
 }
 
-/* ---- versions ------------------------------------------------------------------------------------------ */
+/* ---- versions -------------------------------------------------------------------------------- */
 
 static int version_of(sqlite3 *db, int *ret_version)
 {
@@ -261,7 +263,7 @@ static int set_version(sqlite3 *db, int version)
     char text[40];
     struct wr_buf buf;
 
-    wr_buf_init_fixed(&buf, text, sizeof text); /* a pragma takes no parameters */
+    wr_buf_init_fixed(&buf, text, sizeof text); /* a PRAGMA takes no parameters */
     wr_buf_append_string(&buf, "PRAGMA user_version = ");
     wr_buf_append_u64(&buf, (uint64_t)version);
     return sqlite3_exec(db, text, NULL, NULL, NULL);
@@ -285,7 +287,7 @@ int wr_sqlite_migrate(sqlite3 *db, const char *const *steps, int count)
     return code;
 }
 
-/* ---- a new file ---------------------------------------------------------------------------------------- */
+/* ---- a new file ------------------------------------------------------------------------------ */
 
 static int put_secret(sqlite3 *db, const void *secret, size_t secret_bytes)
 {
@@ -308,7 +310,7 @@ unsigned char *wr_sqlite_blank(const void *secret, size_t secret_bytes, size_t *
     unsigned char *image = NULL;
     int code = sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
 
-    if (code == SQLITE_OK) /* 0x77656972 */
+    if (code == SQLITE_OK) /* application_id is 0x77656972, "weir" */
         code = sqlite3_exec(db, "PRAGMA application_id = 2003134834", NULL, NULL, NULL);
     if (code == SQLITE_OK)
         code = wr_sqlite_migrate(db, wr_sqlite_steps, WR_SQLITE_VERSION);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sqlite.h - the store in one SQLite file: docs/internals/store.md has its tables.
+/* sqlite.h - the store in one SQLite file. docs/internals/store.md describes its tables.
  *
- * The file is ours alone while it is open: SQLite's exclusive mode holds its lock for the life of the process, and
- * needs no shared memory beside the write-ahead log. So there is one connection, and the store's thread does
- * everything.
+ * Only one process has the file open at a time: SQLite's exclusive mode keeps its lock until the
+ * file is closed, and needs no shared memory beside the write-ahead log. So there is one
+ * connection, and only the store's thread uses it.
  */
 #ifndef WR_SHELL_STORE_SQLITE_SQLITE_H
 #define WR_SHELL_STORE_SQLITE_SQLITE_H
@@ -14,9 +14,9 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#define WR_SQLITE_APPLICATION 0x77656972 /* "weir" */
+#define WR_SQLITE_APPLICATION 0x77656972 /* "weir" in ASCII */
 #define WR_SQLITE_ADVICE "; sqlite3 FILE .recover may save what is in it"
-#define WR_SQLITE_VERSION 6 /* of the tables, in user_version */
+#define WR_SQLITE_VERSION 6 /* version of the tables, stored in user_version */
 
 /* ---- statements ---- */
 
@@ -81,59 +81,59 @@ enum wr_statement {
 
 /* ---- the backend ---- */
 
-/* What this transaction did to one job: added to its row before the commit. */
+/* What this transaction did to one job. It is added to the job's row before the commit. */
 struct wr_tally {
     int64_t job;
-    bool takes_tasks; /* it exists and is not over */
+    bool takes_tasks; /* the job exists and is not over */
     int64_t queued, done, failed, bytes, retries, rejected;
 };
 
 #define WR_TALLIES 16
 
-/* A host's row, which is there for sure, and what this transaction added to a job's tasks on it. */
+/* A cached host, whose row exists, and the tasks that this transaction added to one job on it. */
 struct wr_host_slot {
-    uint64_t hash; /* of its key */
-    int64_t id;    /* 0: free */
+    uint64_t hash; /* hash of the host's key */
+    int64_t id;    /* row id; 0: the slot is free */
     int64_t job;
-    int64_t accepted; /* not in the file yet */
+    int64_t accepted; /* tasks that are not in the file yet */
 };
 
-/* A task's row, as it was when it was written or read. */
+/* A cached task: its row id when it was last written or read. */
 struct wr_task_slot {
     uint64_t fingerprint;
-    int64_t id; /* 0: free */
+    int64_t id; /* row id; 0: the slot is free */
 };
 
 #define WR_OUTPUTS 8
 #define WR_FOUND_MANY 16 /* tasks that one statement inserts */
 #define WR_TASK_CACHE 65536
-#define WR_HOST_CACHE 65536 /* a power of two: 2 MB, of which pages that are not used cost nothing */
+#define WR_HOST_CACHE 65536 /* a power of two: 2 MB; unused pages of it take no memory */
 #define WR_HOST_COUNTED 4096
 #define WR_ACCEPTED_MANY 16 /* counts that one statement writes */
 
 struct wr_sqlite {
-    struct wr_backend backend; /* first */
+    struct wr_backend backend; /* must be first */
     sqlite3 *db;
     sqlite3_stmt *statements[WR_SQL_COUNT];
     const weir_allocator *allocator;
-    const char *path; /* the store's */
+    const char *path; /* path of the state file */
     size_t robots_bytes;
-    int64_t wall_ms;  /* of this transaction */
-    uint64_t ignored; /* by this transaction */
+    int64_t wall_ms;  /* time of this transaction */
+    uint64_t ignored; /* changes without effect in this transaction */
     struct wr_tally tallies[WR_TALLIES];
     size_t tally_count;
-    int wal_pages;                                     /* in the log after the last commit */
-    const struct wr_store_output *outputs[WR_OUTPUTS]; /* the last words about these, not written yet */
+    int wal_pages;                                     /* pages in the log after the last commit */
+    const struct wr_store_output *outputs[WR_OUTPUTS]; /* latest length per file, not written yet */
     size_t output_count;
-    const struct wr_store_found *found[WR_FOUND_MANY]; /* not written yet */
+    const struct wr_store_found *found[WR_FOUND_MANY]; /* found tasks, not written yet */
     size_t found_count;
     struct wr_task_slot tasks[WR_TASK_CACHE];
     struct wr_host_slot hosts[WR_HOST_CACHE];
-    uint32_t counted[WR_HOST_COUNTED]; /* slots where `accepted` is not 0, or was not */
+    uint32_t counted[WR_HOST_COUNTED]; /* slots of `hosts` whose `accepted` is or was not 0 */
     size_t counted_count;
-    dev_t device; /* which file it is */
+    dev_t device; /* identity of the file */
     ino_t inode;
-    struct wr_sqlite *next; /* among those open in this process */
+    struct wr_sqlite *next; /* next file that is open in this process */
 };
 
 static inline struct wr_sqlite *wr_sqlite_of(struct wr_backend *backend)
@@ -141,7 +141,7 @@ static inline struct wr_sqlite *wr_sqlite_of(struct wr_backend *backend)
     return (struct wr_sqlite *)(void *)backend;
 }
 
-/* Binding copies nothing, so it cannot fail: every size was checked when it was posted. */
+/* Binds a text without copying it. This cannot fail, because sizes were checked when posting. */
 static inline void wr_bind_text(sqlite3_stmt *statement, int at, struct wr_span text)
 {
     (void)sqlite3_bind_text(statement, at, text.bytes > 0 ? text.data : "", (int)text.bytes, SQLITE_STATIC);
@@ -153,70 +153,73 @@ static inline void wr_bind_numbers(sqlite3_stmt *statement, int at, const int64_
         (void)sqlite3_bind_int64(statement, at + i, numbers[i]);
 }
 
-/* error.c: what a result of SQLite's means to the store; `why` says it in words. 0 for SQLITE_OK, _ROW and _DONE. */
+/* error.c. Converts a SQLite result to a WEIR_E_ code and sets `why`. Returns 0 for SQLITE_OK,
+ * SQLITE_ROW and SQLITE_DONE. */
 int wr_sqlite_error(struct wr_sqlite *sqlite, int code);
-/* The words for a result, whether SQLite returned it or not. `db` may be NULL. */
+/* Returns the text for a result, also one that SQLite did not return itself. `db` may be NULL. */
 const char *wr_sqlite_words(sqlite3 *db, int code);
 
-/* Runs one statement to its end, and makes it ready again. A SQLite code: SQLITE_OK, or what went wrong. */
+/* Runs a statement to its end and resets it. Returns SQLITE_OK or the SQLite error. */
 int wr_sqlite_run(sqlite3_stmt *statement);
 
-/* schema.c: brings the tables to WR_SQLITE_VERSION, one transaction for each version. A SQLite code. */
+/* schema.c. Updates to WR_SQLITE_VERSION, one transaction per step. Returns a SQLite code. */
 int wr_sqlite_migrate(sqlite3 *db, const char *const *steps, int count);
 extern const char *const wr_sqlite_steps[WR_SQLITE_VERSION];
 
-/* A new, empty state file as bytes, for sqlite3_free. NULL: no memory. */
+/* Returns a new, empty state file as bytes, for sqlite3_free; NULL if there is no memory. */
 unsigned char *wr_sqlite_blank(const void *secret, size_t secret_bytes, size_t *ret_bytes);
 
-/* SQLITE_OK, or why one of them cannot be prepared. */
+/* Prepares all statements. Returns SQLITE_OK, or the SQLite error of the first that fails. */
 int wr_sqlite_prepare(sqlite3 *db, sqlite3_stmt **ret_statements);
 
-/* place.c: the file before SQLite sees it. Sets the detail. WEIR_E_ABSENT, WEIR_E_INVAL, WEIR_E_SYSTEM. */
+/* place.c. Checks or creates the file before SQLite opens it. Sets the error detail. Returns
+ * WEIR_E_ABSENT, WEIR_E_INVAL or WEIR_E_SYSTEM. */
 int wr_place_check(const char *path);
 int wr_place_create(const char *path);
 
-/* Refuses it in this word's favour. Returns `error`. */
+/* Sets the error detail to the path and `why`. Returns `error`. */
 int wr_place_refuse(const char *path, int error, const char *why);
 
-/* The process that holds SQLite's lock on the file; 0: nobody can tell. The file is not open in this one. */
+/* Returns the id of the process that holds SQLite's lock on the file; 0 if unknown. This process
+ * must not have the file open. */
 pid_t wr_place_holder(const char *path);
 
-/* open.c */
 int wr_sqlite_open(const struct wr_store_options *options, struct wr_backend **ret_backend);
 void wr_sqlite_close(struct wr_backend *backend);
 
-/* host.c: the row of a host, which is made if there is none. WEIR_E_ codes, as of all of these. */
+/* host.c. Finds or creates the row of a host. Its functions return WEIR_E_ codes. */
 int wr_sqlite_host(struct wr_sqlite *sqlite, struct wr_span key, struct wr_host_slot **ret_slot);
 
-/* One more task of the job on the host of the slot. */
+/* Counts one more task of the job on the host of the slot. */
 int wr_sqlite_host_accept(struct wr_sqlite *sqlite, struct wr_host_slot *slot, int64_t job);
 
-/* Writes what was counted, before the commit. */
+/* Writes the counted tasks. Called before the commit. */
 int wr_sqlite_host_settle(struct wr_sqlite *sqlite);
 
-/* After a transaction was taken back: rows that it made are gone. */
+/* Empties the cache after a rollback, because rows that the transaction added are gone. */
 void wr_sqlite_host_forget(struct wr_sqlite *sqlite);
 
-/* Tasks of the job on the host, with those that are not written yet. */
+/* Gives the number of the job's tasks on the host, including those not written yet. */
 int wr_sqlite_host_accepted(struct wr_sqlite *sqlite, int64_t job, struct wr_span key, uint64_t *ret_accepted);
 
-/* task.c: what is found gathers until there is enough for one statement, or wr_sqlite_flush. */
+/* task.c. Found tasks are collected until there are enough for one statement, or until
+ * wr_sqlite_flush. */
 int wr_sqlite_put_found(struct wr_sqlite *sqlite, const struct wr_store_found *task);
 int wr_sqlite_put_ended(struct wr_sqlite *sqlite, const struct wr_store_ended *ended);
 int wr_sqlite_put_retry(struct wr_sqlite *sqlite, const struct wr_store_retry *retry);
 int wr_sqlite_put_changed(struct wr_sqlite *sqlite, const struct wr_store_changed *changed);
 int wr_sqlite_flush(struct wr_backend *backend);
 
-/* Where the task's row is. */
+/* Caches the row id of a task. */
 void wr_sqlite_task_note(struct wr_sqlite *sqlite, uint64_t fingerprint, int64_t id);
 
-/* write.c: runs a statement whose parameters are bound, to its end. WEIR_E_ codes. */
+/* write.c. Runs a statement whose parameters are bound, to its end. Returns a WEIR_E_ code. */
 int wr_sqlite_write(struct wr_sqlite *sqlite, enum wr_statement which);
 
-/* Whether that changed anything; counts it if not. */
+/* Returns true if the last statement changed a row; otherwise counts it as ignored. */
 bool wr_sqlite_changed(struct wr_sqlite *sqlite);
 
-/* The job's in this transaction; stays until the next is asked for. */
+/* Gives what this transaction did to the job. The pointer is valid until the next call. */
 int wr_sqlite_tally(struct wr_sqlite *sqlite, int64_t job, struct wr_tally **ret_tally);
 
 int wr_sqlite_begin(struct wr_backend *backend, int64_t wall_now);
@@ -227,14 +230,13 @@ int wr_sqlite_commit(struct wr_backend *backend);
 void wr_sqlite_undo(struct wr_backend *backend);
 int wr_sqlite_settle(struct wr_backend *backend);
 
-/* Writes what this transaction has counted: the books agree with the tasks. */
+/* Writes everything that this transaction has counted, so that counters agree with the tasks. */
 int wr_sqlite_balance(struct wr_sqlite *sqlite);
 
-/* read.c: `result` of the cells is a statement that was stepped. */
+/* read.c. `result` of the cells is a statement that was stepped. */
 extern const struct wr_cells_kind wr_sqlite_cells;
 int wr_sqlite_read(struct wr_backend *backend, const struct wr_store_query *query, int64_t wall_now);
 
-/* check.c */
 int wr_sqlite_check(struct wr_sqlite *sqlite, const struct wr_store_query *query);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* task.c - tasks that are found, end, or are tried again.
+/* task.c - stores tasks that are found, end, or are retried.
  *
- * A statement costs SQLite more than a row does, so what is found gathers, and one statement inserts it. Of all that
- * may come before that, only their own end or retry depends on it, and sees to it first.
+ * A statement costs SQLite more than a row does, so found tasks are collected and inserted by one
+ * statement. Of the changes that may come before that, only the end, the retry or the change of the
+ * same task depends on the insertion; it inserts the collected tasks first.
  */
 #include "shell/store/sqlite/sqlite.h"
 
 #define TOO_MANY 429
 #define FOUND_COLUMNS 8
 
-/* ---- rows by fingerprints ------------------------------------------------------------------------------ */
+/* ---- rows by fingerprint --------------------------------------------------------------------- */
 
 static struct wr_task_slot *slot_of(struct wr_sqlite *sqlite, uint64_t fingerprint)
 {
@@ -21,7 +22,7 @@ void wr_sqlite_task_note(struct wr_sqlite *sqlite, uint64_t fingerprint, int64_t
     *slot_of(sqlite, fingerprint) = (struct wr_task_slot){fingerprint, id};
 }
 
-/* ---- found --------------------------------------------------------------------------------------------- */
+/* ---- found tasks ----------------------------------------------------------------------------- */
 
 static int bind_found(struct wr_sqlite *sqlite, sqlite3_stmt *statement, int at, const struct wr_store_found *task)
 {
@@ -38,7 +39,7 @@ static int bind_found(struct wr_sqlite *sqlite, sqlite3_stmt *statement, int at,
     return 0;
 }
 
-/* It has become a row. */
+/* Counts a task that became a new row. */
 static int count_new(struct wr_sqlite *sqlite, const struct wr_store_found *task, int64_t id)
 {
     struct wr_tally *tally;
@@ -56,7 +57,7 @@ static int count_new(struct wr_sqlite *sqlite, const struct wr_store_found *task
     return wr_sqlite_host_accept(sqlite, host, task->job);
 }
 
-/* Some had been there: the new ones are the newest rows, in the same order. */
+/* Counts the new tasks if some were known. They are the newest rows, in the order of `tasks`. */
 static int count_newest(struct wr_sqlite *sqlite, const struct wr_store_found *const *tasks, size_t count,
                         int64_t after_id)
 {
@@ -77,7 +78,7 @@ static int count_newest(struct wr_sqlite *sqlite, const struct wr_store_found *c
     return error != 0 ? error : wr_sqlite_error(sqlite, code);
 }
 
-/* Inserts some of what was found: `which` takes so many. */
+/* Inserts `count` found tasks with the statement `which`, which takes as many. */
 static int insert(struct wr_sqlite *sqlite, enum wr_statement which, const struct wr_store_found *const *tasks,
                   size_t count)
 {
@@ -132,7 +133,7 @@ int wr_sqlite_put_found(struct wr_sqlite *sqlite, const struct wr_store_found *t
     return sqlite->found_count == WR_FOUND_MANY ? wr_sqlite_flush(&sqlite->backend) : 0;
 }
 
-/* The task is in the file, if it was found before. */
+/* Inserts the collected tasks if this task is among them. */
 static int flush_task(struct wr_sqlite *sqlite, int64_t job, uint64_t fingerprint)
 {
     for (size_t i = 0; i < sqlite->found_count; i++)
@@ -141,7 +142,7 @@ static int flush_task(struct wr_sqlite *sqlite, int64_t job, uint64_t fingerprin
     return 0;
 }
 
-/* ---- ended --------------------------------------------------------------------------------------------- */
+/* ---- ended tasks ----------------------------------------------------------------------------- */
 
 static void bind_visit(sqlite3_stmt *statement, const struct wr_store_visit *visit)
 {
@@ -171,7 +172,7 @@ static int write_ended(struct wr_sqlite *sqlite, enum wr_statement which, const 
     return error;
 }
 
-/* By its row, if that is known and is still the same; else by its fingerprint, which takes longer. */
+/* Ends a task by its cached row id if that is still right, else by its fingerprint: slower. */
 static int end(struct wr_sqlite *sqlite, const struct wr_store_ended *ended, bool *ret_changed)
 {
     const struct wr_task_slot *slot = slot_of(sqlite, ended->fingerprint);

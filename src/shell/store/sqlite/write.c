@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* write.c - changes as statements. Texts are bound, never spelled out: what is in them is nobody's command. */
+/* write.c - writes changes with SQL statements. Texts are always bound, never part of the SQL. */
 #include "shell/store/sqlite/sqlite.h"
 
 #include <assert.h>
 #include <math.h>
 #include <sys/stat.h>
 
-#define LOG_PAGES 4000 /* the log is put into the file from here on: 16 MB */
+#define LOG_PAGES 4000 /* size of the log at which it is copied into the file: 16 MB */
 
-/* ---- values -------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static int64_t seconds_of(int64_t ns)
 {
@@ -42,8 +42,8 @@ bool wr_sqlite_changed(struct wr_sqlite *sqlite)
     return is_new;
 }
 
-/* SQLite takes a transaction back by itself when a statement fails, a reading one too: then nothing may be written, for
- * it would be on its own. */
+/* Returns WEIR_E_TIMEOUT if the transaction is gone. SQLite rolls back by itself when some
+ * statements fail, also reads. A later write would then be a transaction of its own. */
 static int check_open(struct wr_sqlite *sqlite)
 {
     static const char why[] = "the transaction was taken back";
@@ -54,7 +54,7 @@ static int check_open(struct wr_sqlite *sqlite)
     return WEIR_E_TIMEOUT;
 }
 
-/* ---- jobs ---------------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static int put_tallies(struct wr_sqlite *sqlite)
 {
@@ -116,7 +116,7 @@ static int put_status(struct wr_sqlite *sqlite, const struct wr_store_status *st
 int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64_t earlier, bool joins,
                       int64_t *ret_job)
 {
-    (void)joins; /* nobody else is here */
+    (void)joins; /* no other process has the file */
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
     sqlite3_stmt *statement = statement_of(sqlite, WR_SQL_JOB_ADD);
     int error = check_open(sqlite);
@@ -132,7 +132,7 @@ int wr_sqlite_add_job(struct wr_backend *backend, struct wr_span settings, int64
     return error;
 }
 
-/* ---- hosts --------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 static int put_block(struct wr_sqlite *sqlite, const struct wr_store_block *block)
 {
@@ -194,7 +194,7 @@ static int put_robots(struct wr_sqlite *sqlite, const struct wr_store_robots *ro
     bind_bytes(statement, 5, robots->modified);
     wr_bind_numbers(statement, 6, times, 2);
     sqlite->backend.robots_room -=
-        (int64_t)robots->text.bytes; /* also if it is undone, or replaces one: then there is more */
+        (int64_t)robots->text.bytes; /* a lower bound: undone or replaced texts add no room */
     return wr_sqlite_write(sqlite, WR_SQL_ROBOTS);
 }
 
@@ -208,7 +208,8 @@ static int read_robots_bytes(struct wr_sqlite *sqlite, int64_t *ret_bytes)
     return wr_sqlite_error(sqlite, code);
 }
 
-/* Before the commit: there are never more. */
+/* Removes the oldest robots.txt texts beyond the limit. Called before the commit, so that the file
+ * never has too many. */
 static int trim_robots(struct wr_sqlite *sqlite)
 {
     int64_t bytes = 0, most = (int64_t)sqlite->robots_bytes, kept = wr_backend_robots_kept(sqlite->robots_bytes);
@@ -227,7 +228,7 @@ static int trim_robots(struct wr_sqlite *sqlite)
     return error;
 }
 
-/* ---- outputs -------------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static int write_output(struct wr_sqlite *sqlite, const struct wr_store_output *output)
 {
@@ -255,7 +256,7 @@ static bool is_same_output(const struct wr_store_output *one, const struct wr_st
            memcmp(one->path.data, other->path.data, one->path.bytes) == 0;
 }
 
-/* Each page brings one: only the last of a transaction is written. */
+/* Every page brings an output length; only the last one of a transaction is written per file. */
 static int put_output(struct wr_sqlite *sqlite, const struct wr_store_output *output)
 {
     for (size_t i = 0; i < sqlite->output_count; i++) {
@@ -269,7 +270,7 @@ static int put_output(struct wr_sqlite *sqlite, const struct wr_store_output *ou
     return error;
 }
 
-/* ---- reports -------------------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 static int put_report(struct wr_sqlite *sqlite, const struct wr_store_report *report)
 {
@@ -321,9 +322,9 @@ int wr_sqlite_apply(struct wr_backend *backend, const struct wr_store_change *ch
     return put_host(sqlite, &change->host);
 }
 
-/* ---- transactions -------------------------------------------------------------------------------------- */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
-/* Whether somebody has removed the file, or put another in its place: what is written now, nobody would find. */
+/* Returns true if the file was removed or replaced: later writes would be lost. */
 static bool is_gone(struct wr_sqlite *sqlite)
 {
     static const char why[] = "was removed or replaced while it was in use";
@@ -382,8 +383,8 @@ void wr_sqlite_undo(struct wr_backend *backend)
     wr_sqlite_host_forget(sqlite);
 }
 
-/* Puts the log into the file. That there is no room for it now is no harm: the log grows, and is tried again. A sync
- * that fails is the end: what it should have written may be lost, and the next one would not tell. */
+/* Copies the log into the file. If there is no room it does nothing: the log grows until a later
+ * attempt. A failed sync is permanent: its data may be lost, and yet the next sync may succeed. */
 int wr_sqlite_settle(struct wr_backend *backend)
 {
     struct wr_sqlite *sqlite = wr_sqlite_of(backend);
