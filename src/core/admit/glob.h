@@ -16,9 +16,9 @@
 
 enum wr_glob_kind {
     WR_GLOB_EXACT,
-    WR_GLOB_BELOW, /* the text is without "**" and ends with '/' */
-    WR_GLOB_BEGIN, /* the text is without the stars at its end */
-    WR_GLOB_END,   /* the text is without the stars before it */
+    WR_GLOB_BELOW, /* text is the pattern without "**"; it ends with '/' */
+    WR_GLOB_BEGIN, /* text is the pattern without the stars at its end */
+    WR_GLOB_END,   /* text is the pattern without the stars before it */
     WR_GLOB_STARS,
 };
 

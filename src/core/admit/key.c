@@ -11,7 +11,7 @@
 #include "core/admit/path.h"
 #include "core/admit/request.h"
 
-#define DIGEST_SHOWN_BYTES 16 /* 128 bits: a collision of two tokens cannot be found */
+#define DIGEST_SHOWN_BYTES 16 /* 128 bits of the digest: no collision can be found */
 
 void weir_key_init(weir_key *ret_key, weir_key_kind kind)
 {

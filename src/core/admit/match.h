@@ -28,7 +28,8 @@
 #define WR_ASKED_PATH 1
 #define WR_ASKED_HOST 2
 #define WR_ASKED_METHOD 4
-#define WR_ASKED_LOOSE(loose) ((unsigned)(loose) << 8) /* wr_glob_varies of all patterns */
+/* The set of wr_glob_varies of all patterns. */
+#define WR_ASKED_LOOSE(loose) ((unsigned)(loose) << 8)
 /* Most bytes of a path that must be rewritten; longer ones are malformed. */
 #define WR_PATH_MAX 8191
 /* Most bytes of all readings of a path; limits the work that a caller can cause. */
@@ -42,7 +43,7 @@ struct wr_asked {
     weir_request request;
     struct wr_target target;
     unsigned varies;
-    unsigned loose;   /* this reading: a set of WR_LOOSE_... */
+    unsigned loose;   /* the current reading: a set of WR_LOOSE_... */
     weir_fault fault; /* why the request could not be read; if set, `request` is unchanged */
     /* Steps left for comparisons. 0: they did not suffice, and the request must be refused. */
     uint32_t steps;

@@ -29,7 +29,8 @@ struct wr_record {
     uint32_t count; /* number of `pasts`, at least 1 */
 };
 
-#define WR_RECORD_BYTES_MAX (2 + 2 * WEIR_KEY_MAX + WEIR_STACK_MAX * 32) /* bytes of a line */
+/* Bytes of the longest line. */
+#define WR_RECORD_BYTES_MAX (2 + 2 * WEIR_KEY_MAX + WEIR_STACK_MAX * 32)
 
 void wr_record_append(struct wr_buf *buf, char kind, struct wr_span key, const struct wr_past *pasts, uint32_t count);
 

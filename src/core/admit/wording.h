@@ -19,7 +19,7 @@
 /* Parses a limit. Returns 0, or WEIR_E_INVAL with a message. */
 int wr_limit_parse(const char *text, weir_limit *ret_limit);
 
-/* The source of a key. */
+/* The part of a request that becomes its key. */
 enum wr_key_source {
     WR_KEY_FROM_GLOBAL,
     WR_KEY_FROM_IP,

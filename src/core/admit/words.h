@@ -6,7 +6,7 @@
 #include "base/span.h"
 
 struct wr_word {
-    struct wr_span text; /* belongs to the caller */
+    struct wr_span text; /* text in memory of the caller */
     uint32_t number;
 };
 

@@ -50,7 +50,7 @@ static int64_t elapsed_in(struct slots slots, int64_t now)
 }
 
 /* Returns the earliest time e into a slot, ns, at which prev x (window - e) < room x window; the
- * window's length if there is none. */
+ * window's length if that never holds. */
 static int64_t open_after(const weir_limit *limit, uint32_t prev, int64_t room)
 {
     wr_u128 window = (uint64_t)limit->period_ns;
@@ -58,7 +58,7 @@ static int64_t open_after(const weir_limit *limit, uint32_t prev, int64_t room)
         return limit->period_ns;
     if ((uint64_t)room > prev)
         return 0;
-    /* window - e < room x window / prev, so window - e is at most the quotient, rounded up, less
+    /* window - e < room x window / prev, so window - e is at most the quotient, rounded up, minus
      * 1. */
     wr_u128 bound = ((uint64_t)room * window + prev - 1) / prev;
     return limit->period_ns + 1 - (int64_t)bound;

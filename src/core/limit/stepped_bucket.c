@@ -10,7 +10,7 @@
 
 struct steps {
     int64_t step_at;  /* time of the last step counted, ns */
-    uint64_t missing; /* permits missing at step_at */
+    uint64_t missing; /* permits missing at the time step_at */
     uint32_t mark;    /* units given back since the start, plus an offset (see mark.h) */
 };
 
@@ -83,7 +83,7 @@ static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, 
     uint64_t owed = (uint64_t)wr_mark_owed(steps->mark, limit, mark, permits);
     uint64_t since = at < steps->step_at ? (uint64_t)(steps->step_at - at - 1) / (uint64_t)limit->period_ns + 1 : 0;
     if (owed == 0 || since > (owed - 1) / limit->refill || steps->missing == 0)
-        return; /* all came back with time */
+        return; /* all of the permits came back with time */
     uint64_t back = owed - since * limit->refill;
     back = back < permits ? back : permits;
     steps->missing -= back < steps->missing ? back : steps->missing;

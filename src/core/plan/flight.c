@@ -118,7 +118,7 @@ void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now)
     else
         set_start(task, wr_gate_sent(gate, wr_host_pace(plan, host), task->seq, now));
     wr_group_sent(plan, host, task, now);
-    if ((task->flags & WR_TASK_ROBOTS) != 0) /* for a hop this changes nothing */
+    if ((task->flags & WR_TASK_ROBOTS) != 0) /* no effect for a redirect hop of a robots.txt */
         step_robots(plan, host, wr_is_https(task), WR_LIFE_STARTED, now);
     wr_host_settle(plan, host, now);
 }
@@ -269,7 +269,7 @@ static void count_bytes(struct wr_job *job, uint64_t bytes)
     }
 }
 
-/* Decides whether and when to retry. */
+/* Decides whether a page is done, is retried and when, or has failed. */
 static struct wr_fate judge(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task,
                             enum wr_status_class ended, int64_t now)
 {

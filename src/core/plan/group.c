@@ -246,7 +246,8 @@ weir_decision wr_group_may_send(struct wr_plan *plan, struct wr_plan_host *host,
     struct wr_group *group = host->group;
     if (group == NULL)
         return (weir_decision){.verdict = WEIR_GO};
-    if ((task->flags & WR_TASK_GROUPED) == 0) { /* it started before its host joined */
+    /* The request started before its host joined the group. */
+    if ((task->flags & WR_TASK_GROUPED) == 0) {
         weir_decision decision = wr_gate_ask(gate_of(group), &plan->options.pace, now);
         if (decision.verdict == WEIR_GO)
             wr_group_reserve(plan, host, task, now);

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "core/plan/state.h"
 
-#define PURGE_BATCH 64 /* host queues handled at once */
+#define PURGE_BATCH 64 /* host queues of an ended or paused job handled at once */
 
 struct wr_job *wr_job_find(const struct wr_plan *plan, uint32_t id)
 {
@@ -290,7 +290,7 @@ int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, ui
     lane = host != NULL ? wr_lane_find(host, job) : NULL;
     if (lane != NULL && (job->listing || !wr_lane_is_empty(lane)))
         return 0;
-    if (lane != NULL) /* rows were set aside: read them once more */
+    if (lane != NULL) /* rows of the empty queue were set aside: read them once more */
         lane->after = WR_PLAN_FRONT;
     int error = wr_host_need(plan, key, now, &host);
     if (error == 0)
@@ -329,7 +329,7 @@ void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bo
     job->full = false;
     if (!is_end)
         return;
-    if (job->found == 0 && !job->missed) /* a whole pass found no hosts */
+    if (job->found == 0 && !job->missed) /* a whole pass over the store found no hosts */
         job->dormant = false;
     job->hosts_after = 0;
     job->found = 0;

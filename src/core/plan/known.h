@@ -17,12 +17,12 @@
 
 struct wr_known {
     const weir_allocator *allocator;
-    uint64_t *slots; /* current slots; 0: free */
-    size_t room;     /* number of slots, a power of two */
+    uint64_t *slots; /* open-addressed fingerprints; 0: free slot */
+    size_t room;     /* number of current slots, a power of two */
     uint64_t *old;   /* half as many slots, while the set grows; NULL: all are moved */
-    size_t moved;    /* number of old slots moved */
+    size_t moved;    /* number of old slots that are already moved */
     size_t count;
-    size_t max;      /* most slots */
+    size_t max;      /* maximum number of slots */
     bool incomplete; /* the store has URLs that are not in the set */
 };
 

@@ -22,7 +22,7 @@
 /* The caller owns the memory, but must not change the fields. */
 struct wr_ledger {
     uint64_t left[WR_DRAWS];
-    uint32_t threshold; /* UINT32_MAX: never fails */
+    uint32_t threshold; /* failed tasks in a row until the job fails; UINT32_MAX: it never does */
     uint32_t streak;
     bool has_many_hosts;
     bool is_over;
@@ -38,11 +38,11 @@ uint64_t wr_ledger_draw(struct wr_ledger *ledger, enum wr_draw what, uint64_t co
 
 enum wr_ledger_end {
     WR_LEDGER_SUCCESS,
-    WR_LEDGER_ANSWER,  /* failed by a 4xx response */
-    WR_LEDGER_FAILURE, /* failed otherwise */
+    WR_LEDGER_ANSWER,  /* the task failed by a 4xx response */
+    WR_LEDGER_FAILURE, /* the task failed for another reason */
     WR_LEDGER_EXPIRED,
 };
-/* Classifies the end of a task. */
+/* Classifies the end of a task for wr_ledger_ended. */
 enum wr_ledger_end wr_ledger_end_of(const struct wr_fate *fate, int status);
 /* Counts the end of a task. Returns true once, if the job fails by it and is not already over. */
 bool wr_ledger_ended(struct wr_ledger *ledger, enum wr_ledger_end end);

@@ -133,7 +133,7 @@ void wr_plan_look(const struct wr_plan *plan, const struct wr_plan_host *host, u
     size_t count = wr_gate_bounds(gate, wr_host_pace(plan, host), now, bounds);
     for (size_t i = 0; i < count; i++) {
         if (bounds[i].reason == WEIR_REASON_RETRY_AFTER || bounds[i].reason == WEIR_REASON_RATE_LIMIT_RESET)
-            look.retry_after_ns += bounds[i].wait_ns; /* at most one of them holds */
+            look.retry_after_ns += bounds[i].wait_ns; /* at most one of these two waits holds */
         else if (bounds[i].reason == WEIR_REASON_BREAKER && bounds[i].wait_ns != WEIR_UNTIL_RELEASE)
             look.breaker_ns = bounds[i].wait_ns;
     }
@@ -251,7 +251,7 @@ size_t wr_plan_bounds(const struct wr_plan *plan, const struct wr_plan_host *hos
     for (uint32_t origin = 0; origin < WR_ORIGINS; origin++)
         if (((standing.wanted & ~standing.open) >> origin & 1) != 0)
             add_wait(&list, WEIR_REASON_ROBOTS, WR_SOURCE_ROBOTS, standing.life[origin].until);
-    /* The block by its firewall. */
+    /* The time of a block by the host's firewall. */
     add_wait(&list, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED, host->blocked_until);
     add_wait(&list, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS, plan->hold_until);
     if (plan->in_flight >= plan->options.max_in_flight)

@@ -19,9 +19,9 @@ struct wr_plan_glance {
     int64_t wait_ns;
     uint64_t queued;
     int64_t interval_ns; /* interval between starts, if tasks are queued */
-    uint32_t in_flight;  /* pages in flight */
+    uint32_t in_flight;  /* pages in flight at the host */
     uint32_t rejected;   /* requests rejected, see wr_plan_host_report */
-    uint32_t recent;     /* starts in all slices */
+    uint32_t recent;     /* requests sent in the last WR_PLAN_SLICES slices */
     uint32_t hasty;      /* starts that came too soon, see wr_plan_host_report */
     weir_breaker_state breaker;
 };
@@ -29,7 +29,7 @@ void wr_plan_glance(const struct wr_plan *plan, const struct wr_plan_host *host,
                     struct wr_plan_glance *ret_glance);
 
 #define WR_HOST_STATES(X)                                                                          \
-    X(WR_HOST_IDLE, "idle")     /* has nothing to do */                                            \
+    X(WR_HOST_IDLE, "idle")     /* the host has nothing to do */                                   \
     X(WR_HOST_ACTIVE, "active") /* sends requests as fast as its pace allows */                    \
     X(WR_HOST_HELD, "held")     /* held by breaker, Retry-After, unknown robots.txt or the like */ \
     X(WR_HOST_PAUSED, "paused") /* paused by a user */
@@ -51,11 +51,11 @@ struct wr_plan_look {
     struct wr_plan_host_report report;
     enum wr_host_state state;
     weir_decision why;       /* reason that holds the job's next task */
-    uint64_t queued;         /* tasks in memory and in the store */
+    uint64_t queued;         /* tasks of the host in memory and in the store */
     double rate;             /* starts per second over the last half minute */
     int64_t interval_ns;     /* interval between starts now; the group's, if longer */
     int64_t retry_after_ns;  /* time left of a wait that the server stated; 0: none */
-    int64_t breaker_ns;      /* time until an open breaker is probed */
+    int64_t breaker_ns;      /* time until an open breaker is probed, ns */
     int64_t set_interval_ns; /* interval that a user set; 0: none */
     bool is_paused;
     /* Starts per slice, oldest first; the last slice is not over. */
@@ -68,7 +68,7 @@ void wr_plan_look(const struct wr_plan *plan, const struct wr_plan_host *host, u
 
 #define WR_SOURCES(X)                                                                 \
     X(WR_SOURCE_OPTIONS, "options") /* options of the crawl: flag, file or default */ \
-    X(WR_SOURCE_SET, "set")         /* set by a user, for this host */                \
+    X(WR_SOURCE_SET, "set")         /* set by a user for this host */                 \
     X(WR_SOURCE_LEARNED, "learned") /* learned from responses */                      \
     X(WR_SOURCE_ROBOTS, "robots")   /* stated in robots.txt */                        \
     X(WR_SOURCE_HEADER, "header")   /* stated in a response: Retry-After, RateLimit */
@@ -91,7 +91,7 @@ struct wr_plan_bound {
     int64_t wait_ns;
     int64_t value_ns; /* interval or window of the bound, ns; 0: none */
     uint32_t count;   /* CONCURRENCY: most requests in flight; UINT32_MAX: unlimited */
-    uint32_t line;    /* line in robots.txt; 0: unknown */
+    uint32_t line;    /* line number in robots.txt; 0: unknown */
     bool has_since;
     int64_t since_ns; /* ns since it was learned or received */
 };
@@ -99,10 +99,10 @@ struct wr_plan_bound {
 size_t wr_plan_bounds(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
                       struct wr_plan_bound ret_bounds[WR_PLAN_BOUNDS_MAX]);
 
-/* The place of a task. */
+/* The place of a task: waiting in memory, in flight, or not in memory. */
 enum wr_seat_kind {
-    WR_SEAT_NONE,  /* not in memory */
-    WR_SEAT_WAITS, /* in the window */
+    WR_SEAT_NONE,  /* the task is not in memory */
+    WR_SEAT_WAITS, /* the task is in the window */
     WR_SEAT_FLIES,
 };
 
@@ -112,7 +112,7 @@ struct wr_plan_seat {
     int64_t not_before_ns; /* WAITS: time left of its own backoff, ns; 0: none */
     bool was_sent;         /* FLIES: written; else the connection is being made */
     int64_t sent_ns;       /* FLIES: ns since it was sent */
-    uint32_t attempts;     /* attempts of this process so far */
+    uint32_t attempts;     /* attempts of this process at the task so far */
 };
 struct wr_plan_seat wr_plan_seat(const struct wr_plan *plan, const struct wr_plan_host *host, uint32_t job,
                                  uint64_t fingerprint, int64_t now);
@@ -128,7 +128,7 @@ struct wr_ruling wr_plan_ruling(const struct wr_plan *plan, const struct wr_plan
 void wr_plan_host_pause(struct wr_plan *plan, struct wr_plan_host *host, bool paused, int64_t now);
 /* Sets the interval between starts, instead of min_interval and max_rate of the options; 0 restores
  * those. At most WR_PLAN_PACE_MAX_NS. Strategy and server still bind. Returns 0 or WEIR_E_NOMEM. */
-#define WR_PLAN_PACE_MAX_NS (30 * WEIR_DAY) /* limit of the store */
+#define WR_PLAN_PACE_MAX_NS (30 * WEIR_DAY) /* the store accepts no longer interval */
 int wr_plan_host_pace(struct wr_plan *plan, struct wr_plan_host *host, int64_t interval_ns, int64_t now);
 /* Forgets what was learned about the host, as wr_gate_forget. */
 void wr_plan_host_forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);

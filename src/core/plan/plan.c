@@ -171,7 +171,7 @@ static bool host_ok(struct wr_plan *plan, struct wr_plan_host *host, struct coun
         bool stands_still = lane->job->paused || lane->job->ended;
         if (!stands_still && lane->in_store > 0 && lane->queued[0] + lane->queued[1] + lane->in_flight == 0 &&
             !lane->loading && !wr_list_holds(&lane->loads) && lane->job->stirred == NULL)
-            return false; /* no LOAD would ever follow */
+            return false; /* no LOAD would ever follow for this host queue */
         waits |= wr_list_holds(&lane->ready) || wr_list_holds(&lane->loads) || lane->loading;
         queued += stands_still ? 0 : lane->queued[0] + lane->queued[1];
         flies += lane->in_flight;

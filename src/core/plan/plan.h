@@ -72,7 +72,8 @@ struct wr_plan_options {
     struct wr_life_options robots;      /* robots.txt options, already checked */
     const struct wr_statuses *statuses; /* status codes to retry; NULL: WR_STATUSES_JOBS */
     const struct wr_hash_key *hash_key; /* secret to hash hosts and paths; must outlive the plan */
-    bool (*in_scope)(void *context, uint32_t job, const struct wr_url *url); /* NULL: all URLs */
+    /* Returns true if the URL is in scope of the job. NULL: all URLs are. */
+    bool (*in_scope)(void *context, uint32_t job, const struct wr_url *url);
     /* Returns the key of a new host's group, valid until the next call, or an empty one. NULL: no
      * groups. */
     struct wr_span (*group_of)(void *context, struct wr_span key);
@@ -85,7 +86,7 @@ struct wr_plan_options {
     bool ignores_robots;
     bool leases;         /* processes share the hosts: send to leased hosts only */
     double delay_factor; /* factor for Crawl-delay, 0.01 ... 100; default 1 */
-    uint32_t max_jobs;   /* jobs at once; default 64 */
+    uint32_t max_jobs;   /* jobs at the same time; default 64 */
     uint32_t max_hosts;  /* hosts in memory; default 100 000 */
     uint32_t max_tasks;  /* tasks in all windows; default 262 144 */
     size_t text_bytes;   /* bytes of paths and queries of tasks; default 32 MiB */
@@ -95,7 +96,7 @@ struct wr_plan_options {
     size_t rules_bytes;
     size_t known_max;       /* fingerprints in memory; default 16 Mi, which take 128 MiB */
     uint32_t window;        /* tasks of a host queue in memory; default 64, at most 4096 */
-    uint32_t max_loads;     /* LOADs in progress, while other hosts start; default 1024 */
+    uint32_t max_loads;     /* LOADs in progress, while other hosts are served; default 1024 */
     uint32_t max_in_flight; /* requests in flight at all hosts; default 256 */
     uint32_t max_hops;      /* redirects in a row; default 10, at most 255 */
     uint32_t max_repeats;   /* repetitions of the same path segments; default 3 */
@@ -120,8 +121,8 @@ void wr_plan_free(struct wr_plan *plan);
 struct wr_plan_job {
     uint32_t id;          /* id of the job in the store, not 0 */
     uint32_t concurrency; /* most requests in flight: the share of this loop */
-    uint32_t max_depth;   /* links from a seed */
-    uint32_t host_pages;  /* URLs accepted per host */
+    uint32_t max_depth;   /* most links from a seed to a page */
+    uint32_t host_pages;  /* most URLs accepted per host */
     int64_t deadline_at;  /* time at which the job ends; 0: never */
     bool draws_pages;     /* accepted URLs are taken from the ledger */
     bool draws_bytes;     /* fetched bytes are taken from the ledger */
@@ -157,17 +158,17 @@ int wr_plan_grant(struct wr_plan *plan, uint32_t id, enum wr_draw what, uint64_t
 /* ---- URLs ---- */
 
 #define WR_OFFERS(X)                                                                             \
-    X(WR_OFFER_NEW, "new") /* accepted: write it to the store */                                 \
+    X(WR_OFFER_NEW, "new") /* accepted: the caller writes it to the store */                     \
     X(WR_OFFER_KNOWN, "known")                                                                   \
     X(WR_OFFER_ASK_STORE, "ask_store") /* write it; if it was not stored, offer with `is_new` */ \
     X(WR_OFFER_LATER, "later")         /* waits for the ledger: offer it after the grant */      \
-    X(WR_OFFER_SCOPE, "scope")         /* this and all below are refusals */                     \
+    X(WR_OFFER_SCOPE, "scope")         /* this verdict and all below are refusals */             \
     X(WR_OFFER_DEPTH, "depth")                                                                   \
     X(WR_OFFER_HOPS, "hops")                                                                     \
     X(WR_OFFER_BUDGET, "budget") /* the page budget of the job or of this host */                \
     X(WR_OFFER_TRAP, "trap")     /* repeated segments, or too many queries of one path */        \
     X(WR_OFFER_OVER, "over")     /* the job has ended or is unknown */                           \
-    X(WR_OFFER_MEMORY, "memory") /* out of memory */
+    X(WR_OFFER_MEMORY, "memory") /* not enough memory */
 
 enum wr_offer_verdict {
 #define X(verdict, name) verdict,
@@ -182,8 +183,8 @@ const char *wr_offer_name(enum wr_offer_verdict verdict);
 struct wr_offer {
     uint32_t job;
     uint64_t fingerprint;
-    const struct wr_url *url; /* canonical URL */
-    uint32_t depth;           /* links from the seed; 0 for a seed */
+    const struct wr_url *url; /* canonical URL of the link */
+    uint32_t depth;           /* number of links from the seed; 0 for a seed */
     uint32_t hops;            /* redirects before it: one more than the page that led there has */
     bool is_seed;             /* true: not subject to scope and depth limits */
     bool is_sitemap;
@@ -229,16 +230,16 @@ void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bo
 
 /* The stored state of a host and its robots.txt; [1] is for https. */
 struct wr_plan_memory {
-    const weir_pace_memory *pace; /* NULL: the host is new */
+    const weir_pace_memory *pace; /* learned pacing; NULL: the host is new */
     int64_t blocked_ns;           /* time left of its block (wr_plan_wall), ns; 0: not blocked */
     uint8_t blocked_by;           /* number of the wall, until a good response lifts it; 0: none */
     bool is_paused;
     int64_t set_interval_ns; /* interval that a user set; 0: none */
     struct {
         bool is_known;
-        struct wr_robots *rules; /* NULL: there are none. Owned by the plan */
+        struct wr_robots *rules; /* rules; NULL: there are none. Owned by the plan */
         bool has_validators;
-        int64_t max_age_ns; /* negative: not stated */
+        int64_t max_age_ns; /* max-age of the response, ns; negative: not stated */
         int64_t age_ns;
     } robots[2];
 };
@@ -251,7 +252,7 @@ struct wr_plan_row {
     struct wr_plan_position position;
     const struct wr_url *url; /* NULL: invalid or set aside; ended here, and the caller ends it */
     uint32_t depth, hops, attempts;
-    int64_t not_before_ns; /* wait from now; 0: none */
+    int64_t not_before_ns; /* time from now until the task may start; 0: at once */
 };
 /* Passes a row of the answer to a LOAD, in order. WEIR_E_NOMEM and WEIR_E_FULL: it was not taken.
  * Then pass no more rows, and end the answer with is_end false. */
@@ -297,14 +298,14 @@ struct wr_plan_waited {
 
 struct wr_plan_action {
     enum wr_plan_kind kind;
-    int64_t at;    /* IDLE: time of the next call */
-    uint32_t job;  /* not for ROBOTS and ERRAND */
+    int64_t at;    /* IDLE: time of the next call of wr_plan_next */
+    uint32_t job;  /* job of the action; not set for ROBOTS and ERRAND */
     uint32_t task; /* START, ROBOTS, ERRAND: number for reports; END: no longer valid */
     uint64_t fingerprint;
     struct wr_plan_host *host;
     struct wr_span url; /* valid until the next call of wr_plan_next */
     uint32_t depth, hops, attempts;
-    bool is_https;       /* ROBOTS: origin */
+    bool is_https;       /* ROBOTS: true for https, false for http */
     bool is_conditional; /* ROBOTS: send the validators of the copy */
     bool is_hop;         /* ROBOTS: `url` is a redirect target */
     bool is_denied;      /* END: robots.txt denies it; else it was deferred too long */
@@ -341,9 +342,9 @@ void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now);
  * later. Returns news, as in wr_fate. */
 uint32_t wr_plan_hear(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now);
 
-#define WR_FATES(X)                                       \
-    X(WR_FATE_DONE, "done")                               \
-    X(WR_FATE_AGAIN, "again") /* to be retried at `at` */ \
+#define WR_FATES(X)                                             \
+    X(WR_FATE_DONE, "done")                                     \
+    X(WR_FATE_AGAIN, "again") /* the page is retried at `at` */ \
     X(WR_FATE_FAILED, "failed")
 
 enum wr_fate_kind {
@@ -356,7 +357,7 @@ struct wr_fate {
     enum wr_fate_kind kind;
     enum wr_next why;  /* FAILED: permanent, or no attempts left */
     int64_t at;        /* AGAIN: time of the retry */
-    uint32_t attempts; /* attempts so far */
+    uint32_t attempts; /* attempts at the task so far */
     uint32_t news;     /* wr_gate_news; RETRY_AFTER: store the host now; HOPELESS: end the job */
 };
 
@@ -395,7 +396,7 @@ void wr_plan_give_up(struct wr_plan *plan, struct wr_plan_host *host, bool is_ht
 #define WR_PLAN_BLOCKED_NS WEIR_DAY
 enum wr_wall_news {
     WR_WALL_NO_NEWS,
-    WR_WALL_BLOCKED, /* blocked from now on */
+    WR_WALL_BLOCKED, /* the host is blocked from now on */
     WR_WALL_LIFTED,  /* a block known to this plan or to the store has ended */
 };
 enum wr_wall_news wr_plan_wall(struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now);
@@ -415,7 +416,7 @@ uint32_t wr_plan_errand_told(struct wr_plan *plan, uint32_t number, const weir_o
 
 /* Records the lease of a host: nothing is sent to it after `until`. */
 void wr_plan_host_lease(struct wr_plan *plan, struct wr_plan_host *host, uint64_t token, int64_t until, int64_t now);
-uint64_t wr_plan_host_token(const struct wr_plan_host *host); /* 0: not leased */
+uint64_t wr_plan_host_token(const struct wr_plan_host *host); /* 0: the host is not leased */
 /* Marks a host that was just leased, and had been released for a rest: the rest is over, and
  * nothing was sent to it. Its tasks were held for `held_ns` before, which counts against
  * max_defer_ns. */
@@ -479,18 +480,18 @@ weir_decision wr_plan_why(const struct wr_plan *plan, const struct wr_plan_host 
 
 /* Requests to a host since it came into memory (pages, robots.txt, errands), and its state. */
 struct wr_plan_host_report {
-    struct wr_span key;           /* valid as long as the host */
-    uint32_t requests;            /* requests sent */
+    struct wr_span key;           /* host key, valid as long as the host */
+    uint32_t requests;            /* requests sent to the host */
     uint32_t successes;           /* requests answered by 2xx and 3xx */
     uint32_t rejected;            /* requests that its gate counts as rejected: 429, 403, 503 */
-    uint32_t failures;            /* requests that failed otherwise */
+    uint32_t failures;            /* requests that failed for other reasons */
     uint32_t retries;             /* pages that were retried */
     uint32_t hasty;               /* starts too soon for Crawl-delay and options: must be 0 */
-    uint64_t bytes;               /* bytes of pages */
+    uint64_t bytes;               /* bytes of page responses */
     int64_t closest_ns;           /* least time between two starts; WEIR_FOREVER: fewer than two */
     int64_t first_at;             /* first start; undefined if requests is 0 */
     int64_t last_at;              /* last start; pace: (requests - 1) / (last_at - first_at) */
-    int64_t robots_delay_ns;      /* Crawl-delay; 0: none */
+    int64_t robots_delay_ns;      /* Crawl-delay of the host; 0: none */
     weir_pace_entry now;          /* state of its gate: one start per delay_ns, `cap` in flight */
     struct wr_plan_waited waited; /* waits of its next tasks; QUEUE: for the store or its turn */
 };
@@ -507,16 +508,16 @@ const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64
                                         weir_pace_memory *ret_memory);
 
 struct wr_plan_stats {
-    size_t hosts, tasks, in_flight, known; /* tasks: in windows and in flight */
+    size_t hosts, tasks, in_flight, known; /* tasks: those in windows and in flight */
     uint64_t starts, robots, retries, expired, denied;
     uint64_t rejected; /* requests rejected, as in wr_plan_host_report */
     /* Starts that came too soon, also at evicted hosts: must be 0. */
     uint64_t hasty;
     uint64_t hopeless;                /* times that WR_NEWS_HOPELESS was reported */
     size_t lowered;                   /* hosts whose learned delay lowers a job's concurrency */
-    uint64_t overrides;               /* changes of such reductions */
+    uint64_t overrides;               /* changes of such a reduction at a host */
     uint64_t dropped;                 /* robots.txt rules dropped for lack of room */
-    size_t memory_bytes, known_bytes; /* all except rules; known_bytes are the fingerprints in it */
+    size_t memory_bytes, known_bytes; /* all memory except rules; part of it, the fingerprints */
     size_t rules_bytes;
 };
 void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_stats);

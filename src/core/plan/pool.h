@@ -24,8 +24,8 @@ enum wr_task_flags {
     WR_TASK_SENT = 8, /* sent; without it, a task in flight is reserved */
     /* Counted as sent before it was written, because the host's starts are not spaced. */
     WR_TASK_LOOSE = 16,
-    WR_TASK_USED = 32,     /* the entry is in use */
-    WR_TASK_FLIES = 64,    /* in flight: the caller has it */
+    WR_TASK_USED = 32,     /* the pool entry is in use */
+    WR_TASK_FLIES = 64,    /* the request is in flight: the caller has it */
     WR_TASK_GROUPED = 128, /* in flight, and counted at the group of its host */
 };
 
@@ -34,7 +34,7 @@ struct wr_task {
     int64_t at;           /* queued: earliest start; sent: time of sending */
     void *owner;          /* its host queue; for errands and robots.txt, the host */
     uint32_t next;        /* next task in its queue */
-    uint32_t text;        /* number of its first cell */
+    uint32_t text;        /* number of the first cell of its text */
     uint32_t seq;         /* number of its start at the gate; queued: arrival, ms mod 2^32 */
     uint32_t group_seq;   /* number of its start at the group's gate */
     uint16_t in_flight;   /* requests in flight at its start, at most UINT16_MAX */
@@ -64,9 +64,9 @@ struct wr_cell {
 
 struct wr_pool {
     const weir_allocator *allocator;
-    struct wr_task **tasks; /* array of blocks */
+    struct wr_task **tasks; /* blocks of WR_POOL_BLOCK tasks */
     struct wr_cell **cells;
-    uint32_t task_blocks, cell_blocks;         /* blocks allocated */
+    uint32_t task_blocks, cell_blocks;         /* blocks allocated so far */
     uint32_t task_blocks_max, cell_blocks_max; /* length of the arrays of pointers */
     uint32_t free_task, free_cell;             /* first task and cell of the chains of free ones */
     uint32_t used, used_cells, orders;

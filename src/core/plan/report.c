@@ -59,7 +59,7 @@ struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_
     host->taken = host->waited;
     for (int i = 0; i < WR_PLAN_REASONS; i++)
         in_front += waited.ms[i];
-    if (in_front < in_all) { /* it was behind other tasks */
+    if (in_front < in_all) { /* other tasks were before it for part of the time */
         uint32_t behind = in_all - (uint32_t)in_front;
         backoff = backoff < behind ? backoff : behind;
         add(&waited.ms[WEIR_REASON_RETRY], backoff);

@@ -34,7 +34,7 @@
 #define WR_RULES_SMALL 4096 /* bytes; rules up to this size are never dropped */
 
 struct wr_lane {
-    struct wr_list_link ready;  /* link in the job's ready list */
+    struct wr_list_link ready;  /* link in the job's list of ready host queues */
     struct wr_list_link loads;  /* link in the plan's list of host queues to load */
     struct wr_list_link of_job; /* link in the job's list of all host queues */
     struct wr_lane *beside;     /* next host queue of the host */
@@ -47,7 +47,7 @@ struct wr_lane {
     uint64_t served;               /* the plan's count of starts when it last started */
     uint64_t in_store;             /* tasks queued in the store, after `after` */
     uint64_t since;                /* part of in_store accepted since the current LOAD began */
-    uint32_t queued[WR_ORIGINS];   /* tasks in fifo and delayed, per origin */
+    uint32_t queued[WR_ORIGINS];   /* queued tasks per origin, in fifo and delayed */
     uint32_t in_flight;
     uint32_t accepted;
     bool loading;
@@ -93,9 +93,9 @@ struct wr_plan_host {
     uint32_t claims;                     /* tasks here, unanswered actions, unposted results */
     uint32_t owed;                       /* unposted results in claims (wr_plan_host_owe) */
     uint32_t grouped;                    /* requests in flight at the group's gate */
-    uint32_t steps;                      /* reduction of each job's concurrency here */
+    uint32_t steps;                      /* requests by which a job's concurrency is reduced */
     uint8_t expiring;                    /* bit per origin: its tasks are expiring */
-    uint8_t held;                        /* bit per origin: tasks wait for what may expire */
+    uint8_t held;                        /* bit per origin: its tasks wait, and may expire */
     uint8_t gave_up;                     /* bit per origin: tasks expired, the cause persists */
     int64_t blocked_until;               /* end of the block by a firewall */
     uint8_t blocked_by, walls;           /* number of the wall, walls in a row (wr_plan_wall) */
@@ -110,14 +110,14 @@ struct wr_plan_host {
     bool remembered;                     /* the store's answer about its memory has come */
     bool steered;                        /* a user paused or paced it: the store is older */
     uint16_t key_bytes;
-    uint32_t key_at;                     /* offset of the key in the block */
+    uint32_t key_at;                     /* offset of the key in the memory block */
     uint32_t bytes;                      /* size of the block: this, gate, key */
     int32_t learned_s, heard_s, broke_s; /* last change of pace, stated wait, breaker, s; 0: none */
     int64_t held_since;                  /* since when held_by has been the reason, ns */
     uint64_t lease;                      /* token of the lease; 0: not leased */
     int64_t leased_until;
-    bool unlent;     /* nothing is sent until it is leased */
-    uint64_t marked; /* see wr_plan_host_mark */
+    bool unlent;     /* nothing is sent until the host is leased */
+    uint64_t marked; /* the caller's beat, see wr_plan_host_mark */
     int64_t rested;
     int64_t held_ns; /* see wr_plan_host_rested_for; until its first tasks are loaded */
     bool has_rested; /* see wr_plan_host_rested_for; until its memory has come */
@@ -168,7 +168,7 @@ struct wr_plan {
     struct wr_job *jobs; /* max_jobs entries; id 0: free */
     uint32_t places;     /* entries of `jobs` ever used, from the first */
     uint32_t turn;       /* index of the job whose turn it is */
-    bool is_pages_turn;  /* turn of pages, else of robots.txt and errands */
+    bool is_pages_turn;  /* next are pages; false: robots.txt and errands */
     struct wr_pool pool;
     struct wr_known known;
     struct wr_variants variants;
@@ -178,7 +178,7 @@ struct wr_plan {
     int64_t hold_until;
     int64_t full_at;  /* last time at which max_in_flight or a hold stopped starts */
     bool starved;     /* a LOAD found no room, and no task has ended since */
-    uint32_t loading; /* LOADs in progress */
+    uint32_t loading; /* LOADs in progress, at most max_loads */
     struct wr_plan_stats stats;
     size_t host_bytes_sum;
     size_t rules_bytes;
@@ -276,7 +276,7 @@ struct wr_standing {
     uint32_t held;                          /* bit per origin: held by something that may expire */
     int64_t soonest_at;                     /* end of the next backoff; WEIR_FOREVER: none */
     bool lines;                             /* only the gate of its group holds it */
-    bool urgent;                            /* a robots.txt or an errand is due */
+    bool urgent;                            /* a robots.txt or an errand must be sent */
     bool startable;                         /* a page could start if the gate is open */
     weir_reason held_for[WR_ORIGINS];
 };
@@ -324,7 +324,7 @@ int64_t wr_group_delay(const struct wr_plan *plan, const struct wr_plan_host *ho
 
 /* ---- report.c ---- */
 
-#define WR_HELD_READY WR_PLAN_REASONS /* held_by of a host that could start */
+#define WR_HELD_READY WR_PLAN_REASONS /* value of held_by for a host that could start */
 
 /* Records what holds the host from now on. */
 void wr_host_held(const struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now);
@@ -343,7 +343,7 @@ void wr_host_news(const struct wr_plan *plan, struct wr_plan_host *host, uint32_
 
 /* ---- flight.c ---- */
 
-/* Reserves a start for this task. */
+/* Reserves a start at the host's gate, and its group's, for a task. */
 void wr_task_reserve(struct wr_plan *plan, struct wr_plan_host *host, uint32_t number, int64_t now);
 /* Frees a task. If it is a page, its job counts it as ended. */
 void wr_task_end(struct wr_plan *plan, uint32_t number);

@@ -19,7 +19,7 @@ struct wr_variants {
     uint64_t *slots; /* upper 48 bits: path; lower 16: queries. 0: free */
 };
 
-#define WR_VARIANT_SLOTS ((size_t)1 << 16) /* a table of 512 KiB */
+#define WR_VARIANT_SLOTS ((size_t)1 << 16) /* slots of the table, which takes 512 KiB */
 
 /* Allocates the table. Returns 0 or WEIR_E_NOMEM. */
 int wr_variants_init(struct wr_variants *ret_variants, const weir_allocator *allocator);
@@ -27,7 +27,7 @@ void wr_variants_release(struct wr_variants *variants);
 
 /* Returns the number of queries. `path` is a hash of job, host and path. */
 uint32_t wr_variants_of(const struct wr_variants *variants, uint64_t path);
-/* Counts one query more. */
+/* Counts one more query of the path. */
 void wr_variants_add(struct wr_variants *variants, uint64_t path);
 
 #endif

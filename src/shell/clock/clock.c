@@ -33,8 +33,8 @@ int64_t wr_boottime_now(void)
     return read_clock(CLOCK_BOOTTIME);
 }
 
-/* The thread may be preempted between the two reads, which makes their difference meaningless. Then
- * it reads both clocks once more. */
+/* Reads both clocks, and repeats that if the thread may have been preempted in between: then the
+ * difference of the clocks is meaningless. */
 int64_t wr_clock_asleep(void)
 {
     int64_t before, after, booted;

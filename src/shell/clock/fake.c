@@ -16,7 +16,7 @@ struct fake_clock {
     _Atomic int64_t now;
     pthread_mutex_t lock;     /* protects the list of parkers */
     struct wr_parker *parked; /* list of the parkers of all waiting threads */
-    int waiters;              /* length of the list */
+    int waiters;              /* number of parkers in the list */
 };
 
 static struct fake_clock *fake_of(const weir_clock *clock)

@@ -37,7 +37,7 @@
 struct anchor {
     uint64_t ticks; /* counter value at the time `at`; 0 in a new thread, which is always too old */
     int64_t at;
-    int64_t last_at; /* latest time returned, ns */
+    int64_t last_at; /* latest time that the clock returned, ns */
 };
 
 static _Thread_local struct anchor mine __attribute__((tls_model("initial-exec")));
