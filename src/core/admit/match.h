@@ -28,7 +28,7 @@
 #define WR_ASKED_PATH 1
 #define WR_ASKED_HOST 2
 #define WR_ASKED_METHOD 4
-/* The set of wr_glob_varies of all patterns. */
+/* bits of `wanted` for the wr_glob_varies of all patterns */
 #define WR_ASKED_LOOSE(loose) ((unsigned)(loose) << 8)
 /* Most bytes of a path that must be rewritten; longer ones are malformed. */
 #define WR_PATH_MAX 8191

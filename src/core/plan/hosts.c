@@ -17,7 +17,7 @@ static size_t bytes_of(size_t gate_bytes, size_t key_bytes)
 
 size_t wr_plan_host_bytes(const struct wr_plan_options *options, size_t key_bytes)
 {
-    /* Bytes of its slots in the map and the heap. */
+    /* Bytes of the slots of a host in the map and the heap. */
     size_t elsewhere = sizeof(struct wr_map_slot) * 2 + sizeof(int64_t) * 3;
     return bytes_of(wr_gate_bytes(&options->pace), key_bytes) + sizeof(struct wr_lane) + elsewhere;
 }

@@ -98,7 +98,7 @@ struct wr_plan_host {
     uint8_t held;                        /* bit per origin: its tasks wait, and may expire */
     uint8_t gave_up;                     /* bit per origin: tasks expired, the cause persists */
     int64_t blocked_until;               /* end of the block by a firewall */
-    uint8_t blocked_by, walls;           /* number of the wall, walls in a row (wr_plan_wall) */
+    uint8_t blocked_by, walls;           /* number of the wall; walls in a row (wr_plan_wall) */
     uint8_t lost[WR_ORIGINS];            /* per origin: tag of wr_plan_give_up; 0: none */
     uint8_t hop;                         /* bit per origin: robots.txt redirects within the host */
     uint8_t asked;                       /* bit per origin: a task fetches the robots.txt */

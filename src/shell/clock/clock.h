@@ -48,7 +48,7 @@ void wr_monotonic_wait(const weir_clock *clock, struct wr_parker *parker, int64_
 /* Returns the CPU time that the calling thread has used, ns. */
 int64_t wr_thread_cpu_now(void);
 
-/* Returns the time since boot including suspension, ns. Other hosts count that time too. */
+/* Returns the time since boot including suspension, ns: for times that other machines count too. */
 int64_t wr_boottime_now(void);
 
 /* Returns the total time for which the machine was suspended since boot, ns. The monotonic clock
