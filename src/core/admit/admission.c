@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* admission.c - what the rulings come to: which one decided, the status that fits, when to come again. */
+/* admission.c - derives the result of an admission from its rulings: the decisive ruling, the HTTP
+ * status and Retry-After. */
 #include "core/admit/admission.h"
 
 int64_t wr_seconds_up(int64_t ns)
@@ -19,7 +20,7 @@ int64_t wr_ruling_until_ns(const weir_ruling *ruling)
 int64_t wr_retry_after_s(const weir_ruling *ruling)
 {
     if (ruling->outcome == WEIR_OUTCOME_FAILED)
-        return 1; /* failures pass, but nobody knows when */
+        return 1; /* the failure is likely temporary, but its end is unknown */
     if (ruling->outcome != WEIR_OUTCOME_REFUSED || ruling->decision.verdict == WEIR_DENY)
         return 0;
     int64_t seconds = wr_seconds_up(wr_ruling_until_ns(ruling));

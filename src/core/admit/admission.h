@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* admission.h - what the rulings come to. */
+/* admission.h - derives the result of an admission from its rulings. */
 #ifndef WR_CORE_ADMIT_ADMISSION_H
 #define WR_CORE_ADMIT_ADMISSION_H
 
@@ -7,18 +7,21 @@
 
 #define WR_NO_TIME (-1)
 
-/* Whole seconds: a caller that believes us must never come too early. */
+/* Returns `ns` in whole seconds, rounded up: a caller that waits for so long must not come too
+ * early. */
 int64_t wr_seconds_up(int64_t ns);
 
-/* Whether callers are told of it. */
+/* Returns true if response headers list the ruling. */
 bool wr_ruling_is_shown(const weir_ruling *ruling);
 
-/* Until when a ruling's numbers hold: for what was refused, until it may be granted, so that the time is the same as
- * that of Retry-After (draft-ietf-httpapi-ratelimit-headers-10, section 6); else until all is there again. WR_NO_TIME
- * if no clock tells. */
+/* Returns the time for which a ruling's numbers hold, ns. For a refused request that is the time
+ * until it may be granted, the same as Retry-After (draft-ietf-httpapi-ratelimit-headers-10,
+ * section 6). For others it is the time until the quota is full. Returns WR_NO_TIME if neither
+ * depends on time. */
 int64_t wr_ruling_until_ns(const weir_ruling *ruling);
 
-/* Seconds after which a refused request may come again: rounded up, at least 1; 0 if that will not help. */
+/* Returns the seconds after which a refused request may be repeated: rounded up, at least 1.
+ * Returns 0 if repeating it is pointless. */
 int64_t wr_retry_after_s(const weir_ruling *ruling);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* credentials.c - the secret of an Authorization field, in one spelling.
+/* credentials.c - extracts the secret of an Authorization field, if it has only one spelling.
  *
- * Services take it apart in many ways: they split at blanks and use the second word, ignore bytes that are not of
- * Base64, strip quotes, stop at a comma. So what has a second spelling for one of them is no credentials here.
+ * Services parse the field in many ways: they split at blanks and use the second word, ignore bytes
+ * that are not Base64, strip quotes, or stop at a comma. So a value that has a second spelling for
+ * one of them is rejected here.
  */
 #include "core/admit/credentials.h"
 
@@ -18,7 +19,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Takes a word, and the blanks after it, off the front. */
+/* Takes a word, and the blanks after it, from the front of `rest`. */
 static struct wr_span take_word(struct wr_span *rest)
 {
     size_t bytes = 0;
@@ -32,7 +33,8 @@ static struct wr_span take_word(struct wr_span *rest)
     return word;
 }
 
-/* As token68 of RFC 9110 11.2, and what else real tokens are made of; '=' only at the end. */
+/* Returns true for token68 of RFC 9110 11.2 and the other characters found in real tokens; '=' only
+ * at the end. */
 static bool is_token(struct wr_span token)
 {
     bool has_ended = false;
@@ -46,7 +48,8 @@ static bool is_token(struct wr_span token)
     return true;
 }
 
-/* 0 … 63, or -1; `last` are the two that differ: "+/" or "-_". */
+/* Returns 0 ... 63, or -1. `last` has the two characters that differ between alphabets: "+/" or
+ * "-_". */
 static int base64_value(char c, const char *last)
 {
     if (wr_ascii_is_digit(c))
@@ -56,8 +59,9 @@ static int base64_value(char c, const char *last)
     return c == last[0] ? 62 : c == last[1] ? 63 : -1;
 }
 
-/* Whether it is all digits of Base64, without padding, and none of its bits is lost (RFC 4648 3.5): else several texts
- * are the same bytes to most readers. */
+/* Returns true if all characters are Base64 digits, without padding, and no bit of the last one is
+ * dropped (RFC 4648 3.5). Otherwise several texts would decode to the same bytes in most
+ * parsers. */
 static bool is_base64(struct wr_span text, const char *last)
 {
     for (size_t i = 0; i < text.bytes; i++) {
@@ -68,7 +72,7 @@ static bool is_base64(struct wr_span text, const char *last)
     return text.bytes % 4 != 1 && (text.bytes == 0 || (base64_value(text.data[text.bytes - 1], last) & lost) == 0);
 }
 
-/* The user and password of RFC 7617: padded. */
+/* Checks the padded Base64 of user and password (RFC 7617). */
 static bool is_basic_right(struct wr_span token)
 {
     size_t bytes = token.bytes;
@@ -78,7 +82,8 @@ static bool is_basic_right(struct wr_span token)
     return token.bytes % 4 == 0 && token.bytes - bytes <= 2 && is_base64((struct wr_span){token.data, bytes}, "+/");
 }
 
-/* A JSON Web Token (RFC 7515 3.1) begins with the Base64 of "{\"", and is not padded. Any other token will do. */
+/* Checks a JSON Web Token (RFC 7515 3.1), which begins with the Base64 of "{\"" and has no padding.
+ * Returns true for any other token. */
 static bool is_jwt_right(struct wr_span token)
 {
     bool is_jwt = token.bytes >= 3 && memcmp(token.data, "eyJ", 3) == 0 && wr_span_find(token, '.') < token.bytes;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* credentials.h - the secret of an Authorization field (RFC 9110 11.4), in one spelling. */
+/* credentials.h - extracts the secret of an Authorization field (RFC 9110 11.4), if it has only one
+ * spelling. */
 #ifndef WR_CORE_ADMIT_CREDENTIALS_H
 #define WR_CORE_ADMIT_CREDENTIALS_H
 
@@ -7,13 +8,14 @@
 
 #include <weir/admit.h>
 
-/* Whether a header, by its name in lower case, holds credentials. */
+/* Returns true if the header, named in lower case, holds credentials. */
 bool wr_credentials_are_in(const char *header);
 
-/* The token of "Bearer TOKEN", "Basic TOKEN" or a mere "TOKEN", without its scheme, whose case and distance say nothing
- * and which services mix up ("Bearer x" and "Token x"). WEIR_FAULT_NONE; _CREDENTIALS: more words than two, quotes,
- * commas, parameters (as Digest has them, which differ from one request to the next), or Base64 of Basic or of a JSON
- * Web Token that is not written as RFC 4648 says; _MISSING: nothing. */
+/* Reads the token of "Bearer TOKEN", "Basic TOKEN" or just "TOKEN". Drops the scheme: its case and
+ * the blanks after it carry no meaning, and services accept several ("Bearer x" and "Token x").
+ * Returns WEIR_FAULT_NONE; _MISSING if the value is empty; _CREDENTIALS if it has more than two
+ * words, quotes, commas, or parameters (those of Digest differ from one request to the next), or if
+ * the Base64 of Basic or of a JSON Web Token is not as RFC 4648 requires. */
 weir_fault wr_credentials_read(struct wr_span value, struct wr_span *ret_token);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* digest.c - SHA-256, for keys made of tokens.
+/* digest.c - computes SHA-256, for keys that are made from tokens.
  *
- * The hash of base/hash.h will not do: its value differs between processes and machines, and is 64 bits, of which two
- * tokens in 2^32 would share one.
+ * The hash of base/hash.h does not fit: its value differs between processes and machines, and it
+ * has 64 bits, so that two of 2^32 tokens are likely to collide.
  */
 #include "core/admit/digest.h"
 
@@ -12,7 +12,7 @@ struct sha256 {
     uint32_t state[8];
     uint8_t block[BLOCK_BYTES];
     size_t filled;  /* bytes in `block` */
-    uint64_t total; /* bytes seen */
+    uint64_t total; /* bytes added in total */
 };
 
 static const uint32_t start_state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -82,7 +82,7 @@ static void add(struct sha256 *sha, struct wr_span span)
     }
 }
 
-/* A 1 bit, zeros, and the number of bits in the last 8 bytes of a block. */
+/* Appends a 1 bit, zeros, and the number of bits in the last 8 bytes of a block. */
 static void pad(struct sha256 *sha)
 {
     static const char one[BLOCK_BYTES] = {(char)0x80};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* digest.h - a name for a value that must not be shown. */
+/* digest.h - hashes a value that must not be shown. */
 #ifndef WR_CORE_ADMIT_DIGEST_H
 #define WR_CORE_ADMIT_DIGEST_H
 
@@ -9,7 +9,7 @@
 
 #define WR_SHA256_BYTES 32
 
-/* SHA-256 (FIPS 180-4) of `first` and then `second`. */
+/* Computes SHA-256 (FIPS 180-4) of `first` followed by `second`. */
 void wr_sha256(struct wr_span first, struct wr_span second, uint8_t ret_digest[WR_SHA256_BYTES]);
 
 #endif

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* fields.c - tells callers what they have left, and when to come again.
+/* fields.c - formats the response headers that report quotas and the time to retry.
  *
  *     RateLimit-Policy: "per-ip";q=100;w=10, "at-once";q=8;qu="concurrent-requests"
  *     RateLimit: "per-ip";r=0;t=3, "at-once";r=7
  *     Retry-After: 3
  *
- * as in draft-ietf-httpapi-ratelimit-headers-10 and Structured Fields (RFC 9651): names are Strings (printable ASCII,
- * '"' and '\' escaped), numbers are Integers. Times are whole seconds, rounded up: a caller that believes us must never
- * come too early. No key is ever written (the draft's pk): it may be a secret, or somebody else's.
+ * The format is that of draft-ietf-httpapi-ratelimit-headers-10 and Structured Fields (RFC 9651):
+ * names are Strings (printable ASCII, '"' and '\' escaped), numbers are Integers. Times are whole
+ * seconds, rounded up, so that a caller that waits for so long does not come too early. No key is
+ * ever written (pk in the draft): it may be a secret or belong to another caller.
  */
 #include "base/bits.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "core/admit/admission.h"
 
-#define INTEGER_MAX UINT64_C(999999999999999) /* of Structured Fields: 15 digits */
+#define INTEGER_MAX UINT64_C(999999999999999) /* maximum of Structured Fields: 15 digits */
 
-/* ---- values -------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void append_parameter(struct wr_buf *buf, const char *name, uint64_t value)
 {
@@ -24,7 +25,7 @@ static void append_parameter(struct wr_buf *buf, const char *name, uint64_t valu
     wr_buf_append_u64(buf, value);
 }
 
-/* RateLimit's member: what is left. */
+/* Appends what is left of a quota, as a member of RateLimit. */
 static void append_limit(struct wr_buf *buf, const weir_ruling *ruling)
 {
     int64_t until = wr_ruling_until_ns(ruling);
@@ -34,8 +35,8 @@ static void append_limit(struct wr_buf *buf, const weir_ruling *ruling)
         append_parameter(buf, ";t=", (uint64_t)wr_seconds_up(until));
 }
 
-/* What a quota lets pass in `window_s` seconds, which are its period or more: 2 in 0.2 s are 10 in 1 s. Rounded down:
- * who goes by it stays within the quota. */
+/* Returns the permits that a quota grants in `window_s` seconds, which is at least its period: 2 in
+ * 0.2 s are 10 in 1 s. Rounds down, so that a caller that relies on it stays within the quota. */
 static uint64_t quota_in(const weir_quota *quota, int64_t window_s)
 {
     wr_u128 scaled = (wr_u128)quota->limit * (uint64_t)window_s * (uint64_t)WEIR_SECOND / (uint64_t)quota->period_ns;
@@ -43,7 +44,7 @@ static uint64_t quota_in(const weir_quota *quota, int64_t window_s)
     return scaled < INTEGER_MAX ? (uint64_t)scaled : INTEGER_MAX;
 }
 
-/* RateLimit-Policy's member: what the rule is, over whole seconds. */
+/* Appends a rule over whole seconds, as a member of RateLimit-Policy. */
 static void append_policy(struct wr_buf *buf, const weir_ruling *ruling)
 {
     const weir_quota *quota = &ruling->quota;
@@ -127,7 +128,7 @@ const char *weir_field_name(weir_field field)
     }
 }
 
-/* ---- the public functions ------------------------------------------------------------------------------ */
+/* ---- public functions ------------------------------------------------------------------------ */
 
 static bool arguments_ok(const weir_admission *admission, int64_t wall_ns, const char *buffer, size_t buffer_bytes,
                          const size_t *ret_bytes)
@@ -175,7 +176,7 @@ static void append_line(struct wr_buf *buf, const weir_admission *admission, wei
     size_t value = buf->length;
     append_value(buf, admission, field, wall_ns);
     if (buf->length == value)
-        wr_buf_cut(buf, start); /* does not apply */
+        wr_buf_cut(buf, start); /* the field does not apply */
     else
         wr_buf_append_string(buf, "\r\n");
 }

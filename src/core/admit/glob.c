@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* glob.c - patterns with stars. */
+/* glob.c - parses and matches patterns with stars. */
 #include "core/admit/glob.h"
 
 #include "base/address.h"
@@ -26,11 +26,12 @@ static bool has_two(struct wr_span text, char c)
     return false;
 }
 
-/* ---- paths --------------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
-/* Paths are compared as path.h writes them, so that a pattern which is written otherwise would never fit. A service
- * that decodes takes "/%40me" for "/@me": patterns say what is decoded, but for "%2F". Wildcards and "%2F" stand for
- * plain characters here. */
+/* Returns true if a request path can match the pattern. Paths are compared as path.h writes them,
+ * so a pattern written differently never matches. A service that decodes escapes reads "/%40me" as
+ * "/@me": patterns must be decoded, except for "%2F". This check replaces wildcards and "%2F" with
+ * plain characters. */
 static bool is_written_right(struct wr_span pattern)
 {
     char plain[WEIR_KEY_MAX], memory[WEIR_KEY_MAX + 1];
@@ -56,7 +57,7 @@ static bool is_written_right(struct wr_span pattern)
            memcmp(path.bytes, plain, bytes) == 0;
 }
 
-/* `text` has two stars in a row. */
+/* Parses a path pattern that has two stars in a row. */
 static int parse_stars(struct wr_span text, struct wr_glob *ret_pattern)
 {
     bool at_start = memcmp(text.data, "**", 2) == 0;
@@ -76,7 +77,8 @@ static int parse_stars(struct wr_span text, struct wr_glob *ret_pattern)
 int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern)
 {
     struct wr_span text = wr_span_of(path);
-    bool ends_free = text.bytes > 2 && memcmp(text.data, "**", 2) == 0; /* an ending need not begin with '/' */
+    /* A suffix pattern need not begin with '/'. */
+    bool ends_free = text.bytes > 2 && memcmp(text.data, "**", 2) == 0;
 
     if (text.bytes == 0 || (text.data[0] != '/' && !ends_free))
         return refuse("path", text, "it does not begin with '/'", "write it as /login, /api/** or **.css");
@@ -90,7 +92,7 @@ int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern)
     return 0;
 }
 
-/* ---- hosts and values ---------------------------------------------------------------------------------- */
+/* ---- hosts and values ------------------------------------------------------------------------ */
 
 static bool is_v6_right(struct wr_span text)
 {
@@ -129,14 +131,15 @@ int wr_glob_parse_value(const char *value, struct wr_glob *ret_pattern)
     return 0;
 }
 
-/* ---- comparing ----------------------------------------------------------------------------------------- */
+/* ---- matching -------------------------------------------------------------------------------- */
 
 static inline bool is_one(char wanted, char c, unsigned loose)
 {
     return wanted == c || ((loose & WR_LOOSE_CASE) != 0 && wr_ascii_lower(wanted) == wr_ascii_lower(c));
 }
 
-/* The last byte is looked at first: most patterns of a book are told from a path by that. */
+/* Returns true if `bytes` bytes are the same. Compares the last byte first, because it differs for
+ * most pairs of a pattern and a path. */
 static inline bool is_same(const char *a, const char *b, size_t bytes, unsigned loose)
 {
     if (bytes == 0 || !is_one(a[bytes - 1], b[bytes - 1], loose))
@@ -160,8 +163,8 @@ static bool ends(struct wr_span text, struct wr_span wanted, unsigned loose)
            is_same(text.data + (text.bytes - wanted.bytes), wanted.data, wanted.bytes, loose);
 }
 
-/* After a mismatch only the last star need take one character more: what an earlier one could take, the last can take
- * as well. */
+/* Matches a pattern with '*' and '?'. After a mismatch only the last star needs to match one
+ * character more: it can match whatever an earlier star could. */
 static bool glob(struct wr_span wanted, char stop, struct wr_span text, unsigned loose, uint32_t *steps)
 {
     const char *p = wanted.data, *end = p + wanted.bytes;
@@ -189,7 +192,8 @@ static bool glob(struct wr_span wanted, char stop, struct wr_span text, unsigned
     return at == text.bytes && p == end;
 }
 
-/* A '/' at the end of a pattern makes no difference where it makes none at the end of a path. */
+/* Returns the pattern without a '/' at its end, if this reading ignores a '/' at the end of a
+ * path. */
 static struct wr_span without_slash(struct wr_span wanted, unsigned loose)
 {
     bool is_cut = (loose & WR_LOOSE_END) != 0 && wanted.bytes > 1 && wanted.data[wanted.bytes - 1] == '/';
@@ -208,7 +212,7 @@ unsigned wr_glob_varies(const struct wr_glob *pattern)
     return varies;
 }
 
-/* A step for 8 bytes: comparing without case takes them one by one, but in a tight loop. */
+/* Charges one step per 8 bytes: comparing without case goes byte by byte, but in a tight loop. */
 bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text, unsigned loose, uint32_t *steps)
 {
     struct wr_span wanted = pattern->text;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* host.c - the name of a host, in one spelling. */
+/* host.c - normalises the name of a host to one spelling. */
 #include "core/admit/host.h"
 
 #include "base/address.h"
 #include "base/ascii.h"
 #include "base/parse.h"
 
-/* ":80" at the end, or a mere ':' (RFC 3986 3.2.3), or nothing. False: what follows the last ':' is no port. */
+/* Removes ":80", or just ':' (RFC 3986 3.2.3), from the end. Returns false if the text after the
+ * last ':' is not a port. */
 static bool drop_port(struct wr_span *host)
 {
     size_t bytes = host->bytes;
@@ -34,7 +35,7 @@ static weir_fault append_v6(struct wr_buf *buf, struct wr_span host)
     return WEIR_FAULT_NONE;
 }
 
-/* Whether URL parsers take a name for an IPv4 address, by its last label: "1", "0x7f". */
+/* Returns true if URL parsers take a name with this last label for an IPv4 address: "1", "0x7f". */
 static bool is_number(struct wr_span label)
 {
     if (label.bytes > 1 && label.data[0] == '0' && wr_ascii_lower(label.data[1]) == 'x')
@@ -58,7 +59,7 @@ weir_fault wr_host_append(struct wr_buf *buf, struct wr_span host)
     if (host.bytes > 0 && host.data[0] == '[')
         return append_v6(buf, host);
     if (host.bytes > 1 && host.data[host.bytes - 1] == '.')
-        host.bytes--; /* the root, which resolvers drop */
+        host.bytes--; /* the dot of the DNS root, which resolvers drop */
     if (host.bytes > WR_HOST_MAX)
         return WEIR_FAULT_LONG;
     for (size_t i = 0; i < host.bytes; i++) {

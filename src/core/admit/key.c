@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key.c - what of a request says who is asking. */
+/* key.c - extracts the key of a request, which identifies the caller. */
 #include "core/admit/key.h"
 
 #include "base/ascii.h"
@@ -11,7 +11,7 @@
 #include "core/admit/path.h"
 #include "core/admit/request.h"
 
-#define DIGEST_SHOWN_BYTES 16 /* of 32: nobody finds two tokens with the same 128 bits */
+#define DIGEST_SHOWN_BYTES 16 /* 128 bits of the digest: no collision can be found */
 
 void weir_key_init(weir_key *ret_key, weir_key_kind kind)
 {
@@ -88,7 +88,7 @@ static weir_fault custom_value(const weir_key *key, const weir_request *request,
     return bytes == 0 ? WEIR_FAULT_MISSING : bytes > WEIR_KEY_MAX ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
 }
 
-/* The value that a key that is not composite asks for: in `scratch`, or where it lies anyway. */
+/* Finds the value of a key that is not composite. *ret_value refers to `scratch` or the request. */
 static weir_fault find_value(const weir_key *key, const weir_request *request, struct wr_buf *scratch,
                              struct wr_span *ret_value)
 {
@@ -133,7 +133,7 @@ bool wr_digest_is(struct wr_span text)
     return true;
 }
 
-/* Writes the value of a key that is not composite. */
+/* Appends the value of a key that is not composite. */
 static weir_fault append_simple(struct wr_buf *buf, const weir_key *key, const weir_request *request)
 {
     char memory[WR_KEY_BUFFER];
@@ -155,7 +155,8 @@ static weir_fault append_simple(struct wr_buf *buf, const weir_key *key, const w
     return WEIR_FAULT_NONE;
 }
 
-/* After a fault writes the key that stands in, if there is one for it. */
+/* Handles a fault: appends the fallback key if there is one for it, and otherwise returns the
+ * fault. */
 static weir_fault fall_back(struct wr_buf *buf, const weir_key *key, weir_fault fault)
 {
     if (fault == WEIR_FAULT_NONE || key->fallback == NULL || (fault != WEIR_FAULT_MISSING && !key->share_malformed))

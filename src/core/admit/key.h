@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key.h - keys out of requests, for those who have checked them before. */
+/* key.h - extracts keys from requests, for callers that have checked both before. */
 #ifndef WR_CORE_ADMIT_KEY_H
 #define WR_CORE_ADMIT_KEY_H
 
@@ -7,16 +7,17 @@
 
 #include <weir/admit.h>
 
-/* WEIR_E_INVAL unless it is sound, with all its parts. */
+/* Returns 0, or WEIR_E_INVAL with a message if the key or one of its parts is invalid. */
 int wr_key_check(const weir_key *key);
 
-#define WR_KEY_BUFFER (WEIR_KEY_MAX + 1) /* bytes of memory for a fixed buffer that any key fits */
+#define WR_KEY_BUFFER (WEIR_KEY_MAX + 1) /* bytes of a buffer that holds any key */
 
-/* As weir_key_extract, of a sound key and request: appends to `buf`, which is empty and has room for any key. After a
- * fault its content is undefined. */
+/* Works as weir_key_extract, but the key and the request must be valid. Appends to `buf`, which
+ * must be empty and have room for any key. After a fault the content of `buf` is undefined. */
 weir_fault wr_key_extract(const weir_key *key, const weir_request *request, struct wr_buf *buf);
 
-/* What is kept of a token: "#…"; and whether a text is that. */
+/* Appends the digest that replaces a secret token in keys: '#' and hex digits. wr_digest_is returns
+ * true if a text has that form. */
 void wr_digest_append(struct wr_buf *buf, const char *secret, struct wr_span token);
 bool wr_digest_is(struct wr_span text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key_check.c - refuses keys that make no sense, before the first request comes. */
+/* key_check.c - rejects invalid keys before the first request. */
 #include "core/admit/key.h"
 
 #include "base/ascii.h"

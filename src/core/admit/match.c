@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* match.c - which requests a rule is for. */
+/* match.c - decides which requests a rule applies to. */
 #include "core/admit/match.h"
 
 #include "core/admit/method.h"
 
 #include <assert.h>
 
-/* ---- readings ------------------------------------------------------------------------------------------ */
+/* ---- readings -------------------------------------------------------------------------------- */
 
-/* The path of the reading, where it lies if it is written so already. */
+/* Sets the target to the path of the current reading: the original text if it is spelled that way,
+ * else a copy. */
 static weir_fault write_path(struct wr_asked *asked)
 {
     struct wr_buf path;
@@ -101,7 +102,8 @@ weir_fault wr_asked_read(const weir_request *request, unsigned wanted, unsigned 
     return fault;
 }
 
-/* The next subset of what varies, in the order of numbers. No reading is longer than the first, so that it fits. */
+/* Advances to the next subset of `varies`, in numeric order. No reading is longer than the first,
+ * so each fits. */
 bool wr_asked_next(struct wr_asked *asked)
 {
     if (asked->varies == 0)
@@ -113,7 +115,7 @@ bool wr_asked_next(struct wr_asked *asked)
     return asked->loose != 0;
 }
 
-/* ---- matching ------------------------------------------------------------------------------------------ */
+/* ---- matching -------------------------------------------------------------------------------- */
 
 static bool method_fits(const struct wr_match *match, struct wr_span method)
 {
@@ -134,7 +136,7 @@ static bool one_fits(const struct wr_glob *patterns, uint32_t count, struct wr_s
     return count == 0;
 }
 
-/* Values are compared without case: callers write them as they like, and most readers do not mind. */
+/* Compares values without case: callers may write them in any case, and most services ignore it. */
 static bool header_fits(const struct wr_header_pattern *pattern, const weir_request *request, uint32_t *steps)
 {
     for (size_t line = 0; request->header != NULL && line < WEIR_HEADER_LINES_MAX; line++) {

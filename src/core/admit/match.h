@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* match.h - which requests a rule is for.
+/* match.h - decides which requests a rule applies to.
  *
- *     fault = wr_asked_read(&request, wanted, exact, &asked);             once for each request; a fault refuses it
+ *     fault = wr_asked_read(&request, wanted, exact, &asked);  once per request; a fault rejects it
  *     do
- *         if (wr_match_fits(&match, &asked))                              for each rule
- *             …                                                           if asked.steps is 0, refuse the request
- *     while (wr_asked_next(&asked));                                      for each way of reading its path
+ *         if (wr_match_fits(&match, &asked))                   for each rule
+ *             ...                                              if asked.steps is 0, refuse it
+ *     while (wr_asked_next(&asked));                           for each reading of its path
  *
- * No spelling escapes a rule: whatever a service takes the path for is one of the readings, or the request is refused;
- * host and method have one spelling each. A request must be let in by the rules of every reading. Nearly all requests
- * have one.
+ * No spelling bypasses a rule: each path that a service may see is one of the readings, or the
+ * request is refused. Host and method have one spelling each. The rules of every reading must admit
+ * a request. Nearly all requests have only one reading.
  *
- * A request may be long, and the rules many: all comparisons of one decision share a budget of steps. A request that
- * uses it up is refused, because rules that would apply to it may not have been found.
+ * A request may be long and rules may be many, so all comparisons of one decision share a budget of
+ * steps. A request that exhausts it is refused, because a rule that applies to it may not have been
+ * found.
  */
 #ifndef WR_CORE_ADMIT_MATCH_H
 #define WR_CORE_ADMIT_MATCH_H
@@ -23,54 +24,62 @@
 
 #include <weir/admit.h>
 
-/* What rules look at. */
+/* The parts of a request that rules look at. */
 #define WR_ASKED_PATH 1
 #define WR_ASKED_HOST 2
 #define WR_ASKED_METHOD 4
-#define WR_ASKED_LOOSE(loose) ((unsigned)(loose) << 8) /* wr_glob_varies of all patterns */
-#define WR_PATH_MAX 8191           /* bytes of a path that must be rewritten; longer ones are malformed */
-#define WR_READ_MAX 65536          /* bytes of all readings of a path: what a caller can cost us */
-#define WR_MATCH_STEPS_MAX 1000000 /* of one decision: some 2 ms */
-#define WR_MATCH_LOOKUP_STEPS 64   /* of one look for a field among all (128 at most) */
+/* bits of `wanted` for the wr_glob_varies of all patterns */
+#define WR_ASKED_LOOSE(loose) ((unsigned)(loose) << 8)
+/* Most bytes of a path that must be rewritten; longer ones are malformed. */
+#define WR_PATH_MAX 8191
+/* Most bytes of all readings of a path; limits the work that a caller can cause. */
+#define WR_READ_MAX 65536
+#define WR_MATCH_STEPS_MAX 1000000 /* most steps of one decision: about 2 ms */
+#define WR_MATCH_LOOKUP_STEPS 64   /* steps to find one header field (of at most 128) */
 
 struct wr_asked {
-    weir_request request; /* first, see wr_asked_of; as this reading has it: method, host and path in one spelling,
-                             without the query */
+    /* The request in this reading: method, host and path in one spelling, without the query. Must
+     * be the first field (see wr_asked_of). */
+    weir_request request;
     struct wr_target target;
     unsigned varies;
-    unsigned loose;   /* this reading: a set of WR_LOOSE_… */
-    weir_fault fault; /* why it could not be read: then the request is as it was */
-    uint32_t steps;   /* that comparisons may still take; 0: they did not suffice, and the request is to be refused */
+    unsigned loose;   /* the current reading: a set of WR_LOOSE_... */
+    weir_fault fault; /* why the request could not be read; if set, `request` is unchanged */
+    /* Steps left for comparisons. 0: they did not suffice, and the request must be refused. */
+    uint32_t steps;
     char path[WR_PATH_MAX + 1];
     char host[WR_HOST_MAX + 1];
 };
 
-/* The reading as it is written. What is not known stays so (a NULL target or host): no pattern fits it. A target that
- * is a URL names the host, and another Host beside it is a fault (RFC 9112 3.2.2: some services believe one, some the
- * other). `exact`: WEIR_EXACT_…, what services are known to tell apart. Keeps the request's texts. WEIR_FAULT_NONE, or
- * what wr_target_read and, if it is wanted, wr_host_append say. */
+/* Reads a request, and starts with the reading of its path as spelled. A NULL target or host stays
+ * NULL, and no pattern matches it. If the target is a URL, it names the host, and a different Host
+ * field is a fault (RFC 9112 3.2.2), because some services use one and some the other. `exact`
+ * is the set of WEIR_EXACT_... that the protected services distinguish. The request's texts must
+ * outlive the result. Returns WEIR_FAULT_NONE, or a fault of wr_target_read or, if the host is
+ * wanted, of wr_host_append. */
 weir_fault wr_asked_read(const weir_request *request, unsigned wanted, unsigned exact, struct wr_asked *ret_asked);
 
-/* The next reading; false: that was the last, and the first is back. */
+/* Advances to the next reading. Returns false after the last one; then the first is current. */
 bool wr_asked_next(struct wr_asked *asked);
 
-/* What a function that is given the request of a reading belongs to. It is never const: it is made for a decision, and
- * matching takes steps off it. */
+/* Returns the wr_asked that contains `request`. The cast drops const safely: a wr_asked is made for
+ * one decision, and matching subtracts from its steps. */
 static inline struct wr_asked *wr_asked_of(const weir_request *request)
 {
     return (struct wr_asked *)(void *)request;
 }
 
-/* Takes a request as it is: for rules that look at none of it, or because of a fault. */
+/* Takes a request unread, because no rule looks into it or because of a fault. */
 void wr_asked_keep(const weir_request *request, weir_fault fault, struct wr_asked *ret_asked);
 
 struct wr_header_pattern {
-    const char *name; /* in lower case */
-    bool any;         /* that it is there is enough */
+    const char *name; /* header name in lower case */
+    bool any;         /* true: the header only needs to be present */
     struct wr_glob value;
 };
 
-/* Each list that is not empty must have one that fits; of the headers, all must. */
+/* The patterns of a rule. For each list that is not empty, one pattern must match; of the headers,
+ * all must. */
 struct wr_match {
     const struct wr_span *methods;
     const struct wr_glob *paths, *hosts;
@@ -78,7 +87,8 @@ struct wr_match {
     uint32_t method_count, path_count, host_count, header_count;
 };
 
-/* Of a header in several lines, one must fit. Means nothing if asked->steps is 0 afterwards. */
+/* Returns true if the rule applies. A header with several lines needs one that matches. The result
+ * is meaningless if asked->steps is 0 afterwards. */
 bool wr_match_fits(const struct wr_match *match, struct wr_asked *asked);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* method.c - the method of a request. */
+/* method.c - normalises and compares request methods. */
 #include "core/admit/method.h"
 
 #include "base/ascii.h"

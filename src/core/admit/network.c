@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* network.c - reads networks, and says who is in them. */
+/* network.c - parses networks, and checks whether they contain an address. */
 #include "core/admit/network.h"
 
 #include "base/error.h"
@@ -46,7 +46,8 @@ int weir_network_parse(const char *text, weir_network *ret_network)
         return wr_invalid("NULL; give a text as 10.0.0.0/8 and a network to fill");
     if (!wr_address_parse(bare, &address))
         return wr_invalid_text("network", span.data, span.bytes, "not an IP address", WR_NOWHERE, right);
-    bool is_v4 = wr_span_find(bare, ':') == bare.bytes; /* a prefix counts the bits of the spelling */
+    /* The prefix counts the bits of the spelling. */
+    bool is_v4 = wr_span_find(bare, ':') == bare.bytes;
     uint64_t prefix = is_v4 ? 32 : 128;
     if (bare.bytes < span.bytes &&
         !wr_scan_u64(span.data + bare.bytes + 1, span.bytes - bare.bytes - 1, 0, prefix, &prefix))

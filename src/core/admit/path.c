@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* path.c - the target of a request, and the paths that services take it for.
+/* path.c - parses the target of a request, and writes the paths that services may read from it.
  *
- * What is refused, no browser sends: they resolve "." and "..", turn '\' into '/', drop the fragment, escape what is
- * not ASCII, and leave letters and digits as they are. What honest clients do send is read in each way that a service
- * may read it; docs/guide/behind-a-proxy.md tells which services those are.
+ * No browser sends a target that is rejected here: browsers resolve "." and "..", turn '\' into
+ * '/', drop the fragment, escape all that is not ASCII, and leave letters and digits unescaped.
+ * What valid clients do send is read in each way in which a service may read it;
+ * docs/guide/behind-a-proxy.md lists those services.
  */
 #include "core/admit/path.h"
 
 #include "base/ascii.h"
 
-/* ---- bytes --------------------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 enum kind {
-    BAD,   /* stands in no URL: control characters, blanks, '\\', '#', and what is not ASCII */
-    PLAIN, /* stands in a path as it is (pchar, RFC 3986 3.3) */
+    BAD,   /* invalid in a URL: control characters, blanks, '\\', '#', and all that is not ASCII */
+    PLAIN, /* may be in a path unescaped (pchar, RFC 3986 3.3) */
     CAPITAL,
-    CODED, /* is written as %XX; browsers send '|', '[' and ']' as they are, curl the others, too */
+    CODED, /* is written as %XX; browsers send '|', '[' and ']' unescaped, curl also the others */
     SLASH,
     PARAM,  /* ';' */
     ESCAPE, /* '%' */
@@ -27,8 +28,8 @@ enum kind {
 #define L CAPITAL
 #define C CODED
 static const uint8_t kinds[256] = {
-    B, B, B, B, B, B,      B, B, B, B, B, B,     B, B, B, B,     /* control characters */
-    B, B, B, B, B, B,      B, B, B, B, B, B,     B, B, B, B,     /* */
+    B, B, B, B, B, B,      B, B, B, B, B, B,     B, B, B, B,     /* 0x00 - 0x0f */
+    B, B, B, B, B, B,      B, B, B, B, B, B,     B, B, B, B,     /* 0x10 - 0x1f */
     B, P, C, B, P, ESCAPE, P, P, P, P, P, P,     P, P, P, SLASH, /*  !"#$%&'()*+,-./ */
     P, P, P, P, P, P,      P, P, P, P, P, PARAM, C, P, C, QUERY, /* 0123456789:;<=>? */
     P, L, L, L, L, L,      L, L, L, L, L, L,     L, L, L, L,     /* @ABCDEFGHIJKLMNO */
@@ -46,7 +47,8 @@ static enum kind kind_of(char c)
     return (enum kind)kinds[(unsigned char)c];
 }
 
-/* The byte that is escaped at the front, or -1 if none is. */
+/* Returns the byte whose escape begins the text, or -1 if the text does not begin with an
+ * escape. */
 static int escaped_byte(struct wr_span text)
 {
     if (text.bytes < 3 || text.data[0] != '%')
@@ -55,7 +57,7 @@ static int escaped_byte(struct wr_span text)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* The byte at the front, escaped or not; -1 at the end. */
+/* Returns the first byte, decoded if escaped; -1 at the end. */
 static int next_byte(struct wr_span text)
 {
     int byte = escaped_byte(text);
@@ -63,17 +65,18 @@ static int next_byte(struct wr_span text)
     return byte >= 0 ? byte : text.bytes > 0 ? (unsigned char)text.data[0] : -1;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 struct reading {
     struct wr_span rest;
     unsigned varies;
     bool is_written;
-    bool in_params; /* of this part */
+    bool in_params; /* inside the parameters of the current segment */
     bool has_param, has_escaped_param;
 };
 
-/* After a '/': whether the part is empty, but for parameters, or is "." or "..". */
+/* Reads the start of a segment, after a '/'. Returns WEIR_FAULT_DOTS if the segment is "." or "..",
+ * with or without parameters. Notes the readings in which an empty segment makes a difference. */
 static weir_fault read_part(struct reading *reading)
 {
     struct wr_span rest = reading->rest;
@@ -86,15 +89,15 @@ static weir_fault read_part(struct reading *reading)
     bool ends = byte < 0 || byte == '/' || byte == ';';
     if (ends && dots > 0)
         return WEIR_FAULT_DOTS;
-    if (ends && byte != '/') /* what follows parameters is not known yet */
+    if (ends && byte != '/') /* what follows the parameters is not known yet */
         reading->varies |= WR_LOOSE_END;
     if (ends && byte >= 0)
         reading->varies |= WR_LOOSE_SLASHES;
     return WEIR_FAULT_NONE;
 }
 
-/* Whether this byte of UTF-8 begins what has a shorter form, which some readers take for that (RFC 3629 3). What is not
- * ASCII must be escaped. */
+/* Returns true if this byte of UTF-8 begins a sequence that has a shorter form; some parsers decode
+ * it as that form (RFC 3629 3). Bytes that are not ASCII are always escaped here. */
 static bool is_overlong(int byte, struct wr_span rest)
 {
     int second = byte >= 0xc0 ? next_byte(rest) : -1;
@@ -104,8 +107,9 @@ static bool is_overlong(int byte, struct wr_span rest)
     return byte <= 0xc1 || (byte == 0xe0 && second < 0xa0) || (byte == 0xf0 && second < 0x90);
 }
 
-/* An escaped '/' ends a part for a service that decodes first, and is one of its parameters for another. What ends
- * where among both kinds of ';' depends on that as well. */
+/* Handles an escaped delimiter. An escaped '/' in parameters ends the segment for a service that
+ * decodes first, and belongs to the parameters for another. Where parameters end is also ambiguous
+ * if a path has both plain and escaped ';'. Returns WEIR_FAULT_ESCAPE in both cases. */
 static weir_fault read_delimiter(struct reading *reading, int byte)
 {
     reading->varies |= byte == '/' ? WR_LOOSE_PARTS : WR_LOOSE_ESCAPES;
@@ -119,7 +123,7 @@ static weir_fault read_delimiter(struct reading *reading, int byte)
     return reading->in_params ? WEIR_FAULT_ESCAPE : read_part(reading);
 }
 
-/* At a '%'. */
+/* Reads the escape at a '%'. */
 static weir_fault read_escape(struct reading *reading)
 {
     int byte = escaped_byte(reading->rest);
@@ -127,13 +131,14 @@ static weir_fault read_escape(struct reading *reading)
     if (byte < 0)
         return WEIR_FAULT_ESCAPE;
     reading->rest = wr_span_after(reading->rest, 3);
-    reading->is_written = false; /* its digits may be small letters */
+    reading->is_written = false; /* its hex digits may be lower case */
     if (wr_ascii_is_alnum((char)byte) || byte == '.' || byte == '-' || byte == '_')
         return WEIR_FAULT_ESCAPE;
     if (byte < 0x20 || byte == 0x7f || byte == '\\' || is_overlong(byte, reading->rest))
         return WEIR_FAULT_BYTES;
     enum kind kind = kind_of((char)byte);
-    bool is_loose = (kind == PLAIN && byte != '~') || kind == SLASH || kind == PARAM; /* old encoders escape '~' */
+    /* An escaped '~' is no way to spell another path: old encoders escape it. */
+    bool is_loose = (kind == PLAIN && byte != '~') || kind == SLASH || kind == PARAM;
     return is_loose ? read_delimiter(reading, byte) : WEIR_FAULT_NONE;
 }
 
@@ -161,7 +166,8 @@ static weir_fault read_byte(struct reading *reading)
     }
 }
 
-/* Up to the query or the end. Nearly all bytes are plain, and nearly all that follow a '/'. */
+/* Reads up to the query or the end. Fast for plain bytes, which are nearly all, also after a
+ * '/'. */
 static weir_fault read_path(struct reading *reading)
 {
     while (reading->rest.bytes > 0) {
@@ -186,7 +192,8 @@ static weir_fault read_path(struct reading *reading)
     return WEIR_FAULT_NONE;
 }
 
-/* Bytes of "http://" or "https://" at the front; 0 if there is neither. */
+/* Returns the length of "http://" or "https://" at the front, in bytes; 0 if the target has
+ * neither. */
 static size_t scheme_bytes(struct wr_span target)
 {
     static const char *const schemes[] = {"http://", "https://"};
@@ -199,7 +206,8 @@ static size_t scheme_bytes(struct wr_span target)
     return 0;
 }
 
-/* Takes "http://authority" off the front of *target; what is left is empty or begins with '/' or '?'. */
+/* Removes "http://authority" from the front of *target. Returns false if it is not there, the
+ * authority is empty, or the rest begins with neither '/' nor '?'. */
 static bool take_origin(struct wr_span *target, struct wr_span *ret_authority)
 {
     struct wr_span rest = wr_span_after(*target, scheme_bytes(*target));
@@ -239,9 +247,10 @@ weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target)
     return WEIR_FAULT_NONE;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-/* Takes one byte, perhaps escaped, off the front of what is not empty. */
+/* Removes one byte, escaped or not, from the front of `path`, which is not empty. Returns it
+ * decoded. */
 static char take_byte(struct wr_span *path, bool *ret_is_escaped)
 {
     int byte = escaped_byte(*path);

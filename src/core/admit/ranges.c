@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ranges.c - many networks at once. */
+/* ranges.c - finds an address in a list of many networks. */
 #include "core/admit/ranges.h"
 
 static struct wr_range range_of(const weir_network *network)
@@ -15,7 +15,8 @@ static struct wr_range range_of(const weir_network *network)
     return range;
 }
 
-/* By their first addresses. Lists are a few hundred at most, and read when the rules are. */
+/* Sorts by first address. An insertion sort suffices: lists have a few hundred entries, and are
+ * read with the rules. */
 static void sort(struct wr_range *ranges, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
@@ -35,7 +36,8 @@ size_t wr_ranges_make(const weir_network *networks, size_t count, struct wr_rang
         ret_ranges[i] = range_of(&networks[i]);
     sort(ret_ranges, count);
     for (size_t i = 0; i < count; i++) {
-        /* Of two networks that meet, one is in the other; but equal firsts may come in any order. */
+        /* If two networks overlap, one contains the other; those with the same first address come
+         * in any order. */
         if (made > 0 && memcmp(ret_ranges[i].first, ret_ranges[made - 1].last, 16) <= 0) {
             if (memcmp(ret_ranges[i].last, ret_ranges[made - 1].last, 16) > 0)
                 memcpy(ret_ranges[made - 1].last, ret_ranges[i].last, 16);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record.c - what a key has used up, as a line of a state file. */
+/* record.c - writes and parses the usage of a key as a line of a state file. */
 #include "core/admit/record.h"
 
 #include "base/ascii.h"
@@ -21,7 +21,7 @@ void wr_record_append(struct wr_buf *buf, char kind, struct wr_span key, const s
     }
 }
 
-/* Takes what is before the next blank, or all. */
+/* Takes the text up to the next blank, or all of it, from the front of `line`. */
 static struct wr_span take_word(struct wr_span *line)
 {
     struct wr_span word = {line->data, wr_span_find(*line, ' ')};

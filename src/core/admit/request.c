@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* request.c - headers, and who is really asking. */
+/* request.c - reads headers of a request, and finds the address of its client. */
 #include "core/admit/request.h"
 
 #include "base/ascii.h"
@@ -22,11 +22,13 @@ void weir_request_init(weir_request *ret_request, const char *method, const char
     };
 }
 
-/* Whether `name`, terminated, is the other one of that many bytes. */
+/* Returns true if `name`, which is terminated, equals the `bytes` bytes of `wanted` without
+ * case. */
 static bool is_name(const char *name, const char *wanted, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {
-        if (wr_ascii_lower(name[i]) != wr_ascii_lower(wanted[i])) /* its '\0' too is other than any that is wanted */
+        /* Ends at the '\0' of `name`, which equals no wanted byte. */
+        if (wr_ascii_lower(name[i]) != wr_ascii_lower(wanted[i]))
             return false;
     }
     return name[bytes] == '\0';
@@ -89,24 +91,24 @@ weir_fault wr_request_header(const weir_request *request, const char *name, stru
     if (!header_at(request, name, 0, &value))
         return WEIR_FAULT_MISSING;
     if (header_at(request, name, 1, &second))
-        return WEIR_FAULT_REPEATED; /* which one would the service behind us believe? */
+        return WEIR_FAULT_REPEATED; /* the service might use either value */
     if (value.bytes == 0)
         return WEIR_FAULT_MISSING;
     *ret_value = value;
     return WEIR_FAULT_NONE;
 }
 
-/* ---- hops ---------------------------------------------------------------------------------------------- */
+/* ---- forwarding headers ---------------------------------------------------------------------- */
 
-/* The parts of a list header, over all its lines in order (RFC 9110 5.3). */
+/* Iterates over the elements of a list header, over all its lines in order (RFC 9110 5.3). */
 struct hops {
     const weir_request *request;
     const char *name;
-    size_t line; /* the next */
+    size_t line; /* index of the next line */
     struct wr_span rest;
 };
 
-/* The next part that is not empty. */
+/* Finds the next element that is not empty. Returns false at the end. */
 static bool next_hop(struct hops *hops, struct wr_span *ret_hop)
 {
     for (;;) {
@@ -134,9 +136,10 @@ static bool is_trusted(const weir_key *key, const struct wr_address *address)
     return false;
 }
 
-/* Walks the list from the left and ends with what a walk from the right would stop at: the right-most hop that is not
- * trusted; or, where only trusted ones follow something that is no address (or the start), the left-most of them. That
- * needs one pass, however long the list is. */
+/* Finds the right-most untrusted hop. If only trusted hops follow the start or an element that is
+ * not an address, finds the left-most of them. A walk from the right would stop at the same hop;
+ * this one goes from the left, in one pass however long the list is. Returns false if there are no
+ * hops. */
 static bool last_untrusted(const weir_request *request, const weir_key *key, struct wr_address *ret_address)
 {
     struct hops hops = {request, key->header, 0, {NULL, 0}};
@@ -157,13 +160,13 @@ static bool last_untrusted(const weir_request *request, const weir_key *key, str
     return found;
 }
 
-/* A Unix socket, as servers write it. */
+/* Returns true if the peer is a Unix socket, as servers write it, or unknown. */
 static bool has_no_address(struct wr_span peer)
 {
     return peer.bytes == 0 || (peer.bytes >= 5 && memcmp(peer.data, "unix:", 5) == 0);
 }
 
-/* `address` is the peer's; NULL: it has none. */
+/* Returns true if the peer is a trusted proxy. `address` is the peer's, or NULL if it has none. */
 static bool is_proxy(const weir_key *key, struct wr_span peer, const struct wr_address *address)
 {
     return address != NULL ? is_trusted(key, address) : key->trust_unix && has_no_address(peer);
@@ -185,7 +188,8 @@ static weir_fault client_by_trust(const weir_request *request, const weir_key *k
     struct wr_span beyond;
 
     if (is_believed && header_at(request, key->header, WEIR_HEADER_LINES_MAX, &beyond))
-        return WEIR_FAULT_REPEATED; /* finding the n-th line may take n steps: a bound on what a caller can cost us */
+        /* Finding line n may take n steps, so this limits the work a caller can cause. */
+        return WEIR_FAULT_REPEATED;
     if (is_believed && last_untrusted(request, key, &address))
         has_address = true;
     if (!has_address)

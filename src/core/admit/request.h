@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* request.h - looking into a request. */
+/* request.h - reads headers of a request, and finds the address of its client. */
 #ifndef WR_CORE_ADMIT_REQUEST_H
 #define WR_CORE_ADMIT_REQUEST_H
 
 #include "core/admit/network.h"
 
-/* WEIR_E_INVAL unless it can be looked into. */
+/* Returns 0, or WEIR_E_INVAL with a message if the request is invalid. */
 int wr_request_check(const weir_request *request);
 
-/* A header's name in lower case: of the token of RFC 9110 5.6.2, what is in use. NULL is none. */
+/* Returns true for a header name in lower case, made of the characters of RFC 9110 5.6.2 tokens
+ * that are in use. Returns false for NULL. */
 bool wr_header_name_ok(const char *name);
 
-/* The only value of a header, trimmed. WEIR_FAULT_NONE, _MISSING (also if empty) or _REPEATED. */
+/* Finds the only value of a header, trimmed. Returns WEIR_FAULT_NONE, _MISSING (also if it is
+ * empty) or _REPEATED. */
 weir_fault wr_request_header(const weir_request *request, const char *name, struct wr_span *ret_value);
 
-/* The caller's address, as the key says whom to believe. WEIR_FAULT_NONE, _MISSING or _ADDRESS. */
+/* Finds the client's address, with the proxies that the key trusts. Returns WEIR_FAULT_NONE,
+ * _MISSING, _ADDRESS, or _REPEATED if the header has too many lines. */
 weir_fault wr_request_client(const weir_request *request, const weir_key *key, struct wr_address *ret_address);
 
-/* Whether a peer is a proxy whom the key believes. */
+/* Returns true if the peer is a proxy that the key trusts. */
 bool wr_peer_is_trusted(const weir_key *key, struct wr_span peer);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rule.c - what a request costs. */
+/* rule.c - initialises rules, and computes the cost of a request. */
 #include "core/admit/rule.h"
 
 #include "base/parse.h"

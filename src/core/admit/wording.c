@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wording.c - limits and keys, as people write them. */
+/* wording.c - parses limits and keys from text. */
 #include "core/admit/wording.h"
 
 #include "base/error.h"
@@ -19,7 +19,7 @@ static int refuse(const char *text, const char *wrong)
     return refuse_at(text, wrong, WR_NOWHERE);
 }
 
-/* ---- limits -------------------------------------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 struct wording {
     bool has_rate, has_burst, has_concurrent, has_algorithm;
@@ -52,7 +52,8 @@ static bool is_algorithm(struct wr_span word)
     return false;
 }
 
-/* 0 if the word was understood, and is there for the first time; else it is told what is wrong with it. */
+/* Parses one word of a limit. Returns 0, or WEIR_E_INVAL with a message if the word is unknown or
+ * repeated. */
 static int take_word(struct wording *wording, const char *text, struct wr_span word)
 {
     if (!wording->has_rate && wr_span_find(word, '/') < word.bytes) {
@@ -113,7 +114,7 @@ int wr_limit_parse(const char *text, weir_limit *ret_limit)
     return make_rate(text, &wording, ret_limit);
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static bool holds_secret(const char *header)
 {
@@ -142,7 +143,8 @@ static int parse_header(const char *text, enum wr_key_source source, const char 
 
 int wr_key_source_parse(const char *text, enum wr_key_source *ret_source, const char **ret_header)
 {
-    static const char *const plain[] = {"global", "ip", "route", "host", "method"}; /* in the order of the enum */
+    /* Names in the order of enum wr_key_source. */
+    static const char *const plain[] = {"global", "ip", "route", "host", "method"};
 
     if (strncmp(text, "header:", 7) == 0)
         return parse_header(text, WR_KEY_FROM_HEADER, text + 7, ret_source, ret_header);

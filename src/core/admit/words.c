@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* words.c - a list of keys. */
+/* words.c - sorts and searches a list of keys. */
 #include "core/admit/words.h"
 
 static int compare_spans(struct wr_span a, struct wr_span b)
 {
-    if (a.bytes != b.bytes) /* any order will do: the shortest first */
+    if (a.bytes != b.bytes) /* any order will do; the shortest comes first */
         return a.bytes < b.bytes ? -1 : 1;
     return a.bytes == 0 ? 0 : memcmp(a.data, b.data, a.bytes);
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* words.h - a list of keys, each with a number: found by halving. */
+/* words.h - sorts and searches a list of keys, each with a number. */
 #ifndef WR_CORE_ADMIT_WORDS_H
 #define WR_CORE_ADMIT_WORDS_H
 
 #include "base/span.h"
 
 struct wr_word {
-    struct wr_span text; /* somebody else's */
+    struct wr_span text; /* text in memory of the caller */
     uint32_t number;
 };
 
-/* Puts them in order. Returns one that is there twice, or NULL. */
+/* Sorts the list. Returns a key that is in it twice, or NULL if all differ. */
 const struct wr_word *wr_words_sort(struct wr_word *words, size_t count);
 
-/* NULL if it is not in the list. */
+/* Finds a key in the sorted list. Returns NULL if it is not there. */
 const struct wr_word *wr_words_find(const struct wr_word *words, size_t count, struct wr_span text);
 
 #endif

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* bucket.h - the smooth token bucket, as the generic cell rate algorithm: two words, and no refilling.
+/* bucket.h - the smooth token bucket, as the generic cell rate algorithm: two words, and no
+ * refilling.
  *
- *              taken permits are a debt of time
+ *              permits taken are a debt of time
  *     --------|==================|---------------------|----> time
  *            now              full_at              now + full
  *
- * The state is the instant at which the bucket will be full again if nothing more is taken. A permit costs
- * period/refill ns, and n are granted if full_at moves no further than now + full, what an empty bucket needs to fill.
- * Times are whole ns and a remainder in parts of 1/refill ns; nothing is ever rounded.
+ * The state is the instant at which the bucket will be full if nothing more is taken. A permit
+ * costs period/refill ns. A request for n permits is granted if it moves full_at no further than
+ * now + full, where `full` is the time in which an empty bucket fills. Times are whole ns and a
+ * remainder in units of 1/refill ns; nothing is ever rounded.
  *
- * There is no "last seen" to go wrong. full_at moves on by what is taken, whatever the clock says; an earlier `now`
- * makes now + full earlier, so it can only refuse more; and no time is paid twice, for none is paid at all. After any
- * idleness max(full_at, now) is now: one burst, no more.
+ * There is no time of the last access that could be wrong. full_at advances by what is taken,
+ * whatever the clock says. An earlier `now` makes now + full earlier, so it can only refuse more.
+ * No refill is ever computed, so no time is credited twice. After any idle time max(full_at, now)
+ * is now, which allows one burst and no more.
  */
 #ifndef WR_CORE_LIMIT_BUCKET_H
 #define WR_CORE_LIMIT_BUCKET_H
@@ -20,24 +23,25 @@
 
 struct wr_bucket {
     int64_t full_at;
-    uint32_t full_rem; /* 1/refill ns, < refill */
-    uint32_t mark;     /* see mark.h */
+    uint32_t full_rem; /* remainder in units of 1/refill ns, less than refill */
+    uint32_t mark;     /* units given back since the start, plus an offset (see mark.h) */
 };
 
-/* An instant or a duration: ns and a remainder in 1/refill ns. */
+/* An instant or a duration: ns and a remainder in units of 1/refill ns. */
 struct wr_fine {
     int64_t ns;
     uint32_t rem;
 };
 
-/* first ? a : b, for the compiler to make no branch of: whether a key near its limit may go is hard to foretell, and a
- * wrong guess costs more than all the rest. */
+/* Returns first ? a : b without a branch. A CPU cannot predict whether a key near its limit is
+ * granted, and a wrong prediction costs more than all the other work. */
 static inline int64_t wr_pick(bool first, int64_t a, int64_t b)
 {
     return b ^ ((a ^ b) & -(int64_t)first);
 }
 
-/* What `permits` cost; at most limit->permits, so that it is at most full_ns. */
+/* Returns the cost of `permits` in time. `permits` is at most limit->permits, so the cost is at
+ * most full_ns. */
 static inline struct wr_fine wr_bucket_cost(const weir_limit *limit, uint32_t permits)
 {
     struct wr_fine cost = {.ns = limit->cost_ns, .rem = limit->cost_rem};
@@ -49,7 +53,7 @@ static inline struct wr_fine wr_bucket_cost(const weir_limit *limit, uint32_t pe
     return cost;
 }
 
-/* When the bucket would be full if `permits` were taken now. */
+/* Returns the instant at which the bucket would be full if `permits` were taken now. */
 static inline struct wr_fine wr_bucket_end(const weir_limit *limit, const struct wr_bucket *bucket, int64_t now,
                                            uint32_t permits)
 {
@@ -63,20 +67,22 @@ static inline struct wr_fine wr_bucket_end(const weir_limit *limit, const struct
     };
 }
 
-/* How far `end` lies beyond now + full, in whole ns and rounded up; 0 or less: it does not. */
+/* Returns how far `end` lies beyond now + full, in whole ns and rounded up; 0 or less if it does
+ * not. */
 static inline int64_t wr_bucket_wait(const weir_limit *limit, struct wr_fine end, int64_t now)
 {
     return end.ns - (now + limit->full_ns) + (end.rem > limit->full_rem);
 }
 
-/* The mark of a receipt for a bucket that will be full at `end`. */
+/* Returns the mark of a receipt for a bucket that will be full at `end`. */
 static inline uint32_t wr_bucket_mark(const weir_limit *limit, uint32_t mark, struct wr_fine end, int64_t now)
 {
     wr_u128 debt = (wr_u128)(uint64_t)(end.ns - now) * limit->refill + end.rem;
     return wr_mark_taken(mark, limit, debt / (uint64_t)limit->period_ns);
 }
 
-/* Ask and take in one. `permits` is 1 … limit->permits; `ret_mark` may be NULL, and is set only if granted. */
+/* Takes `permits` if the bucket has them. `permits` is 1 ... limit->permits. `ret_mark` may be
+ * NULL, and is set only if granted. */
 static inline weir_decision wr_bucket_try(const weir_limit *limit, struct wr_bucket *bucket, int64_t now,
                                           uint32_t permits, uint32_t *ret_mark)
 {

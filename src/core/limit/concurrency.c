@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* concurrency.c - so many at once. Time changes nothing here, only a release does. */
+/* concurrency.c - limits the number of requests in flight. Only a release frees a permit; time does
+ * not. */
 #include "core/limit/algorithm.h"
 
 struct flight {
@@ -14,7 +15,7 @@ static size_t state_bytes(const weir_limit *limit)
 
 static void start(const weir_limit *limit, void *state, int64_t now)
 {
-    (void)limit, (void)state, (void)now; /* zeroed is empty */
+    (void)limit, (void)state, (void)now; /* a zeroed state is empty */
 }
 
 static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
@@ -31,7 +32,8 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
     return 0;
 }
 
-/* One release too many finds nothing in flight, and grants nobody more than the limit. */
+/* Ends up to `permits` in flight. Releasing more than is in flight leaves 0, so it never raises the
+ * limit. */
 static void release(const weir_limit *limit, void *state, uint32_t permits)
 {
     (void)limit;

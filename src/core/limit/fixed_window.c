@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* fixed_window.c - a quota per window; windows follow each other from the first request on.
+/* fixed_window.c - limits requests to a quota per window; the windows follow each other from the
+ * first request on.
  *
- * Around a boundary twice the quota may pass within one window's length. That is the algorithm; the sliding ones do
- * not.
+ * Around a boundary, twice the quota may pass within the length of one window. This is a property
+ * of the algorithm; the sliding window algorithms do not have it.
  */
 #include "core/limit/algorithm.h"
 
 struct window {
     int64_t start_at;
-    uint64_t count; /* may be beyond the quota: settling charges more, a change lowers the quota */
+    uint64_t count; /* permits used; more than the quota after an overcharge or a lowered quota */
 };
 
 static size_t state_bytes(const weir_limit *limit)
@@ -23,8 +24,9 @@ static void start(const weir_limit *limit, void *state, int64_t now)
     ((struct window *)state)->start_at = now;
 }
 
-/* The state as it is at `now`: moved on by whole windows, so that the grid does not drift. Before its start counts as
- * inside: a clock that went back opens no window again. */
+/* Returns the state at `now`, advanced by whole windows so that the grid does not drift. A `now`
+ * before the window's start counts as inside it: a clock that goes back does not reopen a
+ * window. */
 static struct window window_at(const weir_limit *limit, const void *state, int64_t now)
 {
     struct window window = *(const struct window *)state;
@@ -48,7 +50,8 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
     return wr_late_mark(now < window->start_at ? window->start_at : now, now);
 }
 
-/* Only what was counted in this very window; the windows before are forgotten. */
+/* Gives back permits only if they were counted in the current window; earlier windows are
+ * forgotten. */
 static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
 {
     struct window *window = state;
@@ -68,7 +71,8 @@ static void peek(const weir_limit *limit, const void *state, int64_t now, weir_q
     };
 }
 
-/* With nothing counted only the grid is left; forgetting it lets no more through than keeping it. */
+/* Returns true if the count is 0. Then only the grid is left, and forgetting it grants no more than
+ * keeping it. */
 static bool fresh(const weir_limit *limit, const void *state, int64_t now)
 {
     return window_at(limit, state, now).count == 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* leaky_bucket.c - evenly spaced starts, no burst: one at a time, and then the line is closed for an interval.
+/* leaky_bucket.c - spaces starts evenly, without bursts: after each start, the next must wait for
+ * an interval.
  *
- * A request of n permits is one start that closes the line for n intervals. The bucket itself, in which requests wait
- * for their turn, is the queue of whoever blocks; its size is limit->queue_max.
+ * A request for n permits is one start, after which the next must wait for n intervals. The bucket
+ * itself, in which requests wait, is the queue of blocked callers; its size is limit->queue_max.
  */
 #include "core/limit/algorithm.h"
 
 struct leak {
-    int64_t next_at; /* the earliest next start */
+    int64_t next_at; /* earliest time of the next start, ns */
 };
 
 static size_t state_bytes(const weir_limit *limit)
@@ -16,7 +17,8 @@ static size_t state_bytes(const weir_limit *limit)
     return sizeof(struct leak);
 }
 
-/* As if the last start had been long ago, so that a change to a longer interval does not delay the first. */
+/* Starts as if the last start were long ago, so that a change to a longer interval does not delay
+ * the first request. */
 static void start(const weir_limit *limit, void *state, int64_t now)
 {
     (void)limit;
@@ -35,7 +37,7 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
     struct leak *leak = state;
     int64_t from_at = now > leak->next_at ? now : leak->next_at;
     wr_i128 next_at = from_at + (wr_i128)limit->period_ns * permits;
-    int64_t most_at = now + 2 * WEIR_DURATION_MAX; /* where settling for much more than was taken ends */
+    int64_t most_at = now + 2 * WEIR_DURATION_MAX; /* latest next start after an overcharge */
 
     if (next_at > most_at)
         next_at = from_at > most_at ? from_at : most_at;
@@ -43,8 +45,9 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
     return wr_instant_mark(leak->next_at);
 }
 
-/* Only the last start can be taken back, and the mark tells it: a later one is spaced from it. Then the line is open
- * from that start's own instant on, which was an interval after the one before, or later. */
+/* Gives back the last start only; the mark identifies it. An earlier one cannot be given back,
+ * because later starts are spaced from it. The next start may then be at the time of the start
+ * given back, which was at least an interval after the one before. */
 static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
 {
     (void)now;
@@ -54,7 +57,7 @@ static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, 
         leak->next_at = (int64_t)next_at;
 }
 
-/* One start, whatever it weighs. */
+/* Reports a quota of one start, whatever its number of permits. */
 static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
 {
     int64_t wait_ns = ask(limit, state, now, 1);
@@ -71,15 +74,17 @@ static bool fresh(const weir_limit *limit, const void *state, int64_t now)
     return ask(limit, state, now, 1) == 0;
 }
 
-/* The intervals that are still to pass become as many new ones, counted from where the first of them began. So the new
- * spacing holds at once, nothing charged is forgotten, and the same rule put in force again changes nothing. */
+/* Converts the intervals that are still to pass into as many new ones, counted from where the first
+ * of them began. So the new spacing holds at once, no charge is lost, and a change to an equal rule
+ * has no effect. */
 static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
 {
     int64_t next_at = ((const struct leak *)from_state)->next_at;
     int64_t intervals = next_at - now > from->period_ns ? (next_at - now - 1) / from->period_ns + 1 : 1;
     int64_t began_at = next_at - intervals * from->period_ns;
 
-    if (intervals > to->permits) /* more than one request can be charged: an overcharge, which ends here */
+    /* More intervals than one request can charge come from an overcharge. The excess is dropped. */
+    if (intervals > to->permits)
         intervals = to->permits;
     ((struct leak *)to_state)->next_at = began_at + intervals * to->period_ns;
 }

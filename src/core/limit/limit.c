@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limit.c - rules: made, checked and named. What is refused here need not be feared anywhere else. */
+/* limit.c - makes, checks and names rules. All later code relies on the bounds checked here. */
 #include "base/error.h"
 #include "core/limit/algorithm.h"
 
@@ -29,7 +29,7 @@ static bool period_ok(int64_t period_ns)
     return period_ns >= 1 && period_ns <= WEIR_DURATION_MAX;
 }
 
-/* What the two token buckets have in common. */
+/* Checks the arguments that both token buckets share. */
 static int check_bucket(const weir_limit *ret_limit, uint32_t capacity, uint32_t refill, int64_t period_ns)
 {
     if (ret_limit == NULL)
@@ -55,7 +55,8 @@ int weir_limit_token_bucket(weir_limit *ret_limit, uint32_t capacity, uint32_t r
     int bad = check_bucket(ret_limit, capacity, refill, period_ns);
     if (bad != 0)
         return bad;
-    wr_u128 full = (wr_u128)capacity * (uint64_t)period_ns; /* in 1/refill ns */
+    /* Time to fill the bucket, in units of 1/refill ns. */
+    wr_u128 full = (wr_u128)capacity * (uint64_t)period_ns;
     if (full > (wr_u128)WEIR_DURATION_MAX * refill)
         return refuse_slow_bucket();
     *ret_limit = (weir_limit){
@@ -93,7 +94,7 @@ int weir_limit_stepped_bucket(weir_limit *ret_limit, uint32_t capacity, uint32_t
     return 0;
 }
 
-/* What the three windows have in common. */
+/* Checks the arguments that the three window algorithms share, and makes the rule. */
 static int make_window(weir_limit *ret_limit, const weir_algorithm *algorithm, uint32_t permits, int64_t window_ns)
 {
     if (ret_limit == NULL)
@@ -192,7 +193,8 @@ int weir_limit_custom(weir_limit *ret_limit, const weir_algorithm *algorithm, ui
     return 0;
 }
 
-/* Makes the rule anew, out of the fields that its maker was given. */
+/* Makes the rule once more from the fields that correspond to the arguments of its weir_limit
+ * function. */
 static int remake(const weir_limit *limit, weir_limit *ret_limit)
 {
     const weir_algorithm *algorithm = limit->algorithm;

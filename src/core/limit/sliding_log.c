@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* sliding_log.c - the instants of the last permits: a quota over the last window, exactly.
+/* sliding_log.c - limits requests to an exact quota over the last window, from the instants of the
+ * last permits.
  *
  *     head
  *      v
  *     [ oldest … newest | unused … ]     a ring of limit->permits instants that never go back
  *
- * An instant is outside once now - at >= window. Nothing needs to be thrown away when it is: with `len` kept, n more
- * fit if the (len + n - permits)-th oldest is outside, so asking looks at one instant.
+ * An instant is outside the window once now - at >= window. Instants outside are not removed: with
+ * `len` instants kept, n more fit if the (len + n - permits)-th oldest is outside. So `ask` looks
+ * at one instant only.
  */
 #include "core/limit/algorithm.h"
 
 struct log {
     uint32_t head, len;
-    uint32_t lost; /* instants that still counted when a smaller quota had no room for them; older than all here */
+    /* Instants dropped by a smaller quota while they still counted; older than all in `at`. */
+    uint32_t lost;
     uint32_t unused;
     int64_t at[];
 };
@@ -24,13 +27,13 @@ static size_t state_bytes(const weir_limit *limit)
 
 static void start(const weir_limit *limit, void *state, int64_t now)
 {
-    (void)limit, (void)state, (void)now; /* zeroed is empty */
+    (void)limit, (void)state, (void)now; /* a zeroed state is empty */
 }
 
-/* Where the i-th oldest lies. */
+/* Returns the index in `at` of the i-th oldest instant. */
 static uint32_t place(const weir_limit *limit, const struct log *log, uint32_t i)
 {
-    uint32_t place = log->head + i; /* both below WEIR_LOG_MAX, or equal to it */
+    uint32_t place = log->head + i; /* no overflow: both are at most WEIR_LOG_MAX */
     return place < limit->permits ? place : place - limit->permits;
 }
 
@@ -39,7 +42,7 @@ static int64_t instant(const weir_limit *limit, const struct log *log, uint32_t 
     return log->at[place(limit, log, i)];
 }
 
-/* How many instants are at or before `at`. */
+/* Returns the number of instants at or before `at`. */
 static uint32_t count_until(const weir_limit *limit, const struct log *log, int64_t at)
 {
     uint32_t low = 0, high = log->len;
@@ -62,8 +65,8 @@ static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint
     return wait_ns > 0 ? wait_ns : 0;
 }
 
-/* Keeps the newest: an overcharge beyond the quota pushes out instants that still count, and so delays by a window at
- * most. */
+/* Adds instants and keeps the newest. An overcharge beyond the quota drops instants that still
+ * count, so it delays later requests by one window at most. */
 static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
 {
     struct log *log = state;
@@ -97,7 +100,7 @@ static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, 
     log->len -= drops;
 }
 
-/* How many instants count at `now`. */
+/* Returns the number of instants inside the window at `now`. */
 static uint32_t count_inside(const weir_limit *limit, const struct log *log, int64_t now)
 {
     return log->len - count_until(limit, log, now - limit->period_ns);
@@ -118,17 +121,19 @@ static bool fresh(const weir_limit *limit, const void *state, int64_t now)
     return count_inside(limit, state, now) == 0;
 }
 
-/* How many instants count now but are not among the newest `kept`. They may be remembered from an earlier change. */
+/* Returns the number of instants that count at `now` and are not among the newest `kept`, including
+ * those that an earlier change dropped. */
 static uint32_t count_lost(const weir_limit *limit, const struct log *log, uint32_t kept, int64_t now)
 {
     uint32_t inside = count_inside(limit, log, now);
     if (inside < kept || inside == 0)
-        return 0; /* the oldest of those kept is outside, and so are all before it */
+        return 0; /* the oldest instant kept is outside the window, and so are all before it */
     return log->lost + inside - kept;
 }
 
-/* Keeps the newest that fit, and how many did not. A larger quota takes those in again, at the instant of the oldest
- * that was kept: a bit late, for their own are gone, but never forgotten. */
+/* Copies the newest instants that fit, and counts those that do not. A larger quota restores the
+ * dropped ones at the instant of the oldest one kept: their own instants are lost, so they expire a
+ * bit late, but they still count. */
 static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
 {
     const struct log *old = from_state;

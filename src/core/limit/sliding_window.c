@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* sliding_window.c - a quota over the last window, estimated from two counters.
+/* sliding_window.c - limits requests to a quota over the last window, estimated from two counters.
  *
  *         prev            curr
  *     |-----------|--------e··········|        estimate = prev x (1 - e/window) + curr
- *               slot_at   now                  one more goes if the estimate is below the quota
+ *               slot_at   now                  one more passes if the estimate is below the quota
  *
- * n more go if the first n - 1 leave the estimate below it: estimate + n - 1 < quota. Both sides are multiplied by the
- * window, so that the comparison is exact.
+ * A request for n permits is granted if the first n - 1 leave the estimate below the quota:
+ * estimate + n - 1 < quota. Both sides are multiplied by the window, so that the comparison is
+ * exact.
  */
 #include "core/limit/algorithm.h"
 
-/* 16 bytes a key matter more than counts beyond 2^32, to which only settling can lead: a count at its maximum stays
- * there until its slot has passed, whatever is given back. */
+/* A count above 2^32 needs an overcharge and is rare, so 16 bytes per key matter more. A count at
+ * the maximum stays there until its slot has passed, whatever is given back. */
 struct slots {
     int64_t slot_at;
-    uint32_t prev, curr; /* counted in the slot before, and in the one from slot_at on */
+    uint32_t prev, curr; /* permits used in the previous slot, and in the slot from slot_at on */
 };
 
 static size_t state_bytes(const weir_limit *limit)
@@ -29,7 +30,7 @@ static void start(const weir_limit *limit, void *state, int64_t now)
     ((struct slots *)state)->slot_at = now;
 }
 
-/* The state as it is at `now`; before its slot counts as the beginning of it. */
+/* Returns the state at `now`. A `now` before the slot counts as the slot's start. */
 static struct slots slots_at(const weir_limit *limit, const void *state, int64_t now)
 {
     struct slots slots = *(const struct slots *)state;
@@ -42,13 +43,14 @@ static struct slots slots_at(const weir_limit *limit, const void *state, int64_t
     };
 }
 
-/* How far into its slot `now` is. */
+/* Returns the time from the start of the slot to `now`, ns; 0 if `now` is earlier. */
 static int64_t elapsed_in(struct slots slots, int64_t now)
 {
     return now > slots.slot_at ? now - slots.slot_at : 0;
 }
 
-/* From how far into a slot on prev x (window - e) < room x window holds; the window itself: nowhere in it. */
+/* Returns the earliest time e into a slot, ns, at which prev x (window - e) < room x window; the
+ * window's length if that never holds. */
 static int64_t open_after(const weir_limit *limit, uint32_t prev, int64_t room)
 {
     wr_u128 window = (uint64_t)limit->period_ns;
@@ -56,7 +58,8 @@ static int64_t open_after(const weir_limit *limit, uint32_t prev, int64_t room)
         return limit->period_ns;
     if ((uint64_t)room > prev)
         return 0;
-    /* window - e < room x window / prev, so window - e is at most that, rounded up, less 1. */
+    /* window - e < room x window / prev, so window - e is at most the quotient, rounded up, minus
+     * 1. */
     wr_u128 bound = ((uint64_t)room * window + prev - 1) / prev;
     return limit->period_ns + 1 - (int64_t)bound;
 }
@@ -72,7 +75,8 @@ static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint
     if (room > slots.curr && weighed < (wr_u128)(uint64_t)(room - slots.curr) * (uint64_t)window_ns)
         return 0;
     int64_t open_ns = open_after(limit, slots.prev, room - slots.curr);
-    if (open_ns >= window_ns) /* not in this slot; in the next one curr is prev, and after that nothing is left */
+    /* Not in this slot. In the next one curr becomes prev; one slot later both are 0. */
+    if (open_ns >= window_ns)
         open_ns = window_ns + open_after(limit, slots.curr, room);
     return slots.slot_at + open_ns - now;
 }

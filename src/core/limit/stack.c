@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stack.c - rules that are checked together: all are asked, and only if all grant is any charged. */
+/* stack.c - checks several rules together: permits are charged only if all rules grant them. */
 #include "base/error.h"
 #include "core/limit/bucket.h"
 #include "core/limit/compare.h"
@@ -22,7 +22,8 @@ int weir_stack_init(weir_stack *ret_stack, const weir_limit *limits, size_t coun
         stack.offsets[i] = stack.state_bytes;
         stack.state_bytes += (uint32_t)(limits[i].algorithm->state_bytes(&limits[i]) + 7) / 8 * 8;
     }
-    if (stack.state_bytes == 0) /* only algorithms of others, without a state; no allocator gives 0 bytes */
+    /* Only custom algorithms without a state. An allocator cannot provide 0 bytes. */
+    if (stack.state_bytes == 0)
         stack.state_bytes = 8;
     *ret_stack = stack;
     return 0;
@@ -56,7 +57,8 @@ static weir_decision ask_one(const weir_limit *limit, const void *state, int64_t
     return (weir_decision){.verdict = WEIR_WAIT, .reason = reason, .wait_ns = wait_ns};
 }
 
-/* The rule that holds longest decides: "never" above "until a release" above any time; the first of equals. */
+/* Returns the decision of the rule that blocks longest: "never" is longer than "until a release",
+ * which is longer than any time. The first of equals wins. */
 weir_decision weir_stack_ask(const weir_stack *stack, const void *state, int64_t now, uint32_t permits)
 {
     weir_decision longest = go;
@@ -93,7 +95,8 @@ void weir_stack_take(const weir_stack *stack, void *state, int64_t now, uint32_t
         *ret_receipt = receipt;
 }
 
-/* Whether the rules are what most have, one smooth bucket, asked for 1 … all that it holds. */
+/* Returns true if the rules are one smooth token bucket, as is most common, and `permits` is 1 up
+ * to its capacity. */
 static inline bool one_bucket(const weir_stack *stack, uint32_t permits)
 {
     return stack->count == 1 && stack->limits[0].algorithm == &wr_token_bucket &&
@@ -118,7 +121,8 @@ static __attribute__((noinline)) weir_decision try_any(const weir_stack *stack, 
     return decision;
 }
 
-/* The shortest way, asked and taken in one, keeps to itself, so that it has nothing to save and restore. */
+/* Handles the common case inline, without a call, so that there are no registers to save and
+ * restore. */
 weir_decision weir_stack_try(const weir_stack *stack, void *state, int64_t now, uint32_t permits,
                              weir_receipt *ret_receipt)
 {

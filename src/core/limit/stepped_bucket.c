@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* stepped_bucket.c - the token bucket whose permits come all at once at the end of each period.
+/* stepped_bucket.c - the token bucket whose permits all come back at once at the end of each
+ * period.
  *
- * The periods follow each other from the start on, and whoever looks late finds all the steps since: none is lost and
- * the grid does not drift. Kept is what is missing, not what is there, so that "full" is 0 whatever the capacity.
+ * The periods follow each other from the start on. A late access counts all steps since the last
+ * one, so no step is lost and the grid does not drift. The state counts the permits missing, so
+ * that a full bucket is 0 whatever its capacity.
  */
 #include "core/limit/mark.h"
 
 struct steps {
-    int64_t step_at;  /* the last step that has been counted */
-    uint64_t missing; /* permits, at that step */
-    uint32_t mark;    /* see mark.h */
+    int64_t step_at;  /* time of the last step counted, ns */
+    uint64_t missing; /* permits missing at the time step_at */
+    uint32_t mark;    /* units given back since the start, plus an offset (see mark.h) */
 };
 
 static size_t state_bytes(const weir_limit *limit)
@@ -26,7 +28,7 @@ static void start(const weir_limit *limit, void *state, int64_t now)
     steps->mark = wr_instant_mark(now);
 }
 
-/* The state as it is at `now`. A clock that went back finds it as it was left: no step is counted twice. */
+/* Returns the state at `now`. If the clock went back, it is unchanged: no step counts twice. */
 static struct steps steps_at(const weir_limit *limit, const void *state, int64_t now)
 {
     struct steps steps = *(const struct steps *)state;
@@ -34,12 +36,12 @@ static struct steps steps_at(const weir_limit *limit, const void *state, int64_t
         return steps;
     uint64_t count = (uint64_t)(now - steps.step_at) / (uint64_t)limit->period_ns;
     steps.step_at += (int64_t)count * limit->period_ns;
-    /* The division first: count x refill might not fit. */
+    /* Divides first, because count x refill might overflow. */
     steps.missing -= count > steps.missing / limit->refill ? steps.missing : count * limit->refill;
     return steps;
 }
 
-/* How many steps bring back `permits`. */
+/* Returns the number of steps that bring back `permits`. */
 static int64_t steps_for(const weir_limit *limit, uint64_t permits)
 {
     return (int64_t)(permits / limit->refill + (permits % limit->refill != 0));
@@ -54,8 +56,8 @@ static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint
     return steps.step_at + steps_for(limit, wanted - limit->permits) * limit->period_ns - now;
 }
 
-/* Settling may charge more than the bucket holds: up to WEIR_DURATION_MAX beyond an empty one, as for the smooth one.
- */
+/* Returns the most permits that may be missing after an overcharge: WEIR_DURATION_MAX beyond an
+ * empty bucket, as for the smooth bucket. */
 static uint64_t missing_max(const weir_limit *limit)
 {
     wr_u128 most = (wr_u128)(WEIR_DURATION_MAX / limit->period_ns) * limit->refill + limit->permits;
@@ -81,7 +83,7 @@ static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, 
     uint64_t owed = (uint64_t)wr_mark_owed(steps->mark, limit, mark, permits);
     uint64_t since = at < steps->step_at ? (uint64_t)(steps->step_at - at - 1) / (uint64_t)limit->period_ns + 1 : 0;
     if (owed == 0 || since > (owed - 1) / limit->refill || steps->missing == 0)
-        return; /* all came back by itself */
+        return; /* all of the permits came back with time */
     uint64_t back = owed - since * limit->refill;
     back = back < permits ? back : permits;
     steps->missing -= back < steps->missing ? back : steps->missing;
@@ -99,13 +101,14 @@ static void peek(const weir_limit *limit, const void *state, int64_t now, weir_q
     };
 }
 
-/* A bucket with at least its initial permits may be forgotten: a new one would grant no more, now or later. */
+/* Returns true if the bucket has at least its initial permits. It may be forgotten then: a new one
+ * would grant no more, now or later. */
 static bool fresh(const weir_limit *limit, const void *state, int64_t now)
 {
     return steps_at(limit, state, now).missing <= limit->permits - limit->initial;
 }
 
-/* Permits left are carried over. */
+/* Carries the permits left over to the new rule. */
 static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
 {
     struct steps old = steps_at(from, from_state, now);
@@ -115,7 +118,7 @@ static void carry(const weir_limit *from, const void *from_state, const weir_lim
 
     *steps = *(const struct steps *)from_state;
     if (same)
-        return; /* and receipts stay good */
+        return; /* the mark is unchanged, so receipts stay valid */
     int64_t left = (int64_t)from->permits - (int64_t)old.missing;
     steps->missing = left < to->permits ? (uint64_t)(to->permits - left) : 0;
     steps->missing = steps->missing < most ? steps->missing : most;

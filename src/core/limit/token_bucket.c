@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* token_bucket.c - the smooth token bucket: what is not on the hot path of bucket.h.
+/* token_bucket.c - the smooth token bucket: the functions that are not on the hot path in bucket.h.
  *
- * Here times are 128-bit counts of 1/refill ns, in which one permit is exactly period_ns.
+ * Times are 128-bit counts of 1/refill ns here, in which one permit is exactly period_ns.
  */
 #include "core/limit/bucket.h"
 
@@ -24,7 +24,7 @@ static wr_i128 parts(const weir_limit *limit, int64_t ns, uint32_t rem)
     return (wr_i128)ns * limit->refill + rem;
 }
 
-/* The debt at `now`, 0 or more. */
+/* Returns the debt at `now` in units of 1/refill ns, 0 or more. */
 static wr_i128 debt_at(const weir_limit *limit, const struct wr_bucket *bucket, int64_t now)
 {
     wr_i128 debt = parts(limit, bucket->full_at - now, bucket->full_rem);
@@ -42,13 +42,15 @@ static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint
     return wr_bucket_wait(limit, wr_bucket_end(limit, state, now, permits), now);
 }
 
-/* Where a debt ends: WEIR_DURATION_MAX beyond an empty bucket's, for int64_t soon ends too. */
+/* Returns the largest debt: WEIR_DURATION_MAX beyond that of an empty bucket. A larger one might
+ * overflow int64_t. */
 static wr_i128 debt_max(const weir_limit *limit)
 {
     return parts(limit, limit->full_ns + WEIR_DURATION_MAX, limit->full_rem);
 }
 
-/* Settling may charge more than the bucket holds. A clock that went back does not make the debt smaller. */
+/* Charges more than the bucket holds, as settling may. If the clock went back, the debt does not
+ * shrink. */
 static void overcharge(const weir_limit *limit, struct wr_bucket *bucket, int64_t now, uint32_t permits)
 {
     wr_i128 before = debt_at(limit, bucket, now);
@@ -102,7 +104,8 @@ static bool fresh(const weir_limit *limit, const void *state, int64_t now)
     return debt_at(limit, state, now) == 0;
 }
 
-/* Permits left are carried over, in whole ones and a part of one; of the part less than 1/refill ns is lost. */
+/* Carries the permits left over to the new rule: the whole ones and the fraction of one, except for
+ * a rounding loss of less than 1/refill ns. */
 static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
 {
     const struct wr_bucket *old = from_state;
@@ -111,13 +114,14 @@ static void carry(const weir_limit *from, const void *from_state, const weir_lim
 
     *bucket = *old;
     if (same)
-        return; /* and receipts stay good */
+        return; /* the mark is unchanged, so receipts stay valid */
     wr_i128 left = parts(from, from->full_ns, from->full_rem) - debt_at(from, old, now);
     wr_i128 part = left % from->period_ns;
     part += part < 0 ? from->period_ns : 0;
     wr_i128 whole = (left - part) / from->period_ns;
     wr_i128 most = debt_max(to);
-    if (whole < -(most / to->period_ns) - 1) /* deeper in debt than the new bucket can be; the product might not fit */
+    /* Deeper in debt than the new bucket can be. The product might overflow. */
+    if (whole < -(most / to->period_ns) - 1)
         whole = -(most / to->period_ns) - 1;
     left = whole * to->period_ns + part * to->period_ns / from->period_ns;
     wr_i128 debt = parts(to, to->full_ns, to->full_rem) - left;

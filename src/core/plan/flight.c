@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* flight.c - requests that are under way, and what becomes of them. */
+/* flight.c - handles requests in flight and their results. */
 #include "core/plan/state.h"
 
 #include "core/pace/refusal.h"
@@ -55,7 +55,7 @@ void wr_task_reserve(struct wr_plan *plan, struct wr_plan_host *host, uint32_t n
     }
 }
 
-/* It flies no more. */
+/* Ends the flight of a task: it keeps its memory but no start. */
 static void land(struct wr_plan *plan, struct wr_task *task)
 {
     struct wr_lane *lane = lane_of(task);
@@ -80,7 +80,7 @@ void wr_task_end(struct wr_plan *plan, uint32_t number)
     plan->starved = false;
 }
 
-/* ---- before it is written ---- */
+/* ---- before writing ---- */
 
 weir_decision wr_plan_may_send(struct wr_plan *plan, uint32_t number, int64_t now)
 {
@@ -118,7 +118,7 @@ void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now)
     else
         set_start(task, wr_gate_sent(gate, wr_host_pace(plan, host), task->seq, now));
     wr_group_sent(plan, host, task, now);
-    if ((task->flags & WR_TASK_ROBOTS) != 0) /* of a hop it changes nothing */
+    if ((task->flags & WR_TASK_ROBOTS) != 0) /* no effect for a redirect hop of a robots.txt */
         step_robots(plan, host, wr_is_https(task), WR_LIFE_STARTED, now);
     wr_host_settle(plan, host, now);
 }
@@ -135,7 +135,7 @@ void wr_plan_late(struct wr_plan *plan, uint32_t number, int64_t now)
     wr_host_settle(plan, host, now);
 }
 
-/* Of a job that is over nothing is kept, nor of a host that is another's. */
+/* Frees the task if its job is over, or if another process has its host. Returns true if it did. */
 static bool is_unwanted(struct wr_plan *plan, struct wr_lane *lane, uint32_t number)
 {
     if (lane == NULL || (!lane->job->ended && !wr_host_is_lost(plan, lane->host)))
@@ -146,7 +146,7 @@ static bool is_unwanted(struct wr_plan *plan, struct wr_lane *lane, uint32_t num
     return true;
 }
 
-/* A robots.txt that was not sent has not failed: it is asked for again. */
+/* Ends a robots.txt task. If it was not sent it has not failed, and is requested once more. */
 static void give_robots(struct wr_plan *plan, struct wr_plan_host *host, uint32_t number, bool was_sent, int64_t now)
 {
     bool is_https = wr_is_https(wr_task_at(&plan->pool, number));
@@ -189,9 +189,9 @@ void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now)
     wr_host_settle(plan, host, now);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
-/* S2-17: each full step of learned delay above the base is one request less. */
+/* Returns by how much a job's concurrency is reduced: one for each full step of learned delay. */
 static uint32_t steps_of(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
     const struct wr_gate *gate = wr_host_gate_of(host);
@@ -208,7 +208,8 @@ static void set_steps(struct wr_plan *plan, struct wr_plan_host *host, uint32_t 
     host->steps = steps;
 }
 
-/* Of 429s in a row some may have been to robots.txt, which is of no job: the next page tells of them. */
+/* Decides whether the news include HOPELESS, which is for a job. If the last of the 429s was for a
+ * robots.txt, which has no job, the next page that is refused reports it. */
 static uint32_t note_hopeless(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task, int status,
                               uint32_t news)
 {
@@ -219,7 +220,8 @@ static uint32_t note_hopeless(struct wr_plan *plan, struct wr_plan_host *host, c
     return is_said && is_page ? news | WR_NEWS_HOPELESS : news & ~(uint32_t)WR_NEWS_HOPELESS;
 }
 
-/* What was sent before the host was forgotten teaches nothing any more. */
+/* Passes a result to the host's own gate. If the request was sent before the host was forgotten,
+ * the gate learns only the waiting time in it. */
 static uint32_t tell_own(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
                          const weir_outcome *outcome, double unit, int64_t now)
 {
@@ -233,7 +235,7 @@ static uint32_t tell_own(const struct wr_plan *plan, struct wr_plan_host *host, 
     return news;
 }
 
-/* That there is no robots.txt is as good an answer as one. */
+/* Returns the status to count: for a robots.txt or an errand, a 4xx is as good as a file. */
 static int figured(const struct wr_task *task, int status)
 {
     return lane_of(task) == NULL && status >= 400 && status <= 499 ? 200 : status;
@@ -267,7 +269,7 @@ static void count_bytes(struct wr_job *job, uint64_t bytes)
     }
 }
 
-/* Whether and when to try again. */
+/* Decides whether a page is done, is retried and when, or has failed. */
 static struct wr_fate judge(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task,
                             enum wr_status_class ended, int64_t now)
 {
@@ -300,7 +302,7 @@ uint32_t wr_plan_hear(struct wr_plan *plan, uint32_t number, const weir_outcome 
     return news;
 }
 
-/* A page that ended is tried again, or not any more. */
+/* Retries a page or ends it, after a result. */
 static struct wr_fate settle_page(struct wr_plan *plan, struct wr_plan_host *host, uint32_t number,
                                   enum wr_status_class ended, int64_t now)
 {
@@ -336,7 +338,7 @@ struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_ou
     return fate;
 }
 
-/* Without an outcome it says nothing about its host. */
+/* Passes a result to the gate, or drops the start if there is no outcome. */
 static uint32_t tell_or_drop(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task,
                              const weir_outcome *outcome, int64_t now)
 {

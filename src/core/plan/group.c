@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* group.c - several hosts that share one gate beside their own: those of a domain, or of an address.
+/* group.c - lets several hosts share a gate besides their own: those of a domain, or of an address.
  *
- * A host whose own gate is open and whose group's is not waits in the group's line. When the group's gate opens the
- * first in line is called, and only that one: what a start costs does not depend on how many wait. Who is called and
- * does not start does not hold up the rest for longer than WR_PUSH_BACK_NS.
+ * A host whose own gate is open, while its group's is closed, waits in the queue of the group. When
+ * the group's gate opens, only the first host in the queue is called, so the cost of a start does
+ * not depend on the number of waiting hosts. A host that is called and does not start delays the
+ * others by at most WR_PUSH_BACK_NS.
  */
 #include "core/plan/state.h"
 
@@ -17,13 +18,14 @@ static char *key_of(const struct wr_plan *plan, struct wr_group *group)
     return (char *)(group + 1) + plan->gate_bytes;
 }
 
-/* Its gate never knows a Crawl-delay, so this never changes. */
+/* Returns true if the group spaces its starts. This never changes, because its gate never has a
+ * Crawl-delay. */
 static bool spaces(const struct wr_plan *plan, struct wr_group *group)
 {
     return wr_gate_spaces(gate_of(group), &plan->options.pace);
 }
 
-/* ---- the line ---- */
+/* ---- queue ---- */
 
 static bool is_ready(const struct wr_plan *plan, const struct wr_plan_host *host)
 {
@@ -56,7 +58,7 @@ void wr_group_line(struct wr_plan_host *host, bool waits)
         wr_list_take(&host->place);
 }
 
-/* Its turn comes again then. */
+/* Sets the timer at which the first host in the queue is called. */
 static void arm(struct wr_plan *plan, struct wr_group *group, int64_t at, int64_t now)
 {
     wr_heap_remove(&plan->groups_timed, &group->timer);
@@ -97,7 +99,7 @@ bool wr_groups_move_due(struct wr_plan *plan, int64_t now)
     return true;
 }
 
-/* ---- coming and going ---- */
+/* ---- members ---- */
 
 static void give(struct wr_plan *plan, struct wr_group *group)
 {
@@ -116,7 +118,7 @@ void wr_groups_free(struct wr_plan *plan)
     wr_heap_release(&plan->groups_timed);
 }
 
-/* One that has no hosts, and that a new one would equal. */
+/* Evicts a group that has no hosts, and that a new one would equal. */
 static bool evict(struct wr_plan *plan, int64_t now)
 {
     for (int i = 0; i < WR_EVICT_LOOKS && plan->idle_groups.first != NULL; i++) {
@@ -244,7 +246,8 @@ weir_decision wr_group_may_send(struct wr_plan *plan, struct wr_plan_host *host,
     struct wr_group *group = host->group;
     if (group == NULL)
         return (weir_decision){.verdict = WEIR_GO};
-    if ((task->flags & WR_TASK_GROUPED) == 0) { /* it was started before its host had joined */
+    /* The request started before its host joined the group. */
+    if ((task->flags & WR_TASK_GROUPED) == 0) {
         weir_decision decision = wr_gate_ask(gate_of(group), &plan->options.pace, now);
         if (decision.verdict == WEIR_GO)
             wr_group_reserve(plan, host, task, now);

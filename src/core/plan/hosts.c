@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hosts.c - the hosts of a plan: found, made, and forgotten when there is no room and nothing is lost by it. */
+/* hosts.c - finds, makes and evicts hosts. Evicts one only for room, and only if nothing is
+ * lost. */
 #include "core/plan/state.h"
 
 #include <stdalign.h>
@@ -16,7 +17,8 @@ static size_t bytes_of(size_t gate_bytes, size_t key_bytes)
 
 size_t wr_plan_host_bytes(const struct wr_plan_options *options, size_t key_bytes)
 {
-    size_t elsewhere = sizeof(struct wr_map_slot) * 2 + sizeof(int64_t) * 3; /* map and heap */
+    /* Bytes of the slots of a host in the map and the heap. */
+    size_t elsewhere = sizeof(struct wr_map_slot) * 2 + sizeof(int64_t) * 3;
     return bytes_of(wr_gate_bytes(&options->pace), key_bytes) + sizeof(struct wr_lane) + elsewhere;
 }
 
@@ -100,7 +102,7 @@ static size_t rules_bytes_of(const struct wr_plan_host *host)
     return rules_bytes(host->rules[0]) + rules_bytes(host->rules[1]);
 }
 
-/* Without telling the gate. */
+/* Sets the rules of an origin without an update of the gate. */
 static void put_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, struct wr_robots *rules)
 {
     plan->rules_bytes += rules_bytes(rules);
@@ -109,7 +111,8 @@ static void put_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_h
     host->rules[is_https] = rules;
     wr_heap_remove(&plan->largest, &host->large);
     size_t bytes = rules_bytes_of(host);
-    if (bytes > WR_RULES_SMALL) /* without memory for it, it is not among those that may be dropped */
+    /* If this fails for lack of memory, the rules are just never dropped. */
+    if (bytes > WR_RULES_SMALL)
         (void)wr_heap_push(&plan->largest, -(int64_t)bytes, &host->large);
 }
 
@@ -148,7 +151,7 @@ int wr_host_set_pace(struct wr_plan *plan, struct wr_plan_host *host, int64_t in
     return 0;
 }
 
-/* All but its place in the map. */
+/* Frees a host, except its place in the map. */
 static void give(struct wr_plan *plan, struct wr_plan_host *host)
 {
     while (host->lanes != NULL)
@@ -193,7 +196,7 @@ static bool is_forgettable(const struct wr_plan *plan, struct wr_plan_host *host
            wr_lifecycle_forgettable(&host->robots[0], now) && wr_lifecycle_forgettable(&host->robots[1], now);
 }
 
-/* Of those that have been idle longest. Those that may not go yet go to the end of the line. */
+/* Evicts the host idle longest of those that may go. Moves the others to the end of the list. */
 static bool evict(struct wr_plan *plan, int64_t now)
 {
     for (int i = 0; i < WR_EVICT_LOOKS && plan->idle.first != NULL; i++) {
@@ -208,8 +211,8 @@ static bool evict(struct wr_plan *plan, int64_t now)
     return false;
 }
 
-/* Its robots.txt has to be fetched again before its next page. Its Crawl-delay holds until then, and so does a time
- * that its server named. */
+/* Drops the rules of a host, which must fetch its robots.txt once more before its next page. Until
+ * then its Crawl-delay holds, and so does a time that its server stated. */
 static void drop_rules(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
     static const struct wr_life_event dropped = {.kind = WR_LIFE_DROPPED};
@@ -221,13 +224,15 @@ static void drop_rules(struct wr_plan *plan, struct wr_plan_host *host, int64_t 
     wr_host_settle(plan, host, now);
 }
 
-/* Who has more than this one would have makes room for it: a stranger's large files cost his own hosts. And as that one
- * is smaller, they never drop each other's in turn. */
+/* Drops the rules of the host with the most, if they are larger than `bytes`. So an operator with
+ * huge files harms only its own hosts. As the new rules are smaller, two hosts never drop each
+ * other's in turn. */
 static bool shed(struct wr_plan *plan, const struct wr_plan_host *host, size_t bytes, int64_t now)
 {
     int64_t key;
     struct wr_heap_item *item = wr_heap_peek(&plan->largest, &key);
-    bool may_drop = plan->options.robots.on_error != WR_ON_ERROR_ALLOW; /* there what is known binds, or nothing does */
+    /* With WR_ON_ERROR_ALLOW, nothing would bind until the next fetch. */
+    bool may_drop = plan->options.robots.on_error != WR_ON_ERROR_ALLOW;
     if (!may_drop || item == NULL || -key <= (int64_t)bytes)
         return false;
     struct wr_plan_host *other = WR_LINKED(item, struct wr_plan_host, large);
@@ -303,7 +308,7 @@ void wr_plan_host_changed(struct wr_plan *plan, struct wr_plan_host *host, int64
     wr_host_settle(plan, host, now);
 }
 
-/* ---- memory ---- */
+/* ---- stored memory ---- */
 
 static void recall_robots(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_memory *memory,
                           int64_t now)
@@ -313,7 +318,7 @@ static void recall_robots(struct wr_plan *plan, struct wr_plan_host *host, const
             continue;
         if (!wr_rules_fit(plan, host, i == 1, memory->robots[i].rules, now)) {
             wr_robots_free(memory->robots[i].rules);
-            continue; /* it is fetched anew, when there is room */
+            continue; /* robots.txt is fetched once more when there is room */
         }
         struct wr_life_event event = {.kind = WR_LIFE_LOADED,
                                       .has_rules = memory->robots[i].rules != NULL,
@@ -325,9 +330,9 @@ static void recall_robots(struct wr_plan *plan, struct wr_plan_host *host, const
     }
 }
 
-/* How late it may be by the clock of who stored it. Processes compare their clocks with the store's to the second, and
- * do not notice one that is set by less than half a second; so does who reads it. One that has rested did so by the
- * store's clock alone. */
+/* How far the clock of the process that stored a host may be behind ours. Each process compares its
+ * clock with that of the store to the second, and misses a difference of less than half a second. A
+ * host that has rested did so by the clock of the store alone. */
 #define CLOCKS_NS (2 * WEIR_SECOND)
 
 static int64_t wall_of_others(const struct wr_plan *plan, const struct wr_plan_host *host, const weir_pace_memory *pace,
@@ -337,14 +342,15 @@ static int64_t wall_of_others(const struct wr_plan *plan, const struct wr_plan_h
     return plan->options.leases && !is_over ? wall_now - CLOCKS_NS : wall_now;
 }
 
-/* What somebody set while the store was being asked is newer. */
+/* Restores pause, interval and gate. Values that a user set while the store was asked are newer. */
 static void recall_pace(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_memory *memory,
                         int64_t now, int64_t wall_now)
 {
     struct wr_gate *gate = wr_host_gate_of(host);
     bool is_paused = host->steered ? wr_gate_paused(gate) : memory->is_paused;
     if (!host->steered)
-        (void)wr_host_set_pace(plan, host, memory->set_interval_ns); /* without memory it is paced like all */
+        /* Without memory for it, the host uses the common options. */
+        (void)wr_host_set_pace(plan, host, memory->set_interval_ns);
     if (memory->pace != NULL) {
         int64_t saved_at = memory->pace->saved_wall_at;
         int64_t age_ns = saved_at > 0 && saved_at < wall_now ? wall_now - saved_at : 0;

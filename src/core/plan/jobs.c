@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* jobs.c - the jobs of a plan: their limits, their budgets, and how they end. */
+/* jobs.c - manages the jobs of a plan: their limits, their budgets and their end. */
 #include "base/error.h"
 #include "core/plan/state.h"
 
-#define PURGE_BATCH 64 /* lanes of a job that is over, at once */
+#define PURGE_BATCH 64 /* host queues of an ended or paused job handled at once */
 
 struct wr_job *wr_job_find(const struct wr_plan *plan, uint32_t id)
 {
@@ -50,7 +50,7 @@ int wr_plan_job_pause(struct wr_plan *plan, uint32_t id, weir_reason why)
     if (job == NULL)
         return WEIR_E_ABSENT;
     job->paused = why;
-    job->stirred = job->lanes.first; /* its hosts are looked at again, a few at a time */
+    job->stirred = job->lanes.first; /* its hosts are rescheduled, a few at a time */
     return 0;
 }
 
@@ -62,7 +62,7 @@ int wr_plan_job_end(struct wr_plan *plan, uint32_t id)
     job->ended = true;
     job->stirred = NULL;
     job->says_over = false;
-    job->says_drained = true; /* when it is true */
+    job->says_drained = true; /* DRAINED is reported as soon as it is true */
     return 0;
 }
 
@@ -125,7 +125,8 @@ void wr_job_task_ended(struct wr_job *job, int64_t count)
 {
     job->open -= count;
     if (job->open <= 0)
-        job->says_drained = true; /* one that was ended says so anyway, when nothing of it is left */
+        /* After a job has ended, DRAINED still waits until nothing is left. */
+        job->says_drained = true;
 }
 
 int64_t wr_jobs_deadline(const struct wr_plan *plan, int64_t now)
@@ -143,7 +144,7 @@ int64_t wr_jobs_deadline(const struct wr_plan *plan, int64_t now)
     return at;
 }
 
-/* ---- a job that is over ---- */
+/* ---- ended and paused jobs ---- */
 
 void wr_lane_purge(struct wr_plan *plan, struct wr_lane *lane)
 {
@@ -170,8 +171,9 @@ static void purge(struct wr_plan *plan, struct wr_job *job, int64_t now)
     }
 }
 
-/* A job that stands still needs no memory: others may. Its tasks are loaded anew, from the front; but not while some
- * are in flight, or have failed before, for the store would not know. */
+/* Drops the tasks of a paused job from memory, which others may need. They are loaded once more,
+ * from the front. Keeps them while some are in flight or have failed, which the store does not
+ * know. */
 static void unload(struct wr_plan *plan, struct wr_lane *lane)
 {
     uint32_t queued = lane->queued[0] + lane->queued[1];
@@ -184,7 +186,7 @@ static void unload(struct wr_plan *plan, struct wr_lane *lane)
     lane->after = WR_PLAN_FRONT;
 }
 
-/* A job was paused or goes on: what its hosts can do has changed. */
+/* Reschedules hosts after their job was paused or resumed. */
 static void stir(struct wr_plan *plan, struct wr_job *job, int64_t now)
 {
     for (int i = 0; i < PURGE_BATCH && job->stirred != NULL; i++) {
@@ -208,7 +210,7 @@ bool wr_plan_stir(struct wr_plan *plan, int64_t now)
     return has_more;
 }
 
-/* ---- what they say ---- */
+/* ---- actions of jobs ---- */
 
 static bool says_draw(struct wr_job *job, enum wr_draw what, uint64_t chunk, struct wr_plan_action *ret_action)
 {
@@ -239,7 +241,7 @@ static bool says_end(struct wr_job *job, int64_t now, struct wr_plan_action *ret
     return false;
 }
 
-/* Asks for hosts when there is room for some. */
+/* Asks for hosts if there is room for some. */
 static bool says_hosts(struct wr_plan *plan, struct wr_job *job, int64_t now, struct wr_plan_action *ret_action)
 {
     bool has_room = plan->hosts.count < plan->options.max_hosts || plan->idle.first != NULL;
@@ -272,9 +274,9 @@ bool wr_jobs_say(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_a
     return false;
 }
 
-/* ---- hosts that sleep in the store ---- */
+/* ---- hosts that are only in the store ---- */
 
-#define HOSTS_WAIT_NS WEIR_SECOND /* until the store is asked again for hosts that found no room */
+#define HOSTS_WAIT_NS WEIR_SECOND /* wait before asking once more for hosts that found no room */
 #define HOSTS_WAIT_MAX_NS WEIR_MINUTE
 
 int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, uint64_t queued, int64_t now)
@@ -288,7 +290,7 @@ int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, ui
     lane = host != NULL ? wr_lane_find(host, job) : NULL;
     if (lane != NULL && (job->listing || !wr_lane_is_empty(lane)))
         return 0;
-    if (lane != NULL) /* some were left aside */
+    if (lane != NULL) /* rows of the empty queue were set aside: read them once more */
         lane->after = WR_PLAN_FRONT;
     int error = wr_host_need(plan, key, now, &host);
     if (error == 0)
@@ -297,7 +299,7 @@ int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, ui
         job->open += (int64_t)queued;
     if (error != 0) {
         job->full = job->missed = job->dormant = true;
-        if (error == WEIR_E_FULL) /* a host that ends makes room */
+        if (error == WEIR_E_FULL) /* retry soon: any host that leaves makes room */
             job->hosts_wait_ns = 0;
         return error;
     }
@@ -308,7 +310,7 @@ int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, ui
     return 0;
 }
 
-/* Doubles the wait while memory is short, because each look reads the store. */
+/* Doubles the wait while memory is short, because each attempt reads the store. */
 static int64_t wait_for_room(struct wr_job *job)
 {
     int64_t wait_ns = job->hosts_wait_ns == 0 ? HOSTS_WAIT_NS : 2 * job->hosts_wait_ns;
@@ -327,7 +329,7 @@ void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bo
     job->full = false;
     if (!is_end)
         return;
-    if (job->found == 0 && !job->missed) /* a whole pass that brought nothing */
+    if (job->found == 0 && !job->missed) /* a whole pass over the store found no hosts */
         job->dormant = false;
     job->hosts_after = 0;
     job->found = 0;

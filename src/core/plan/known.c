@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* known.c - which URLs were seen. */
+/* known.c - the set of URLs that were seen. */
 #include "core/plan/known.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,8 @@
 #include <weir/error.h>
 
 #define FIRST_ROOM 4096
-#define MOVES 16 /* old slots with each that is added: all are moved long before it is crowded again */
+/* Old slots moved per URL added: all are moved long before the set is crowded once more. */
+#define MOVES 16
 
 int wr_known_init(struct wr_known *ret_known, const weir_allocator *allocator, size_t max)
 {
@@ -34,7 +35,8 @@ void wr_known_release(struct wr_known *known)
     known->slots = known->old = NULL;
 }
 
-/* Fingerprints are keyed and so already random; jobs are numbered by us. Never 0. */
+/* Combines job and fingerprint to a key, never 0. Fingerprints are keyed hashes and so already
+ * random; job ids are our own numbers. */
 static uint64_t mixed(uint32_t job, uint64_t fingerprint)
 {
     uint64_t mix = fingerprint ^ (uint64_t)job * UINT64_C(0x9e3779b97f4a7c15);
@@ -70,7 +72,8 @@ static bool is_full(const struct wr_known *known)
     return known->count >= known->room / 4 * 3;
 }
 
-/* What is moved stays in the old slots as well, so that those after it are found. */
+/* Moves up to `most` old slots. A moved key also stays in its old slot, so that searches do not
+ * stop before the keys behind it. */
 static void move_some(struct wr_known *known, size_t most)
 {
     for (; most > 0 && known->moved < known->room / 2; most--) {

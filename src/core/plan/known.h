@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* known.h - which URLs were seen: a set of 64-bit fingerprints, open-addressed, that grows only when told to.
+/* known.h - the set of URLs that were seen: open-addressed 64-bit fingerprints; it grows only when
+ * asked to.
  *
- * It moves from the old slots to the new ones bit by bit, with what is added: millions at once would hold up all hosts.
+ * After it has grown, each addition moves a few keys from the old slots to the new ones. Moving
+ * millions at once would hold up all hosts.
  *
  * Two URLs share a fingerprint with probability n²/2^65: one in 370 000 for ten million.
  */
@@ -15,32 +17,33 @@
 
 struct wr_known {
     const weir_allocator *allocator;
-    uint64_t *slots; /* 0: free */
-    size_t room;     /* a power of two */
-    uint64_t *old;   /* half as many, while it grows; NULL: all are moved */
-    size_t moved;    /* of the old slots */
+    uint64_t *slots; /* open-addressed fingerprints; 0: free slot */
+    size_t room;     /* number of current slots, a power of two */
+    uint64_t *old;   /* half as many slots, while the set grows; NULL: all are moved */
+    size_t moved;    /* number of old slots that are already moved */
     size_t count;
-    size_t max;      /* most slots */
-    bool incomplete; /* there are others that are not in it */
+    size_t max;      /* maximum number of slots */
+    bool incomplete; /* the store has URLs that are not in the set */
 };
 
-/* At most `max` fingerprints, rounded up to a power of two. WEIR_E_NOMEM. */
+/* Makes a set of at most `max` slots, rounded up to a power of two. Returns 0 or WEIR_E_NOMEM. */
 int wr_known_init(struct wr_known *ret_known, const weir_allocator *allocator, size_t max);
 void wr_known_release(struct wr_known *known);
 
-#define WR_KNOWN_REFUSED (UINT32_C(1) << 31) /* with a job: refused although it is in the store */
+/* Flag in a job id: the URL was refused although it is in the store. */
+#define WR_KNOWN_REFUSED (UINT32_C(1) << 31)
 
-/* It will be asked for: has the memory fetched. */
+/* Prefetches the memory that wr_known_has will read. */
 void wr_known_expect(const struct wr_known *known, uint32_t job, uint64_t fingerprint);
 bool wr_known_has(const struct wr_known *known, uint32_t job, uint64_t fingerprint);
-/* Where there is no room, it becomes incomplete. */
+/* Adds a URL; without room, the set becomes incomplete instead. */
 void wr_known_add(struct wr_known *known, uint32_t job, uint64_t fingerprint);
 
 size_t wr_known_bytes(const struct wr_known *known);
 
-/* Half full, and may still grow. */
+/* Returns true if the set is half full and may still grow. */
 bool wr_known_is_crowded(const struct wr_known *known);
-/* Twice as large. WEIR_E_FULL, WEIR_E_NOMEM: as it was. */
+/* Doubles the set. WEIR_E_FULL and WEIR_E_NOMEM leave it unchanged. */
 int wr_known_grow(struct wr_known *known);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lane.c - one job's queue at one host: the window in memory, and the rest in the store. */
+/* lane.c - the queue of one job at one host: its window in memory, and the rest in the store. */
 #include "core/plan/state.h"
 
 static uint32_t in_window(const struct wr_lane *lane)
@@ -12,7 +12,7 @@ bool wr_lane_is_empty(const struct wr_lane *lane)
     return in_window(lane) == 0 && lane->in_store == 0 && !lane->loading;
 }
 
-/* What each lane may have in memory, so that all can have some. */
+/* Returns how many tasks each host queue may have in memory, so that all can have some. */
 static uint32_t share(const struct wr_plan *plan)
 {
     uint32_t lanes = plan->lanes > 0 ? plan->lanes : 1;
@@ -57,9 +57,10 @@ bool wr_loads_say(struct wr_plan *plan, struct wr_plan_action *ret_action)
     return true;
 }
 
-/* ---- what comes ---- */
+/* ---- loading ---- */
 
-/* Who found it may not have told yet: then it is accepted by being here, and is not one of those that were counted. */
+/* Counts a loaded row. If the loop that found its URL has not offered it yet, the row is accepted
+ * by being loaded, and was not counted before. */
 static void count_loaded(struct wr_plan *plan, struct wr_lane *lane, uint64_t fingerprint)
 {
     struct wr_job *job = lane->job;
@@ -76,7 +77,8 @@ static void count_loaded(struct wr_plan *plan, struct wr_lane *lane, uint64_t fi
     wr_known_add(&plan->known, job->options.id, fingerprint);
 }
 
-/* Leaves room for one robots.txt: tasks that wait for it would never end without. */
+/* Takes a task, but leaves room for one robots.txt; without it, tasks that wait for it never
+ * end. */
 static int take_row(struct wr_pool *pool, struct wr_span text, uint32_t *ret_number)
 {
     uint32_t number;
@@ -139,7 +141,8 @@ void wr_plan_loaded(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id
         if (is_end || wr_host_is_lost(plan, host))
             lane->in_store = lane->since;
         else if (lane->in_store == 0)
-            lane->in_store = 1; /* some were accepted while the host was not here: there may be more */
+            /* URLs were accepted while the host was not here: more may follow. */
+            lane->in_store = 1;
         lane->accepted = accepted > lane->accepted ? accepted : lane->accepted;
         if ((job->ended || wr_host_is_lost(plan, host)) && lane->in_flight == 0)
             wr_lane_free(plan, lane);
@@ -168,7 +171,8 @@ void wr_lane_push(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, i
     struct wr_task *task = wr_task_at(&plan->pool, number);
     bool is_https = wr_is_https(task);
     task->seq = ms_of(now);
-    if (!is_wanted(lane->host, is_https)) { /* nobody has waited for it here */
+    /* The first task of this origin: its deferral counts from now, or from held_ns before. */
+    if (!is_wanted(lane->host, is_https)) {
         lane->host->could_at[is_https] = now - lane->host->held_ns;
         lane->host->held |= (uint8_t)(1U << is_https);
     }
@@ -188,7 +192,7 @@ void wr_lane_push_back(struct wr_plan *plan, struct wr_lane *lane, uint32_t numb
     wr_tasks_push_front(&plan->pool, &lane->fifo[is_https], number);
 }
 
-/* The first of those that are due and whose origin is in the set; and which one is before it. */
+/* Finds the first delayed task that is due, of an origin in the set. *ret_before precedes it. */
 static uint32_t find_delayed(const struct wr_plan *plan, const struct wr_lane *lane, uint32_t open, int64_t now,
                              uint32_t *ret_before)
 {
@@ -207,7 +211,7 @@ static uint32_t find_delayed(const struct wr_plan *plan, const struct wr_lane *l
     return WR_NO_TASK;
 }
 
-/* Of the two origins the one whose first task came first. */
+/* Returns the first task of the origins in the set, the one that was loaded earlier. */
 static uint32_t find_fifo(const struct wr_plan *plan, const struct wr_lane *lane, uint32_t open)
 {
     uint32_t found = WR_NO_TASK;
@@ -266,7 +270,8 @@ bool wr_lane_has(const struct wr_plan *plan, const struct wr_lane *lane, uint64_
            has(&plan->pool, &lane->delayed, fingerprint) || has(&plan->pool, &lane->flying, fingerprint);
 }
 
-/* R14, S2-17: fewer at a host that has become slow, never none. What the gate lets in flight it says itself. */
+/* Returns true if the job has its most requests in flight here: fewer at a host that has become
+ * slow, but at least one. The limit of the gate is separate. */
 bool wr_lane_is_full(const struct wr_lane *lane)
 {
     uint32_t most = lane->job->options.concurrency, steps = lane->host->steps;

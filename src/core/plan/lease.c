@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lease.c - hosts that this plan has for a while, because other processes share them. */
+/* lease.c - handles hosts that this plan holds by a lease, because other processes share them. */
 #include "core/plan/state.h"
 
 void wr_plan_host_lease(struct wr_plan *plan, struct wr_plan_host *host, uint64_t token, int64_t until, int64_t now)
@@ -21,7 +21,8 @@ bool wr_host_is_lent(const struct wr_plan *plan, const struct wr_plan_host *host
 
 void wr_plan_host_yield(struct wr_plan *plan, struct wr_plan_host *host, bool yields, int64_t now)
 {
-    host->yields = yields && host->errands.count == 0; /* those go first, or would wait here for ever */
+    /* Errands are first, or they would wait here forever. */
+    host->yields = yields && host->errands.count == 0;
     wr_host_settle(plan, host, now);
 }
 
@@ -36,7 +37,8 @@ void wr_plan_host_rested_for(struct wr_plan_host *host, int64_t held_ns)
     host->held_ns = held_ns;
 }
 
-/* Whoever claims it next begins to count failures of its robots.txt anew, and answers by which a job is hopeless. */
+/* Returns true if a release would lose counts in progress: failures of its robots.txt, or responses
+ * that make a job hopeless. The next process that leases the host starts both from 0. */
 static bool is_counted(const struct wr_plan *plan, const struct wr_plan_host *host, const struct wr_standing *standing)
 {
     bool is = plan->options.pace.cancel_after > 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* ledger.c - what belongs to a whole job. */
+/* ledger.c - keeps the budgets and the failures of a whole job. */
 #include "core/plan/ledger.h"
 
 #include <assert.h>
 
-#define SHARES 8 /* of what is left, one at most is granted at once: others may want some */
+#define SHARES 8 /* a grant is at most 1/8 of the rest, so that other loops get some */
 
 void wr_ledger_init(struct wr_ledger *ret_ledger, uint64_t pages, uint64_t bytes, uint32_t threshold)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* look.c - looking into a plan while it works, and steering it. Nothing here is called unless somebody asks. */
+/* look.c - inspects and controls a plan while it works. Nothing here runs unless a user asks. */
 #include "core/plan/state.h"
 
-#define RATE_SLICES 6 /* of time, that "lately" means */
+#define RATE_SLICES 6 /* slices of time over which the rate is measured */
 
 const char *wr_host_state_name(enum wr_host_state state)
 {
@@ -42,7 +42,7 @@ static uint32_t flying_of(const struct wr_plan_host *host)
     return flying;
 }
 
-/* By itself: when the heap has it looked at again. */
+/* Returns the time until the host is rescheduled; WEIR_UNTIL_RELEASE if time changes nothing. */
 static int64_t wait_of(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now)
 {
     if (host->held_by == WEIR_REASON_PAUSED || host->held_by == WEIR_REASON_JOB_LIMIT)
@@ -86,14 +86,14 @@ void wr_plan_glance(const struct wr_plan *plan, const struct wr_plan_host *host,
                                 .breaker = wr_gate_breaker(wr_host_gate_of((struct wr_plan_host *)host), now)};
 }
 
-/* Of the last slices, since the host was first asked. */
+/* Returns the starts per second in the last slices, or since the host's first request. */
 static double rate_of(const struct wr_figures *figures, const uint16_t starts[WR_PLAN_SLICES], int64_t now)
 {
     int64_t from = (now / WR_PLAN_SLICE_NS - (RATE_SLICES - 1)) * WR_PLAN_SLICE_NS;
     uint32_t count = 0;
     for (size_t i = WR_PLAN_SLICES - RATE_SLICES; i < WR_PLAN_SLICES; i++)
         count += starts[i];
-    if (figures->first_at > from) /* without requests it is 0, and so is the count */
+    if (figures->first_at > from) /* without requests first_at is 0, and so is the count */
         from = figures->first_at;
     int64_t over_ns = now - from > WEIR_SECOND ? now - from : WEIR_SECOND;
     return (double)count * (double)WEIR_SECOND / (double)over_ns;
@@ -133,7 +133,7 @@ void wr_plan_look(const struct wr_plan *plan, const struct wr_plan_host *host, u
     size_t count = wr_gate_bounds(gate, wr_host_pace(plan, host), now, bounds);
     for (size_t i = 0; i < count; i++) {
         if (bounds[i].reason == WEIR_REASON_RETRY_AFTER || bounds[i].reason == WEIR_REASON_RATE_LIMIT_RESET)
-            look.retry_after_ns += bounds[i].wait_ns; /* one of them at most holds */
+            look.retry_after_ns += bounds[i].wait_ns; /* at most one of these two waits holds */
         else if (bounds[i].reason == WEIR_REASON_BREAKER && bounds[i].wait_ns != WEIR_UNTIL_RELEASE)
             look.breaker_ns = bounds[i].wait_ns;
     }
@@ -157,7 +157,7 @@ static void add(struct list *list, struct wr_plan_bound bound, int32_t since_s)
     list->bounds[list->count++] = bound;
 }
 
-/* The line that names the Crawl-delay that binds. */
+/* Returns the line of the Crawl-delay that binds. */
 static uint32_t delay_line(const struct wr_plan_host *host)
 {
     const struct wr_robots *longest = NULL;
@@ -168,7 +168,8 @@ static uint32_t delay_line(const struct wr_plan_host *host)
     return longest != NULL ? wr_robots_interval_line(longest) : 0;
 }
 
-/* Of the gate's bounds the first is its own interval, and what follows before Crawl-delay the strategy's. */
+/* Returns the source of a gate's bound. The first bound is the gate's own interval; those between
+ * it and Crawl-delay are the strategy's. */
 static enum wr_source source_of(const struct wr_plan *plan, const struct wr_plan_host *host, size_t place,
                                 const struct wr_plan_bound *bound)
 {
@@ -227,7 +228,7 @@ static void add_wait(struct list *list, weir_reason reason, enum wr_source sourc
         add(list, (struct wr_plan_bound){.reason = reason, .source = source, .wait_ns = wait_ns}, 0);
 }
 
-/* Its job has used up a limit of its own, or somebody stopped it. */
+/* Adds the wait for a job that has used up a limit of its own, or that a user paused. */
 static void add_job(struct list *list, const struct wr_plan_host *host)
 {
     for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
@@ -250,7 +251,8 @@ size_t wr_plan_bounds(const struct wr_plan *plan, const struct wr_plan_host *hos
     for (uint32_t origin = 0; origin < WR_ORIGINS; origin++)
         if (((standing.wanted & ~standing.open) >> origin & 1) != 0)
             add_wait(&list, WEIR_REASON_ROBOTS, WR_SOURCE_ROBOTS, standing.life[origin].until);
-    add_wait(&list, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED, host->blocked_until); /* by its firewall */
+    /* The time of a block by the host's firewall. */
+    add_wait(&list, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED, host->blocked_until);
     add_wait(&list, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS, plan->hold_until);
     if (plan->in_flight >= plan->options.max_in_flight)
         add_wait(&list, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS, WEIR_FOREVER);
@@ -270,7 +272,8 @@ static const struct wr_task *find(const struct wr_plan *plan, const struct wr_ta
     return NULL;
 }
 
-/* Of the delayed those that are due go first; then of both origins those that came before. */
+/* Counts the tasks before this one: delayed tasks that are due, then tasks of both origins that
+ * were loaded before it. */
 static uint32_t count_before(const struct wr_plan *plan, const struct wr_lane *lane, const struct wr_task *task,
                              int64_t now)
 {
@@ -331,7 +334,7 @@ struct wr_ruling wr_plan_ruling(const struct wr_plan *plan, const struct wr_plan
     return ruling;
 }
 
-/* ---- steering ---- */
+/* ---- control ---- */
 
 void wr_plan_host_pause(struct wr_plan *plan, struct wr_plan_host *host, bool paused, int64_t now)
 {
@@ -354,7 +357,7 @@ int wr_plan_host_pace(struct wr_plan *plan, struct wr_plan_host *host, int64_t i
 void wr_plan_host_forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
     wr_gate_forget(wr_host_gate_of(host), wr_host_pace(plan, host), now);
-    host->forgot_at = now + 1; /* what was sent at this very moment, too */
+    host->forgot_at = now + 1; /* includes requests sent at this very moment */
     host->learned_s = host->broke_s = 0;
     plan->stats.lowered -= host->steps > 0;
     host->steps = 0;

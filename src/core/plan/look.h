@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* look.h - looking into a plan while it works, and steering it: hosts at a glance and in full, why a task waits, and
- * what somebody may set by hand. */
+/* look.h - inspects and controls a plan while it works: hosts in brief and in full, why a task
+ * waits, and the settings that a user may change. */
 #ifndef WR_CORE_PLAN_LOOK_H
 #define WR_CORE_PLAN_LOOK_H
 
 #include "core/plan/plan.h"
 
-#define WR_PLAN_SLICES 12 /* of time, in each of which starts are counted: a minute */
+#define WR_PLAN_SLICES 12 /* slices of time in which starts are counted: one minute */
 #define WR_PLAN_SLICE_NS (5 * WEIR_SECOND)
 
 /* ---- hosts ---- */
 
-/* What is cheap to tell, to find out of many hosts those that are worth a look. */
+/* A brief view of a host, cheap enough to find those worth a full view among many. */
 struct wr_plan_glance {
     struct wr_span key;
-    weir_reason reason; /* what holds it; NONE: nothing to do, or it may go at any moment */
-    int64_t wait_ns;    /* until that may change by itself; 0: now, or when an answer comes; WEIR_UNTIL_RELEASE */
+    weir_reason reason; /* reason that holds it; NONE: it has nothing to do, or may start now */
+    /* Time until that may change by itself, ns; 0: now, or by a response; WEIR_UNTIL_RELEASE. */
+    int64_t wait_ns;
     uint64_t queued;
-    int64_t interval_ns; /* between starts, if something is queued */
-    uint32_t in_flight;  /* pages */
-    uint32_t rejected;   /* as in wr_plan_host_report */
-    uint32_t recent;     /* starts in all slices */
-    uint32_t hasty;      /* as in wr_plan_host_report */
+    int64_t interval_ns; /* interval between starts, if tasks are queued */
+    uint32_t in_flight;  /* pages in flight at the host */
+    uint32_t rejected;   /* requests rejected, see wr_plan_host_report */
+    uint32_t recent;     /* requests sent in the last WR_PLAN_SLICES slices */
+    uint32_t hasty;      /* starts that came too soon, see wr_plan_host_report */
     weir_breaker_state breaker;
 };
 void wr_plan_glance(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
                     struct wr_plan_glance *ret_glance);
 
-#define WR_HOST_STATES(X)                                                                      \
-    X(WR_HOST_IDLE, "idle")     /* has nothing to do */                                        \
-    X(WR_HOST_ACTIVE, "active") /* is asked, or will be as soon as its pace allows */          \
-    X(WR_HOST_HELD, "held")     /* by breaker, Retry-After, unknown robots.txt and the like */ \
-    X(WR_HOST_PAUSED, "paused") /* by somebody */
+#define WR_HOST_STATES(X)                                                                          \
+    X(WR_HOST_IDLE, "idle")     /* the host has nothing to do */                                   \
+    X(WR_HOST_ACTIVE, "active") /* sends requests as fast as its pace allows */                    \
+    X(WR_HOST_HELD, "held")     /* held by breaker, Retry-After, unknown robots.txt or the like */ \
+    X(WR_HOST_PAUSED, "paused") /* paused by a user */
 
 enum wr_host_state {
 #define X(state, name) state,
@@ -40,36 +41,37 @@ enum wr_host_state {
 };
 #define WR_HOST_STATES_COUNT (WR_HOST_PAUSED + 1)
 
-/* "idle", …; NULL for a number that is none. */
+/* Returns "idle" and so on; NULL for an invalid number. */
 const char *wr_host_state_name(enum wr_host_state state);
 
-/* By what holds it; PAUSED: somebody does. */
+/* Returns the state of a host that is held for `reason`; PAUSED means that a user paused it. */
 enum wr_host_state wr_host_state_of(weir_reason reason, uint64_t queued, uint32_t in_flight);
 
 struct wr_plan_look {
     struct wr_plan_host_report report;
     enum wr_host_state state;
-    weir_decision why;       /* what holds the next task of the job */
-    uint64_t queued;         /* in memory and in the store */
-    double rate;             /* starts a second, of the last half minute */
-    int64_t interval_ns;     /* between starts, as it is allowed now; the group's, if that is longer */
-    int64_t retry_after_ns;  /* that the server named, left of it; 0: none */
-    int64_t breaker_ns;      /* until an open breaker is tried */
-    int64_t set_interval_ns; /* by somebody; 0: nobody */
+    weir_decision why;       /* reason that holds the job's next task */
+    uint64_t queued;         /* tasks of the host in memory and in the store */
+    double rate;             /* starts per second over the last half minute */
+    int64_t interval_ns;     /* interval between starts now; the group's, if longer */
+    int64_t retry_after_ns;  /* time left of a wait that the server stated; 0: none */
+    int64_t breaker_ns;      /* time until an open breaker is probed, ns */
+    int64_t set_interval_ns; /* interval that a user set; 0: none */
     bool is_paused;
-    uint16_t starts[WR_PLAN_SLICES]; /* in each slice of time, the oldest first; the last is not over */
+    /* Starts per slice, oldest first; the last slice is not over. */
+    uint16_t starts[WR_PLAN_SLICES];
 };
 void wr_plan_look(const struct wr_plan *plan, const struct wr_plan_host *host, uint32_t job, int64_t now,
                   struct wr_plan_look *ret_look);
 
 /* ---- why ---- */
 
-#define WR_SOURCES(X)                                                              \
-    X(WR_SOURCE_OPTIONS, "options") /* of the crawl: a flag, a file, or default */ \
-    X(WR_SOURCE_SET, "set")         /* by somebody, for this host */               \
-    X(WR_SOURCE_LEARNED, "learned") /* from answers */                             \
-    X(WR_SOURCE_ROBOTS, "robots")   /* robots.txt */                               \
-    X(WR_SOURCE_HEADER, "header")   /* of an answer: Retry-After, RateLimit */
+#define WR_SOURCES(X)                                                                 \
+    X(WR_SOURCE_OPTIONS, "options") /* options of the crawl: flag, file or default */ \
+    X(WR_SOURCE_SET, "set")         /* set by a user for this host */                 \
+    X(WR_SOURCE_LEARNED, "learned") /* learned from responses */                      \
+    X(WR_SOURCE_ROBOTS, "robots")   /* stated in robots.txt */                        \
+    X(WR_SOURCE_HEADER, "header")   /* stated in a response: Retry-After, RateLimit */
 
 enum wr_source {
 #define X(source, name) source,
@@ -77,57 +79,58 @@ enum wr_source {
 #undef X
 };
 
-/* "options", …; NULL for a number that is none. */
+/* Returns "options" and so on; NULL for an invalid number. */
 const char *wr_source_name(enum wr_source source);
 
-/* One bound on a host's next start, whether it holds now or not. */
+/* One bound on the next start at a host, whether it holds now or not. */
 struct wr_plan_bound {
     weir_reason reason;
     enum wr_source source;
-    bool is_group;    /* of the gate that it shares with others */
-    int64_t wait_ns;  /* 0: does not hold now; WEIR_UNTIL_RELEASE: until an answer comes, or somebody lets go */
-    int64_t value_ns; /* the interval or window; 0: none */
-    uint32_t count;   /* CONCURRENCY: so many may be in flight; UINT32_MAX: any number */
-    uint32_t line;    /* of robots.txt; 0: not known */
+    bool is_group; /* bound of the gate that the host shares with its group */
+    /* 0: does not hold now; WEIR_UNTIL_RELEASE: until a response, or an action of a user. */
+    int64_t wait_ns;
+    int64_t value_ns; /* interval or window of the bound, ns; 0: none */
+    uint32_t count;   /* CONCURRENCY: most requests in flight; UINT32_MAX: unlimited */
+    uint32_t line;    /* line number in robots.txt; 0: unknown */
     bool has_since;
-    int64_t since_ns; /* ago: when it was learned or heard */
+    int64_t since_ns; /* ns since it was learned or received */
 };
 #define WR_PLAN_BOUNDS_MAX (2 * WEIR_PACE_BOUNDS_MAX + 6)
 size_t wr_plan_bounds(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now,
                       struct wr_plan_bound ret_bounds[WR_PLAN_BOUNDS_MAX]);
 
-/* Where a task is. */
+/* The place of a task: waiting in memory, in flight, or not in memory. */
 enum wr_seat_kind {
-    WR_SEAT_NONE,  /* not in memory */
-    WR_SEAT_WAITS, /* in the window */
+    WR_SEAT_NONE,  /* the task is not in memory */
+    WR_SEAT_WAITS, /* the task is in the window */
     WR_SEAT_FLIES,
 };
 
 struct wr_plan_seat {
     enum wr_seat_kind kind;
-    uint32_t before;       /* WAITS: so many go first; NONE: so many are in the window */
-    int64_t not_before_ns; /* WAITS: its own backoff; 0: none */
-    bool was_sent;         /* FLIES; else it connects */
-    int64_t sent_ns;       /* ago, if it was sent */
-    uint32_t attempts;     /* so far, those of this process */
+    uint32_t before;       /* WAITS: tasks before it; NONE: tasks in the window */
+    int64_t not_before_ns; /* WAITS: time left of its own backoff, ns; 0: none */
+    bool was_sent;         /* FLIES: written; else the connection is being made */
+    int64_t sent_ns;       /* FLIES: ns since it was sent */
+    uint32_t attempts;     /* attempts of this process at the task so far */
 };
 struct wr_plan_seat wr_plan_seat(const struct wr_plan *plan, const struct wr_plan_host *host, uint32_t job,
                                  uint64_t fingerprint, int64_t now);
 
-/* What robots.txt says of a path and query: decision WAIT: it is not known yet. `ret_rule`: as written, valid as long
- * as the host's rules; empty: no rule. */
+/* Returns what robots.txt says about a path and query; the decision is WAIT while robots.txt is not
+ * known. `ret_rule` is the rule as written, valid as long as the host's rules, or empty. */
 struct wr_ruling wr_plan_ruling(const struct wr_plan *plan, const struct wr_plan_host *host, bool is_https,
                                 struct wr_span target, int64_t now, struct wr_span *ret_rule);
 
-/* ---- steering ---- */
+/* ---- control ---- */
 
-/* Each holds from the next start on, also for one that is connecting. */
+/* Pauses or resumes a host from the next start on, also for a request that is still connecting. */
 void wr_plan_host_pause(struct wr_plan *plan, struct wr_plan_host *host, bool paused, int64_t now);
-/* Between starts, instead of the options' own min_interval and max_rate: at most WR_PLAN_PACE_MAX_NS; 0: those again.
- * Strategy and server bind beside it. WEIR_E_NOMEM. */
-#define WR_PLAN_PACE_MAX_NS (30 * WEIR_DAY) /* the store keeps as much */
+/* Sets the interval between starts, instead of min_interval and max_rate of the options; 0 restores
+ * those. At most WR_PLAN_PACE_MAX_NS. Strategy and server still bind. Returns 0 or WEIR_E_NOMEM. */
+#define WR_PLAN_PACE_MAX_NS (30 * WEIR_DAY) /* the store accepts no longer interval */
 int wr_plan_host_pace(struct wr_plan *plan, struct wr_plan_host *host, int64_t interval_ns, int64_t now);
-/* What was learned of it, as wr_gate_forget. */
+/* Forgets what was learned about the host, as wr_gate_forget. */
 void wr_plan_host_forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* next.c - what next? Of all that could be done, what is done now. */
+/* next.c - picks the next action of all that are possible. */
 #include "base/buf.h"
 #include "core/plan/state.h"
 
@@ -13,9 +13,10 @@ const char *wr_plan_kind_name(enum wr_plan_kind kind)
     return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : NULL;
 }
 
-/* ---- writing it down ---- */
+/* ---- building actions ---- */
 
-/* Its URL, in the plan's buffer: the host's key is what a canonical URL has as host and port. */
+/* Writes the URL of a task into the plan's buffer. The host's key is its host and port,
+ * canonical. */
 static struct wr_span write_url(struct wr_plan *plan, const struct wr_plan_host *host, const struct wr_task *task,
                                 size_t *ret_target_at)
 {
@@ -46,7 +47,7 @@ static struct wr_plan_action action_of(struct wr_plan *plan, enum wr_plan_kind k
                                    .is_https = wr_is_https(task)};
 }
 
-/* It goes, one way or the other. */
+/* Makes the action of a page that starts or ends, with its wait. */
 static struct wr_plan_action page_action(struct wr_plan *plan, enum wr_plan_kind kind, struct wr_lane *lane,
                                          uint32_t number, int64_t now)
 {
@@ -70,11 +71,11 @@ static void end_page(struct wr_plan *plan, struct wr_lane *lane, uint32_t number
     plan->stats.denied += is_denied;
     plan->stats.expired += !is_denied;
     if (is_denied && job->options.draws_pages)
-        job->left[WR_DRAW_PAGES]++; /* it cost nobody anything */
+        job->left[WR_DRAW_PAGES]++; /* a denied page does not count against the budget */
     wr_task_end(plan, number);
 }
 
-/* Takes out a task of an origin whose tasks expire. */
+/* Removes a task of an origin whose tasks expire. */
 static uint32_t pop_expired(struct wr_plan *plan, struct wr_plan_host *host, struct wr_lane **ret_lane)
 {
     for (struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
@@ -86,7 +87,8 @@ static uint32_t pop_expired(struct wr_plan *plan, struct wr_plan_host *host, str
     return WR_NO_TASK;
 }
 
-/* One task of a host whose tasks have expired. If more have, settling the host puts it back on the list. */
+/* Ends one task of a host whose tasks have expired. If more have, rescheduling the host puts it
+ * back on the list. */
 static bool expire(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
 {
     struct wr_lane *lane;
@@ -144,7 +146,8 @@ static bool start_robots(struct wr_plan *plan, struct wr_plan_host *host, const 
     return true;
 }
 
-/* The host that has been ready longest. It may not be so any more, and then it is put where it belongs. */
+/* Starts a robots.txt or an errand of the host that has been ready longest. If the host is no
+ * longer ready, only reschedules it. */
 static bool start_urgent(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
 {
     struct wr_standing standing;
@@ -154,7 +157,8 @@ static bool start_urgent(struct wr_plan *plan, int64_t now, struct wr_plan_actio
                    (start_errand(plan, host, now, ret_action) || start_robots(plan, host, &standing, now, ret_action));
     wr_list_take(&host->place);
     wr_host_settle(plan, host, now);
-    if (!started && host->place.list == &plan->urgent) { /* no room for a robots.txt: after those that end */
+    /* No memory for a robots.txt: retry after other tasks have ended. */
+    if (!started && host->place.list == &plan->urgent) {
         wr_list_take(&host->place);
         wr_heap_remove(&plan->timed, &host->timer);
         wr_heap_push(&plan->timed, now + WR_PUSH_BACK_NS, &host->timer);
@@ -176,7 +180,7 @@ static bool is_allowed(struct wr_plan *plan, struct wr_plan_host *host, const st
     return ruling.decision.verdict == WEIR_GO;
 }
 
-/* At one host, the lane that was served longest ago goes first. */
+/* Returns the host queue that was served longest ago, of those of the same host that may start. */
 static struct wr_lane *whose_turn(struct wr_lane *lane)
 {
     struct wr_lane *first = lane;
@@ -212,7 +216,7 @@ static bool start_page(struct wr_plan *plan, struct wr_lane *lane, int64_t now, 
     return true;
 }
 
-/* Jobs take turns. Returns whether somebody was picked. */
+/* Starts a page; jobs take turns. Returns true if a host queue was picked, started or not. */
 static bool pick(struct wr_plan *plan, int64_t now, bool *ret_acted, struct wr_plan_action *ret_action)
 {
     uint32_t jobs = plan->places;
@@ -232,9 +236,9 @@ static bool pick(struct wr_plan *plan, int64_t now, bool *ret_acted, struct wr_p
     return false;
 }
 
-/* ---- all ---- */
+/* ---- main loop ---- */
 
-/* Hosts whose time has come, a few at a time. Returns whether there are more. */
+/* Reschedules hosts whose time has come, a few at a time. Returns true if more may be due. */
 static bool move_due(struct wr_plan *plan, int64_t now)
 {
     int64_t at;
@@ -258,7 +262,7 @@ static bool recall(struct wr_plan *plan, struct wr_plan_action *ret_action)
     return true;
 }
 
-/* What needs no wire. */
+/* Makes an action that sends no request. Returns false if no such action is due. */
 static bool prepare(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action)
 {
     return wr_jobs_say(plan, now, ret_action) || expire(plan, now, ret_action) || recall(plan, ret_action) ||
@@ -273,8 +277,8 @@ static bool is_somebody_ready(const struct wr_plan *plan)
     return is_ready;
 }
 
-/* A page and what is urgent take turns: new hosts, however many, whose robots.txt are all wanted at once, make no other
- * host late. Returns whether somebody was picked. */
+/* Alternates between pages and urgent requests, so that many new hosts, which all need their
+ * robots.txt at once, do not delay other hosts. Returns true if a host was picked. */
 static bool start(struct wr_plan *plan, int64_t now, bool *ret_acted, struct wr_plan_action *ret_action)
 {
     plan->is_pages_turn = !plan->is_pages_turn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offer.c - is this URL to be fetched? */
+/* offer.c - decides whether a URL is accepted. */
 #include "core/plan/state.h"
 
 const char *wr_offer_name(enum wr_offer_verdict verdict)
@@ -39,7 +39,7 @@ enum wr_offer_verdict wr_plan_screen(const struct wr_plan *plan, const struct wr
 
 /* ---- budgets ---- */
 
-/* Which path of which host and job its query belongs to; 0: it has none. */
+/* Returns a hash of job, host and path, for a URL with a query; 0 if it has none. */
 static uint64_t path_of(const struct wr_plan *plan, const struct wr_offer *offer)
 {
     const struct wr_url *url = offer->url;
@@ -50,7 +50,8 @@ static uint64_t path_of(const struct wr_plan *plan, const struct wr_offer *offer
     return hash != 0 ? hash : 1;
 }
 
-/* Where processes share the hosts the store counts: what it has taken in is within all bounds. */
+/* Returns true if the store has checked the host's budget: where processes share hosts it counts,
+ * and accepts only what is within bounds. */
 static bool is_counted(const struct wr_plan *plan, const struct wr_offer *offer)
 {
     return plan->options.leases && offer->is_stored;
@@ -82,7 +83,8 @@ static struct wr_span key_of(const struct wr_url *url, char memory[WEIR_PACE_KEY
     return (struct wr_span){memory, buf.length};
 }
 
-/* The host may not be in memory, for want of room: then the task sleeps in the store until there is some. */
+/* Counts the task for its host. If the host does not fit into memory, the task stays in the
+ * store. */
 static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, bool is_sitemap, int64_t now)
 {
     struct wr_plan_host *host;
@@ -96,7 +98,8 @@ static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, b
     }
     if (error != 0)
         return error;
-    if (!plan->options.leases) /* else a load tells: one of these may be in its count already */
+    /* With leases, a LOAD reports the count, which may include this one. */
+    if (!plan->options.leases)
         lane->accepted += lane->accepted < UINT32_MAX;
     if (is_sitemap && lane->sitemaps < UINT16_MAX)
         lane->sitemaps++;
@@ -110,13 +113,13 @@ static int queue(struct wr_plan *plan, struct wr_job *job, struct wr_span key, b
     return 0;
 }
 
-/* Budgets, and whether it may be known. */
+/* Checks the budgets, and whether the store must be asked if the URL is known. */
 static enum wr_offer_verdict judge(const struct wr_plan *plan, const struct wr_offer *offer, const struct wr_job *job,
                                    struct wr_span key, uint64_t path)
 {
     const struct wr_plan_host *host = wr_plan_host_find(plan, key);
     const struct wr_lane *lane = host != NULL ? wr_lane_find(host, job) : NULL;
-    /* What is in the store may have been loaded already, and a full set cannot tell. */
+    /* A stored URL may be loaded already, which an incomplete set does not show. */
     if (plan->known.incomplete && (offer->is_new || offer->is_stored) && lane != NULL &&
         wr_lane_has(plan, lane, offer->fingerprint))
         return WR_OFFER_KNOWN;
@@ -141,7 +144,7 @@ static enum wr_offer_verdict accept(struct wr_plan *plan, const struct wr_offer 
     return WR_OFFER_NEW;
 }
 
-/* What is in the store already must not be loaded before its end is. */
+/* Remembers the refusal of a stored URL, so that it is not loaded before its end is stored. */
 static enum wr_offer_verdict refuse(struct wr_plan *plan, const struct wr_offer *offer, enum wr_offer_verdict verdict)
 {
     if ((offer->is_stored || offer->is_new) && verdict >= WR_OFFER_SCOPE)
@@ -164,7 +167,8 @@ enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer 
 {
     char memory[WEIR_PACE_KEY_MAX + 1];
     const struct wr_job *asked = wr_job_find(plan, offer->job);
-    if (asked != NULL && !asked->ended && wr_plan_knows(plan, offer->job, offer->fingerprint)) /* as most are */
+    /* Most offers are of known URLs. */
+    if (asked != NULL && !asked->ended && wr_plan_knows(plan, offer->job, offer->fingerprint))
         return WR_OFFER_KNOWN;
     enum wr_offer_verdict verdict = wr_plan_screen(plan, offer);
     if (verdict != WR_OFFER_NEW)
@@ -178,7 +182,7 @@ enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer 
     return accept(plan, offer, job, key, path, now);
 }
 
-/* ---- the set ---- */
+/* ---- set of known URLs ---- */
 
 void wr_plan_known(struct wr_plan *plan, uint32_t job, uint64_t fingerprint)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* plan.c - making and ending a plan, and looking at all of it. */
+/* plan.c - creates and frees a plan, and checks its invariants. */
 #include "core/plan/plan.h"
 
 #include "base/error.h"
@@ -64,7 +64,8 @@ static int check(const struct wr_plan_options *given, struct wr_plan_options *re
 static int take_parts(struct wr_plan *plan)
 {
     const struct wr_plan_options *options = &plan->options;
-    uint32_t beside = options->max_in_flight + WR_POOL_BLOCK; /* robots.txt and errands, beside the windows */
+    /* Tasks for robots.txt and errands, which are in no window. */
+    uint32_t beside = options->max_in_flight + WR_POOL_BLOCK;
     plan->jobs = wr_take_array(options->allocator, options->max_jobs, sizeof *plan->jobs, alignof(struct wr_job));
     int error = plan->jobs == NULL ? WEIR_E_NOMEM : 0;
     if (error == 0)
@@ -145,7 +146,7 @@ void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_sta
 
 /* ---- invariants ---- */
 
-/* What is counted of a host. */
+/* Sums over all hosts, to compare with the plan's counts. */
 struct count {
     uint64_t tasks, in_flight;
 };
@@ -159,7 +160,7 @@ static bool lane_ok(const struct wr_lane *lane, struct count *count)
            (lane->since <= lane->in_store || !lane->loading);
 }
 
-/* Has it something to do, it is somewhere where it will be found. */
+/* Returns true unless the host has work and no list, timer or event would bring it up. */
 static bool host_ok(struct wr_plan *plan, struct wr_plan_host *host, struct count *count)
 {
     bool waits = wr_list_holds(&host->place) || wr_heap_item_waits(&host->timer) || host->expiring != 0;
@@ -170,7 +171,7 @@ static bool host_ok(struct wr_plan *plan, struct wr_plan_host *host, struct coun
         bool stands_still = lane->job->paused || lane->job->ended;
         if (!stands_still && lane->in_store > 0 && lane->queued[0] + lane->queued[1] + lane->in_flight == 0 &&
             !lane->loading && !wr_list_holds(&lane->loads) && lane->job->stirred == NULL)
-            return false; /* nobody would load it */
+            return false; /* no LOAD would ever follow for this host queue */
         waits |= wr_list_holds(&lane->ready) || wr_list_holds(&lane->loads) || lane->loading;
         queued += stands_still ? 0 : lane->queued[0] + lane->queued[1];
         flies += lane->in_flight;
@@ -193,7 +194,8 @@ bool wr_plan_ok(const struct wr_plan *plan)
     for (size_t cursor = 0; (slot = wr_map_next(&plan->groups, &cursor)) != NULL;)
         if (!wr_group_ok(plan, slot->value))
             return false;
-    uint64_t others = plan->in_flight - count.in_flight; /* robots.txt and errands */
+    /* Tasks in flight for robots.txt and errands. */
+    uint64_t others = plan->in_flight - count.in_flight;
     return wr_heap_ok(&plan->timed) && wr_heap_ok(&plan->largest) && wr_heap_ok(&plan->groups_timed) &&
            count.in_flight <= plan->in_flight && plan->in_flight <= plan->options.max_in_flight &&
            count.tasks + others == plan->pool.used && plan->hosts.count <= plan->options.max_hosts &&

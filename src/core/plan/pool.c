@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pool.c - the tasks in memory, and their text. */
+/* pool.c - allocates tasks and their text, and queues tasks. */
 #include "core/plan/pool.h"
 
 #include "base/alloc.h"
@@ -89,7 +89,7 @@ static void give_cells(struct wr_pool *pool, uint32_t number)
     }
 }
 
-/* From the end to the beginning, so that each cell knows the next. */
+/* Copies the text from its end to its start, so that each cell can refer to the next. */
 static int take_cells(struct wr_pool *pool, struct wr_span text, uint32_t *ret_first)
 {
     uint32_t first = WR_NO_TASK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - for how long was a host held, and by what? And what was sent to it? */
+/* report.c - measures how long hosts were held and why, and counts the requests sent to them. */
 #include "core/plan/state.h"
 
 static void add(uint32_t *ms, uint64_t more)
@@ -9,7 +9,7 @@ static void add(uint32_t *ms, uint64_t more)
 
 /* ---- waiting ---- */
 
-/* It could have been asked, and was not. */
+/* Returns why a host that could start a request did not. */
 static weir_reason while_ready(const struct wr_plan *plan, const struct wr_plan_host *host)
 {
     for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside)
@@ -18,7 +18,8 @@ static weir_reason while_ready(const struct wr_plan *plan, const struct wr_plan_
     return plan->full_at >= host->held_since ? WEIR_REASON_GLOBAL : WEIR_REASON_QUEUE;
 }
 
-/* Whole milliseconds; the rest goes to what comes next. */
+/* Books the time since the last call, in whole ms, to the current reason; the rest to the next
+ * one. */
 static void charge(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now)
 {
     int64_t ms = now > host->held_since ? (now - host->held_since) / WEIR_MILLISECOND : 0;
@@ -58,7 +59,7 @@ struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_
     host->taken = host->waited;
     for (int i = 0; i < WR_PLAN_REASONS; i++)
         in_front += waited.ms[i];
-    if (in_front < in_all) { /* others were in front */
+    if (in_front < in_all) { /* other tasks were before it for part of the time */
         uint32_t behind = in_all - (uint32_t)in_front;
         backoff = backoff < behind ? backoff : behind;
         add(&waited.ms[WEIR_REASON_RETRY], backoff);
@@ -67,7 +68,7 @@ struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_
     return waited;
 }
 
-/* ---- figures ---- */
+/* ---- counts ---- */
 
 static uint32_t slice_of(int64_t now)
 {
@@ -88,7 +89,7 @@ void wr_figures_recent(const struct wr_figures *figures, int64_t now, uint16_t r
 {
     uint32_t slice = slice_of(now);
     for (uint32_t i = 0; i < WR_PLAN_SLICES; i++) {
-        uint32_t then = slice - i, age = figures->slice - then; /* huge, if that is later */
+        uint32_t then = slice - i, age = figures->slice - then; /* huge if `then` is later */
         ret_starts[WR_PLAN_SLICES - 1 - i] = age < WR_PLAN_SLICES ? figures->starts[then % WR_PLAN_SLICES] : 0;
     }
 }
@@ -132,7 +133,7 @@ void wr_plan_host_report(const struct wr_plan *plan, const struct wr_plan_host *
                          struct wr_plan_host_report *ret_report)
 {
     const struct wr_figures *figures = &host->figures;
-    struct wr_plan_host copy = *host; /* what it waits for now goes on */
+    struct wr_plan_host copy = *host; /* in a copy, so that the current wait is not booked */
     charge(plan, &copy, now);
     struct wr_span key = wr_plan_host_key(host);
     *ret_report = (struct wr_plan_host_report){.key = key,

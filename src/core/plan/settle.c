@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* settle.c - what can a host do now? If nothing: what holds it, and until when? */
+/* settle.c - computes what a host can do now, or what holds it until when, and reschedules it. */
 #include "core/plan/state.h"
 
 static bool may_expire(weir_reason reason)
@@ -7,7 +7,7 @@ static bool may_expire(weir_reason reason)
     return reason == WEIR_REASON_BREAKER || reason == WEIR_REASON_RETRY_AFTER || reason == WEIR_REASON_RATE_LIMIT_RESET;
 }
 
-/* ---- standing ---- */
+/* ---- status ---- */
 
 static weir_decision wait_until(weir_reason reason, int64_t until, int64_t now)
 {
@@ -62,7 +62,8 @@ static void stand_robots(const struct wr_plan *plan, struct wr_plan_host *host, 
     standing->urgent |= host->hop != 0 || host->errands.count > 0;
 }
 
-/* Nothing but errands, which are somebody else's. */
+/* Fills in the status of a host blocked by its firewall: only errands, for other hosts, are
+ * sent. */
 static void stand_blocked(const struct wr_plan_host *host, struct wr_standing *standing)
 {
     standing->held = standing->wanted;
@@ -70,7 +71,7 @@ static void stand_blocked(const struct wr_plan_host *host, struct wr_standing *s
     standing->urgent = host->errands.count > 0;
 }
 
-/* The strictest of gate, push-back and group. */
+/* Fills in the strictest of the gate, the push-back and the group. */
 static void stand_gate(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now, struct wr_standing *standing)
 {
     standing->gate = wr_gate_ask(wr_host_gate_of(host), wr_host_pace(plan, host), now);
@@ -141,7 +142,7 @@ void wr_host_unplace(struct wr_plan *plan, struct wr_plan_host *host)
         wr_list_take(&lane->ready);
 }
 
-/* When time alone may change something. */
+/* Returns the time at which the status may change without an event. */
 static int64_t next_change(const struct wr_plan *plan, const struct wr_plan_host *host,
                            const struct wr_standing *standing, int64_t now)
 {
@@ -162,7 +163,8 @@ static int64_t next_change(const struct wr_plan *plan, const struct wr_plan_host
     return at;
 }
 
-/* R6: counted from the last time at which a page was possible: until now, of what was not held before. */
+/* Updates which origins are held, and lists the host if their tasks expire. An origin counts as
+ * held since the last time at which a page was possible, or since now if it was not held before. */
 static void note_held(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_standing *standing, int64_t now)
 {
     for (uint32_t origin = 0; origin < WR_ORIGINS; origin++) {
@@ -183,7 +185,8 @@ static void note_held(struct wr_plan *plan, struct wr_plan_host *host, const str
     host->held = (uint8_t)standing->held;
 }
 
-/* The gate is open. A robots.txt and errands go before pages: pages may depend on them. */
+/* Makes the host ready, because its gate is open. A robots.txt and errands are before pages, which
+ * may depend on them. */
 static void ready(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_standing *standing, int64_t now)
 {
     if (standing->urgent) {
@@ -203,7 +206,8 @@ static bool is_idle(const struct wr_plan_host *host)
     return host->claims == 0 && !waits;
 }
 
-/* What the store knows of a host comes with its first tasks. Where errands have none, it is asked for alone. */
+/* Asks for the stored memory of a host that has errands but no tasks. Otherwise it comes with the
+ * first tasks. */
 static void recall(struct wr_plan *plan, struct wr_plan_host *host)
 {
     bool loads = false;
@@ -215,7 +219,8 @@ static void recall(struct wr_plan *plan, struct wr_plan_host *host)
 
 /* ---- why ---- */
 
-/* What holds the next task of a lane, but for the limits of its job and of all. */
+/* Returns what holds the next task of a host queue, apart from limits of its job and of all
+ * jobs. */
 static weir_decision why_lane(const struct wr_plan *plan, const struct wr_lane *lane,
                               const struct wr_standing *standing, int64_t now)
 {
@@ -261,13 +266,14 @@ weir_decision wr_plan_why(const struct wr_plan *plan, const struct wr_plan_host 
     return why;
 }
 
-/* Another lane may be held by less than a job that is halted. */
+/* Returns true if another host queue may be held less: this one is not held, or its job is
+ * halted. */
 static bool may_be_less(weir_reason reason)
 {
     return reason == WEIR_REASON_NONE || reason == WEIR_REASON_PAUSED || reason == WEIR_REASON_JOB_LIMIT;
 }
 
-/* What holds the host's next task, of whichever lane. */
+/* Returns what holds the host's next task, in whichever host queue it is. */
 static uint8_t holder(const struct wr_plan *plan, const struct wr_plan_host *host, const struct wr_standing *standing,
                       int64_t now)
 {
@@ -283,17 +289,17 @@ static uint8_t holder(const struct wr_plan *plan, const struct wr_plan_host *hos
     return reason == WEIR_REASON_NONE && standing->urgent ? gate : (uint8_t)reason;
 }
 
-/* ---- all ---- */
+/* ---- rescheduling ---- */
 
 static void place(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_standing *standing, int64_t now)
 {
     bool wants = standing->urgent || standing->startable;
     wr_group_line(host, wants && standing->lines && host->expiring == 0);
     if (host->expiring != 0)
-        return; /* until that is done */
+        return; /* nothing else until its tasks have expired */
     if (standing->gate.verdict == WEIR_GO && wants) {
         ready(plan, host, standing, now);
-        if (standing->soonest_at != WEIR_FOREVER) /* another lane's */
+        if (standing->soonest_at != WEIR_FOREVER) /* end of a backoff in another host queue */
             wr_heap_push(&plan->timed, standing->soonest_at, &host->timer);
         return;
     }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* state.h - what a plan is made of. Only the files of core/plan look inside.
+/* state.h - the internal state of a plan. Only the files of core/plan include it.
  *
  *     plan ── hosts (map) ── host ── gate, robots × 2, errands
- *       │                     └─ lane ── lane …              one for each job that has been here
- *       └─ jobs ── job ── ready: lanes whose host may be asked now, the longest ready first
+ *       │                     └─ lane ── lane ...           a host queue for each job that was here
+ *       └─ jobs ── job ── ready: host queues whose host may be asked now, longest ready first
  *
- * A host is in the heap (`timed`) under the time at which something may change by itself; ready, that is, itself in
- * `urgent`, or its lanes in their jobs' ready lists; in the list of the idle if it has nothing to do at all; or
- * nowhere, until something is told. settle.c puts it there after everything that happens to it.
+ * A host is in the heap `timed` under the time of its next change without an event. Or it is ready:
+ * itself in `urgent`, or its host queues in the ready lists of their jobs. Or it is in the list
+ * `idle`, with nothing to do. Otherwise it waits for an event. settle.c puts it into its place
+ * after each event of the host.
  */
 #ifndef WR_CORE_PLAN_STATE_H
 #define WR_CORE_PLAN_STATE_H
@@ -23,132 +24,132 @@
 #include "core/plan/pool.h"
 #include "core/plan/trap.h"
 
-#define WR_ORIGINS 2      /* of a host: http and https */
-#define WR_DUE_BATCH 32   /* hosts that are moved before one is picked: 10 000 may be due at once */
-#define WR_LOAD_LEAST 2   /* tasks */
-#define WR_DRAW_CHUNK 256 /* pages */
+#define WR_ORIGINS 2      /* origins of a host: http and https */
+#define WR_DUE_BATCH 32   /* due hosts moved before one is picked: 10 000 may be due at once */
+#define WR_LOAD_LEAST 2   /* least tasks of a host queue in memory */
+#define WR_DRAW_CHUNK 256 /* pages taken by one DRAW */
 #define WR_DRAW_CHUNK_BYTES ((uint64_t)16 << 20)
-#define WR_EVICT_LOOKS 8 /* idle hosts that are looked at to find one that may go */
+#define WR_EVICT_LOOKS 8 /* idle hosts examined to find one to evict */
 #define WR_HOSTS_CHUNK 256
-#define WR_RULES_SMALL 4096 /* bytes: such rules are never dropped */
+#define WR_RULES_SMALL 4096 /* bytes; rules up to this size are never dropped */
 
 struct wr_lane {
-    struct wr_list_link ready;  /* in its job's list */
-    struct wr_list_link loads;  /* in the plan's list of lanes that want to load */
-    struct wr_list_link of_job; /* in its job's list of all lanes */
-    struct wr_lane *beside;     /* the host's next one */
+    struct wr_list_link ready;  /* link in the job's list of ready host queues */
+    struct wr_list_link loads;  /* link in the plan's list of host queues to load */
+    struct wr_list_link of_job; /* link in the job's list of all host queues */
+    struct wr_lane *beside;     /* next host queue of the host */
     struct wr_plan_host *host;
     struct wr_job *job;
     struct wr_tasks fifo[WR_ORIGINS];
     struct wr_tasks flying;
-    struct wr_tasks delayed;       /* by ready_at */
-    struct wr_plan_position after; /* of the last one loaded */
-    uint64_t served;               /* the plan's count of starts then */
-    uint64_t in_store;             /* queued there, after `after` */
-    uint64_t since;                /* of them, accepted since the load that is under way was asked for */
-    uint32_t queued[WR_ORIGINS];   /* in fifo and delayed */
+    struct wr_tasks delayed;       /* tasks with a backoff, sorted by its end, `at` */
+    struct wr_plan_position after; /* position of the last row loaded */
+    uint64_t served;               /* the plan's count of starts when it last started */
+    uint64_t in_store;             /* tasks queued in the store, after `after` */
+    uint64_t since;                /* part of in_store accepted since the current LOAD began */
+    uint32_t queued[WR_ORIGINS];   /* queued tasks per origin, in fifo and delayed */
     uint32_t in_flight;
     uint32_t accepted;
     bool loading;
-    bool active;       /* counted in the plan's lanes */
-    uint16_t sitemaps; /* accepted since the lane is there */
+    bool active;       /* counted in wr_plan.lanes */
+    uint16_t sitemaps; /* sitemaps accepted since this queue exists */
 };
 
-/* Its gate and key lie behind it. */
+/* Hosts that share a gate. The gate and the key follow this struct in memory. */
 struct wr_group {
-    struct wr_heap_item timer; /* first; in the heap only while somebody waits */
-    struct wr_list_link idle;  /* in the plan's list, without members */
-    struct wr_list line;       /* hosts that wait for its gate alone, by `place` */
+    struct wr_heap_item timer; /* must be first; in groups_timed while hosts wait */
+    struct wr_list_link idle;  /* link in the plan's list of groups without members */
+    struct wr_list line;       /* hosts that wait for this gate alone, linked by `place` */
     uint32_t members;
-    uint32_t bytes; /* of the block */
+    uint32_t bytes; /* size of the block: this, gate, key */
     uint16_t key_bytes;
 };
 
-/* What was sent to a host: see struct wr_plan_host_report. */
+/* Counts of the requests to a host: see struct wr_plan_host_report. */
 struct wr_figures {
     int64_t first_at, last_at, closest_ns;
     uint64_t bytes;
     uint32_t requests, successes, rejected, failures, retries, hasty;
-    uint32_t slice;                  /* of time, the last in which something was sent */
-    uint16_t starts[WR_PLAN_SLICES]; /* in each, by its number modulo WR_PLAN_SLICES */
+    uint32_t slice;                  /* number of the last slice of time with a start */
+    uint16_t starts[WR_PLAN_SLICES]; /* starts per slice, at slice modulo WR_PLAN_SLICES */
 };
 
 struct wr_plan_host {
-    struct wr_heap_item timer;   /* first */
-    struct wr_heap_item large;   /* in `largest` */
-    struct wr_list_link place;   /* in `urgent`, `idle`, or its group's line */
-    struct wr_list_link expires; /* in `expiring` */
+    struct wr_heap_item timer;   /* item in `timed`; must be first */
+    struct wr_heap_item large;   /* item in `largest`, by bytes of its rules */
+    struct wr_list_link place;   /* link in `urgent`, `idle` or the queue of its group */
+    struct wr_list_link expires; /* link in `expiring`: hosts whose tasks end unsent */
     struct wr_list_link unsaved;
-    struct wr_list_link recalls; /* in the list of those whose memory alone is wanted */
+    struct wr_list_link recalls; /* link in `recalls`: hosts that load only their memory */
     struct wr_lane *lanes;
-    struct wr_group *group;  /* NULL: none */
-    weir_pace_options *pace; /* its own, since somebody set them; NULL: the plan's */
-    int64_t forgot_at;       /* answers to what was sent before teach nothing */
+    struct wr_group *group;  /* the group whose gate it shares; NULL: none */
+    weir_pace_options *pace; /* options with a user's interval; NULL: the plan's */
+    int64_t forgot_at;       /* requests sent before this time teach the gate nothing */
     struct wr_tasks errands;
     struct wr_lifecycle robots[WR_ORIGINS];
-    struct wr_robots *rules[WR_ORIGINS]; /* ours */
-    int64_t could_at[WR_ORIGINS];        /* of those that are held: when a page was last possible (R6) */
-    int64_t pushed_until;                /* something was given back: not again before (U4) */
-    uint32_t claims;                     /* tasks here and in flight, and what the caller was asked for, or owes */
-    uint32_t owed;                       /* of them: see wr_plan_host_owe */
-    uint32_t grouped;                    /* requests that are counted at the group */
-    uint32_t steps;                      /* by which a job's concurrency is lowered here */
-    uint8_t expiring;                    /* bit: origin */
-    uint8_t held;                        /* bit: origin: its tasks are kept waiting by what may expire (R6) */
-    uint8_t gave_up;                     /* bit: origin: its tasks have expired, and whatever held them still does */
-    int64_t blocked_until;               /* it lets nobody in */
-    uint8_t blocked_by, walls;           /* see wr_plan_wall */
-    uint8_t lost[WR_ORIGINS];            /* the tag of wr_plan_give_up; 0: nobody did */
-    uint8_t hop;                         /* bit: the robots.txt goes on here */
-    uint8_t asked;                       /* bit: the robots.txt is being fetched by a task */
-    uint8_t away;                        /* bit: it goes on elsewhere, by an errand of the caller's */
-    uint8_t expiring_for;                /* weir_reason */
-    uint8_t held_by;                     /* weir_reason, or WR_HELD_READY */
-    bool hopeless;                       /* WR_NEWS_HOPELESS is to be told with the next page */
-    bool recalling;                      /* the store is asked for its memory alone */
-    bool remembered;                     /* the store has said what it knows */
-    bool steered;                        /* somebody paused it or set its pace: the store knows nothing newer */
+    struct wr_robots *rules[WR_ORIGINS]; /* rules of its robots.txt, owned by the host */
+    int64_t could_at[WR_ORIGINS];        /* per held origin: when a page was last possible */
+    int64_t pushed_until;                /* no start before: a request was given back */
+    uint32_t claims;                     /* tasks here, unanswered actions, unposted results */
+    uint32_t owed;                       /* unposted results in claims (wr_plan_host_owe) */
+    uint32_t grouped;                    /* requests in flight at the group's gate */
+    uint32_t steps;                      /* requests by which a job's concurrency is reduced */
+    uint8_t expiring;                    /* bit per origin: its tasks are expiring */
+    uint8_t held;                        /* bit per origin: its tasks wait, and may expire */
+    uint8_t gave_up;                     /* bit per origin: tasks expired, the cause persists */
+    int64_t blocked_until;               /* end of the block by a firewall */
+    uint8_t blocked_by, walls;           /* number of the wall; walls in a row (wr_plan_wall) */
+    uint8_t lost[WR_ORIGINS];            /* per origin: tag of wr_plan_give_up; 0: none */
+    uint8_t hop;                         /* bit per origin: robots.txt redirects within the host */
+    uint8_t asked;                       /* bit per origin: a task fetches the robots.txt */
+    uint8_t away;                        /* bit per origin: robots.txt redirects to another host */
+    uint8_t expiring_for;                /* reason of the expiry, a weir_reason */
+    uint8_t held_by;                     /* reason of the hold: weir_reason or WR_HELD_READY */
+    bool hopeless;                       /* report WR_NEWS_HOPELESS with the next page */
+    bool recalling;                      /* a LOAD of its memory alone is in progress */
+    bool remembered;                     /* the store's answer about its memory has come */
+    bool steered;                        /* a user paused or paced it: the store is older */
     uint16_t key_bytes;
-    uint32_t key_at;                     /* in the block */
-    uint32_t bytes;                      /* of the block: this, gate, key */
-    int32_t learned_s, heard_s, broke_s; /* when its pace, a wait it named, its breaker last changed; 0: never */
-    int64_t held_since;                  /* if it is held */
-    uint64_t lease;                      /* its token; 0: it is not leased */
+    uint32_t key_at;                     /* offset of the key in the memory block */
+    uint32_t bytes;                      /* size of the block: this, gate, key */
+    int32_t learned_s, heard_s, broke_s; /* last change of pace, stated wait, breaker, s; 0: none */
+    int64_t held_since;                  /* since when held_by has been the reason, ns */
+    uint64_t lease;                      /* token of the lease; 0: not leased */
     int64_t leased_until;
-    bool unlent;     /* it is left alone until it is leased */
-    uint64_t marked; /* see wr_plan_host_mark */
+    bool unlent;     /* nothing is sent until the host is leased */
+    uint64_t marked; /* the caller's beat, see wr_plan_host_mark */
     int64_t rested;
-    int64_t held_ns; /* see wr_plan_host_rested_for; until its first tasks have come */
-    bool has_rested; /* the same; when its memory has come it matters no more */
+    int64_t held_ns; /* see wr_plan_host_rested_for; until its first tasks are loaded */
+    bool has_rested; /* see wr_plan_host_rested_for; until its memory has come */
     bool yields;
-    struct wr_plan_waited waited; /* in all */
-    struct wr_plan_waited taken;  /* of it, by pages that went or ended */
+    struct wr_plan_waited waited; /* all waits of its next tasks, ms by reason */
+    struct wr_plan_waited taken;  /* part of `waited` booked to pages that started or ended */
     struct wr_figures figures;
 };
 
 struct wr_job {
     struct wr_plan_job options;
-    struct wr_list ready; /* of lanes */
-    struct wr_list lanes; /* all */
+    struct wr_list ready; /* host queues that can start a page */
+    struct wr_list lanes; /* all host queues of the job */
     uint32_t in_flight;
-    int64_t open;               /* tasks accepted and not ended, wherever they are */
-    uint64_t left[WR_DRAWS];    /* of what was granted */
-    uint64_t granted[WR_DRAWS]; /* the last time */
-    uint64_t owed_bytes;        /* fetched beyond what was left: a page may be larger */
+    int64_t open;               /* tasks accepted and not ended, in memory or in the store */
+    uint64_t left[WR_DRAWS];    /* pages and bytes granted and not used */
+    uint64_t granted[WR_DRAWS]; /* pages and bytes of the last grant */
+    uint64_t owed_bytes;        /* bytes fetched beyond the grants: a page may be larger */
     bool is_last[WR_DRAWS], drawing[WR_DRAWS];
-    int64_t hosts_after;   /* the id of the last host that HOSTS listed */
-    int64_t hosts_at;      /* no HOSTS before: there was no room */
-    int64_t hosts_wait_ns; /* the last wait for it; 0: a host found room since */
-    uint32_t found;        /* hosts that this pass over them brought */
-    bool listing;          /* HOSTS is under way */
-    bool dormant;          /* the store may have hosts that are not here */
-    bool missed;           /* and there were some for which there was no room, since this pass over them began */
-    bool full;             /* or in the answer that is being given */
-    weir_reason paused;    /* why nothing of it is started; NONE: it is */
+    int64_t hosts_after;   /* id of the last host that HOSTS listed */
+    int64_t hosts_at;      /* no HOSTS before this time: there was no room */
+    int64_t hosts_wait_ns; /* last wait before HOSTS; 0: a host found room since */
+    uint32_t found;        /* hosts that this pass over the store brought */
+    bool listing;          /* HOSTS is in progress */
+    bool dormant;          /* the store may have hosts that are not in memory */
+    bool missed;           /* a host found no room since this pass began */
+    bool full;             /* a host found no room in the current answer to HOSTS */
+    weir_reason paused;    /* why nothing of it starts; NONE: it is not paused */
     bool ended, timed_out;
-    int64_t limited_at;           /* when it last had something to start and might not */
-    struct wr_list_link *stirred; /* the next of its lanes whose host is to be looked at again */
-    bool says_drained, says_over; /* an action is due */
+    int64_t limited_at;           /* last time that its limits delayed a start */
+    struct wr_list_link *stirred; /* next host queue whose host to reschedule */
+    bool says_drained, says_over; /* DRAINED or OVER is due */
     enum wr_draw over;
 };
 
@@ -158,26 +159,26 @@ struct wr_plan {
     struct wr_rng rng;
     struct wr_map hosts;
     struct wr_heap timed;
-    struct wr_heap largest; /* hosts by the bytes of their rules, the most first; small ones are in none */
+    struct wr_heap largest; /* hosts by bytes of their rules, largest first, without small ones */
     struct wr_map groups;
     struct wr_heap groups_timed;
     struct wr_list idle_groups;
-    struct wr_plan_host *called; /* by its group, just now: it need not stand in line */
+    struct wr_plan_host *called; /* host that its group calls now; it need not wait */
     struct wr_list urgent, idle, expiring, unsaved, loads, recalls;
-    struct wr_job *jobs; /* max_jobs; id 0: free */
-    uint32_t places;     /* of them, that were ever used: the first ones */
-    uint32_t turn;       /* the job whose turn it is */
-    bool is_pages_turn;  /* else that of robots.txt and errands */
+    struct wr_job *jobs; /* max_jobs entries; id 0: free */
+    uint32_t places;     /* entries of `jobs` ever used, from the first */
+    uint32_t turn;       /* index of the job whose turn it is */
+    bool is_pages_turn;  /* next are pages; false: robots.txt and errands */
     struct wr_pool pool;
     struct wr_known known;
     struct wr_variants variants;
     size_t gate_bytes;
     uint32_t in_flight;
-    uint32_t lanes; /* with tasks in window or store */
+    uint32_t lanes; /* host queues with tasks in memory or in the store */
     int64_t hold_until;
-    int64_t full_at;  /* when there was last no room for one more in flight */
-    bool starved;     /* a load found no room; until a task has ended */
-    uint32_t loading; /* LOADs that are not answered yet */
+    int64_t full_at;  /* last time at which max_in_flight or a hold stopped starts */
+    bool starved;     /* a LOAD found no room, and no task has ended since */
+    uint32_t loading; /* LOADs in progress, at most max_loads */
     struct wr_plan_stats stats;
     size_t host_bytes_sum;
     size_t rules_bytes;
@@ -196,22 +197,22 @@ static inline struct wr_gate *wr_host_gate_of(struct wr_plan_host *host)
     return (struct wr_gate *)(host + 1);
 }
 
-/* Found, or made. WEIR_E_FULL, WEIR_E_NOMEM. */
+/* Finds or makes a host. Returns 0, WEIR_E_FULL or WEIR_E_NOMEM. */
 int wr_host_need(struct wr_plan *plan, struct wr_span key, int64_t now, struct wr_plan_host **ret_host);
 int wr_lane_need(struct wr_plan *plan, struct wr_plan_host *host, struct wr_job *job, struct wr_lane **ret_lane);
 struct wr_lane *wr_lane_find(const struct wr_plan_host *host, const struct wr_job *job);
 void wr_lane_free(struct wr_plan *plan, struct wr_lane *lane);
-/* All of them. */
+/* Frees all hosts. */
 void wr_hosts_free(struct wr_plan *plan);
-/* In a heap for one more than there are: who is in it must never fail to find its place. */
+/* Makes room in a heap of `count` items for one more, so that a push never fails. */
 int wr_heap_make_room(struct wr_heap *heap, size_t count);
-/* The rules of an origin have come, or went; tells the gate of Crawl-delay. */
+/* Sets or removes the rules of an origin, and passes the Crawl-delay to the gate. */
 void wr_host_set_rules(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, struct wr_robots *rules,
                        int64_t now);
-/* Somebody sets its interval; 0: nobody. WEIR_E_NOMEM: it is as it was. */
+/* Sets the interval that a user chose; 0: none. WEIR_E_NOMEM leaves it unchanged. */
 int wr_host_set_pace(struct wr_plan *plan, struct wr_plan_host *host, int64_t interval_ns);
-/* Whether there is room for them, if need be by forgetting hosts that are idle, or else the rules of the host that has
- * the most, if it has more than this one would have. */
+/* Returns true if there is room for the rules. If necessary evicts idle hosts, or drops the rules
+ * of the host that has the most, if it has more than this one would have. */
 bool wr_rules_fit(struct wr_plan *plan, const struct wr_plan_host *host, bool is_https, const struct wr_robots *rules,
                   int64_t now);
 
@@ -220,91 +221,95 @@ static inline bool wr_host_is_blocked(const struct wr_plan_host *host, int64_t n
     return now < host->blocked_until;
 }
 
-/* Without asking anybody. */
+/* Removes a host from memory, without a check that it is idle. */
 void wr_host_forget(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 
 /* ---- lease.c ---- */
 
-/* It may be asked now. */
+/* Returns true if the lease, if one is needed, allows a request now. */
 bool wr_host_is_lent(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now);
-/* It is another's. */
+/* Returns true if the host needs a lease and has none. */
 bool wr_host_is_lost(const struct wr_plan *plan, const struct wr_plan_host *host);
 
 /* ---- jobs.c ---- */
 
-/* Lets all go that it has in memory, but for what is in flight. */
+/* Drops all tasks from memory, except those in flight. */
 void wr_lane_purge(struct wr_plan *plan, struct wr_lane *lane);
 
 struct wr_job *wr_job_find(const struct wr_plan *plan, uint32_t id);
-/* One of its tasks has ended. */
+/* Counts `count` tasks of the job as ended. */
 void wr_job_task_ended(struct wr_job *job, int64_t count);
 bool wr_job_may_start(const struct wr_job *job);
-/* Whether the job has something to say; fills it in. */
+/* Fills in the next action of a job. Returns false if no job has one. */
 bool wr_jobs_say(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_action);
-/* The earliest deadline. */
+/* Returns the earliest deadline of a job, or time of its next HOSTS. */
 int64_t wr_jobs_deadline(const struct wr_plan *plan, int64_t now);
 
 /* ---- lane.c ---- */
 
-/* Neither here nor, as far as is known, in the store. */
+/* Returns true if no tasks are in memory, none known in the store, and no LOAD is in progress. */
 bool wr_lane_is_empty(const struct wr_lane *lane);
-/* Lists it for LOAD if it wants to. */
+/* Lists a host queue for LOAD if it needs tasks. */
 void wr_lane_want(struct wr_plan *plan, struct wr_lane *lane);
 void wr_lane_push(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, int64_t now);
-/* To the front: it was not sent after all. */
+/* Puts back, to the front, a task that was not sent. */
 void wr_lane_push_back(struct wr_plan *plan, struct wr_lane *lane, uint32_t number, int64_t now);
-/* Takes out the first task of an origin in the set `open` that is due; WR_NO_TASK. */
+/* Returns the first task that is due and of an origin in the set `open`, or WR_NO_TASK. wr_lane_pop
+ * removes it. */
 uint32_t wr_lane_peek(const struct wr_plan *plan, const struct wr_lane *lane, uint32_t open, int64_t now);
 uint32_t wr_lane_pop(struct wr_plan *plan, struct wr_lane *lane, uint32_t open, int64_t now);
-/* Of this origin, any. */
+/* Removes the first task of the origin, due or not. Returns WR_NO_TASK if none is left. */
 uint32_t wr_lane_pop_any(struct wr_plan *plan, struct wr_lane *lane, bool is_https);
-/* Whether it has this task. */
+/* Returns true if a task with the fingerprint is in memory. */
 bool wr_lane_has(const struct wr_plan *plan, const struct wr_lane *lane, uint64_t fingerprint);
 bool wr_lane_is_full(const struct wr_lane *lane);
 bool wr_loads_say(struct wr_plan *plan, struct wr_plan_action *ret_action);
 
 /* ---- settle.c ---- */
 
-/* What a host can do now, and if nothing, what for. */
+/* The status of a host: the work that it can start now, or the reason that it cannot. */
 struct wr_standing {
     weir_decision gate;
-    struct wr_life_action life[WR_ORIGINS]; /* of those that are wanted */
-    uint32_t wanted;                        /* bit: origin: somebody has tasks there */
-    uint32_t open;                          /* bit: origin: its rules are known */
-    uint32_t held;                          /* bit: origin: by what may expire */
-    int64_t soonest_at;                     /* when the next backoff ends that has not; WEIR_FOREVER */
-    bool lines;                             /* it is the group that holds it */
-    bool urgent;                            /* a robots.txt or an errand is to be sent */
-    bool startable;                         /* a page is */
+    struct wr_life_action life[WR_ORIGINS]; /* robots.txt state of the origins in `wanted` */
+    uint32_t wanted;                        /* bit per origin: tasks are queued */
+    uint32_t open;                          /* bit per origin: its robots.txt is known */
+    uint32_t held;                          /* bit per origin: held by something that may expire */
+    int64_t soonest_at;                     /* end of the next backoff; WEIR_FOREVER: none */
+    bool lines;                             /* only the gate of its group holds it */
+    bool urgent;                            /* a robots.txt or an errand must be sent */
+    bool startable;                         /* a page could start if the gate is open */
     weir_reason held_for[WR_ORIGINS];
 };
 
 void wr_host_stand(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now,
                    struct wr_standing *ret_standing);
-/* The least time until its next start, after one; WEIR_FOREVER: it has no more. */
+/* Returns the least time until the host's next start after this one; WEIR_FOREVER: nothing is
+ * left. */
 int64_t wr_host_next(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
-/* Puts it where it belongs. */
+/* Reschedules a host: puts it into the heap or list of its status. */
 void wr_host_settle(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
-/* Takes it out of heap and lists, but not out of its group's line. */
+/* Removes a host from the heap and the lists, but leaves it in the queue of its group. */
 void wr_host_unplace(struct wr_plan *plan, struct wr_plan_host *host);
 
 /* ---- group.c ---- */
 
-/* What the host's group says, if it has one; QUEUE: others are in line before it. */
+/* Asks the gate of the host's group, if it has one. QUEUE: other hosts wait before it. */
 weir_decision wr_group_ask(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now);
-/* Stands in line or leaves it; who is in it stays where it is. */
+/* Adds the host to the queue of its group, or removes it. In the queue it keeps its place. */
 void wr_group_line(struct wr_plan_host *host, bool waits);
-/* Calls the first in line, if the gate is open, or when it will be. NULL: nothing. */
+/* Calls the first host in the queue if the group's gate is open, else sets the timer. `group` may
+ * be NULL. */
 void wr_group_settle(struct wr_plan *plan, struct wr_group *group, int64_t now);
-/* Those whose time has come, a few at a time. Returns whether there are more. */
+/* Serves groups whose time has come, a few at a time. Returns true if more are left. */
 bool wr_groups_move_due(struct wr_plan *plan, int64_t now);
-/* An empty key: leaves. WEIR_E_FULL, WEIR_E_NOMEM: the host is as it was. */
+/* Moves a host to a group; an empty key: to none. WEIR_E_FULL and WEIR_E_NOMEM leave the host
+ * unchanged. */
 int wr_group_join(struct wr_plan *plan, struct wr_plan_host *host, struct wr_span key, int64_t now);
 void wr_group_leave(struct wr_plan *plan, struct wr_plan_host *host);
 void wr_groups_free(struct wr_plan *plan);
 bool wr_group_ok(const struct wr_plan *plan, struct wr_group *group);
 
-/* The same as is said to the host's gate. */
+/* Report the events of a request to the group's gate, as to the host's gate. */
 void wr_group_reserve(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task, int64_t now);
 weir_decision wr_group_may_send(struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task, int64_t now);
 void wr_group_sent(const struct wr_plan *plan, struct wr_plan_host *host, struct wr_task *task, int64_t now);
@@ -313,34 +318,34 @@ void wr_group_tell(const struct wr_plan *plan, struct wr_plan_host *host, struct
                    const weir_outcome *outcome, double unit, int64_t now);
 void wr_group_hear(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
                    const weir_outcome *outcome, double unit, int64_t now);
-/* NULL: it has none. */
+/* Returns the gate of the host's group; NULL if it has no group. */
 struct wr_gate *wr_group_gate(const struct wr_plan_host *host);
 int64_t wr_group_delay(const struct wr_plan *plan, const struct wr_plan_host *host, int64_t now);
 
 /* ---- report.c ---- */
 
-#define WR_HELD_READY WR_PLAN_REASONS /* by nothing of its own */
+#define WR_HELD_READY WR_PLAN_REASONS /* value of held_by for a host that could start */
 
-/* From now on it is held by this. */
+/* Records what holds the host from now on. */
 void wr_host_held(const struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now);
-/* What its next task has waited so far. */
+/* Returns how long the host's next task has waited so far. */
 struct wr_plan_waited wr_host_waited(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
-/* This is its next task, and goes: what it has waited. */
+/* Returns how long the host's next task, which starts or ends now, has waited. */
 struct wr_plan_waited wr_task_waited(const struct wr_plan *plan, struct wr_plan_host *host, const struct wr_task *task,
                                      int64_t now);
-/* `least_ns` should lie between two. Returns whether it was too soon. */
+/* Counts a start, which must be `least_ns` after the last. Returns true if it came too soon. */
 bool wr_figures_sent(struct wr_figures *figures, int64_t least_ns, int64_t now);
 void wr_figures_told(struct wr_figures *figures, int status, bool is_rejection);
-/* How many were sent in each slice of time, the oldest first; the last is the one that is not over. */
+/* Returns the starts in each slice of time, oldest first; the last slice is not over. */
 void wr_figures_recent(const struct wr_figures *figures, int64_t now, uint16_t ret_starts[WR_PLAN_SLICES]);
-/* What an answer changed: when, for who looks, and to whoever listens. */
+/* Records when a response changed the pace, wait or breaker, and calls the `news` callback. */
 void wr_host_news(const struct wr_plan *plan, struct wr_plan_host *host, uint32_t news, int status, int64_t now);
 
 /* ---- flight.c ---- */
 
-/* Reserves a start for this task. */
+/* Reserves a start at the host's gate, and its group's, for a task. */
 void wr_task_reserve(struct wr_plan *plan, struct wr_plan_host *host, uint32_t number, int64_t now);
-/* The task is gone; of a page, the job knows. */
+/* Frees a task. If it is a page, its job counts it as ended. */
 void wr_task_end(struct wr_plan *plan, uint32_t number);
 
 static inline bool wr_is_https(const struct wr_task *task)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trap.c - sites without end. */
+/* trap.c - detects endless sites. */
 #include "core/plan/trap.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 
 #define SEGMENTS_MAX 64
 #define CYCLE_MAX 4
-#define NEIGHBOURS 8 /* slots that one path may be in: a cache line */
+#define NEIGHBOURS 8 /* slots in which one path may be: a cache line */
 #define COUNT_MASK UINT64_C(0xffff)
 
 /* ---- paths that repeat ---- */
@@ -18,7 +18,7 @@ static size_t split(struct wr_span path, struct wr_span segments[SEGMENTS_MAX])
 {
     size_t count = 0;
     while (path.bytes > 0 && count < SEGMENTS_MAX) {
-        path = wr_span_after(path, 1); /* '/' */
+        path = wr_span_after(path, 1); /* skips the '/' */
         size_t end = wr_span_find(path, '/');
         segments[count++] = (struct wr_span){path.data, end};
         path = wr_span_after(path, end);
@@ -31,7 +31,8 @@ static bool same(struct wr_span a, struct wr_span b)
     return a.bytes == b.bytes && memcmp(a.data, b.data, a.bytes) == 0;
 }
 
-/* With a cycle of `length` segments: a run of r equal pairs at that distance is r / length + 1 times the same. */
+/* Returns true if `length` segments repeat more than `most` times: r equal pairs in a row at that
+ * distance are r / length + 1 repetitions. */
 static bool cycles(const struct wr_span *segments, size_t count, size_t length, uint32_t most)
 {
     size_t run = 0;
@@ -70,7 +71,7 @@ void wr_variants_release(struct wr_variants *variants)
     variants->slots = NULL;
 }
 
-/* Its slot, or of those where it may be the one with the lowest count. */
+/* Returns the slot of the path; if it has none, the slot with the lowest count that it may use. */
 static uint64_t *find(const struct wr_variants *variants, uint64_t path)
 {
     uint64_t *slots = &variants->slots[path % (WR_VARIANT_SLOTS / NEIGHBOURS) * NEIGHBOURS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.c - the system's clocks, and parking by any clock. */
+/* clock.c - reads the system's clocks, and parks threads until a time of any clock. */
 #include "shell/clock/clock.h"
 
 #include <errno.h>
@@ -7,8 +7,9 @@
 #include <time.h>
 #include <weir/error.h>
 
-#define CLOCK_TRIES 100 /* until two clocks have been read at once */
-#define ASLEEP_MS 100   /* and if they never are */
+#define CLOCK_TRIES 100 /* attempts to read two clocks within 1 ms of each other */
+/* Shorter suspensions are ignored: two clocks are never read at exactly the same time. */
+#define ASLEEP_MS 100
 
 static int64_t read_clock(clockid_t id)
 {
@@ -32,7 +33,8 @@ int64_t wr_boottime_now(void)
     return read_clock(CLOCK_BOOTTIME);
 }
 
-/* A thread may lose its processor between two clocks: then what it has read says nothing, and it reads again. */
+/* Reads both clocks, and repeats that if the thread may have been preempted in between: then the
+ * difference of the clocks is meaningless. */
 int64_t wr_clock_asleep(void)
 {
     int64_t before, after, booted;

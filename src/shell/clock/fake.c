@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake.c - a clock that stands still until somebody moves it. */
+/* fake.c - a clock for tests, which moves only when weir_clock_fake_set or _advance is called. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "shell/clock/clock.h"
@@ -7,15 +7,16 @@
 
 #include <stdatomic.h>
 
-/* Lock order: the clock's lock, then a parker's. A waiter holds its parker's lock when it arrives, so it lets go of it
- * to enter the list and looks at the time again before it sleeps. */
+/* Lock order: the clock's lock, then a parker's. A waiting thread arrives with its parker's lock
+ * held. It releases that lock to enter the list, and then checks the time once more before it
+ * sleeps. */
 struct fake_clock {
     weir_clock clock;
     const weir_allocator *allocator;
     _Atomic int64_t now;
-    pthread_mutex_t lock;     /* of the list */
-    struct wr_parker *parked; /* whoever waits */
-    int waiters;              /* length of the list */
+    pthread_mutex_t lock;     /* protects the list of parkers */
+    struct wr_parker *parked; /* list of the parkers of all waiting threads */
+    int waiters;              /* number of parkers in the list */
 };
 
 static struct fake_clock *fake_of(const weir_clock *clock)
@@ -82,7 +83,8 @@ int weir_clock_fake_new(int64_t start_at, const weir_allocator *allocator, weir_
     return 0;
 }
 
-/* A real clock given here by mistake is refused, not scribbled over. */
+/* Tells a fake clock from a real one, so that a real clock passed by mistake is rejected and not
+ * overwritten. */
 static bool is_fake(const weir_clock *clock)
 {
     return clock != NULL && clock->now == fake_now;

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* fast.c - the time-stamp counter as a clock.
+/* fast.c - uses the CPU's time-stamp counter as a clock.
  *
  * Each thread keeps an anchor: a counter value and the monotonic time that belongs to it.
  *
  *     monotonic  ──●───────────────────●──────────        ● anchor, at most 10 ms apart
  *     fast         └── ticks x rate ──▶└─ …                 in between: anchor + ticks x rate
  *
- * - The counter only ever bridges ANCHOR_NS, so a rate that is off by 500 ppm (the most that NTP slews) is off by 5 us,
- *   and a counter that jumps (a suspended or migrated machine) cannot carry the time with it.
- * - An anchor that would take the time back lets it stand still instead.
- * - An anchor that shows more than TRUST_NS of error ends the counter's use for good: the kernel's clock takes over.
- * Threads share nothing but the rate, which is measured once.
+ * - The counter bridges at most ANCHOR_NS. If the rate is wrong by 500 ppm (the most that NTP
+ *   slews), the time is wrong by 5 us. A counter that jumps (on a suspended or migrated machine)
+ *   cannot move the time further.
+ * - If a new anchor is earlier than the last time returned, the clock stands still until the anchor
+ *   catches up.
+ * - If a new anchor shows an error of more than TRUST_NS, the counter is never used again: the
+ *   kernel's clock replaces it.
  *
- * Measured on an EPYC in a virtual machine: clock_gettime 24 ns and a fence, which lets no cache miss overlap the next
- * decision; this 12 ns and none.
+ * Threads share only the rate, which is measured once.
+ *
+ * Measured on an EPYC in a virtual machine: clock_gettime takes 24 ns and contains a fence, which
+ * keeps cache misses from overlapping with the next decision. This clock takes 12 ns and has no
+ * fence.
  */
 #include "shell/clock/clock.h"
 
@@ -30,25 +35,28 @@
 #define PAIR_TRIES 16
 
 struct anchor {
-    uint64_t ticks; /* counter value that belongs to `at`; an anchor of zeroes is always too old */
+    uint64_t ticks; /* counter value at the time `at`; 0 in a new thread, which is always too old */
     int64_t at;
-    int64_t last_at; /* the latest instant told */
+    int64_t last_at; /* latest time that the clock returned, ns */
 };
 
 static _Thread_local struct anchor mine __attribute__((tls_model("initial-exec")));
 
 static struct {
     pthread_once_t once;
-    uint64_t ns_per_tick;          /* 32.32 fixed point */
-    _Atomic uint64_t anchor_ticks; /* how long an anchor holds; 0: not at all, the counter is not to be trusted */
+    uint64_t ns_per_tick; /* ns per tick, 32.32 fixed point */
+    /* ticks for which an anchor is valid; 0: the counter is not trusted */
+    _Atomic uint64_t anchor_ticks;
 } counter = {.once = PTHREAD_ONCE_INIT};
 
 static int64_t ticks_to_ns(uint64_t ticks)
 {
-    return (int64_t)((ticks * counter.ns_per_tick) >> 32); /* 10 ms at up to 100 GHz fit */
+    /* no overflow: 10 ms fit at up to 100 GHz */
+    return (int64_t)((ticks * counter.ns_per_tick) >> 32);
 }
 
-/* Reads both clocks at one moment: the narrowest of a few tries, so that being preempted in between does not count. */
+/* Reads both clocks together. Takes the fastest of a few attempts, so that a preemption between the
+ * two reads does not count. */
 static struct anchor read_pair(void)
 {
     struct anchor best = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* moment.c - instants that are written down, and read by another process. */
+/* moment.c - writes and parses instants that another process will read. */
 #include "shell/clock/moment.h"
 
 #include "base/parse.h"
@@ -24,7 +24,7 @@ static bool is_start(struct wr_span name)
     return true;
 }
 
-/* Some sandboxes hide it. */
+/* Reads the kernel's boot ID. Writes "" if it is not readable, as in some sandboxes. */
 static void read_start(char ret_start[WR_START_ROOM])
 {
     char text[WR_START_ROOM] = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* turns.c - how soon a thread gets a processor: what the Linux scheduler may be asked for. */
+/* turns.c - asks the Linux scheduler for short or long time slices for the calling thread. */
 #include "shell/clock/turns.h"
 
 #include <sched.h>
@@ -7,10 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SHORT_NS 300000 /* some requests: with less it would itself be interrupted between them */
+/* time for a few requests; a shorter slice would let others interrupt the thread between them */
+#define SHORT_NS 300000
 
-/* The kernel's struct sched_attr in its first size; neither glibc nor the kernel's headers have one that can be
- * included beside <sched.h> everywhere. */
+/* The kernel's struct sched_attr in its first size. No header of glibc or the kernel that has it
+ * can be included together with <sched.h> on every system. */
 struct attributes {
     uint32_t size, policy;
     uint64_t flags;
@@ -19,7 +20,8 @@ struct attributes {
     uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-/* As it is, but with other turns. A thread that the user has put elsewhere (chrt) stays there. */
+/* Changes the policy and the time slice of the calling thread. Leaves a thread alone if the user
+ * has chosen another policy for it (chrt). */
 static void ask(uint32_t policy, uint64_t runtime_ns)
 {
     struct attributes is = {.size = sizeof is};

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* turns.h - how soon the calling thread gets a processor that others want as well.
+/* turns.h - sets how soon the calling thread gets a CPU for which other threads compete.
  *
- * A start that is due must not wait for somebody's whole turn, some milliseconds. Linux since 6.12 lets those who ask
- * for short turns in soon, at nobody's expense and without a privilege; elsewhere these do nothing.
+ * A request that is due must not wait for another thread's whole time slice, which takes some
+ * milliseconds. Linux 6.12 and later schedules a thread with a short slice sooner, without a
+ * privilege and without taking CPU time from others. On older kernels these functions have no
+ * effect.
  */
 #ifndef WR_SHELL_CLOCK_TURNS_H
 #define WR_SHELL_CLOCK_TURNS_H
 
-/* For one that has to be punctual. */
+/* Asks for short time slices, for a thread that must start its work on time. */
 void wr_turns_short(void);
 
-/* For one that works in batches: it interrupts nobody. */
+/* Asks for long time slices, for a thread that works in batches. It then preempts no other
+ * thread. */
 void wr_turns_long(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c - the system's allocator, and its random bytes. */
+/* memory.c - the default allocator and random bytes, both from the operating system. */
 #include "shell/memory/memory.h"
 
 #include <errno.h>
@@ -12,8 +12,9 @@
 #include <sys/random.h>
 #include <weir/error.h>
 
-/* Blocks of at least this size, and whole pages (blocks aligned to one), come straight from the kernel: zeroed without
- * being touched, and returned when freed. A heap would keep the holes that growing tables leave behind. */
+/* Blocks of at least this size, and page-aligned blocks, are mapped directly from the kernel. They
+ * are zeroed without being touched, and return to the kernel when freed. A heap would keep the
+ * holes of growing tables. */
 #define MAP_FROM_BYTES ((size_t)32 << 10)
 #define PAGE_ALIGN 4096
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
@@ -29,7 +30,8 @@ static void *map(size_t bytes, bool wants_huge_pages)
     if (block == MAP_FAILED)
         return NULL;
     if (wants_huge_pages && bytes >= HUGE_PAGE_BYTES)
-        (void)madvise(block, bytes, MADV_HUGEPAGE); /* fewer page walks; a refusal costs only speed */
+        /* huge pages need fewer page walks; a failure costs only speed */
+        (void)madvise(block, bytes, MADV_HUGEPAGE);
     return block;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reserve.c - memory that is left, and memory that is kept back: an untouched mapping that is let go of when malloc
- * fails, so that the next one does not. */
+/* reserve.c - measures the memory left under a limit, and holds a reserve: an untouched mapping
+ * that is unmapped when malloc fails, so that a second malloc succeeds. */
 #include "shell/memory/reserve.h"
 
 #include "base/bits.h"
@@ -19,12 +19,12 @@
 #define STATM_FIELDS 7
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static size_t space_max = SIZE_MAX, data_max = SIZE_MAX; /* SIZE_MAX: no limit */
+static size_t space_max = SIZE_MAX, data_max = SIZE_MAX; /* limits in bytes; SIZE_MAX: no limit */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void *reserve; /* under the lock; NULL: used up, or not needed */
+static void *reserve; /* protected by `lock`; NULL: used up or not needed */
 static atomic_size_t failures;
 
-/* ---- what is left ---- */
+/* ---- memory left ---- */
 
 static size_t limit_of(struct rlimit limit)
 {
@@ -53,7 +53,8 @@ static void begin(void)
         reserve = map_reserve();
 }
 
-/* False if the system does not tell: bytes of address space, and of those that can be written. */
+/* Reads the bytes of address space and of writable memory in use. Returns false if /proc/self/statm
+ * is not readable. */
 static bool read_used(size_t *ret_space, size_t *ret_data)
 {
     char text[256];
@@ -79,7 +80,7 @@ static size_t below(size_t max, size_t used)
     return max == SIZE_MAX ? SIZE_MAX : max > used ? max - used : 0;
 }
 
-/* Whether the reserve is there, perhaps again. */
+/* Returns true if the reserve exists. Maps a new one first if the old one was used up. */
 static bool is_whole(void)
 {
     (void)pthread_mutex_lock(&lock);
@@ -104,7 +105,7 @@ size_t wr_memory_left(void)
     return in_space < in_data ? in_space : in_data;
 }
 
-/* ---- what is kept back ---- */
+/* ---- the reserve ---- */
 
 size_t wr_reserve_failures(void)
 {
@@ -118,7 +119,7 @@ static void *count(void *block)
     return block;
 }
 
-/* Whether there was something to let go of: then there is memory again. */
+/* Unmaps the reserve. Returns true if that freed memory, so that an allocation is worth a retry. */
 static bool let_go(void)
 {
     (void)pthread_mutex_lock(&lock);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* reserve.h - for a process whose memory is limited (ulimit -v, ulimit -d): how much is left, and some that is kept
- * back.
+/* reserve.h - for a process with limited memory (ulimit -v, ulimit -d): measures what is left, and
+ * keeps a reserve.
  *
- * Our own code is told when there is no memory, and says so. Not all libraries bear that halfway through their work. So
- * nothing of theirs is begun while little is left; and what they have begun may use up a reserve, for which the
- * functions below are malloc and the like. Where there is no limit, none of this does anything.
+ * Weir's own code handles a failed allocation and reports it. Some libraries fail badly when malloc
+ * fails in the middle of their work. So no library call that needs memory starts while little is
+ * left, and calls in progress may use up a reserve: the functions below replace malloc and the like
+ * for them. Without a limit none of this has any effect.
  */
 #ifndef WR_SHELL_MEMORY_RESERVE_H
 #define WR_SHELL_MEMORY_RESERVE_H
@@ -12,15 +13,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WR_MEMORY_LEAST ((size_t)4 << 20) /* bytes: with less left, nothing new is begun */
+#define WR_MEMORY_LEAST ((size_t)4 << 20) /* bytes; with less left, no new work starts */
 
-/* Bytes that may still be had. 0 when the reserve is used up; SIZE_MAX when there is no limit. */
+/* Returns the bytes that can still be allocated: 0 if the reserve is used up, SIZE_MAX if there is
+ * no limit or usage cannot be read. */
 size_t wr_memory_left(void);
 
-/* How often the functions below have failed, all the same. */
+/* Returns how many of the allocations below have failed, even with the reserve. */
 size_t wr_reserve_failures(void);
 
-/* As those of C; what they give is for free(3). */
+/* Allocate like the functions of the C library, with the reserve as a fallback. Free the memory
+ * with free(3). */
 void *wr_reserve_malloc(size_t bytes);
 void *wr_reserve_calloc(size_t items, size_t bytes);
 void *wr_reserve_realloc(void *block, size_t bytes);
