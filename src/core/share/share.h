@@ -129,9 +129,9 @@ bool wr_lease_idle(const struct wr_lease *lease, int64_t now);
 /* ---- outages --------------------------------------------------------------------------------- */
 
 #define WR_OUTAGE_MISSES 3 /* unanswered calls in a row that open the breaker */
-#define WR_OUTAGE_FIRST                                                                           \
-    (50 * WEIR_MILLISECOND) /* most wait until the first probe; doubled for each probe that fails \
-                             */
+#define WR_OUTAGE_FIRST                                                    \
+    (50 * WEIR_MILLISECOND) /* longest wait until the first probe; doubled \
+                             * for each probe that fails */
 #define WR_OUTAGE_LONGEST (5 * WEIR_SECOND)
 
 /* The circuit breaker for the store. All zero: the store is up. */
