@@ -34,7 +34,7 @@ struct scanner {
     const struct kind *kind;
     const char *text;
     size_t bytes;
-    size_t at; /* offset of the next byte */
+    size_t at; /* offset of the next byte to parse */
     /* Why the text was refused. Formatted only by functions that report the error. */
     const char *wrong, *right;
     size_t wrong_at;

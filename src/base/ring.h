@@ -19,7 +19,7 @@ struct wr_ring {
     const weir_allocator *allocator;
     unsigned char *slots;
     size_t each;     /* bytes per element */
-    size_t capacity; /* number of slots */
+    size_t capacity; /* number of slots of the ring */
     size_t first;    /* slot of the oldest element, < capacity */
     size_t count;    /* number of elements, <= capacity */
 };

@@ -12,7 +12,7 @@ static void forget_asked(struct wr_lease *lease)
 {
     lease->asked = 0;
     lease->number++;                     /* a late reply no longer matches */
-    lease->number += lease->number == 0; /* 0 means no ask */
+    lease->number += lease->number == 0; /* 0 is reserved for no call */
 }
 
 /* Drops permits that may no longer be held, because the rules changed or the membership ended.
@@ -31,7 +31,7 @@ static uint32_t hold_within(const struct wr_share_terms *terms, struct wr_lease 
     return batch;
 }
 
-/* Starts an ask for all further permits that may be held, unless one is pending. Returns their
+/* Starts a call for all further permits that may be held, unless one is pending. Returns their
  * number. */
 static uint32_t ask_extra(struct wr_lease *lease, uint32_t batch)
 {

@@ -24,7 +24,7 @@ bool wr_outage_may_ask(struct wr_outage *outage, int64_t now)
 bool wr_outage_missed(struct wr_outage *outage, int64_t now, bool broken, uint64_t chance)
 {
     if (outage->down) {
-        /* otherwise the ask was sent before the outage and says nothing new */
+        /* otherwise the call was sent before the outage and says nothing new */
         if (outage->probing) {
             outage->misses += outage->misses < UINT32_MAX;
             outage->probe_at = now + backoff(outage->misses, chance);

@@ -68,7 +68,7 @@ bool wr_seat_held(const struct wr_seat *seat, int64_t now);
 struct wr_lease {
     uint32_t left;         /* permits that may be spent without asking */
     uint32_t asked;        /* extra permits that were asked for and may still arrive */
-    uint32_t number;       /* number of the last ask for extra; replies to older ones are late */
+    uint32_t number;       /* number of the last call for extra; replies to older ones are late */
     uint32_t tenure;       /* membership under which the permits are held */
     int64_t shut_until;    /* end of refusing costs >= `shut_permits` without asking the store */
     uint32_t shut_permits; /* smallest cost that is refused without asking */
@@ -84,7 +84,7 @@ enum wr_share_way {
 struct wr_share_move {
     enum wr_share_way way;
     uint32_t extra;  /* extra permits to ask for; with GO no request waits for the reply */
-    uint32_t number; /* number of the ask for extra, if extra > 0 */
+    uint32_t number; /* number of the call for extra, if extra > 0 */
     int64_t wait_ns; /* with WAIT: time until asking is worthwhile */
 };
 
@@ -105,14 +105,14 @@ struct wr_share_move wr_lease_try(const struct wr_share_terms *terms, struct wr_
 /* Longest time that a refusal is remembered: the key may be reset, or permits returned. */
 #define WR_SHUT_CACHE WEIR_SECOND
 
-/* Takes the reply to an ask for `permits` (0: for extra alone) and, if `number` is not 0, for
+/* Takes the reply to a call for `permits` (0: for extra alone) and, if `number` is not 0, for
  * extra. A key that is short of permits is not asked for until a whole batch is available, but this
  * waits at most WR_SHUT_LONGEST longer than the request needs. So a key in demand is asked for by
  * the batch and not by the permit. */
 void wr_lease_told(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat, int64_t now,
                    uint32_t number, uint32_t permits, const struct wr_share_reply *reply);
 
-/* Ends an ask for extra whose reply will not come or is no longer waited for. */
+/* Ends a call for extra whose reply will not come or is no longer waited for. */
 void wr_lease_missed(struct wr_lease *lease, uint32_t number);
 
 /* Takes back granted permits that were not needed: the node holds them as far as its batch allows.

@@ -68,13 +68,13 @@ static enum wr_cache_status word_status(struct wr_span word)
         {"revalidated", WR_CACHE_REVALIDATED},
         {"bypass", WR_CACHE_BYPASS},
         {"dynamic", WR_CACHE_DYNAMIC},
-        {"pass", WR_CACHE_BYPASS},             /* Varnish, Fastly */
-        {"refreshhit", WR_CACHE_REVALIDATED},  /* CloudFront */
-        {"originshieldhit", WR_CACHE_HIT},     /* CloudFront */
-        {"prerender", WR_CACHE_HIT},           /* Vercel */
-        {"uncacheable", WR_CACHE_DYNAMIC},     /* Drupal, Google */
-        {"config_nocache", WR_CACHE_BYPASS},   /* Azure */
-        {"private_nostore", WR_CACHE_DYNAMIC}, /* Azure */
+        {"pass", WR_CACHE_BYPASS},             /* sent by Varnish, Fastly */
+        {"refreshhit", WR_CACHE_REVALIDATED},  /* sent by CloudFront */
+        {"originshieldhit", WR_CACHE_HIT},     /* sent by CloudFront */
+        {"prerender", WR_CACHE_HIT},           /* sent by Vercel */
+        {"uncacheable", WR_CACHE_DYNAMIC},     /* sent by Drupal, Google */
+        {"config_nocache", WR_CACHE_BYPASS},   /* sent by Azure */
+        {"private_nostore", WR_CACHE_DYNAMIC}, /* sent by Azure */
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (wr_field_is(word, words[i].word))
@@ -245,10 +245,10 @@ static const struct {
     /* networks, which are the nearest caches */
     {"CF-Cache-Status", list_status},
     {"X-Vercel-Cache", list_status},
-    {"CDN-Cache", list_status}, /* Bunny */
+    {"CDN-Cache", list_status}, /* sent by Bunny */
     {"X-Sucuri-Cache", list_status},
     {"Fly-Cache-Status", list_status},
-    {"X-QC-Cache", list_status}, /* QUIC.cloud */
+    {"X-QC-Cache", list_status}, /* sent by QUIC.cloud */
     {"Cache-Status", structured_status},
     {"Server-Timing", timing_status},
     {"X-Cache", list_status},
@@ -266,7 +266,7 @@ static const struct {
     {"X-Nextjs-Cache", list_status},
     {"X-Magento-Cache-Debug", list_status},
     {"X-Drupal-Cache", list_status},
-    /* hints */
+    /* fields that only hint at a hit */
     {"X-Cache-Hits", hits_status},
     {"X-Varnish", varnish_status},
     {"Age", age_status},

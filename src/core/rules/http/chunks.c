@@ -12,7 +12,7 @@
 enum place {
     PLACE_SIZE,      /* hex digits of the size */
     PLACE_BLANK,     /* blanks after the size */
-    PLACE_EXTENSION, /* after a ';' */
+    PLACE_EXTENSION, /* extension after a ';' */
     PLACE_SIZE_LF,
     PLACE_BODY,
     PLACE_BODY_CR,

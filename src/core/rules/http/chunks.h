@@ -27,7 +27,7 @@ struct wr_chunks {
     uint64_t left;       /* the size while it is being read, then the unread bytes of the chunk */
     uint16_t line_bytes; /* bytes of the size line so far */
     uint8_t digits;
-    uint8_t place; /* enum place, see chunks.c */
+    uint8_t place; /* parser state: enum place of chunks.c */
 };
 
 enum wr_chunks_step {

@@ -9,7 +9,7 @@
 
 struct date {
     int64_t year;
-    int month, day; /* both counted from 1 */
+    int month, day; /* month and day, both counted from 1 */
     int hour, minute, second;
     int east_s; /* offset of the zone east of Greenwich, seconds */
 };
@@ -144,7 +144,7 @@ static bool take_offset(struct wr_span *text, int *ret_east_s)
 
     if (!take_byte(text, "+-"))
         return false;
-    if (text->bytes >= 4 && wr_ascii_is_digit(text->data[2])) { /* four digits without a colon */
+    if (text->bytes >= 4 && wr_ascii_is_digit(text->data[2])) { /* an offset without colon */
         if (!take_number(text, 4, 4, &minutes))
             return false;
         hours = minutes / 100;

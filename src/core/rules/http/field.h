@@ -39,7 +39,7 @@ bool wr_field_is_sound(struct wr_span name, struct wr_span value);
 
 /* A Content-Type such as text/html; charset="utf-8" (RFC 9110 8.3). Absent parts are empty. */
 struct wr_content_type {
-    struct wr_span type; /* such as "text/html" */
+    struct wr_span type; /* media type such as "text/html" */
     struct wr_span charset;
 };
 

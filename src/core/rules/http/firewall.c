@@ -7,7 +7,7 @@
 #include "core/rules/http/field.h"
 
 #define SMALL 8192 /* most bytes of a small body; an article that quotes a refusal is longer */
-#define MARKS 4    /* most marks of a rule */
+#define MARKS 4    /* maximum number of marks of a rule */
 
 const char *wr_firewall_name(enum wr_firewall firewall)
 {
@@ -96,7 +96,7 @@ static bool contains(struct wr_span text, const char *part)
 
 void wr_firewall_field(struct wr_firewall_look *look, struct wr_span name, struct wr_span value)
 {
-    char first = name.bytes > 0 ? wr_ascii_lower(name.data[0]) : '\0'; /* usually decides alone */
+    char first = name.bytes > 0 ? wr_ascii_lower(name.data[0]) : '\0'; /* rules out most signs */
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
         if (signs[i].name[0] == first && wr_field_is(name, signs[i].name) && contains(value, signs[i].part))
             look->signs |= (uint32_t)signs[i].sign;
@@ -167,7 +167,7 @@ static bool fits_head(const struct rule *rule, const struct wr_firewall_look *lo
 bool wr_firewall_wants(const struct wr_firewall_look *look)
 {
     int class = class_of(look->status);
-    if (look->status == 200 && look->signs == 0) /* nearly all responses */
+    if (look->status == 200 && look->signs == 0) /* true for nearly all responses */
         return false;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (rules[i].marks[0] != NULL && fits_head(&rules[i], look, class))

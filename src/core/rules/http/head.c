@@ -11,9 +11,9 @@
 #define KEEP_BYTES 8192
 
 enum place {
-    PLACE_START, /* before a status line */
+    PLACE_START, /* expects a status line */
     PLACE_FIELDS,
-    PLACE_TRAILER, /* after the final head */
+    PLACE_TRAILER, /* after the final head: expects trailer lines */
 };
 
 static const char *const texts[] = {

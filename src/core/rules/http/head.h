@@ -57,7 +57,7 @@ struct wr_head {
     uint32_t codings;     /* codings in Content-Encoding of the last head */
     int64_t length;       /* Content-Length; -1: absent */
     int status;           /* status of the last head; 0 before the first */
-    uint8_t place;        /* enum place, see head.c */
+    uint8_t place;        /* parser state: enum place of head.c */
     bool has_transfer;    /* Transfer-Encoding is present */
     bool last_is_framing; /* the last field decides the framing */
     bool last_is_left_out;

@@ -395,7 +395,7 @@ weir_said wr_limits_result(const struct wr_limits *limits)
 static int64_t what_is_left(int64_t named_ns, int64_t elapsed_ns)
 {
     if (named_ns <= 0)
-        return named_ns; /* not reported, or over */
+        return named_ns; /* the time was not reported, or is over */
     return named_ns - elapsed_ns > 1 ? named_ns - elapsed_ns : 1;
 }
 

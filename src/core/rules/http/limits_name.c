@@ -11,7 +11,7 @@
 
 #include "base/ascii.h"
 
-#define NAME_MAX_BYTES 64 /* longer names are not known */
+#define NAME_MAX_BYTES 64 /* longer field names are not known */
 
 uint64_t wr_limits_name_hash(uint64_t hash, struct wr_span text)
 {
@@ -124,11 +124,11 @@ static bool note_role(struct wr_limits_name *name, struct wr_span word, bool *ha
 static bool parse_family(struct wr_span before, struct wr_span words, uint64_t seed, struct wr_limits_name *ret_name)
 {
     struct wr_limits_name name = {.quota = wr_limits_name_hash(seed, before)};
-    bool has_role = words.bytes == 0; /* Zendesk's X-Rate-Limit is a limit */
+    bool has_role = words.bytes == 0; /* X-Rate-Limit of Zendesk is a limit */
 
     name.role = WR_ROLE_LIMIT;
     while (words.bytes > 0) {
-        words = wr_span_after(words, 1); /* skips the dash */
+        words = wr_span_after(words, 1); /* skips the dash before the word */
         struct wr_span word = {words.data, wr_span_find(words, '-')};
         words = wr_span_after(words, word.bytes);
         size_t owner = owner_bytes(word);

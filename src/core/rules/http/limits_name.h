@@ -10,12 +10,12 @@
 enum wr_limits_role {
     WR_ROLE_DATE,
     WR_ROLE_RETRY,      /* Retry-After and similar fields */
-    WR_ROLE_STRUCTURED, /* RateLimit */
-    WR_ROLE_POLICY,     /* RateLimit-Policy */
+    WR_ROLE_STRUCTURED, /* the field RateLimit */
+    WR_ROLE_POLICY,     /* the field RateLimit-Policy */
     WR_ROLE_LIMIT,      /* this and the next three: families such as X-RateLimit-Limit */
     WR_ROLE_REMAINING,
-    WR_ROLE_RESET,       /* duration or instant */
-    WR_ROLE_RESET_AFTER, /* duration */
+    WR_ROLE_RESET,       /* reset time: a duration or an instant */
+    WR_ROLE_RESET_AFTER, /* reset time: always a duration */
 };
 
 struct wr_limits_name {

@@ -81,7 +81,7 @@ bool wr_numbers_parse(struct wr_span text, struct wr_numbers *ret_numbers)
         return false;
     numbers = (struct wr_numbers){number, number, number};
     while (text.bytes > 0) {
-        text = wr_span_after(text, 1); /* skips the comma */
+        text = wr_span_after(text, 1); /* skips the comma between two numbers */
         if (!take_member(&text, &number))
             return false;
         if (is_less(&number, &numbers.least))

@@ -12,8 +12,8 @@
 
 /* The number whole + nanos / 10^9. */
 struct wr_number {
-    uint64_t whole; /* at most WR_NUMBER_MAX */
-    uint32_t nanos; /* 0 to 10^9, rounded up */
+    uint64_t whole; /* whole part, at most WR_NUMBER_MAX */
+    uint32_t nanos; /* fraction in 10^-9, 0 to 10^9, rounded up */
 };
 
 struct wr_numbers {

@@ -6,7 +6,7 @@
 #include "core/rules/http/field.h"
 
 #define INTEGER_DIGITS 15
-#define DECIMAL_DIGITS 12 /* digits before the point */
+#define DECIMAL_DIGITS 12 /* most digits before the point of a Decimal */
 #define FRACTION_DIGITS 3
 
 /* Returns the next byte, '\0' at the end; the grammar allows no NUL. */

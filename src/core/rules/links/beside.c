@@ -289,7 +289,7 @@ const char *wr_links_beside(struct wr_links *links, const char *at, const char *
         return in_script_bang(links, at);
     case WR_IN_SCRIPT_WORD:
         return in_script_word(links, at);
-    default: /* WR_IN_PLAIN_TEXT */
+    default: /* WR_IN_PLAIN_TEXT never ends */
         return end;
     }
 }

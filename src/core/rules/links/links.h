@@ -103,7 +103,7 @@ struct wr_links {
     bool is_full;    /* max_links was reached; public */
 
     /* Decoding of bytes to text. */
-    uint8_t coding;     /* enum coding of links.c */
+    uint8_t coding;     /* encoding: enum coding of links.c */
     uint8_t held_bytes; /* bytes of a possible byte order mark, or of half a UTF-16 unit */
     uint8_t held[3];
     /* the text is Latin-1; the encoding is final, meta elements are ignored */
@@ -117,10 +117,10 @@ struct wr_links {
     uint8_t dashes;   /* consecutive dashes or brackets just read */
     uint8_t escape;   /* escape level of script data: 0, 1 (escaped), 2 (doubly escaped) */
     uint8_t raw_tag;  /* element whose end tag ends the raw text */
-    uint32_t matched; /* bytes matched of a word */
+    uint32_t matched; /* bytes matched of a word such as "[CDATA[" */
     uint8_t depth;
     uint8_t frames[WR_LINKS_DEPTH_MAX];  /* stack of svg, math, and islands of HTML in them */
-    uint8_t anchors[WR_LINKS_DEPTH_MAX]; /* open <a> in each frame */
+    uint8_t anchors[WR_LINKS_DEPTH_MAX]; /* number of open <a> in each frame */
     bool is_bare_island;                 /* the innermost island has no element yet */
     bool is_in_anchor;                   /* an <a> of HTML is open */
     uint32_t templates;                  /* open templates; their content is not part of the page */

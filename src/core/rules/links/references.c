@@ -8,7 +8,7 @@
 #include "core/rules/links/references.h"
 
 struct reference {
-    char name[WR_REFERENCE_NAME_MAX]; /* padded with NUL */
+    char name[WR_REFERENCE_NAME_MAX]; /* name without & and ;, padded with NUL */
     uint16_t point;
 };
 

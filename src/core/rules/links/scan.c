@@ -18,11 +18,11 @@
 #include "base/ascii.h"
 #include "core/rules/links/text.h"
 
-/* Classes of bytes. */
+/* Classes of bytes that delimit names and values in a tag. */
 enum {
     SPACE = 1,
     SLASH = 2,
-    MORE = 4, /* '>' */
+    MORE = 4, /* the byte '>' */
     EQUALS = 8,
 };
 

@@ -38,8 +38,8 @@ enum tag {
     TAG_SVG,
     TAG_MATH,
     TAG_FONT,
-    TAG_ISLAND_SVG,  /* foreignobject, desc */
-    TAG_ISLAND_MATH, /* mi, mo, mn, ms, mtext */
+    TAG_ISLAND_SVG,  /* islands in svg: foreignobject, desc */
+    TAG_ISLAND_MATH, /* islands in math: mi, mo, mn, ms, mtext */
     TAG_ANNOTATION,
     TAG_PLAINTEXT,
     TAG_SCRIPT, /* from here on: raw text elements */
@@ -453,7 +453,7 @@ static unsigned wanted_of(const struct wr_links *links)
 
 unsigned wr_links_tag_of(const struct wr_links_name *name)
 {
-    if (name->bytes == 1) /* the most frequent case */
+    if (name->bytes == 1) /* one letter: the most frequent case */
         return name->words[0] == 'a' ? TAG_A : TAG_OTHER;
     return tag_of(name);
 }

@@ -15,7 +15,7 @@
  * base.c. */
 struct wr_base {
     struct wr_url url;       /* the base URL as given */
-    struct wr_url canonical; /* its canonical form, in `memory` */
+    struct wr_url canonical; /* canonical form of `url`, in `memory` */
     /* length of the canonical URL up to the last '/' of its path; 0: it has no canonical form */
     size_t folder_end;
     const struct wr_idna *idna;

@@ -11,7 +11,7 @@
 
 /* A hash function. It hashes one body at a time; begin() starts the next one. */
 struct wr_digest {
-    const char *name; /* such as "xxh128"; at most 8 bytes */
+    const char *name; /* name such as "xxh128", at most 8 bytes */
     size_t bytes;     /* bytes of a hash value */
     void (*begin)(struct wr_digest *digest);
     void (*add)(struct wr_digest *digest, const void *data, size_t bytes);

@@ -17,8 +17,8 @@
 enum look {
     LOOK_NO,
     LOOK_YES,
-    LOOK_OPEN,   /* only blanks so far: undecided */
-    LOOK_OPENED, /* blanks and '<' so far: undecided */
+    LOOK_OPEN,   /* undecided: only blanks in the body so far */
+    LOOK_OPENED, /* undecided: only blanks and '<' in the body so far */
 };
 
 /* Header before each link in page->text. */

@@ -69,7 +69,7 @@ struct wr_page_facts {
 struct wr_page_link {
     enum wr_link_kind kind;
     const struct wr_url *url; /* canonical URL */
-    uint64_t fingerprint;     /* wr_hash of the URL */
+    uint64_t fingerprint;     /* wr_hash of the canonical URL */
 };
 
 /* Receives one link. `link` is valid during the call only. */
@@ -78,7 +78,7 @@ typedef void wr_page_found(void *context, const struct wr_page_link *link);
 /* The state of a page. The caller provides the memory; all members except `facts` are private to
  * page.c. */
 struct wr_page {
-    struct wr_page_facts facts; /* may be read after wr_page_end */
+    struct wr_page_facts facts; /* public: may be read after wr_page_end */
 
     struct wr_page_options options;
     const weir_allocator *allocator;

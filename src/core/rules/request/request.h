@@ -26,9 +26,9 @@
 /* The limits follow nginx, which forwards up to four buffers of 8 KB and adds the original target,
  * which is in one of them. */
 #define WR_REQUEST_LINE_MAX 16384 /* bytes of any head line, with CR LF */
-#define WR_REQUEST_HEAD_MAX 49152 /* must be less than 2^16 */
+#define WR_REQUEST_HEAD_MAX 49152 /* bytes of the whole head; must be less than 2^16 */
 #define WR_REQUEST_FIELDS_MAX 128
-#define WR_REQUEST_BODY_MAX (1 << 20)    /* bytes, decoded */
+#define WR_REQUEST_BODY_MAX (1 << 20)    /* bytes of a decoded body */
 #define WR_REQUEST_FRAMING_MAX (1 << 16) /* bytes of chunk sizes, extensions and line ends */
 #define WR_REQUEST_TRAILER_MAX 4096
 #define WR_REQUEST_DRAIN_MAX (1 << 18)
@@ -109,7 +109,7 @@ struct wr_request_field {
 };
 
 struct wr_request {
-    const char *data; /* text of the last call */
+    const char *data; /* request text of the last wr_request_head */
     struct wr_chunks chunks;
     uint64_t body_bytes;    /* Content-Length: bytes still to read. Chunked: bytes read so far */
     uint32_t head_bytes;    /* bytes of whole lines read; after the head its length */
@@ -118,13 +118,13 @@ struct wr_request {
     uint32_t trailer_bytes;
     uint32_t field_count;
     struct wr_request_piece target, host; /* `host` is empty if there is no Host */
-    uint8_t fault;                        /* enum wr_request_fault */
-    uint8_t method;                       /* enum wr_request_method */
-    uint8_t minor;                        /* 0 for HTTP/1.0, 1 for HTTP/1.1 */
-    uint8_t place;                        /* enum wr_request_place, see parts.h */
+    uint8_t fault;                        /* why it was refused: enum wr_request_fault */
+    uint8_t method;                       /* method: enum wr_request_method */
+    uint8_t minor;                        /* version: 0 for HTTP/1.0, 1 for HTTP/1.1 */
+    uint8_t place;                        /* parser state: enum wr_request_place of parts.h */
     bool has_blank_line, has_host, has_length, has_expect, has_close, has_keep_alive;
     bool is_chunked;
-    struct wr_request_field fields[WR_REQUEST_FIELDS_MAX]; /* in the order of the head */
+    struct wr_request_field fields[WR_REQUEST_FIELDS_MAX]; /* header fields in their order */
 };
 
 /* Initializes the parser; call it before each request of a connection. */

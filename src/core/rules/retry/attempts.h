@@ -39,7 +39,7 @@ enum wr_next {
 
 struct wr_next_attempt {
     enum wr_next what;
-    int64_t delay_ns; /* for QUEUE and SLEEP; otherwise 0 */
+    int64_t delay_ns; /* delay for QUEUE and SLEEP; otherwise 0 */
 };
 
 /* Decides after an attempt was sent and ended as `ended`. `gate_wait_ns` is the time until the

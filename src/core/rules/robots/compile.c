@@ -87,7 +87,7 @@ static struct wr_span path_of(const struct wr_robots_plan *plan, const struct wr
 /* Computes the room for the paths as written, and for their normal form where it differs. */
 static size_t strings_room(const struct wr_robots_plan *plan)
 {
-    size_t bytes = 1; /* the '\0' of the buffer */
+    size_t bytes = 1; /* for the '\0' of the buffer */
 
     for (uint32_t i = 0; i < plan->facts.rules; i++) {
         struct wr_robots_draft *draft = &plan->drafts[i];

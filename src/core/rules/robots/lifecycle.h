@@ -40,12 +40,12 @@
 #include <weir/pace.h>
 
 #define WR_ROBOTS_HOPS 5                              /* redirects that are followed (2.3.1.2) */
-#define WR_ROBOTS_RETRY_AFTER_MAX_NS (24 * WEIR_HOUR) /* maximum of a Retry-After */
+#define WR_ROBOTS_RETRY_AFTER_MAX_NS (24 * WEIR_HOUR) /* longer Retry-After times are cut to this */
 
 enum wr_on_error {
     WR_ON_ERROR_RFC9309, /* pages wait, with reason robots, until it can be fetched */
     WR_ON_ERROR_ALLOW,   /* everything is allowed, at the usual pace of the host */
-    WR_ON_ERROR_DENY,    /* nothing is allowed */
+    WR_ON_ERROR_DENY,    /* no page is allowed */
 };
 
 /* Options; 0 means the default. */
@@ -94,13 +94,13 @@ enum wr_life_event_kind {
 
 struct wr_life_event {
     enum wr_life_event_kind kind;
-    int status;             /* for ANSWERED */
+    int status;             /* for ANSWERED: HTTP status */
     bool leads;             /* for ANSWERED: its Location is a URL that can be fetched */
     bool has_validators;    /* for ANSWERED, LOADED: there is an ETag or Last-Modified */
     bool has_rules;         /* for LOADED; false: it is known that there are no rules */
     bool lacks_room;        /* for FAILED: weir lacked memory. Pages wait, in every mode */
-    int64_t max_age_ns;     /* for ANSWERED, LOADED: Cache-Control; negative: absent */
-    int64_t retry_after_ns; /* for ANSWERED; negative: absent */
+    int64_t max_age_ns;     /* for ANSWERED, LOADED: max-age, ns; negative: absent */
+    int64_t retry_after_ns; /* for ANSWERED: Retry-After, ns; negative: absent */
     /* for LOADED: age of the copy, ns; negative: unknown, as it was stored in the future */
     int64_t age_ns;
     /* for ANSWERED, FAILED: random number, 0 <= unit < 1; otherwise no jitter */
@@ -130,7 +130,7 @@ enum wr_life_holds {
 
 struct wr_life_action {
     enum wr_life_fetch fetch; /* request to send now */
-    enum wr_life_copy copy;   /* change of the copy */
+    enum wr_life_copy copy;   /* the change to make to the copy */
     enum wr_life_holds holds; /* what applies to pages from now on */
     /* for WAIT: when to step anew; WEIR_FOREVER: when the fetch has ended */
     int64_t until;
@@ -150,7 +150,7 @@ enum wr_life_state {
     WR_LIFE_UNKNOWN,
     WR_LIFE_FETCHING, /* the first fetch is in progress */
     WR_LIFE_FRESH,
-    WR_LIFE_STALE, /* to be refetched on demand */
+    WR_LIFE_STALE, /* the copy is to be refetched on demand */
     WR_LIFE_FAILING,
 };
 

@@ -12,8 +12,8 @@
 #include "base/bits.h"
 
 enum owner {
-    OWNER_ALL,   /* "User-agent: *" */
-    OWNER_NAMED, /* "User-agent: " and the token of this crawler */
+    OWNER_ALL,   /* the group of "User-agent: *" */
+    OWNER_NAMED, /* the groups that name this crawler */
     OWNERS,
 };
 

@@ -71,13 +71,13 @@ bool wr_robots_rate_parse(struct wr_span value, uint32_t *ret_requests, int64_t 
 struct wr_robots_draft {
     uint32_t path_at; /* offset of the path in the text, which has at most 2 MiB */
     uint32_t line;
-    uint32_t path_bytes : 29; /* never 0 */
+    uint32_t path_bytes : 29; /* length of the path, never 0 */
     uint32_t allows : 1;
     uint32_t is_anchored : 1;
     uint32_t is_normal : 1; /* the written path is in normal form */
     /* hash of the prefix; this and the following members are set by wr_robots_compile */
     uint32_t hash;
-    uint32_t pattern_at; /* offset in `strings` */
+    uint32_t pattern_at; /* offset of the pattern in `strings` */
     uint16_t pattern_bytes;
     uint16_t prefix_bytes;
 };
@@ -101,7 +101,7 @@ struct wr_robots {
     /* traits that each rule needs; in an array of their own, because most rules fail by them */
     uint64_t *needs;
     struct wr_robots_compiled *rules;
-    struct wr_span *sitemaps; /* into `strings` */
+    struct wr_span *sitemaps; /* sitemap URLs, as spans of `strings` */
     /* slots[i]: first rule of slot i; slots[2^slot_bits]: end of the last slot. One more entry is
      * used while compiling. */
     uint32_t *slots;

@@ -39,7 +39,7 @@ static bool is_page(struct wr_span text)
 /* ---- UTF-16 ---- */
 
 enum order {
-    ORDER_NONE, /* not UTF-16 */
+    ORDER_NONE, /* the text is not UTF-16 */
     ORDER_LITTLE,
     ORDER_BIG,
 };

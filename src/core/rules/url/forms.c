@@ -59,7 +59,7 @@ enum wr_url_fault wr_url_canonical(const struct wr_url *url, char *memory, size_
 {
     size_t host_at = url->is_https ? strlen("https://") : strlen("http://");
     size_t host_end = host_at + bare_host(url).bytes;
-    size_t path_at = host_end + (size_t)(url->path_at - url->host_end); /* includes the port */
+    size_t path_at = host_end + (size_t)(url->path_at - url->host_end); /* after the port */
     struct wr_buf buf;
 
     wr_buf_init_fixed(&buf, memory, memory_bytes < WR_URL_ROOM ? memory_bytes : WR_URL_ROOM);

@@ -5,7 +5,7 @@
 struct network {
     uint8_t prefix[16];
     uint8_t bits;
-    uint8_t class; /* enum wr_guard_class */
+    uint8_t class; /* class of the network: enum wr_guard_class */
 };
 
 #define V4(a, b, c, d, bits, class)                                \
@@ -17,11 +17,11 @@ struct network {
  * are public, or outside 2000::/3 and reserved. Sources:
  * https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry. */
 static const struct network networks[] = {
-    V4(169, 254, 169, 254, 32, WR_GUARD_METADATA), /* most clouds */
+    V4(169, 254, 169, 254, 32, WR_GUARD_METADATA), /* metadata service of most clouds */
     V4(169, 254, 170, 2, 32, WR_GUARD_METADATA),   /* AWS: credentials of containers */
-    V4(100, 100, 100, 200, 32, WR_GUARD_METADATA), /* Alibaba */
-    V4(168, 63, 129, 16, 32, WR_GUARD_METADATA),   /* Azure; inside a public range */
-    V4(192, 0, 0, 192, 32, WR_GUARD_METADATA),     /* Oracle */
+    V4(100, 100, 100, 200, 32, WR_GUARD_METADATA), /* metadata service of Alibaba */
+    V4(168, 63, 129, 16, 32, WR_GUARD_METADATA),   /* Azure; inside a public network */
+    V4(192, 0, 0, 192, 32, WR_GUARD_METADATA),     /* metadata service of Oracle */
     V4(0, 0, 0, 0, 8, WR_GUARD_UNSPECIFIED),
     V4(10, 0, 0, 0, 8, WR_GUARD_PRIVATE),
     V4(100, 64, 0, 0, 10, WR_GUARD_SHARED),
@@ -36,12 +36,12 @@ static const struct network networks[] = {
     V4(198, 51, 100, 0, 24, WR_GUARD_EXAMPLE), /* TEST-NET-2 */
     V4(203, 0, 113, 0, 24, WR_GUARD_EXAMPLE),  /* TEST-NET-3 */
     V4(224, 0, 0, 0, 4, WR_GUARD_MULTICAST),
-    V4(240, 0, 0, 0, 4, WR_GUARD_RESERVED), /* including broadcast */
+    V4(240, 0, 0, 0, 4, WR_GUARD_RESERVED), /* class E and broadcast */
     V4(0, 0, 0, 0, 0, WR_GUARD_PUBLIC),
     {{0}, 128, WR_GUARD_UNSPECIFIED},
     {{[15] = 1}, 128, WR_GUARD_LOOPBACK},
-    {{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, 0x54}, 128, WR_GUARD_METADATA}, /* AWS */
-    {{0xfd, 0x20, 0x00, 0xce, [14] = 0x02, 0x54}, 128, WR_GUARD_METADATA}, /* Google */
+    {{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, 0x54}, 128, WR_GUARD_METADATA}, /* metadata of AWS */
+    {{0xfd, 0x20, 0x00, 0xce, [14] = 0x02, 0x54}, 128, WR_GUARD_METADATA}, /* metadata of Google */
     {{0xfc}, 7, WR_GUARD_PRIVATE},                                         /* unique local */
     {{0xfe, 0xc0}, 10, WR_GUARD_PRIVATE},                                  /* old site-local */
     {{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, WR_GUARD_PRIVATE},          /* RFC 8215 (NAT64) */
@@ -60,7 +60,7 @@ static const struct {
     uint8_t prefix[16];
     uint8_t bits;
     uint8_t at;   /* offset of the IPv4 address, bytes */
-    uint8_t mask; /* xored with each byte of it */
+    uint8_t mask; /* xored with each byte of that address */
 } carriers[] = {
     {{0x00, 0x64, 0xff, 0x9b}, 96, 12, 0},    /* NAT64 (RFC 6052) */
     {{[8] = 0xff, [9] = 0xff}, 96, 12, 0},    /* SIIT (RFC 2765) */

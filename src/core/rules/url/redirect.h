@@ -11,14 +11,14 @@
 #include "core/rules/url/url.h"
 
 enum wr_redirect_kind {
-    WR_REDIRECT_NOT, /* an ordinary response */
+    WR_REDIRECT_NOT, /* the response is not a redirect */
     WR_REDIRECT_FOLLOW,
     WR_REDIRECT_BAD, /* the Location is not a URL that weir fetches */
 };
 
 struct wr_redirect {
     enum wr_redirect_kind kind;
-    enum wr_url_fault fault; /* reason for BAD */
+    enum wr_url_fault fault; /* why the Location is BAD */
     /* same scheme, host and port: headers that are meant for the origin may be sent */
     bool keeps_origin;
     /* the next request is a GET without body, whatever it was (RFC 9110 15.4.2 to 15.4.4) */

@@ -36,10 +36,10 @@ static const struct wr_percent_set userinfo_set =
                    PATH_HIGH | WR_HIGH('@') | WR_HIGH('[') | WR_HIGH('\\') | WR_HIGH(']') | WR_HIGH('|'));
 
 struct parser {
-    struct wr_span input; /* rest of the input */
+    struct wr_span input; /* input that is not parsed yet */
     const struct wr_idna *idna;
     struct wr_buf buf;
-    struct wr_url url; /* offsets found so far */
+    struct wr_url url; /* parts of the URL found so far */
 };
 
 const char *wr_url_fault_text(enum wr_url_fault fault)
@@ -99,7 +99,7 @@ static void take_encoded(struct wr_buf *buf, struct wr_span *input, const struct
         int c = peek(input);
         if (c == NOTHING || (c != '\0' && strchr(ends, c) != NULL))
             return;
-        if (!wr_percent_set_has(encoded, (char)c)) /* a byte after a tab or newline */
+        if (!wr_percent_set_has(encoded, (char)c)) /* peek() skipped a tab or newline */
             continue;
         wr_percent_append(buf, (char)c);
         *input = wr_span_after(*input, 1);
@@ -124,7 +124,7 @@ static bool is_scheme_byte(int c)
 static enum scheme take_scheme(struct wr_span *input)
 {
     struct wr_span rest = *input;
-    char name[6]; /* one byte more than "https" */
+    char name[6]; /* room for "https" and one byte more */
     size_t bytes = 0;
 
     if (peek(&rest) == NOTHING || !wr_ascii_is_alpha(rest.data[0]))
@@ -308,7 +308,7 @@ static void parse_fragment(struct parser *parser)
 
 static enum wr_url_fault parse_absolute(struct parser *parser, bool is_https)
 {
-    while (take_slash(&parser->input)) /* any number of slashes, also none */
+    while (take_slash(&parser->input)) /* the scheme may have any number of slashes, also none */
         continue;
     parser->url.is_https = is_https;
     wr_buf_append_string(&parser->buf, is_https ? "https://" : "http://");

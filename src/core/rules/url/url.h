@@ -71,9 +71,9 @@ struct wr_url {
     const char *text; /* terminated printable ASCII in the caller's memory */
     uint16_t bytes;
     uint16_t host_at, host_end;
-    uint16_t path_at;     /* offset of the '/' */
-    uint16_t query_at;    /* offset of the '?' */
-    uint16_t fragment_at; /* offset of the '#' */
+    uint16_t path_at;     /* offset of the '/' that starts the path */
+    uint16_t query_at;    /* offset of the '?', or where it would be */
+    uint16_t fragment_at; /* offset of the '#', or where it would be */
     uint16_t port;        /* explicit port, or the default of the scheme */
     bool is_https;
 };
