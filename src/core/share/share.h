@@ -26,7 +26,7 @@
 #include <weir/limit.h>
 
 #define WR_SHARE_NODES_MAX 10000
-#define WR_OVERSHOOT_MAX 1000000 /* in millionths; the maximum is the whole limit */
+#define WR_OVERSHOOT_MAX 1000000 /* millionths of the limit: the whole limit */
 
 /* ---- terms ----------------------------------------------------------------------------------- */
 

@@ -7,8 +7,8 @@ bool wr_status_leads(int status)
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/* Returns true if the next request is a GET: always after 303, and after 301 and 302 if it was a
- * POST, as all browsers do. */
+/* Returns true if the next request becomes a GET: after 303, unless it was a GET or HEAD, and after
+ * 301 and 302 if it was a POST, as all browsers do. */
 static bool becomes_get(int status, struct wr_span method)
 {
     if (status == 303)
