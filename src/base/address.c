@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* address.c - reads and writes IP addresses. */
+/* address.c - parses and formats IP addresses. */
 #include "base/address.h"
 
 #include "base/ascii.h"
 
-#define GROUPS 8 /* of 16 bits */
+#define GROUPS 8 /* number of 16-bit groups in an IPv6 address */
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -23,7 +23,8 @@ bool wr_address_begins(const struct wr_address *address, const uint8_t prefix[16
     return rest == 0 || (prefix[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
 }
 
-/* Takes a decimal number of at most `digits_max` digits, without leading zeros, off the front of `text`. */
+/* Parses a decimal number of at most `digits_max` digits, without leading zeros, at the start of
+ * `text` and removes it from `text`. */
 static bool take_decimal(struct wr_span *text, size_t digits_max, unsigned max, unsigned *ret_number)
 {
     unsigned number = 0;
@@ -41,7 +42,7 @@ static bool take_decimal(struct wr_span *text, size_t digits_max, unsigned max, 
     return true;
 }
 
-/* Four octets and nothing else. */
+/* Parses exactly four decimal octets "a.b.c.d". Returns false if `text` is anything else. */
 static bool parse_v4(struct wr_span text, uint8_t ret_octets[4])
 {
     uint8_t octets[4];
@@ -63,7 +64,7 @@ static bool parse_v4(struct wr_span text, uint8_t ret_octets[4])
     return true;
 }
 
-/* Takes 1 … 4 hex digits off the front of `text`. */
+/* Parses 1 to 4 hex digits at the start of `text` and removes them from `text`. */
 static bool take_group(struct wr_span *text, uint8_t ret_group[2])
 {
     unsigned group = 0;
@@ -82,8 +83,9 @@ static bool take_group(struct wr_span *text, uint8_t ret_group[2])
     return true;
 }
 
-/* Groups divided by ':' up to the end of `text` or to a "::" (which stays), the last two perhaps written as IPv4.
- * Returns how many, -1 if it is not that. */
+/* Parses IPv6 groups separated by ':' up to the end of `text` or up to a "::", which stays in
+ * `text`. The last two groups may be written as an IPv4 address. Returns the number of groups, -1
+ * if the text is invalid. */
 static int take_groups(struct wr_span *text, int most, uint8_t *ret_bytes)
 {
     for (int count = 0; count < most;) {
@@ -115,7 +117,7 @@ bool wr_address_parse_v6(struct wr_span text, struct wr_address *ret_address)
         if (lefts < 0 || (text.bytes == 0 && lefts != GROUPS))
             return false;
     }
-    if (lefts < GROUPS) { /* at the "::", which stands for one group at least */
+    if (lefts < GROUPS) { /* `text` starts with "::", which stands for at least one group */
         text = wr_span_after(text, 2);
         if (text.bytes > 0)
             rights = take_groups(&text, GROUPS - 1 - lefts, right);
@@ -145,7 +147,8 @@ static bool is_zone_byte(char c)
     return wr_ascii_is_alnum(c) || c == '.' || c == '-' || c == '_' || c == '~';
 }
 
-/* Drops "%eth0" (RFC 4007 11): the zone is ours, not the caller's. */
+/* Removes a zone such as "%eth0" (RFC 4007 11) from the end. A zone names an interface of this
+ * machine and says nothing about the peer. Returns false if the zone is malformed. */
 static bool drop_zone(struct wr_span *text)
 {
     size_t at = wr_span_find(*text, '%');
@@ -160,7 +163,7 @@ static bool drop_zone(struct wr_span *text)
     return true;
 }
 
-/* Nothing, or ":80". */
+/* Returns true if `text` is empty or a port such as ":80". */
 static bool is_port(struct wr_span text)
 {
     unsigned port;
@@ -173,7 +176,7 @@ static bool is_port(struct wr_span text)
     return take_decimal(&text, 5, 65535, &port) && text.bytes == 0;
 }
 
-/* "2001:db8::1%eth0": an IPv6 address, perhaps with a zone. */
+/* Parses an IPv6 address with an optional zone, such as "2001:db8::1%eth0". */
 static bool parse_zoned(struct wr_span text, struct wr_address *ret_address)
 {
     return drop_zone(&text) && wr_address_parse_v6(text, ret_address);
@@ -189,7 +192,8 @@ bool wr_address_parse_peer(struct wr_span text, struct wr_address *ret_address)
         return parse_zoned((struct wr_span){text.data + 1, close - 1}, ret_address);
     }
     size_t colon = wr_span_find(text, ':');
-    if (wr_span_find(text, '.') < colon && colon < text.bytes) /* a dot first: IPv4 with a port */
+    /* the first '.' is before the ':': IPv4 with a port */
+    if (wr_span_find(text, '.') < colon && colon < text.bytes)
         return is_port(wr_span_after(text, colon)) && wr_address_parse((struct wr_span){text.data, colon}, ret_address);
     return wr_address_parse(text, ret_address) || parse_zoned(text, ret_address);
 }
@@ -219,7 +223,8 @@ static unsigned group_of(const struct wr_address *address, int index)
     return (unsigned)address->bytes[2 * index] << 8 | address->bytes[2 * index + 1];
 }
 
-/* The first longest run of zero groups, if there are two or more (RFC 5952 4.2). */
+/* Finds the first of the longest runs of two or more zero groups (RFC 5952 4.2). *ret_first is -1
+ * if there is no such run. */
 static void find_gap(const struct wr_address *address, int *ret_first, int *ret_count)
 {
     int first = -1, count = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* alloc.h - taking memory from the allocator an object was given.
+/* alloc.h - allocates and frees memory through an object's allocator.
  *
- * Blocks come zero-filled. Whoever takes remembers the size: giving back needs it again.
+ * Blocks are zero-filled. The caller must remember the size of a block, because freeing needs it.
  */
 #ifndef WR_BASE_ALLOC_H
 #define WR_BASE_ALLOC_H
@@ -10,13 +10,14 @@
 #include <stdint.h>
 #include <weir/memory.h>
 
-/* A block, or NULL: also for 0 bytes, which an allocator is never asked for. */
+/* Allocates `bytes`. Returns NULL if that fails or `bytes` is 0; the allocator is never called for
+ * 0 bytes. */
 static inline void *wr_take(const weir_allocator *allocator, size_t bytes, size_t align)
 {
     return bytes == 0 ? NULL : allocator->take(allocator->context, bytes, align);
 }
 
-/* As wr_take, of count * each bytes; NULL also if that overflows. */
+/* Allocates count * each bytes like wr_take. Returns NULL also if the product overflows. */
 static inline void *wr_take_array(const weir_allocator *allocator, size_t count, size_t each, size_t align)
 {
     if (each != 0 && count > SIZE_MAX / each)
@@ -24,7 +25,7 @@ static inline void *wr_take_array(const weir_allocator *allocator, size_t count,
     return wr_take(allocator, count * each, align);
 }
 
-/* Gives back what was taken with the same sizes. NULL is fine. */
+/* Frees a block; `bytes` and `align` must be those of its allocation. `block` may be NULL. */
 static inline void wr_give(const weir_allocator *allocator, void *block, size_t bytes, size_t align)
 {
     if (block != NULL)

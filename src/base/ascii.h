@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ascii.h - classes of characters, whatever the locale.
+/* ascii.h - ASCII character classes that do not depend on the locale.
  *
- * <ctype.h> asks the locale and may not be given a negative char; protocols mean ASCII.
+ * Protocols mean ASCII. The functions of <ctype.h> depend on the locale and are undefined for a
+ * negative char.
  */
 #ifndef WR_BASE_ASCII_H
 #define WR_BASE_ASCII_H
@@ -14,7 +15,7 @@ static inline bool wr_ascii_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The small letter of a capital; all else as it is. */
+/* Returns the small letter of a capital letter, and any other character unchanged. */
 static inline char wr_ascii_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -31,13 +32,13 @@ static inline bool wr_ascii_is_alnum(char c)
     return wr_ascii_is_digit(c) || wr_ascii_is_alpha(c);
 }
 
-/* With the blank, without DEL. */
+/* Returns true for the ASCII characters 0x20 to 0x7e: the blank is printable, DEL is not. */
 static inline bool wr_ascii_is_printable(char c)
 {
     return c >= 0x20 && c <= 0x7e;
 }
 
-/* 0 … 15, or -1 if it is no hex digit. */
+/* Returns 0 to 15, or -1 if `c` is not a hex digit. */
 static inline int wr_ascii_hex_value(char c)
 {
     char lower = wr_ascii_lower(c);
@@ -46,7 +47,7 @@ static inline int wr_ascii_hex_value(char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* Whether they differ at most in the case of letters. */
+/* Returns true if the two strings are equal, ignoring the case of ASCII letters. */
 static inline bool wr_ascii_same(const char *a, const char *b, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)

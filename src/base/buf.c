@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* buf.c - a growing byte buffer with a maximum and a sticky error. */
+/* buf.c - a growing byte buffer with a maximum size and a sticky error. */
 #include "base/buf.h"
 
 #include "base/alloc.h"
@@ -9,9 +9,11 @@
 #include <string.h>
 #include <weir/time.h>
 
-#define QUOTED_BYTES 48 /* of foreign text, escapes included: leaves room for what is wrong and what is right */
-#define NAME_BYTES 40   /* the longest name that is shown */
-#define FIRST_ROOM 64   /* most texts fit; then doubling */
+/* Most bytes of untrusted text that a message quotes, escapes included. The rest of the message is
+ * for what is wrong and what would be right. */
+#define QUOTED_BYTES 48
+#define NAME_BYTES 40 /* longest name that a message shows, bytes */
+#define FIRST_ROOM 64 /* bytes of the first allocation; later ones double the size */
 
 void wr_buf_init(struct wr_buf *ret_buf, const weir_allocator *allocator, size_t max)
 {
@@ -39,7 +41,8 @@ static int move_to(struct wr_buf *buf, size_t room)
     return 0;
 }
 
-/* Makes room for `length` <= max bytes and the '\0'. Never called for a fixed buffer, whose room is its maximum. */
+/* Makes room for `length` <= max bytes and the '\0'. Never called for a fixed buffer, whose room is
+ * already its maximum. */
 static int grow(struct wr_buf *buf, size_t length)
 {
     size_t room = buf->room == 0 ? FIRST_ROOM : buf->room;
@@ -74,7 +77,7 @@ void wr_buf_append_slowly(struct wr_buf *buf, const void *data, size_t data_byte
 
 void wr_buf_append_u64(struct wr_buf *buf, uint64_t number)
 {
-    char digits[20]; /* of UINT64_MAX */
+    char digits[20]; /* UINT64_MAX has 20 digits */
     size_t first = sizeof digits;
 
     do {
@@ -183,7 +186,8 @@ int wr_buf_take_string(struct wr_buf *buf, char **ret_string, size_t *ret_bytes)
     assert(buf->allocator != NULL);
     int error = buf->error;
     if (error == 0 && buf->room != buf->length + 1)
-        error = move_to(buf, buf->length + 1); /* exact: whoever gives it back knows only its length */
+        /* the caller frees length + 1 bytes, so the block must have that size */
+        error = move_to(buf, buf->length + 1);
     if (error != 0)
         return error;
     buf->bytes[buf->length] = '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* error.c - the words for what went wrong. */
+/* error.c - error codes as text, and the thread's detail of the last error. */
 #include "base/error.h"
 
 #include "base/buf.h"
@@ -10,7 +10,7 @@
 
 static const char none[] = "no error";
 static _Thread_local const char *detail = none;
-static _Thread_local const char *plain = none; /* the end of it, behind all that it quotes */
+static _Thread_local const char *plain = none; /* the end of `detail`, after all quoted text */
 static _Thread_local char formatted[DETAIL_BYTES];
 
 const char *weir_error_text(int code)
@@ -63,7 +63,7 @@ void wr_error_note(const char *why)
     detail = plain = why;
 }
 
-/* Of `formatted` all that is behind its first `quoting` bytes quotes nothing. */
+/* Makes `formatted` the detail. Only its first `quoting` bytes contain quoted text. */
 static void note_formatted(const struct wr_buf *buf, size_t quoting)
 {
     detail = formatted;
@@ -104,7 +104,7 @@ int wr_invalid_in(const char *where)
     wr_buf_append_string(&buf, ": ");
     size_t quoting = buf.length + (size_t)(plain - detail);
     wr_buf_append_string(&buf, detail);
-    memcpy(formatted, text, buf.length + 1); /* the detail may have stood there */
+    memcpy(formatted, text, buf.length + 1); /* `detail` may point into `formatted` */
     note_formatted(&buf, quoting);
     return WEIR_E_INVAL;
 }

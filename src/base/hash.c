@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash.c - SipHash-1-3, and four-round AES CBC-MAC where the processor can. */
+/* hash.c - SipHash-1-3, and a four-round AES CBC-MAC for processors with AES instructions. */
 #include "base/hash.h"
 
 #include <string.h>
@@ -89,7 +89,8 @@ static inline AES __m128i four_rounds(__m128i block, const __m128i *keys)
     return _mm_aesenc_si128(block, keys[4]);
 }
 
-/* Under 16 bytes: overlapping loads, which with the length say what each byte was. */
+/* Loads fewer than 16 bytes with overlapping reads. Together with the length they determine each
+ * byte. */
 static inline AES __m128i short_block(const uint8_t *data, size_t bytes)
 {
     uint64_t low = 0, high = 0;
@@ -105,8 +106,8 @@ static inline AES __m128i short_block(const uint8_t *data, size_t bytes)
     return _mm_set_epi64x((long long)high, (long long)low);
 }
 
-/* The length times two secret odd words. Plainly xored in, it would cancel against the first bytes: "aaaa" and "`aaaa"
- * would collide under every key. */
+/* Returns the length times two secret odd words. If the plain length were xored in, it would cancel
+ * against the first bytes: "aaaa" and "`aaaa" would collide under every key. */
 static inline AES __m128i secret_length(const uint8_t *words, size_t bytes)
 {
     uint64_t low = bytes * (load64(words) | 1), high = bytes * (load64(words + 8) | 1);
@@ -122,7 +123,7 @@ static AES uint64_t aes(const struct wr_hash_key *key, const uint8_t *data, size
     } else {
         for (size_t i = 0; i + 16 < bytes; i += 16)
             state = four_rounds(_mm_xor_si128(state, _mm_loadu_si128((const __m128i *)(const void *)(data + i))), keys);
-        /* The last 16 bytes may overlap those before; the length keeps that unambiguous. */
+        /* The last 16 bytes may overlap the block before; the length keeps that unambiguous. */
         state = _mm_xor_si128(state, _mm_loadu_si128((const __m128i *)(const void *)(data + bytes - 16)));
     }
     return (uint64_t)_mm_cvtsi128_si64(four_rounds(state, keys));

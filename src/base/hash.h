@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* hash.h - a keyed hash for keys that strangers choose.
+/* hash.h - a keyed hash for table keys that come from untrusted input.
  *
- * Without the secret nobody can tell which keys collide, so nobody can make a table slow. Two functions, one
- * contract; wr_hash_key_init picks what the processor does best:
- *   - SipHash-1-3, anywhere;
- *   - a CBC-MAC of four AES rounds per 16 bytes, where the processor has AES instructions: the best differential
- * through four rounds has probability 2^-113, and it needs a sixth of SipHash's instructions, which is what lets the
- *     processor overlap one lookup's cache miss with the next. The length comes in as a secret multiple, so that no
- *     choice of bytes can make up for a different length.
+ * Without the secret an attacker cannot find keys that collide, and so cannot make a table slow.
+ * There are two hash functions with the same contract; wr_hash_key_init picks the faster one for
+ * the processor:
+ *   - SipHash-1-3, on any processor;
+ *   - a CBC-MAC of four AES rounds per 16 bytes, on processors with AES instructions. The best
+ *     differential through four rounds has probability 2^-113. It needs a sixth of SipHash's
+ *     instructions, so the processor can overlap the cache miss of one lookup with the next. The
+ *     length is mixed in as a secret multiple, so that no choice of bytes can cancel it.
  * The value differs from process to process: never store or send it.
  */
 #ifndef WR_BASE_HASH_H
@@ -20,12 +21,12 @@
 #define WR_HASH_SECRET_BYTES 96
 
 struct wr_hash_key {
-    _Alignas(
-        16) uint8_t secret[WR_HASH_SECRET_BYTES]; /* five AES round keys and two words; SipHash uses the first key */
-    bool has_aes;                                 /* use the AES form */
+    /* five AES round keys and two words; SipHash uses the first 16 bytes */
+    _Alignas(16) uint8_t secret[WR_HASH_SECRET_BYTES];
+    bool has_aes; /* true: use the AES function */
 };
 
-/* `secret` is WR_HASH_SECRET_BYTES of randomness. */
+/* Initializes the key from `secret`, which points to WR_HASH_SECRET_BYTES random bytes. */
 void wr_hash_key_init(struct wr_hash_key *ret_key, const void *secret);
 
 uint64_t wr_hash(const struct wr_hash_key *key, const void *data, size_t bytes);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* heap.c - a 4-ary min-heap that knows where its items are.
+/* heap.c - a 4-ary min-heap whose items know their places.
  *
- *     place   1 | 2 3 4 5 | 6 7 8 9 | 10 …        parent(p) = (p + 2) / 4, first child(p) = 4p - 2
+ *     place   1 | 2 3 4 5 | 6 7 8 9 | 10 ...      parent(p) = (p + 2) / 4, first child(p) = 4p - 2
  *
- * Four children instead of two: half the levels, and siblings share one or two cache lines. Keys lie in the nodes, so
- * that comparing touches no item.
+ * With four children instead of two there are half the levels, and siblings share one or two cache
+ * lines. Keys are stored in the nodes, so that comparing does not touch the items.
  */
 #include "base/heap.h"
 
@@ -19,7 +19,7 @@
 
 struct wr_heap_node {
     int64_t key;
-    uint64_t order; /* of the push */
+    uint64_t order; /* number of the push; breaks ties between equal keys */
     struct wr_heap_item *item;
 };
 
@@ -55,7 +55,7 @@ static void set(struct wr_heap *heap, size_t place, struct wr_heap_node node)
     node.item->place = place;
 }
 
-/* Puts `node` at the hole `place` or above it, moving later ones down. */
+/* Puts `node` into the free place `place` or above it, moving nodes with later keys down. */
 static void rise(struct wr_heap *heap, size_t place, struct wr_heap_node node)
 {
     for (; place > 1; place = parent_of(place)) {
@@ -67,7 +67,7 @@ static void rise(struct wr_heap *heap, size_t place, struct wr_heap_node node)
     set(heap, place, node);
 }
 
-/* The place of the first of the children, or 0. */
+/* Returns the place of the child with the earliest key, 0 if there are no children. */
 static size_t first_among_children(const struct wr_heap *heap, size_t place)
 {
     size_t child = first_child_of(place);
@@ -81,7 +81,7 @@ static size_t first_among_children(const struct wr_heap *heap, size_t place)
     return first;
 }
 
-/* Puts `node` at the hole `place` or below it, moving earlier ones up. */
+/* Puts `node` into the free place `place` or below it, moving nodes with earlier keys up. */
 static void sink(struct wr_heap *heap, size_t place, struct wr_heap_node node)
 {
     size_t child;
@@ -163,7 +163,8 @@ void wr_heap_remove(struct wr_heap *heap, struct wr_heap_item *item)
     item->place = 0;
     if (last.item == item)
         return;
-    /* The last one fills the hole. It may come from another branch, and so belong above as well as below. */
+    /* The last node fills the free place. It may come from another branch, so that it may have to
+     * move up as well as down. */
     if (place > 1 && before(&last, node_at(heap, parent_of(place))))
         rise(heap, place, last);
     else

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* heap.h - what is due first? Items in the order of a key, equal keys in the order they came.
+/* heap.h - a priority queue: items in the order of a key, equal keys in the order of pushing.
  *
- *     struct timer { struct wr_heap_item item; … };
+ *     struct timer { struct wr_heap_item item; ... };
  *
  *     wr_heap_push(&heap, due_at, &timer->item);
  *     while ((item = wr_heap_peek(&heap, &due_at)) != NULL && due_at <= now)
  *         wr_heap_pop(&heap);
  *     wr_heap_remove(&heap, &timer->item);
  *
- * The item lies in whatever waits (put it first and cast, or use offsetof) and must stay put while it is in the heap;
- * it is also the handle to remove by. Pushing takes memory now and then; popping and removing never do.
+ * The item is embedded in the caller's struct (as its first member, to cast, or use offsetof) and
+ * must not move while it is in the heap. It is also the handle for removal. Pushing sometimes
+ * allocates; popping and removing never do.
  */
 #ifndef WR_BASE_HEAP_H
 #define WR_BASE_HEAP_H
@@ -20,9 +21,9 @@
 #include <weir/error.h>
 #include <weir/memory.h>
 
-/* All zero: in no heap. */
+/* A zeroed item is in no heap. */
 struct wr_heap_item {
-    size_t place; /* of its node, from 1 */
+    size_t place; /* 1-based index of the item's node in the heap; 0: the item is in no heap */
 };
 
 struct wr_heap_node;
@@ -31,27 +32,30 @@ struct wr_heap {
     const weir_allocator *allocator;
     struct wr_heap_node *nodes;
     size_t count;
-    size_t room;     /* nodes taken */
-    size_t max;      /* most items */
-    uint64_t pushes; /* so far; breaks ties, and does not wrap within centuries */
+    size_t room; /* allocated nodes */
+    size_t max;  /* maximum number of items */
+    /* pushes so far; breaks ties between equal keys, and takes centuries to wrap */
+    uint64_t pushes;
 };
 
-/* At most `max` items, which is at least 1. Takes no memory yet. */
+/* Initializes a heap for at most `max` items (at least 1). Allocates nothing yet. */
 void wr_heap_init(struct wr_heap *ret_heap, const weir_allocator *allocator, size_t max);
 
-/* Takes memory for `count` items (at most `max`) in all, so that pushing them cannot fail. WEIR_E_NOMEM. */
+/* Allocates memory for `count` items in all (at most `max`), so that pushing that many cannot fail.
+ * Returns WEIR_E_NOMEM if that fails. */
 int wr_heap_reserve(struct wr_heap *heap, size_t count);
 
-/* WEIR_E_FULL, WEIR_E_NOMEM: the heap is as it was. The item must be in no heap. */
+/* Adds an item that is in no heap. Returns WEIR_E_FULL or WEIR_E_NOMEM if that fails; the heap is
+ * then unchanged. */
 int wr_heap_push(struct wr_heap *heap, int64_t key, struct wr_heap_item *item);
 
-/* The first item and its key (`ret_key` may be NULL), or NULL. */
+/* Returns the first item and its key (`ret_key` may be NULL), or NULL if the heap is empty. */
 struct wr_heap_item *wr_heap_peek(const struct wr_heap *heap, int64_t *ret_key);
 
-/* Takes the first item out, or returns NULL. */
+/* Removes the first item and returns it; returns NULL if the heap is empty. */
 struct wr_heap_item *wr_heap_pop(struct wr_heap *heap);
 
-/* Takes an item of this heap out; one that is in no heap is left alone. */
+/* Removes an item from this heap. Does nothing if the item is in no heap. */
 void wr_heap_remove(struct wr_heap *heap, struct wr_heap_item *item);
 
 static inline bool wr_heap_item_waits(const struct wr_heap_item *item)
@@ -59,16 +63,17 @@ static inline bool wr_heap_item_waits(const struct wr_heap_item *item)
     return item->place != 0;
 }
 
-/* The key of an item that waits in this heap. */
+/* Returns the key of an item that is in this heap. */
 int64_t wr_heap_key(const struct wr_heap *heap, const struct wr_heap_item *item);
 
-/* The memory that it has taken. */
+/* Returns the bytes of memory that the heap has allocated. */
 size_t wr_heap_bytes(const struct wr_heap *heap);
 
-/* Invariant: parents before children, and each item knows its place. For asserts and tests. */
+/* Returns true if the invariant holds: parents come before children, and each item knows its place.
+ * For asserts and tests. */
 bool wr_heap_ok(const struct wr_heap *heap);
 
-/* Items still inside are let go. */
+/* Frees the heap. Items that are still in it are marked as being in no heap. */
 void wr_heap_release(struct wr_heap *heap);
 
 #endif

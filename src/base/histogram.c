@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* histogram.c - how often how long. */
+/* histogram.c - counts durations in buckets. */
 #include "base/histogram.h"
 
 static void add(_Atomic uint64_t *count, uint64_t more)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* json.c - JSON, appended piece by piece. */
+/* json.c - appends JSON values to a buffer. */
 #include "base/json.h"
 
 #define ALL_16 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
 #define NONE_16 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 
-/* Printable ASCII without '"', '\', '<' and '>'. A table, for this is what most of a line's time goes to. */
+/* Nonzero for printable ASCII except '"', '\', '<' and '>': the comments beside the rows name the
+ * escaped characters. A table, because this test takes most of the time of writing a line. */
 static const uint8_t is_plain[256] = {
     NONE_16, NONE_16, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* '"' */
     1,       1,       1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 1,       /* '<', '>' */
     ALL_16,  1,       1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1,    /* '\' */
-    ALL_16,  1,       1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0,    /* DEL; and nothing beyond */
+    ALL_16,  1,       1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0,    /* DEL, bytes >= 0x80 */
 };
 
 static void append_unit(struct wr_buf *buf, uint32_t unit)
@@ -21,7 +22,7 @@ static void append_unit(struct wr_buf *buf, uint32_t unit)
 
 static void append_point(struct wr_buf *buf, uint32_t point)
 {
-    if (point > 0xffff) { /* as a pair of surrogates */
+    if (point > 0xffff) { /* written as a surrogate pair */
         append_unit(buf, 0xd7c0 + (point >> 10));
         append_unit(buf, 0xdc00 + (point & 0x3ff));
     } else if (point == '"' || point == '\\') {

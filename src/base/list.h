@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* list.h - a queue whose links lie in what waits. Taking out of the middle is as cheap as from the front. */
+/* list.h - a queue whose links are embedded in the queued structs, so that removing from the middle
+ * is as cheap as from the front. */
 #ifndef WR_BASE_LIST_H
 #define WR_BASE_LIST_H
 
@@ -7,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All zero: in no list. */
+/* A zeroed link is in no list. */
 struct wr_list_link {
     struct wr_list_link *next, *prev;
     struct wr_list *list;
@@ -17,7 +18,7 @@ struct wr_list {
     struct wr_list_link *first, *last;
 };
 
-/* What a link lies in. */
+/* Returns the struct that contains the link. */
 #define WR_LINKED(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
 static inline bool wr_list_holds(const struct wr_list_link *link)
@@ -25,7 +26,7 @@ static inline bool wr_list_holds(const struct wr_list_link *link)
     return link->list != NULL;
 }
 
-/* At the end; where it is already, it stays. */
+/* Appends the link to the list. Does nothing if it is in this list already. */
 static inline void wr_list_push(struct wr_list *list, struct wr_list_link *link)
 {
     if (link->list != NULL) {
@@ -40,7 +41,7 @@ static inline void wr_list_push(struct wr_list *list, struct wr_list_link *link)
     list->last = link;
 }
 
-/* What is in no list is left alone. */
+/* Removes the link from its list. Does nothing if it is in no list. */
 static inline void wr_list_take(struct wr_list_link *link)
 {
     struct wr_list *list = link->list;

@@ -3,14 +3,14 @@
  *
  *     home(hash)
  *        v
- *     [  a ][  b ][  c ][    ]      b and c are at or after their home, without a free slot in between
+ *     [  a ][  b ][  c ][    ]     b and c are at or after their home, with no free slot between
  *
- * Removing moves later ones back instead of leaving a mark, so that keys that come and go leave no trace and the map
- * never needs cleaning up. Slots remember the full hash: a probe reads a key's bytes only when it is almost certainly
- * the right one, and growing as good as none.
+ * Removing moves later keys back instead of leaving a mark, so that removed keys cost nothing and
+ * the map never needs a cleanup. Slots store the full hash: a probe reads the bytes of a key only
+ * when it is almost certainly the right one, and growing hardly ever reads any.
  *
- * A map that grows has two tables until each new key has taken a few others along: to move 100 000 at once takes 30 ms,
- * and whoever has hosts to ask on time has not got them.
+ * A growing map has two tables; each new key moves a few others to the wider one. Moving 100 000
+ * keys at once takes 30 ms, too long for a loop that starts requests on time.
  */
 #include "base/map.h"
 
@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define FIRST_ROOM 8
-#define MOVES 8 /* with each new key: all are moved long before it is crowded again */
+#define MOVES 8 /* slots moved per new key; all are moved long before the wider table is crowded */
 
 void wr_map_init(struct wr_map *ret_map, const weir_allocator *allocator, const struct wr_hash_key *hash_key,
                  size_t max)
@@ -48,7 +48,8 @@ static bool same(const struct wr_map_slot *a, const struct wr_map_slot *b)
            (a->key_bytes == 0 || memcmp(a->key, b->key, a->key_bytes) == 0);
 }
 
-/* Where this key is, or the free slot where it would go. There is always a free slot. */
+/* Returns the slot that holds the key, or the free slot where it would go. There is always a free
+ * slot. */
 static struct wr_map_slot *find_in(const struct wr_map_table *table, const struct wr_map_slot *wanted)
 {
     size_t place = home_of(table, wanted);
@@ -57,8 +58,8 @@ static struct wr_map_slot *find_in(const struct wr_map_table *table, const struc
     return &table->slots[place];
 }
 
-/* Fills the hole with the next one after it that may stand there, and so on to the next free slot. One may stand at the
- * hole unless its home lies after it: then a search from its home would miss it. */
+/* Moves later keys back into the free slot `hole`, up to the next free slot. A key may move unless
+ * its home lies after the hole: a search from its home would then miss it. */
 static void close_hole(struct wr_map_table *table, size_t hole)
 {
     for (size_t place = after(table, hole); table->slots[place].value != NULL; place = after(table, place)) {
@@ -78,14 +79,14 @@ static void give_table(const struct wr_map *map, struct wr_map_table *table)
     *table = (struct wr_map_table){NULL, 0};
 }
 
-/* ---- both ---- */
+/* ---- both tables ---- */
 
 static struct wr_map_slot slot_of(const struct wr_map *map, const void *key, size_t key_bytes, void *value)
 {
     return (struct wr_map_slot){wr_hash(map->hash_key, key, key_bytes), key, key_bytes, value};
 }
 
-/* Its slot, and in which table; NULL: it is not there. */
+/* Returns the slot of the key and the table that holds it, or NULL if the key is not in the map. */
 static struct wr_map_slot *find(struct wr_map *map, const struct wr_map_slot *wanted, struct wr_map_table **ret_table)
 {
     struct wr_map_table *tables[] = {&map->now, &map->old};

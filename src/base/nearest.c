@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* nearest.c - the known word with the fewest letters changed, added, left out or swapped. */
+/* nearest.c - finds the known word with the fewest letters changed, added, left out or swapped. */
 #include "base/nearest.h"
 
 #include <string.h>
 
-#define LETTERS_MAX 32 /* no word of ours is longer */
+#define LETTERS_MAX 32 /* longer words are never suggested; all known words fit */
 
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Letters changed, added, left out or swapped with their neighbour. `b` has at most LETTERS_MAX letters. */
+/* Returns how many letters are changed, added, left out or swapped with their neighbour. `b` has at
+ * most LETTERS_MAX letters. */
 static size_t distance(const char *a, const char *b)
 {
-    size_t rows[3][LETTERS_MAX + 1]; /* of the matrix: of the letter before the last, of the last, of this one */
+    /* matrix rows of the letter before the last, the last letter and this letter */
+    size_t rows[3][LETTERS_MAX + 1];
     size_t *before = rows[0], *last = rows[1], *row = rows[2];
     size_t b_length = strlen(b);
     for (size_t j = 0; j <= b_length; j++)
@@ -42,7 +44,7 @@ void wr_nearest_offer(struct wr_nearest *nearest, const char *candidate)
         return;
     size_t longest = length > word_length ? length : word_length;
     size_t changed = distance(nearest->word, candidate);
-    /* With more than a third of its letters changed it is another word. */
+    /* A word with more than a third of its letters changed is a different word. */
     if (changed > 3 || (changed > 1 && changed * 3 > longest) ||
         (nearest->best != NULL && changed >= nearest->distance))
         return;

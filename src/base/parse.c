@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* parse.c - a scanner over one short text, which knows where it stands when something is wrong. */
+/* parse.c - parses numbers, durations, sizes and rates, and reports the position of an error. */
 #include "base/parse.h"
 
 #include "base/ascii.h"
@@ -9,44 +9,46 @@
 
 #include <string.h>
 
-#define DIGITS_MAX 20          /* of UINT64_MAX: longer is absurd, also if it begins with zeros */
-#define FRACTION_DIGITS_MAX 18 /* 10^18 times the largest unit fits in 128 bits, and is finer than any unit needs */
+/* Digits of UINT64_MAX. Longer numbers are refused, also if they begin with zeros. */
+#define DIGITS_MAX 20
+/* 10^18 times the largest unit fits in 128 bits, and no unit needs a finer fraction. */
+#define FRACTION_DIGITS_MAX 18
 
 struct unit {
     const char *name;
-    uint64_t scale; /* in ns or bytes */
+    uint64_t scale; /* size of one unit, in ns or bytes */
 };
 
-/* What is parsed, and the words for what would be right. */
+/* The kind of text that is parsed, and the wording of its error messages. */
 struct kind {
     const char *name;
-    const char *like;  /* an example */
-    const char *units; /* which there are */
-    const char *whole; /* complaint about a fraction of the smallest unit */
-    const char *most;  /* names `max` */
-    uint64_t max;      /* in the smallest unit */
-    bool any_case;     /* of units, whose names are in small letters */
+    const char *like;  /* an example of valid text */
+    const char *units; /* list of the valid units */
+    const char *whole; /* message about a fraction of the smallest unit */
+    const char *most;  /* message that names `max` */
+    uint64_t max;      /* largest valid value, in the smallest unit */
+    bool any_case;     /* unit names match in any case; the tables have them in small letters */
 };
 
 struct scanner {
     const struct kind *kind;
     const char *text;
     size_t bytes;
-    size_t at; /* the next byte */
-    /* Why the text was refused; it becomes a sentence only where somebody is to read it. */
+    size_t at; /* offset of the next byte to parse */
+    /* Why the text was refused. Formatted only by functions that report the error. */
     const char *wrong, *right;
     size_t wrong_at;
 };
 
-/* whole + fraction / 10^fraction_digits */
+/* The number whole + fraction / 10^fraction_digits. */
 struct quantity {
-    size_t at; /* where it stands */
+    size_t at; /* offset of the quantity in the text */
     uint64_t whole;
     uint64_t fraction;
     size_t fraction_digits;
 };
 
-/* ---- what all of them share ---- */
+/* ---- helpers of all parsers ---- */
 
 static int refuse(struct scanner *scanner, const char *wrong, size_t at, const char *right)
 {
@@ -56,7 +58,7 @@ static int refuse(struct scanner *scanner, const char *wrong, size_t at, const c
     return WEIR_E_INVAL;
 }
 
-/* Says it, if there was an error. */
+/* Sets the error detail and returns WEIR_E_INVAL if `error` is not 0. */
 static int conclude(const struct scanner *scanner, int error)
 {
     if (error == 0)
@@ -108,7 +110,7 @@ static int scan_digits(struct scanner *scanner, uint64_t *ret_number)
     return 0;
 }
 
-/* Zeros at the end count for nothing: "1.50" is "1.5". */
+/* Parses the digits after the decimal point. Zeros at the end are ignored: "1.50" is "1.5". */
 static int scan_fraction(struct scanner *scanner, struct quantity *quantity)
 {
     size_t start = scanner->at;
@@ -150,8 +152,8 @@ static bool is_unit(const struct unit *unit, const char *name, size_t name_bytes
     return any_case ? wr_ascii_same(name, unit->name, name_bytes) : memcmp(name, unit->name, name_bytes) == 0;
 }
 
-/* A unit is all that follows up to the next digit, so that "5sx" is no "5s". False if there is no such unit; the
- * scanner then stays before it. */
+/* Parses a unit: everything up to the next digit, so that "5sx" is not taken for "5s". Returns
+ * false if there is no such unit; the scanner is then unchanged. */
 static bool scan_unit(struct scanner *scanner, const struct unit *units, uint64_t *ret_scale)
 {
     struct scanner end = *scanner;
@@ -167,7 +169,8 @@ static bool scan_unit(struct scanner *scanner, const struct unit *units, uint64_
     return false;
 }
 
-/* Adds quantity * scale to *sum, exactly. */
+/* Adds quantity * scale to *sum. Refuses a result that is not a whole number or is above the
+ * maximum. */
 static int add_scaled(struct scanner *scanner, const struct quantity *quantity, uint64_t scale, uint64_t *sum)
 {
     const struct kind *kind = scanner->kind;
@@ -185,7 +188,8 @@ static int add_scaled(struct scanner *scanner, const struct quantity *quantity, 
 
 /* ---- numbers ---- */
 
-/* What would be right is `range`, a text that need not be there yet. */
+/* `range` describes the valid numbers. The caller may fill it in later, when an error is
+ * reported. */
 static int scan_u64(struct scanner *scanner, uint64_t min, uint64_t max, const char *range, uint64_t *ret_number)
 {
     uint64_t number = 0;
@@ -213,7 +217,7 @@ bool wr_scan_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max
 
 int wr_parse_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number)
 {
-    char range[64]; /* two numbers of 20 digits and the words */
+    char range[64]; /* two numbers of 20 digits and the words around them */
     struct kind kind = {.name = "number", .like = range};
     struct scanner scanner = {.kind = &kind, .text = text, .bytes = text == NULL ? 0 : text_bytes};
     struct wr_buf buf;
@@ -228,7 +232,8 @@ int wr_parse_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max
     return conclude(&scanner, WEIR_E_INVAL);
 }
 
-/* Nearest double for up to 15 digits: both sides of the division are exact then. */
+/* Returns the nearest double for numbers of up to 15 digits, because both sides of the division are
+ * then exact. */
 static double quantity_value(const struct quantity *quantity)
 {
     uint64_t scale = 1, digits;
@@ -261,7 +266,7 @@ static int scan_number(struct scanner *scanner, double min, double max, const ch
 
 int wr_parse_number(const char *text, size_t text_bytes, double min, double max, double *ret_number)
 {
-    char range[80]; /* two numbers of at most 28 characters, and the words */
+    char range[80]; /* two numbers of at most 28 characters and the words around them */
     struct kind kind = {.name = "number", .like = range};
     struct scanner scanner = {.kind = &kind, .text = text, .bytes = text == NULL ? 0 : text_bytes};
     struct wr_buf buf;
@@ -294,7 +299,8 @@ static const struct unit duration_units[] = {
     {"d", (uint64_t)WEIR_DAY},          {NULL, 0},
 };
 
-/* One part. `before` is the unit of the part before it, or 0. */
+/* Parses one part of a duration, such as "1h". `before` is the unit of the preceding part in ns, 0
+ * for the first part. */
 static int scan_part(struct scanner *scanner, uint64_t before, bool bare_is_seconds, uint64_t *ret_scale, uint64_t *sum)
 {
     struct quantity quantity;
@@ -313,7 +319,7 @@ static int scan_part(struct scanner *scanner, uint64_t before, bool bare_is_seco
     return add_scaled(scanner, &quantity, scale, sum);
 }
 
-/* To the end of the text. */
+/* Parses the parts of a duration up to the end of the text. */
 static int scan_duration(struct scanner *scanner, bool bare_is_seconds, int64_t *ret_duration_ns)
 {
     uint64_t scale = 0, sum = 0;
@@ -392,7 +398,7 @@ int wr_parse_bytes(const char *text, size_t text_bytes, uint64_t *ret_bytes)
 
 /* ---- rates ---- */
 
-/* Units and maximum are those of the period. */
+/* The units and the maximum apply to the period of a rate. */
 static const struct kind rate_kind = {
     .name = "rate",
     .like = "use for example 10/s, 5/10s or 1/day",
@@ -402,7 +408,7 @@ static const struct kind rate_kind = {
     .max = (uint64_t)WEIR_DURATION_MAX,
 };
 
-/* Words read better where there is no number: "1/day". */
+/* Names of periods that are written without a number, as in "1/day". */
 static const struct unit period_words[] = {
     {"second", (uint64_t)WEIR_SECOND},
     {"minute", (uint64_t)WEIR_MINUTE},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring.c - a fixed queue. */
+/* ring.c - a first-in, first-out queue of fixed capacity. */
 #include "base/ring.h"
 
 #include "base/alloc.h"
@@ -19,8 +19,9 @@ int wr_ring_init(struct wr_ring *ret_ring, const weir_allocator *allocator, size
     return 0;
 }
 
-/* Slot of the element `index` <= count after the oldest. No remainder: capacities need not be powers of two, and a
- * division would cost more than all the rest. */
+/* Returns the slot of the element `index` places after the oldest; `index` is at most `count`. It
+ * avoids the remainder operator: capacities need not be powers of two, and a division would cost
+ * more than the rest of the function. */
 static unsigned char *slot(const struct wr_ring *ring, size_t index)
 {
     size_t until_wrap = ring->capacity - ring->first;

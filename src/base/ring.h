@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* ring.h - first in, first out, in a fixed number of slots.
+/* ring.h - a first-in, first-out queue with a fixed number of slots.
  *
  *     first         first + count (mod capacity)
  *       v             v
  *     [ a ][ b ][ c ][   ][   ]
  *
- * Elements are copied in and out. All memory is taken at once: pushing and popping take none.
+ * Elements are copied in and out. All memory is allocated at the start: pushing and popping
+ * allocate nothing.
  */
 #ifndef WR_BASE_RING_H
 #define WR_BASE_RING_H
@@ -17,22 +18,25 @@
 struct wr_ring {
     const weir_allocator *allocator;
     unsigned char *slots;
-    size_t each;     /* bytes of an element */
-    size_t capacity; /* slots */
+    size_t each;     /* bytes per element */
+    size_t capacity; /* number of slots of the ring */
     size_t first;    /* slot of the oldest element, < capacity */
-    size_t count;    /* elements, <= capacity */
+    size_t count;    /* number of elements, <= capacity */
 };
 
-/* `capacity` elements of `each` bytes, both at least 1. WEIR_E_NOMEM. */
+/* Initializes a queue for `capacity` elements of `each` bytes, both at least 1. Returns
+ * WEIR_E_NOMEM if that fails. */
 int wr_ring_init(struct wr_ring *ret_ring, const weir_allocator *allocator, size_t capacity, size_t each);
 
-/* False, and nothing happened, if the ring is full. */
+/* Appends a copy of the element. Returns false and changes nothing if the ring is full. */
 bool wr_ring_push(struct wr_ring *ring, const void *element);
 
-/* Takes the oldest element out. False, and nothing happened, if there is none. */
+/* Removes the oldest element and copies it out. Returns false and changes nothing if the ring is
+ * empty. */
 bool wr_ring_pop(struct wr_ring *ring, void *ret_element);
 
-/* The element that `index` pops would leave as the oldest, or NULL. Stays where it is until popped. */
+/* Returns the element `index` places after the oldest, or NULL. The pointer is valid until the
+ * element is popped. */
 void *wr_ring_peek(const struct wr_ring *ring, size_t index);
 
 void wr_ring_release(struct wr_ring *ring);

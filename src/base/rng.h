@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* rng.h - a seeded generator: the same seed gives the same numbers, everywhere and for ever.
+/* rng.h - a seeded random number generator: the same seed always gives the same numbers.
  *
- * xoshiro256** (Blackman and Vigna), which passes the usual batteries in a few instructions. Fit for jitter, sampling
- * and tests; not for secrets. Whoever needs chance owns a generator: there is none for all.
+ * xoshiro256** (Blackman and Vigna), which passes the usual statistical tests in a few
+ * instructions. Fit for jitter, sampling and tests, not for secrets. There is no global generator:
+ * each user has its own.
  */
 #ifndef WR_BASE_RNG_H
 #define WR_BASE_RNG_H
@@ -10,10 +11,11 @@
 #include "base/bits.h"
 
 struct wr_rng {
-    uint64_t s[4]; /* never all zero */
+    uint64_t s[4]; /* generator state; never all zero */
 };
 
-/* Number `n` (from 1) of the sequence that splitmix64 (Steele, Lea, Flood) makes of a seed: chance without a state. */
+/* Returns number `n` (from 1) of the sequence of splitmix64 (Steele, Lea, Flood) for this seed.
+ * Random numbers without stored state. */
 static inline uint64_t wr_rng_pick(uint64_t seed, uint64_t n)
 {
     uint64_t z = seed + n * UINT64_C(0x9e3779b97f4a7c15);
@@ -22,20 +24,21 @@ static inline uint64_t wr_rng_pick(uint64_t seed, uint64_t n)
     return z ^ z >> 31;
 }
 
-/* As the authors of xoshiro advise: seeds that differ in one bit give unrelated sequences. */
+/* Initializes the state with splitmix64, as the authors of xoshiro advise: seeds that differ in one
+ * bit give unrelated sequences. */
 static inline void wr_rng_init(struct wr_rng *ret_rng, uint64_t seed)
 {
     for (uint64_t i = 0; i < 4; i++)
         ret_rng->s[i] = wr_rng_pick(seed, i + 1);
 }
 
-/* 0 <= x < 1, in steps of 2^-53, of any 64 bits. */
+/* Converts 64 random bits to a number 0 <= x < 1 in steps of 2^-53. */
 static inline double wr_rng_unit_of(uint64_t bits)
 {
     return (double)(bits >> 11) * 0x1p-53;
 }
 
-/* Any 64 bits. */
+/* Returns 64 random bits. */
 static inline uint64_t wr_rng_next(struct wr_rng *rng)
 {
     uint64_t *s = rng->s;
@@ -52,9 +55,9 @@ static inline uint64_t wr_rng_next(struct wr_rng *rng)
     return next;
 }
 
-/* 0 … n - 1, each equally likely; n is at least 1.
- * The high half of next * n is the number (Lemire, 2019). The lowest 2^64 mod n products of each would come once too
- * often: those are drawn again. */
+/* Returns a number from 0 to n - 1, each equally likely; n is at least 1. The result is the high
+ * half of next * n (Lemire, 2019). The lowest 2^64 mod n products of each result would come once
+ * too often: they are drawn anew. */
 static inline uint64_t wr_rng_below(struct wr_rng *rng, uint64_t n)
 {
     assert(n >= 1);
@@ -67,7 +70,7 @@ static inline uint64_t wr_rng_below(struct wr_rng *rng, uint64_t n)
     return (uint64_t)(product >> 64);
 }
 
-/* 0 <= x < 1, in steps of 2^-53. */
+/* Returns a random number 0 <= x < 1 in steps of 2^-53. */
 static inline double wr_rng_unit(struct wr_rng *rng)
 {
     return wr_rng_unit_of(wr_rng_next(rng));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* span.c - which bytes are text. */
+/* span.c - decodes and checks UTF-8. */
 #include "base/span.h"
 
-/* Bytes of the UTF-8 sequence at the start, 0 if it is none: over-long forms, surrogates and all beyond U+10FFFF are
- * none (RFC 3629). The span is not empty and its first byte not ASCII. */
+/* Returns the length of the UTF-8 sequence at the start of the span, 0 if it is invalid: over-long
+ * forms, surrogates and code points above U+10FFFF are invalid (RFC 3629). The span is not empty
+ * and its first byte is not ASCII. */
 static size_t sequence_bytes(struct wr_span span, uint32_t *ret_point)
 {
     const uint8_t *at = (const uint8_t *)span.data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* version.c - which weir is running. */
+/* version.c - returns the version of the running library. */
 #include <weir/version.h>
 
 const char *weir_version(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* baton.c - when to want, keep and pass a turn. */
+/* baton.c - decides when to ask for the turn of a host's gate, extend it and pass it on. */
 #include "core/share/baton.h"
 
 #include <weir/limit.h>
 
-#define POLL_LEAST (2 * WEIR_MILLISECOND) /* of who is next */
+#define POLL_LEAST (2 * WEIR_MILLISECOND) /* shortest poll interval, for the first in the queue */
 #define POLL_MOST (100 * WEIR_MILLISECOND)
-#define POLL_STEP (25 * WEIR_MILLISECOND) /* later for each place in line */
+#define POLL_STEP (25 * WEIR_MILLISECOND) /* extra poll interval per place in the queue */
 #define POLL_FAR (250 * WEIR_MILLISECOND)
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -39,9 +39,10 @@ static struct wr_baton_move look_at(int64_t at)
     return (struct wr_baton_move){.verb = WR_BATON_NOTHING, .at = at};
 }
 
-/* ---- with the turn ---- */
+/* ---- while this process has the turn ---- */
 
-/* When it may be passed on, as things are; WEIR_FOREVER: it depends on others. */
+/* Returns when the turn may be passed on, as things are now; WEIR_FOREVER if only an event can end
+ * it. */
 static int64_t pass_at(const struct wr_baton *baton, const struct wr_baton_here *here, int64_t now)
 {
     if (here->leaves)
@@ -54,10 +55,11 @@ static int64_t pass_at(const struct wr_baton *baton, const struct wr_baton_here 
     if (baton->waiting == 0 || here->starts == baton->taken_starts)
         return WEIR_FOREVER;
     bool is_late = here->wait_ns != WEIR_UNTIL_RELEASE && here->wait_ns >= end_at - now;
-    return is_late ? now : end_at; /* nothing would start in the rest of it */
+    return is_late ? now : end_at; /* no request would start in the rest of the turn */
 }
 
-/* What those who wait are told: how long it will take us. */
+/* Returns the expected time until the turn is passed on, ns. The store reports it to waiting
+ * processes. */
 static int64_t pass_in(const struct wr_baton *baton, const struct wr_baton_here *here, int64_t now)
 {
     int64_t left_ns = baton->taken_at + WR_BATON_TURN - now;
@@ -72,7 +74,7 @@ static struct wr_baton_move next_held(struct wr_baton *baton, const struct wr_ba
     int64_t go_at = pass_at(baton, here, now);
     if (go_at <= now) {
         struct wr_baton_move move = call(baton, WR_BATON_PASS, here, 0, now);
-        baton->token = 0; /* whether the store hears of it or not */
+        baton->token = 0; /* ends the turn here even if the call is lost */
         return move;
     }
     if (here->has_news || baton->due_at <= now)
@@ -80,7 +82,7 @@ static struct wr_baton_move next_held(struct wr_baton *baton, const struct wr_ba
     return look_at(sooner(sooner(go_at, baton->due_at), baton->until));
 }
 
-/* ---- without it ---- */
+/* ---- without the turn ---- */
 
 static struct wr_baton_move next_away(struct wr_baton *baton, const struct wr_baton_here *here, int64_t now)
 {
@@ -110,13 +112,14 @@ struct wr_baton_move wr_baton_next(struct wr_baton *baton, const struct wr_baton
         return look_at(baton->rest_until);
     if (wr_baton_is_held(baton, now))
         return next_held(baton, here, now);
-    baton->token = 0; /* it may be another's by now */
+    baton->token = 0; /* the turn may belong to another process by now */
     return next_away(baton, here, now);
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
-/* When to ask again: who is next asks when the turn should be over, and soon again; those behind take their time. */
+/* Returns the time until the next call. The first in the queue asks when the turn should end, and
+ * often from then on; processes further back ask later and less often. */
 static int64_t poll_in(const struct wr_baton_reply *reply)
 {
     if (reply->place == 0)

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* baton.h - one host's gate for many processes: whose turn is it?
+/* baton.h - the lease ("turn") under which one process at a time runs the gate of a host.
  *
- * A gate is at one process at a time: the one that has the turn. It starts requests as if it were alone, and passes the
- * gate on, with all that it knows, when others wait and it had its time. The store keeps who has the turn and until
- * when (by the store's clock), who waits, what each has in flight, letters to whoever has the gate, and the gate as it
- * was last told.
+ * All processes share one gate per host. The process with the turn starts requests as if it were
+ * alone. When others wait and its time is up, it passes the gate on with its whole state. The store
+ * keeps the holder of the turn and its end (by the store's clock), the queue of waiting processes,
+ * the requests in flight of each process, messages to the holder, and the gate as last stored.
  *
- *     away ── want ──▶ waits in line ── granted ──▶ has the turn ── pass ──▶ away
- *                                                        │  keep: the turn goes on; what the gate learned is stored,
- *                                                        │        and letters come
- *                                                        └─ not told in time: the turn is over, whatever comes later
+ *     away -- want --> in the queue -- granted --> has the turn -- pass --> away
+ *                                                       |  hold: extends the turn, stores
+ *                                                       |        the gate, fetches messages
+ *                                                       `- not extended in time: the turn ends
  *
- * A turn is counted from when it was asked for, and a hundredth less: a process lets go before the store does. So there
- * are never two that start requests, whatever is late, lost, stands still, or runs by another clock.
+ * The holder counts its turn from when it sent the call, minus one percent, so that it stops before
+ * the store ends the turn. Two processes therefore never start requests at the same time, even if
+ * messages are late or lost, a process stalls, or clocks differ.
  *
- * Pure: what is to be done follows from what is known and the time. One call is on its way at a time.
+ * This module is pure: the next call follows from the state and the time. At most one call to the
+ * store is pending.
  */
 #ifndef WR_CORE_SHARE_BATON_H
 #define WR_CORE_SHARE_BATON_H
@@ -22,88 +24,93 @@
 #include <stdbool.h>
 #include <weir/time.h>
 
-#define WR_BATON_LEASE (2 * WEIR_SECOND)        /* of a turn, unless it is kept */
-#define WR_BATON_TURN (400 * WEIR_MILLISECOND)  /* while others wait; and one start at least */
-#define WR_BATON_KEEP (300 * WEIR_MILLISECOND)  /* how often the store is told while nobody else is there */
-#define WR_BATON_READ (20 * WEIR_MILLISECOND)   /* ... while others are: letters come */
-#define WR_BATON_LINGER (30 * WEIR_MILLISECOND) /* without anybody here who wants it, before it is passed to others */
-#define WR_BATON_IDLE (500 * WEIR_MILLISECOND)  /* ... before it is let go with nobody else there */
-#define WR_BATON_LINE (1500 * WEIR_MILLISECOND) /* how long one who waits is believed to be there */
-#define WR_BATON_CREW (4 * WEIR_SECOND)         /* the same of requests in flight */
-#define WR_BATON_BEAT (WR_BATON_CREW / 4)       /* how often they are told */
-#define WR_BATON_AGAIN (50 * WEIR_MILLISECOND)  /* after a call that was not answered */
+#define WR_BATON_LEASE (2 * WEIR_SECOND)        /* length of a turn, unless extended */
+#define WR_BATON_TURN (400 * WEIR_MILLISECOND)  /* turn length if others wait; at least one start */
+#define WR_BATON_KEEP (300 * WEIR_MILLISECOND)  /* extension interval while alone on the host */
+#define WR_BATON_READ (20 * WEIR_MILLISECOND)   /* extension interval while others send messages */
+#define WR_BATON_LINGER (30 * WEIR_MILLISECOND) /* idle time before passing the turn to a waiter */
+#define WR_BATON_IDLE (500 * WEIR_MILLISECOND)  /* idle time before the turn ends without waiters */
+#define WR_BATON_LINE (1500 * WEIR_MILLISECOND) /* the store forgets a silent waiter after this */
+#define WR_BATON_CREW (4 * WEIR_SECOND)         /* the store forgets reported requests after this */
+#define WR_BATON_BEAT (WR_BATON_CREW / 4)       /* interval of reporting requests in flight */
+#define WR_BATON_AGAIN (50 * WEIR_MILLISECOND)  /* pause after a call without a reply */
 
 enum wr_baton_verb {
     WR_BATON_NOTHING,
-    WR_BATON_WANT,  /* the turn, or to wait for it */
-    WR_BATON_HOLD,  /* the turn goes on */
-    WR_BATON_PASS,  /* it is over */
-    WR_BATON_WRITE, /* letters, and what is in flight */
+    WR_BATON_WANT,  /* ask for the turn, or for a place in the queue */
+    WR_BATON_HOLD,  /* extend the turn */
+    WR_BATON_PASS,  /* end the turn */
+    WR_BATON_WRITE, /* send messages and the number of requests in flight */
 };
 
-/* What a process knows of one host's turns. Zeroed: nothing. */
+/* The state that one process keeps about the turns of one host. Zeroed before the first call. */
 struct wr_baton {
-    uint64_t token; /* of the turn; 0: it is not ours */
-    uint64_t seen;  /* the highest that was ever told: a store that has less has forgotten */
-    int64_t until;  /* of the turn */
+    uint64_t token; /* token of the turn; 0: the turn is not held here */
+    /* highest token seen so far; a store with a lower one has lost its data */
+    uint64_t seen;
+    int64_t until; /* end of the turn */
     int64_t taken_at;
-    uint64_t taken_starts; /* before it */
-    int64_t wanted_at;     /* when somebody here last wanted to start something */
-    uint64_t starts;       /* as last seen */
-    int64_t due_at;        /* of the next call */
+    uint64_t taken_starts; /* requests started before the turn began */
+    int64_t wanted_at;     /* last time that this process wanted to start a request */
+    uint64_t starts;       /* requests started, as of the last wr_baton_next */
+    int64_t due_at;        /* time of the next call */
     int64_t asked_at;
-    int64_t rest_until;       /* no call before: the last one was not answered */
-    enum wr_baton_verb asked; /* on its way */
-    bool asked_line;          /* ... that we want to wait */
-    bool in_line;             /* the store thinks that we wait */
-    uint32_t waiting, others; /* who wait, and in flight elsewhere, as last told */
+    int64_t rest_until;       /* no call before this time, because the last one was not answered */
+    enum wr_baton_verb asked; /* call that waits for its reply, or NOTHING */
+    bool asked_line;          /* the pending call asks for a place in the queue */
+    bool in_line;             /* the store has this process in its queue */
+    /* number of waiting processes, and of requests in flight elsewhere, by the last reply */
+    uint32_t waiting, others;
     uint32_t flights_told;
     int64_t told_at;
 };
 
-/* How it is in this process. */
+/* The state of the gate in this process. */
 struct wr_baton_here {
-    bool wants; /* somebody waits for the gate, or is about to start something */
+    bool wants; /* a request waits for the gate, or is about to start */
     bool is_reserved;
     bool has_letters;
-    bool has_news; /* the gate heard what must be stored at once */
-    bool leaves;   /* the process ends */
+    bool has_news; /* the gate learned something that must be stored at once */
+    bool leaves;   /* the process is about to exit */
     uint32_t flights;
     uint64_t starts;
-    int64_t wait_ns; /* of the gate, while it is here: until the next start, or WEIR_UNTIL_RELEASE */
+    /* time until the next start while the gate is here, ns; or WEIR_UNTIL_RELEASE */
+    int64_t wait_ns;
 };
 
 struct wr_baton_move {
     enum wr_baton_verb verb;
-    int64_t at;      /* NOTHING: look again then; WEIR_FOREVER: when something happens */
-    int64_t pass_ns; /* HOLD: when it will be passed on, as far as we know */
-    bool waits;      /* WANT, PASS: we want to wait in line */
-    bool is_over;    /* there is nothing to know any more */
+    /* for NOTHING: when to call wr_baton_next; WEIR_FOREVER: when something changes */
+    int64_t at;
+    int64_t pass_ns; /* for HOLD: expected time until the turn is passed on, ns */
+    bool waits;      /* for WANT and PASS: this process wants a place in the queue */
+    bool is_over;    /* no state is worth keeping: nothing waits or is in flight */
 };
 
-/* What the store said. */
+/* The store's reply. */
 struct wr_baton_reply {
-    bool is_ours; /* the turn, from now on or still */
+    bool is_ours; /* this process has the turn, newly or still */
     uint64_t token;
-    uint32_t place;   /* in line: how many come before us */
-    uint32_t waiting; /* others that wait */
-    uint32_t others;  /* in flight, of others */
-    int64_t busy_ns;  /* until the turn of who has it is over, as far as that knows */
+    uint32_t place;   /* place in the queue: number of processes before this one */
+    uint32_t waiting; /* number of other processes that wait */
+    uint32_t others;  /* number of requests in flight in other processes */
+    int64_t busy_ns;  /* expected time until the current holder ends its turn, ns */
 };
 
-/* Whether requests may start here. */
+/* Returns true if this process has the turn and may start requests. */
 bool wr_baton_is_held(const struct wr_baton *baton, int64_t now);
 
-/* What to do. A verb other than NOTHING counts as called: told or missed must follow. After PASS the gate is not here
- * any more, whatever becomes of the call. */
+/* Returns the next step. If its verb is not NOTHING, the call counts as sent, and wr_baton_told or
+ * wr_baton_missed must follow. After PASS this process no longer has the turn, even if the call is
+ * lost. */
 struct wr_baton_move wr_baton_next(struct wr_baton *baton, const struct wr_baton_here *here, int64_t now);
 
-/* The answer. Returns whether the turn is ours from now on and was not before: then say what starts the gate that came
- * has seen. */
+/* Takes the reply to a call. Returns true if the turn begins with this reply; then call
+ * wr_baton_took with the number of starts that the received gate has counted. */
 bool wr_baton_told(struct wr_baton *baton, const struct wr_baton_reply *reply, int64_t now);
 void wr_baton_took(struct wr_baton *baton, uint64_t starts);
 
-/* There is none. */
+/* Ends a call that was not answered. */
 void wr_baton_missed(struct wr_baton *baton, int64_t now);
 
 #endif

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* lease.c - the account of what a node holds of a key, and of the seat that lets it hold anything.
+/* lease.c - counts the permits of a key that a node holds, and tracks the membership that allows
+ * holding them.
  *
- * Invariant: left + asked <= batch, and both are of the present tenure of the seat. An answer that is late is not taken
- * in, for its permits may have been asked for again; nor is one from before the seat was lost, for others may have held
- * as much meanwhile.
+ * Invariant: left + asked <= batch, and both belong to the current membership. A late reply is
+ * ignored, because its permits may have been asked for a second time. A reply from before the
+ * membership was lost is ignored as well, because other nodes may have held as much meanwhile.
  */
 #include "core/share/share.h"
 
 static void forget_asked(struct wr_lease *lease)
 {
     lease->asked = 0;
-    lease->number++;                     /* should the answer come after all */
-    lease->number += lease->number == 0; /* 0 is none */
+    lease->number++;                     /* a late reply no longer matches */
+    lease->number += lease->number == 0; /* 0 is reserved for no call */
 }
 
-/* Lets go of what may not be held any more: rules may have changed, the seat may be gone. Returns what may be. */
+/* Drops permits that may no longer be held, because the rules changed or the membership ended.
+ * Returns how many may be held. */
 static uint32_t hold_within(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat,
                             int64_t now)
 {
@@ -29,7 +31,8 @@ static uint32_t hold_within(const struct wr_share_terms *terms, struct wr_lease 
     return batch;
 }
 
-/* Opens an ask for all that may be held besides, unless there is one. */
+/* Starts a call for all further permits that may be held, unless one is pending. Returns their
+ * number. */
 static uint32_t ask_extra(struct wr_lease *lease, uint32_t batch)
 {
     if (lease->asked > 0 || lease->left >= batch)
@@ -60,14 +63,15 @@ struct wr_share_move wr_lease_try(const struct wr_share_terms *terms, struct wr_
     return move_of(lease, WR_SHARE_ASK, shut ? 0 : ask_extra(lease, batch));
 }
 
-/* Leaves the store alone until it is worth asking again: for what was refused, and for whole batches. */
+/* Stops asking until it is worthwhile: until the refused cost, and a whole batch, would be
+ * granted. */
 static void shut_for(struct wr_lease *lease, int64_t now, uint32_t permits, const struct wr_share_reply *reply)
 {
     int64_t batch_ns = reply->full_wait_ns < WR_SHUT_LONGEST ? reply->full_wait_ns : WR_SHUT_LONGEST;
     int64_t wait_ns = reply->granted || reply->wait_ns < batch_ns ? batch_ns : reply->wait_ns;
 
     if (wait_ns <= 0 || wait_ns > WEIR_DURATION_MAX)
-        return; /* nothing was short, or only a release helps, of which nobody tells */
+        return; /* nothing was short, or only a release helps, and releases are not reported */
     lease->shut_permits = reply->granted ? UINT32_MAX : permits;
     lease->open_at = now + wait_ns;
     lease->shut_until = now + (wait_ns < WR_SHUT_CACHE ? wait_ns : WR_SHUT_CACHE);

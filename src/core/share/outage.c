@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* outage.c - the breaker on the store: when to ask it, when to leave it alone, when to look again. */
+/* outage.c - the circuit breaker for the store: when to ask, stop asking, and probe. */
 #include "core/share/share.h"
 
-/* Twice as long after each look in vain, and half of it at random. */
+/* Returns the wait until the next probe. Its upper bound doubles with each failed probe; the wait
+ * is random between half of the bound and all of it. */
 static int64_t backoff(uint32_t looks, uint64_t chance)
 {
     int64_t most = looks < 16 ? WR_OUTAGE_FIRST << looks : WR_OUTAGE_LONGEST;
@@ -23,10 +24,12 @@ bool wr_outage_may_ask(struct wr_outage *outage, int64_t now)
 bool wr_outage_missed(struct wr_outage *outage, int64_t now, bool broken, uint64_t chance)
 {
     if (outage->down) {
-        if (outage->probing) { /* else an ask from before: it tells nothing new */
+        /* otherwise the call was sent before the outage and says nothing new */
+        if (outage->probing) {
             outage->misses += outage->misses < UINT32_MAX;
             outage->probe_at = now + backoff(outage->misses, chance);
-            outage->lost = false; /* it answers, though late; unless: */
+            /* the store answers, though late; `broken` overrules this below */
+            outage->lost = false;
         }
         outage->lost = outage->lost || broken;
         outage->probing = false;

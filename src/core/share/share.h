@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* share.h - one limit for several processes ("nodes"): what a node may decide by itself, and what it must ask the
- * store.
+/* share.h - lets several processes ("nodes") share one limit through a store.
  *
- * The store (Redis) holds each key's state and charges it in one step. A node asks for what a request costs and, if the
- * limit is leased, for some *extra* permits, which it spends later without asking:
+ * The store (Redis) holds the state of each key and charges it atomically. A node asks for the cost
+ * of a request. If the limit is leased, it asks for *extra* permits as well and spends them later
+ * without asking:
  *
- *     try ── enough is left ──────────────> GO, and if little is left, ask for more meanwhile
- *      ├──── refused a moment ago ────────> WAIT, and the store is spared
- *      └──── else ────────────────────────> ASK; told() then takes the extra of the answer in
+ *     try -- enough is left ------------> GO; if little is left, ask for extra meanwhile
+ *      |---- refused a moment ago ------> WAIT, without asking the store
+ *      `---- else ----------------------> ASK; wr_lease_told() adds the extra of the reply
  *
- * The bound. For each key a node never has more than `batch` permits that it was given or may yet be given and has not
- * spent, and at most `nodes` nodes hold any: those with a seat. Whatever is spent inside some window of time was
- * charged by the store inside it, or before it and held when it began. So in every window
+ * The bound. For each key a node never has more than `batch` unspent permits, counting those that
+ * it has asked for and may yet receive. At most `nodes` nodes hold permits: those with a
+ * membership. A permit spent in some window of time was charged by the store in that window, or
+ * earlier and was held when the window began. So in every window
  *
- *     admitted <= what the limit allows + nodes x batch,     batch = floor(overshoot x limit / nodes)
+ *     admitted <= what the limit allows + nodes x batch,   batch = floor(overshoot x limit / nodes)
  *
- * in whatever order messages come, are late or get lost. Leases need no end of their own for that, so nothing lapses
- * but with the seat. What is lost on the way was charged and is never spent: it errs on the safe side.
+ * in whatever order messages arrive, even if they are late or lost. For this bound permits need no
+ * expiry of their own: they lapse only with the membership. Permits lost in transit were charged
+ * and are never spent, so the error is on the safe side.
  */
 #ifndef WR_CORE_SHARE_SHARE_H
 #define WR_CORE_SHARE_SHARE_H
@@ -24,51 +26,53 @@
 #include <weir/limit.h>
 
 #define WR_SHARE_NODES_MAX 10000
-#define WR_OVERSHOOT_MAX 1000000 /* millionths: all of the limit */
+#define WR_OVERSHOOT_MAX 1000000 /* millionths of the limit: the whole limit */
 
-/* ---- terms --------------------------------------------------------------------------------------------- */
+/* ---- terms ----------------------------------------------------------------------------------- */
 
 struct wr_share_terms {
-    uint32_t nodes; /* seats: more nodes than these ask for each request */
-    uint32_t batch; /* most that a node holds for a key; 0: exact, each request is asked for */
+    uint32_t nodes; /* memberships; nodes beyond these ask the store for each request */
+    uint32_t batch; /* most permits that a node holds per key; 0: it asks for each request */
 };
 
-/* What nodes may hold under these rules, with an overshoot in millionths of the smallest limit. Exact if a rule cannot
- * be leased (spaced starts, permits in flight), or the limit is too small. WEIR_E_INVAL. */
+/* Computes what nodes may hold under the rules of `stack`, with an overshoot in millionths of the
+ * smallest limit. The terms are exact (batch 0) if a rule cannot be leased (spaced starts, permits
+ * in flight) or the limit is too small. Returns WEIR_E_INVAL if an argument is out of range. */
 int wr_share_terms_make(const weir_stack *stack, uint32_t nodes, uint32_t overshoot, struct wr_share_terms *ret_terms);
 
-/* By how much more than the limit may be admitted in any window. */
+/* Returns by how many permits any window may exceed the limit. */
 uint64_t wr_share_bound(const struct wr_share_terms *terms);
 
-/* A node's own part of a rule, for when there is no store: all parts together are at most the rule. WEIR_E_ABSENT: it
- * is too small to be divided. */
+/* Computes one node's part of a rule, for use while the store is down: all parts together are at
+ * most the rule. Returns WEIR_E_ABSENT if the rule is too small to be divided. */
 int wr_share_part(const weir_limit *limit, uint32_t nodes, weir_limit *ret_limit);
 
-/* ---- seats --------------------------------------------------------------------------------------------- */
+/* ---- memberships ----------------------------------------------------------------------------- */
 
-/* The store gives out `nodes` seats, each to one node for a while. Zeroed: none. */
+/* A node's membership. The store grants `nodes` of them for a limited time. All zero: none. */
 struct wr_seat {
-    int64_t until;   /* by this node's clock */
-    uint32_t tenure; /* one more each time that it was lost and won again */
+    int64_t until;   /* end of the membership, by this node's clock */
+    uint32_t tenure; /* number of separate memberships so far; renewals do not count */
 };
 
-/* The store gave, or renewed, a seat for `for_ns`, asked for at `sent_at`. Then the store's time had not begun, and a
- * hundredth is left for clocks that run at different speeds: a node gives up its seat before the store does. */
+/* Records that the store granted or renewed the membership for `for_ns`, as asked for at `sent_at`.
+ * The store's time began after `sent_at`, and one percent is subtracted for clocks of different
+ * speed: the node's membership ends before the store ends it. */
 void wr_seat_won(struct wr_seat *seat, int64_t sent_at, int64_t now, int64_t for_ns);
 
 bool wr_seat_held(const struct wr_seat *seat, int64_t now);
 
-/* ---- leases -------------------------------------------------------------------------------------------- */
+/* ---- leases ---------------------------------------------------------------------------------- */
 
-/* What a node holds of a key; zeroed is nothing. */
+/* The permits of one key that a node holds. All zero: none. */
 struct wr_lease {
-    uint32_t left;         /* permits to spend */
-    uint32_t asked;        /* permits beyond what requests cost, on their way perhaps */
-    uint32_t number;       /* of the last ask that was for more: the answer to an older one is late */
-    uint32_t tenure;       /* of the seat under which it is held */
-    int64_t shut_until;    /* until then ... */
-    uint32_t shut_permits; /* ... so many and more would be refused, */
-    int64_t open_at;       /* and as far as is known until then */
+    uint32_t left;         /* permits that may be spent without asking */
+    uint32_t asked;        /* extra permits that were asked for and may still arrive */
+    uint32_t number;       /* number of the last call for extra; replies to older ones are late */
+    uint32_t tenure;       /* membership under which the permits are held */
+    int64_t shut_until;    /* end of refusing costs >= `shut_permits` without asking the store */
+    uint32_t shut_permits; /* smallest cost that is refused without asking */
+    int64_t open_at;       /* when the store would grant that cost, as far as is known */
 };
 
 enum wr_share_way {
@@ -79,71 +83,76 @@ enum wr_share_way {
 
 struct wr_share_move {
     enum wr_share_way way;
-    uint32_t extra;  /* ask for so many besides; with GO: for these alone, and nobody waits for it */
-    uint32_t number; /* of that ask, if extra > 0 */
-    int64_t wait_ns; /* with WAIT: until it is worth asking */
+    uint32_t extra;  /* extra permits to ask for; with GO no request waits for the reply */
+    uint32_t number; /* number of the call for extra, if extra > 0 */
+    int64_t wait_ns; /* with WAIT: time until asking is worthwhile */
 };
 
-/* What the store said. */
+/* The store's reply. */
 struct wr_share_reply {
-    bool granted;         /* what the request costs; true if nothing but extra was asked for */
-    uint32_t extra;       /* given of what was asked for besides */
-    int64_t wait_ns;      /* refused: until it would be granted */
-    int64_t full_wait_ns; /* not all was given: until it would be, the extra too; else 0 */
+    bool granted;         /* the cost of the request was granted; true if it asked for extra only */
+    uint32_t extra;       /* extra permits granted */
+    int64_t wait_ns;      /* if refused: time until the cost would be granted */
+    int64_t full_wait_ns; /* time until all would be granted, extra included; 0: all was given */
 };
 
-/* One request. Whatever was held when the seat was lost is gone, also if it has been won again. */
+/* Decides about one request that costs `permits`. Permits held under an earlier membership are
+ * dropped, even if the node is a member again. */
 struct wr_share_move wr_lease_try(const struct wr_share_terms *terms, struct wr_lease *lease,
                                   const struct wr_seat *seat, int64_t now, uint32_t permits);
 
 #define WR_SHUT_LONGEST (100 * WEIR_MILLISECOND)
-#define WR_SHUT_CACHE WEIR_SECOND /* for which a refusal is remembered: the key may be reset, or be given back to */
+/* Longest time that a refusal is remembered: the key may be reset, or permits returned. */
+#define WR_SHUT_CACHE WEIR_SECOND
 
-/* The answer to an ask for `permits` (0: for extra alone) and, if `number` is not 0, for extra. A key that is short is
- * left alone until a whole batch has come back, though for no longer than WR_SHUT_LONGEST beyond need: so a key in
- * demand is asked for by the batch and not by the permit. */
+/* Takes the reply to a call for `permits` (0: for extra alone) and, if `number` is not 0, for
+ * extra. A key that is short of permits is not asked for until a whole batch is available, but this
+ * waits at most WR_SHUT_LONGEST longer than the request needs. So a key in demand is asked for by
+ * the batch and not by the permit. */
 void wr_lease_told(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat, int64_t now,
                    uint32_t number, uint32_t permits, const struct wr_share_reply *reply);
 
-/* No answer will come, or none is waited for any more. */
+/* Ends a call for extra whose reply will not come or is no longer waited for. */
 void wr_lease_missed(struct wr_lease *lease, uint32_t number);
 
-/* What was granted was not needed after all: it is held again, as far as it may be. Returns how many. */
+/* Takes back granted permits that were not needed: the node holds them as far as its batch allows.
+ * Returns how many of them it holds. */
 uint32_t wr_lease_give_back(const struct wr_share_terms *terms, struct wr_lease *lease, const struct wr_seat *seat,
                             int64_t now, uint32_t permits);
 
-/* Lets go of what is held, of what is on its way, and of refusals. */
+/* Drops the permits that are held, those that may still arrive, and remembered refusals. */
 void wr_lease_forget(struct wr_lease *lease);
 
-/* Whether nothing is lost if it is forgotten. */
+/* Returns true if the lease holds no state and can be discarded. */
 bool wr_lease_idle(const struct wr_lease *lease, int64_t now);
 
-/* ---- outages ------------------------------------------------------------------------------------------- */
+/* ---- outages --------------------------------------------------------------------------------- */
 
-#define WR_OUTAGE_MISSES 3 /* answers in a row that did not come in time */
-#define WR_OUTAGE_FIRST                                                                           \
-    (50 * WEIR_MILLISECOND) /* until the first look, and half of the longest one's wait at random \
-                             */
+#define WR_OUTAGE_MISSES 3 /* unanswered calls in a row that open the breaker */
+#define WR_OUTAGE_FIRST                                                    \
+    (50 * WEIR_MILLISECOND) /* longest wait until the first probe; doubled \
+                             * for each probe that fails */
 #define WR_OUTAGE_LONGEST (5 * WEIR_SECOND)
 
-/* The breaker on the store; zeroed: it is up. */
+/* The circuit breaker for the store. All zero: the store is up. */
 struct wr_outage {
-    bool down; /* it is not asked */
-    bool lost; /* nothing is heard of it either. If it is down and not lost, it may well decide for others */
+    bool down; /* the breaker is open: the store is not asked */
+    bool lost; /* the connection is gone; if only `down`, the store may still decide for others */
     bool probing;
-    uint32_t misses; /* in a row; while down: looks in vain */
+    uint32_t misses; /* missed replies in a row; while down: failed probes */
     int64_t probe_at;
 };
 
-/* Whether to ask. While down one ask at a time is let through, as a probe. */
+/* Returns true if the store may be asked. While it is down, one probe at a time may be sent. */
 bool wr_outage_may_ask(struct wr_outage *outage, int64_t now);
 
-/* An answer did not come in time, that of a probe was late; or, `broken`, the connection is gone, the store said that
- * it cannot, or was silent for so long that it must be gone. `chance` is any number, so that nodes do not come back all
- * at once. Returns whether the store is down from now on and was not before. */
+/* Records that a reply did not come in time (or, for a probe, came late). `broken`: the connection
+ * is gone, the store reported that it cannot work, or it was silent for so long that it must be
+ * gone. `chance` is a random number that spreads the probes of the nodes. Returns true if the store
+ * goes down with this call. */
 bool wr_outage_missed(struct wr_outage *outage, int64_t now, bool broken, uint64_t chance);
 
-/* It answered. Returns whether it was down. */
+/* Records a reply in time. Returns true if the store was down. */
 bool wr_outage_answered(struct wr_outage *outage);
 
 #endif

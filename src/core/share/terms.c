@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* terms.c - how much nodes may hold, and a node's own part of a rule. */
+/* terms.c - computes the permits that nodes may hold, and one node's part of a rule. */
 #include "core/share/share.h"
 
 #include "base/error.h"
 #include "core/limit/algorithm.h"
 
-/* Spaced starts that are held back would be a burst; permits in flight belong to requests. */
+/* Returns true if permits of this rule can be held. Held permits of spaced starts would make a
+ * burst, and permits in flight belong to requests. */
 static bool leasable(const weir_limit *limit)
 {
     return limit->algorithm != &wr_leaky_bucket && limit->algorithm != &wr_concurrency;

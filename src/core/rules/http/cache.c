@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cache.c - whether an answer came out of a cache. */
+/* cache.c - tells from the header fields whether a response was served from a cache. */
 #include "core/rules/http/cache.h"
 
 #include "base/ascii.h"
@@ -22,7 +22,7 @@ bool wr_cache_is_hit(enum wr_cache_status status)
     return status == WR_CACHE_HIT || status == WR_CACHE_STALE || status == WR_CACHE_REVALIDATED;
 }
 
-/* ---- words --------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static bool starts(struct wr_span word, const char *with)
 {
@@ -36,7 +36,7 @@ static bool ends(struct wr_span word, const char *with)
     return word.bytes >= bytes && wr_field_is(wr_span_after(word, word.bytes - bytes), with);
 }
 
-/* Squid's words, of which Akamai and Azure have theirs: TCP_MEM_HIT, TCP_REFRESH_MISS, …. */
+/* Translates a word of Squid, also used by Akamai and Azure: TCP_MEM_HIT, TCP_REFRESH_MISS, ... */
 static enum wr_cache_status squid_status(struct wr_span word)
 {
     if (starts(word, "TCP_CLIENT_REFRESH"))
@@ -63,17 +63,18 @@ static enum wr_cache_status word_status(struct wr_span word)
         {"miss", WR_CACHE_MISS},
         {"expired", WR_CACHE_EXPIRED},
         {"stale", WR_CACHE_STALE},
-        {"updating", WR_CACHE_STALE}, /* nginx, Cloudflare: stale, while another request refreshes it */
+        /* nginx, Cloudflare: stale, while another request refreshes it */
+        {"updating", WR_CACHE_STALE},
         {"revalidated", WR_CACHE_REVALIDATED},
         {"bypass", WR_CACHE_BYPASS},
         {"dynamic", WR_CACHE_DYNAMIC},
-        {"pass", WR_CACHE_BYPASS},             /* Varnish, Fastly */
-        {"refreshhit", WR_CACHE_REVALIDATED},  /* CloudFront */
-        {"originshieldhit", WR_CACHE_HIT},     /* CloudFront */
-        {"prerender", WR_CACHE_HIT},           /* Vercel */
-        {"uncacheable", WR_CACHE_DYNAMIC},     /* Drupal, Google */
-        {"config_nocache", WR_CACHE_BYPASS},   /* Azure */
-        {"private_nostore", WR_CACHE_DYNAMIC}, /* Azure */
+        {"pass", WR_CACHE_BYPASS},             /* sent by Varnish, Fastly */
+        {"refreshhit", WR_CACHE_REVALIDATED},  /* sent by CloudFront */
+        {"originshieldhit", WR_CACHE_HIT},     /* sent by CloudFront */
+        {"prerender", WR_CACHE_HIT},           /* sent by Vercel */
+        {"uncacheable", WR_CACHE_DYNAMIC},     /* sent by Drupal, Google */
+        {"config_nocache", WR_CACHE_BYPASS},   /* sent by Azure */
+        {"private_nostore", WR_CACHE_DYNAMIC}, /* sent by Azure */
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (wr_field_is(word, words[i].word))
@@ -81,7 +82,8 @@ static enum wr_cache_status word_status(struct wr_span word)
     return starts(word, "TCP_") ? squid_status(word) : WR_CACHE_UNKNOWN;
 }
 
-/* "Hit from cloudfront", "TCP_HIT from a23-1 (AkamaiGHost)": the first word that says something. */
+/* Returns the status of the first known word: "Hit from cloudfront", "TCP_HIT from a23-1
+ * (AkamaiGHost)". */
 static enum wr_cache_status text_status(struct wr_span text)
 {
     while (text.bytes > 0) {
@@ -96,7 +98,7 @@ static enum wr_cache_status text_status(struct wr_span text)
     return WR_CACHE_UNKNOWN;
 }
 
-/* Takes what stands before the next comma. */
+/* Removes and returns the text up to the next comma. */
 static struct wr_span take_part(struct wr_span *rest)
 {
     size_t comma = wr_span_find(*rest, ',');
@@ -105,7 +107,8 @@ static struct wr_span take_part(struct wr_span *rest)
     return wr_span_trim(part);
 }
 
-/* "MISS, HIT": each cache adds its own behind. */
+/* Parses a list such as "MISS, HIT", to which each cache appends its own status. The last one
+ * counts. */
 static enum wr_cache_status list_status(struct wr_span value)
 {
     enum wr_cache_status status = WR_CACHE_UNKNOWN;
@@ -116,12 +119,12 @@ static enum wr_cache_status list_status(struct wr_span value)
     return status;
 }
 
-/* ---- other forms --------------------------------------------------------------------------------------- */
+/* ---- other forms ----------------------------------------------------------------------------- */
 
-/* One member of Cache-Status, put together from its parameters (RFC 9211 2). */
+/* One member of Cache-Status, as collected from its parameters (RFC 9211 2). */
 struct member {
     bool is_hit, is_stale_hit, is_validated;
-    enum wr_cache_status forward; /* why the cache went on to the origin */
+    enum wr_cache_status forward; /* reason for asking the origin */
 };
 
 static enum wr_cache_status forward_status(struct wr_span why)
@@ -154,12 +157,13 @@ static enum wr_cache_status member_status(const struct member *member, const str
     if (member->forward == WR_CACHE_EXPIRED && member->is_validated)
         return WR_CACHE_REVALIDATED;
     if (member->forward == WR_CACHE_UNKNOWN &&
-        cache->kind == WR_SF_TOKEN) /* "Cache-Status: HIT", from before the RFC */
+        cache->kind == WR_SF_TOKEN) /* a bare token such as "Cache-Status: HIT" predates RFC 9211 */
         return word_status(cache->text);
     return member->forward;
 }
 
-/* ExampleCache; hit; ttl=376, "CDN Company"; fwd=uri-miss; stored: the last is the nearest. */
+/* Parses Cache-Status, such as `ExampleCache; hit; ttl=376, "CDN Company"; fwd=uri-miss; stored`.
+ * The last member is the nearest cache. */
 static enum wr_cache_status structured_status(struct wr_span value)
 {
     enum wr_cache_status status = WR_CACHE_UNKNOWN;
@@ -179,7 +183,7 @@ static enum wr_cache_status structured_status(struct wr_span value)
     return more < 0 ? WR_CACHE_UNKNOWN : status;
 }
 
-/* cdn-cache; desc=HIT, edge; dur=1 (Akamai) */
+/* Parses Server-Timing of Akamai: cdn-cache; desc=HIT, edge; dur=1. */
 static enum wr_cache_status timing_status(struct wr_span value)
 {
     while (value.bytes > 0) {
@@ -200,7 +204,7 @@ static bool has_digit(struct wr_span text, char least)
     return false;
 }
 
-/* "0, 3": how often each cache had it before. */
+/* Parses X-Cache-Hits: "0, 3" counts the earlier hits of each cache. */
 static enum wr_cache_status hits_status(struct wr_span value)
 {
     struct wr_span last = {NULL, 0};
@@ -211,7 +215,8 @@ static enum wr_cache_status hits_status(struct wr_span value)
     return has_digit(last, '0') ? WR_CACHE_MISS : WR_CACHE_UNKNOWN;
 }
 
-/* "1180", or "1180 1024": the request's number, and that of the one which brought it. */
+/* Parses X-Varnish: "1180" (number of the request), or "1180 1024" with the request that filled the
+ * cache. */
 static enum wr_cache_status varnish_status(struct wr_span value)
 {
     size_t first = 0;
@@ -222,7 +227,7 @@ static enum wr_cache_status varnish_status(struct wr_span value)
     return has_digit(wr_span_after(value, first), '0') ? WR_CACHE_HIT : WR_CACHE_MISS;
 }
 
-/* 0 may be the origin's own. */
+/* Parses Age. The value 0 is not taken for a hit, because the origin may have sent it. */
 static enum wr_cache_status age_status(struct wr_span value)
 {
     for (size_t i = 0; i < value.bytes; i++)
@@ -231,23 +236,23 @@ static enum wr_cache_status age_status(struct wr_span value)
     return has_digit(value, '1') ? WR_CACHE_HIT : WR_CACHE_UNKNOWN;
 }
 
-/* ---- which counts -------------------------------------------------------------------------------------- */
+/* ---- precedence of the fields ---------------------------------------------------------------- */
 
 static const struct {
     const char *name;
     enum wr_cache_status (*read)(struct wr_span value);
 } sources[] = {
-    /* networks, which are nearest to us */
+    /* networks, which are the nearest caches */
     {"CF-Cache-Status", list_status},
     {"X-Vercel-Cache", list_status},
-    {"CDN-Cache", list_status}, /* Bunny */
+    {"CDN-Cache", list_status}, /* sent by Bunny */
     {"X-Sucuri-Cache", list_status},
     {"Fly-Cache-Status", list_status},
-    {"X-QC-Cache", list_status}, /* QUIC.cloud */
+    {"X-QC-Cache", list_status}, /* sent by QUIC.cloud */
     {"Cache-Status", structured_status},
     {"Server-Timing", timing_status},
     {"X-Cache", list_status},
-    /* caches of a site's own */
+    /* caches run by the site */
     {"X-Cache-Status", list_status},
     {"X-Proxy-Cache", list_status},
     {"X-Proxy-Cache-Status", list_status},
@@ -261,13 +266,14 @@ static const struct {
     {"X-Nextjs-Cache", list_status},
     {"X-Magento-Cache-Debug", list_status},
     {"X-Drupal-Cache", list_status},
-    /* hints */
+    /* fields that only hint at a hit */
     {"X-Cache-Hits", hits_status},
     {"X-Varnish", varnish_status},
     {"Age", age_status},
 };
 
-/* How much there is to a status: 2 of a cache that has or wants it, 1 of one that does not. */
+/* Returns the weight of a status: 2 if the cache stores or would store the response, 1 if it does
+ * not store it, 0 if nothing is known. */
 static int weight(enum wr_cache_status status)
 {
     if (status == WR_CACHE_UNKNOWN)

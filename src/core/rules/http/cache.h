@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* cache.h - whether an answer came out of a cache, whichever of the many ways it says so.
+/* cache.h - tells from the header fields whether a response was served from a cache.
  *
  *     struct wr_cache cache = {0};
  *     wr_cache_field(&cache, name, value);           for each field of the response, in their order
  *     enum wr_cache_status status = wr_cache_result(&cache);
  *
- * Read are, in any case of letters: Cache-Status (RFC 9211), CF-Cache-Status, X-Vercel-Cache, CDN-Cache, X-Cache as
- * Fastly, CloudFront, Akamai, Azure, Squid and others have it, X-Cache-Status and its like of nginx, those of
- * LiteSpeed, Kinsta, Drupal and Magento, Server-Timing's cdn-cache, X-Cache-Hits, X-Varnish, and Age.
+ * Fields that are understood, ignoring case: Cache-Status (RFC 9211), CF-Cache-Status,
+ * X-Vercel-Cache, CDN-Cache; X-Cache as sent by Fastly, CloudFront, Akamai, Azure, Squid and
+ * others; X-Cache-Status and similar fields of nginx; those of LiteSpeed, Kinsta, Drupal and
+ * Magento; cdn-cache in Server-Timing, X-Cache-Hits, X-Varnish, and Age.
  *
- * An answer may have passed several caches. The one that is nearest to us counts, for what it has nobody else is asked
- * for: of a list the last, of several fields that of the outer network. But one that does not cache this at all
- * (BYPASS, DYNAMIC) counts only if no other has something to say: behind a network that passes pages through there
- * often is a cache that has them.
+ * A response may have passed several caches. The nearest one counts, because what it has is not
+ * requested from any other: the last element of a list, and of several fields that of the outermost
+ * network. But a cache that does not store the response at all (BYPASS, DYNAMIC) counts only if no
+ * other cache reports anything, because there is often a second cache behind such a network.
  */
 #ifndef WR_CORE_RULES_HTTP_CACHE_H
 #define WR_CORE_RULES_HTTP_CACHE_H
@@ -21,15 +22,15 @@
 
 #include <stdint.h>
 
-#define WR_CACHE_STATUSES(X)                                                                         \
-    X(WR_CACHE_UNKNOWN, "unknown") /* nothing tells */                                               \
-    X(WR_CACHE_HIT, "hit")                                                                           \
-    X(WR_CACHE_STALE, "stale")             /* out of the cache, although it was too old */           \
-    X(WR_CACHE_REVALIDATED, "revalidated") /* out of the cache: the origin said it is still right */ \
-    X(WR_CACHE_MISS, "miss")                                                                         \
-    X(WR_CACHE_EXPIRED, "expired") /* it was too old, and came from the origin */                    \
-    X(WR_CACHE_BYPASS, "bypass")   /* the cache was told not to look */                              \
-    X(WR_CACHE_DYNAMIC, "dynamic") /* not of a kind that is cached */
+#define WR_CACHE_STATUSES(X)                                                             \
+    X(WR_CACHE_UNKNOWN, "unknown") /* no field reports it */                             \
+    X(WR_CACHE_HIT, "hit")                                                               \
+    X(WR_CACHE_STALE, "stale")             /* from the cache, although expired */        \
+    X(WR_CACHE_REVALIDATED, "revalidated") /* from the cache, confirmed by the origin */ \
+    X(WR_CACHE_MISS, "miss")                                                             \
+    X(WR_CACHE_EXPIRED, "expired") /* expired, so it came from the origin */             \
+    X(WR_CACHE_BYPASS, "bypass")   /* the cache was told not to look */                  \
+    X(WR_CACHE_DYNAMIC, "dynamic") /* content that is not cached */
 
 enum wr_cache_status {
 #define X(status, name) status,
@@ -39,19 +40,19 @@ enum wr_cache_status {
 
 #define WR_CACHE_COUNT (WR_CACHE_DYNAMIC + 1)
 
-/* "hit", "miss", …. */
+/* Returns the name of a status: "hit", "miss", ... */
 const char *wr_cache_name(enum wr_cache_status status);
 
-/* Whether the answer came out of a cache: HIT, STALE, REVALIDATED. */
+/* Returns true if the response came from a cache: HIT, STALE, REVALIDATED. */
 bool wr_cache_is_hit(enum wr_cache_status status);
 
-/* All zero: nothing was said yet. */
+/* The state while fields are read. All zero: no field read yet. */
 struct wr_cache {
-    uint8_t status; /* enum wr_cache_status, of the field that counts so far */
-    uint8_t source; /* which field that is, the nearest first */
+    uint8_t status; /* enum wr_cache_status of the field that counts so far */
+    uint8_t source; /* index of that field in the table of cache.c, nearest cache first */
 };
 
-/* One field; one that says nothing of caches is ignored. */
+/* Reads one field. Fields that report nothing about caches are ignored. */
 void wr_cache_field(struct wr_cache *cache, struct wr_span name, struct wr_span value);
 
 enum wr_cache_status wr_cache_result(const struct wr_cache *cache);

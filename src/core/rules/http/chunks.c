@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* chunks.c - reads chunks byte by byte between their bodies, and those in one go. */
+/* chunks.c - parses the framing of chunks byte by byte, and passes on their data in whole
+ * pieces. */
 #include "core/rules/http/chunks.h"
 
 #include "base/ascii.h"
@@ -9,9 +10,9 @@
 #define DIGITS_MAX 16
 
 enum place {
-    PLACE_SIZE,      /* hex digits */
-    PLACE_BLANK,     /* blanks after them */
-    PLACE_EXTENSION, /* after a ';' */
+    PLACE_SIZE,      /* hex digits of the size */
+    PLACE_BLANK,     /* blanks after the size */
+    PLACE_EXTENSION, /* extension after a ';' */
     PLACE_SIZE_LF,
     PLACE_BODY,
     PLACE_BODY_CR,
@@ -20,7 +21,7 @@ enum place {
     PLACE_BAD,
 };
 
-/* -1: not one. */
+/* Returns the value of a hex digit, -1 for any other character. */
 static int digit_of(char c)
 {
     if (wr_ascii_is_digit(c))
@@ -38,7 +39,7 @@ static enum place take_digit(struct wr_chunks *chunks, int digit)
     return PLACE_SIZE;
 }
 
-/* What may follow the size. */
+/* Returns the next state for a byte after the size. */
 static enum place after_size(char c)
 {
     switch (c) {
@@ -61,7 +62,7 @@ static enum place in_extension(char c)
     return c == '\t' || ((unsigned char)c >= ' ' && c != 0x7f) ? PLACE_EXTENSION : PLACE_BAD;
 }
 
-/* The line that says the size has ended. */
+/* Returns the state after the end of the size line. */
 static enum place begin_body(struct wr_chunks *chunks)
 {
     chunks->line_bytes = 0;
@@ -69,7 +70,7 @@ static enum place begin_body(struct wr_chunks *chunks)
     return chunks->left > 0 ? PLACE_BODY : PLACE_TRAILER;
 }
 
-/* Where a byte leads that is not of the body. */
+/* Returns the next state for a byte that is not data. */
 static enum place take_byte(struct wr_chunks *chunks, char c)
 {
     int digit;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* chunks.h - a body that comes in chunks (RFC 9112 7.1), read in the one way that all read alike.
+/* chunks.h - strict parser for chunked bodies (RFC 9112 7.1).
  *
  *     wr_chunks_init(&chunks);
- *     while ((step = wr_chunks_next(&chunks, &rest, &piece)) == WR_CHUNKS_BODY) … piece …
+ *     while ((step = wr_chunks_next(&chunks, &rest, &piece)) == WR_CHUNKS_BODY) ... piece ...
  *
- * `rest` is what has come; what is read of it is dropped. Nothing is copied, and no chunk need come in one piece.
+ * `rest` is the received text; bytes that were read are removed from it. Nothing is copied, and a
+ * chunk may arrive in any pieces.
  *
- * A size is 1 to 16 hex digits, at most INT64_MAX, then blanks, perhaps an extension, which nobody reads, and CR LF;
- * the chunk ends with CR LF. No "0x", no sign, no bare LF: where two readers might differ, what one takes for the body
- * is the next answer for the other (A8). A size's line has at most WR_CHUNKS_LINE_MAX bytes. The trailer is made of
- * lines like those of a head, and read by the same (core/rules/http/head).
+ * A size is 1 to 16 hex digits, at most INT64_MAX, then blanks, an optional extension, which is
+ * ignored, and CR LF; the chunk ends with CR LF. No "0x", no sign, no bare LF: where two parsers
+ * differ, one takes for the body what the other takes for the next response. A size line has at
+ * most WR_CHUNKS_LINE_MAX bytes. The trailer has lines like a head and is parsed by
+ * core/rules/http/head.
  */
 #ifndef WR_CORE_RULES_HTTP_CHUNKS_H
 #define WR_CORE_RULES_HTTP_CHUNKS_H
@@ -20,19 +22,20 @@
 
 #define WR_CHUNKS_LINE_MAX 1024
 
-/* All zero: before the first chunk. */
+/* The parser state. All zero: before the first chunk. */
 struct wr_chunks {
-    uint64_t left;       /* the size as far as it is read; then of this chunk */
-    uint16_t line_bytes; /* of the line that says the size */
+    uint64_t left;       /* the size while it is being read, then the unread bytes of the chunk */
+    uint16_t line_bytes; /* bytes of the size line so far */
     uint8_t digits;
-    uint8_t place; /* enum place, in chunks.c */
+    uint8_t place; /* parser state: enum place of chunks.c */
 };
 
 enum wr_chunks_step {
-    WR_CHUNKS_MORE, /* all is read: give what comes next */
+    WR_CHUNKS_MORE, /* all input is read: call again with more */
     WR_CHUNKS_BODY, /* *ret_piece is the next piece of the body */
-    WR_CHUNKS_LAST, /* the last chunk has ended: `rest` begins with the trailer, lines up to an empty one */
-    WR_CHUNKS_BAD,  /* this is no chunk */
+    /* end of the last chunk: `rest` begins with the trailer, which ends with an empty line */
+    WR_CHUNKS_LAST,
+    WR_CHUNKS_BAD, /* the chunk is malformed */
 };
 
 static inline void wr_chunks_init(struct wr_chunks *ret_chunks)
@@ -40,7 +43,8 @@ static inline void wr_chunks_init(struct wr_chunks *ret_chunks)
     *ret_chunks = (struct wr_chunks){.place = 0};
 }
 
-/* After WR_CHUNKS_LAST and WR_CHUNKS_BAD it says the same again. */
+/* Parses the next piece of `rest`. After WR_CHUNKS_LAST or WR_CHUNKS_BAD every call returns the
+ * same. */
 enum wr_chunks_step wr_chunks_next(struct wr_chunks *chunks, struct wr_span *rest, struct wr_span *ret_piece);
 
 #endif

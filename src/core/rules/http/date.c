@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* date.c - reads a date from left to right; each form is a sequence of parts. */
+/* date.c - parses a date from left to right; each form is a sequence of parts. */
 #include "core/rules/http/date.h"
 
 #include "base/ascii.h"
 
 #define DAY_S 86400
-#define FUTURE_YEARS 50 /* RFC 9110 5.6.7: two digits of a year may mean so far ahead */
+#define FUTURE_YEARS 50 /* how far a two-digit year may lie in the future (RFC 9110 5.6.7) */
 
 struct date {
     int64_t year;
-    int month, day; /* from 1 */
+    int month, day; /* month and day, both counted from 1 */
     int hour, minute, second;
-    int east_s; /* of Greenwich, by how many seconds of its clocks */
+    int east_s; /* offset of the zone east of Greenwich, seconds */
 };
 
-/* ---- the calendar -------------------------------------------------------------------------------------- */
+/* ---- the calendar ---------------------------------------------------------------------------- */
 
-/* Days from 1970-01-01. Years are counted from March, so that the leap day is the last of its year, and in eras of 400
- * years = 146097 days. */
+/* Returns the days since 1970-01-01. Years start in March, so that the leap day is the last of its
+ * year, and are grouped in eras of 400 years = 146097 days. */
 static int64_t days_of(int64_t year, int month, int day)
 {
     int64_t y = month <= 2 ? year - 1 : year;
@@ -28,7 +28,8 @@ static int64_t days_of(int64_t year, int month, int day)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* The year of a day counted from 1970-01-01. The guess is a little low, by a year in three centuries. */
+/* Returns the year of a day counted from 1970-01-01. The first guess is low by about a year in
+ * three centuries. */
 static int64_t year_of(int64_t day)
 {
     int64_t year = 1970 + day / 366;
@@ -59,7 +60,7 @@ static int64_t seconds_of(const struct date *date)
            date->east_s;
 }
 
-/* ---- parts --------------------------------------------------------------------------------------------- */
+/* ---- parts of a date ------------------------------------------------------------------------- */
 
 static bool take_byte(struct wr_span *text, const char *any_of)
 {
@@ -75,7 +76,7 @@ static void skip_blanks(struct wr_span *text)
         continue;
 }
 
-/* A number of `min` to `max` digits, and no further digit behind it. */
+/* Parses a number of `min` to `max` digits that is not followed by another digit. */
 static bool take_number(struct wr_span *text, size_t min, size_t max, int *ret_number)
 {
     size_t digits = 0;
@@ -116,7 +117,7 @@ static bool take_month(struct wr_span *text, int *ret_month)
     return false;
 }
 
-/* 08:49:37 */
+/* Parses a time such as 08:49:37. */
 static bool take_time(struct wr_span *text, struct date *date)
 {
     return take_number(text, 2, 2, &date->hour) && take_byte(text, ":") && take_number(text, 2, 2, &date->minute) &&
@@ -135,7 +136,7 @@ static bool take_year(struct wr_span *text, struct date *date, bool *ret_short)
     return true;
 }
 
-/* +01:00, -0130 */
+/* Parses an offset such as +01:00 or -0130. */
 static bool take_offset(struct wr_span *text, int *ret_east_s)
 {
     int hours, minutes;
@@ -143,7 +144,7 @@ static bool take_offset(struct wr_span *text, int *ret_east_s)
 
     if (!take_byte(text, "+-"))
         return false;
-    if (text->bytes >= 4 && wr_ascii_is_digit(text->data[2])) { /* 0130 */
+    if (text->bytes >= 4 && wr_ascii_is_digit(text->data[2])) { /* an offset without colon */
         if (!take_number(text, 4, 4, &minutes))
             return false;
         hours = minutes / 100;
@@ -160,7 +161,8 @@ static bool is_word(struct wr_span word, const char *lower)
     return word.bytes == strlen(lower) && wr_ascii_same(word.data, lower, word.bytes);
 }
 
-/* Z, GMT, UTC, +01:00, -0130, GMT+0100 (Central European Time), or nothing, which is UTC. */
+/* Parses a zone: Z, GMT, UTC, +01:00, -0130, GMT+0100 (Central European Time). No zone means
+ * UTC. */
 static bool take_zone(struct wr_span *text, struct date *date)
 {
     skip_blanks(text);
@@ -176,9 +178,9 @@ static bool take_zone(struct wr_span *text, struct date *date)
     return true;
 }
 
-/* ---- forms --------------------------------------------------------------------------------------------- */
+/* ---- forms of dates -------------------------------------------------------------------------- */
 
-/* 06 Nov 1994 08:49:37 GMT, 06-Nov-94 08:49:37 GMT, 06 Nov 1994 09:49:37 +0100 */
+/* Parses 06 Nov 1994 08:49:37 GMT, 06-Nov-94 08:49:37 GMT, or 06 Nov 1994 09:49:37 +0100. */
 static bool take_day_first(struct wr_span *text, struct date *date, bool *ret_short)
 {
     if (!take_number(text, 1, 2, &date->day) || !take_byte(text, " -") || !take_month(text, &date->month) ||
@@ -187,7 +189,7 @@ static bool take_day_first(struct wr_span *text, struct date *date, bool *ret_sh
     return take_time(text, date) && take_byte(text, " ") && take_zone(text, date);
 }
 
-/* Nov  6 08:49:37 1994, Nov 06 1994 09:49:37 GMT+0100 (Central European Time) */
+/* Parses Nov 6 08:49:37 1994, or Nov 06 1994 09:49:37 GMT+0100 (Central European Time). */
 static bool take_month_first(struct wr_span *text, struct date *date)
 {
     bool is_short;
@@ -203,7 +205,7 @@ static bool take_month_first(struct wr_span *text, struct date *date)
            take_byte(text, " ") && take_zone(text, date);
 }
 
-/* Puts two digits of a year into the hundred years that end FUTURE_YEARS after now. */
+/* Moves a two-digit year into the hundred years that end FUTURE_YEARS after `now_s`. */
 static void widen_year(struct date *date, int64_t now_s)
 {
     int64_t now_year = year_of(now_s / DAY_S);
@@ -240,9 +242,9 @@ bool wr_http_date_parse(struct wr_span text, int64_t now_s, int64_t *ret_s)
     return true;
 }
 
-/* ---- ISO 8601 ------------------------------------------------------------------------------------------ */
+/* ---- ISO 8601 -------------------------------------------------------------------------------- */
 
-/* ".250" in milliseconds, rounded up; nothing is 0. */
+/* Parses an optional fraction such as ".250" to milliseconds, rounded up; 0 without a fraction. */
 static bool take_fraction(struct wr_span *text, int *ret_ms)
 {
     int ms = 0, scale = 100;

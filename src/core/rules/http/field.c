@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* field.c - lines, media types, and wishes to robots. */
+/* field.c - parses header lines, media types, freshness and robots directives. */
 #include "core/rules/http/field.h"
 
 #include "base/ascii.h"
 #include "core/rules/http/number.h"
 
-/* Of the bytes below 64, and of those below 128, each has a bit: every letter of every name comes by here. */
+/* A bit set of the token characters, one word for each 64 byte values. Fast, because every letter
+ * of every field name is checked. */
 #define BIT(c) ((uint64_t)1 << ((c)&63))
 #define LETTERS (((uint64_t)1 << 26) - 1)
 static const uint64_t token_chars[4] = {
@@ -55,7 +56,7 @@ bool wr_field_parse(struct wr_span line, struct wr_span *ret_name, struct wr_spa
     return true;
 }
 
-/* Whether one of eight bytes is below 0x20, the tab among them, or 0x7f. */
+/* Returns true if one of eight bytes is below 0x20 (tabs included) or 0x7f. */
 static bool may_have_control(uint64_t bytes)
 {
     uint64_t each = UINT64_MAX / 0xff, deleted = bytes ^ each * 0x7f;
@@ -63,7 +64,7 @@ static bool may_have_control(uint64_t bytes)
     return (((bytes - each * 0x20) & ~bytes) | ((deleted - each) & ~deleted)) & each * 0x80;
 }
 
-/* Eight bytes at a time: a value is long, and none of our visitors means to send such a thing. */
+/* Checks eight bytes at a time, because values are long and control characters rare. */
 static bool has_control(struct wr_span text)
 {
     uint64_t bytes;
@@ -85,9 +86,9 @@ bool wr_field_is_sound(struct wr_span name, struct wr_span value)
     return is_token(name) && !has_control(value);
 }
 
-/* ---- Content-Type -------------------------------------------------------------------------------------- */
+/* ---- Content-Type ---------------------------------------------------------------------------- */
 
-/* Up to a byte that is not within quotes, or all. */
+/* Removes and returns the text up to a `byte` outside of quotes, or all of it. */
 static struct wr_span take_until(struct wr_span *text, char byte)
 {
     struct wr_span part = {text->data, 0};
@@ -106,7 +107,7 @@ static struct wr_span take_until(struct wr_span *text, char byte)
     return part;
 }
 
-/* A charset has no escapes: what stands between the quotes is its name. */
+/* Removes quotes. Escapes need no handling, because the name of a charset has none. */
 static struct wr_span unquoted(struct wr_span text)
 {
     if (text.bytes > 0 && text.data[0] == '"')
@@ -128,9 +129,10 @@ struct wr_content_type wr_content_type_parse(struct wr_span value)
     return found;
 }
 
-/* ---- Cache-Control ------------------------------------------------------------------------------------- */
+/* ---- Cache-Control --------------------------------------------------------------------------- */
 
-/* What one directive says: of several, the shortest time counts. */
+/* Returns the freshness of one directive, WEIR_FOREVER if it gives no time. The shortest of several
+ * counts. */
 static int64_t fresh_ns(struct wr_span directive)
 {
     struct wr_numbers seconds;
@@ -140,7 +142,7 @@ static int64_t fresh_ns(struct wr_span directive)
     if (!wr_field_is(name, "max-age"))
         return WEIR_FOREVER;
     if (!wr_numbers_parse(unquoted(wr_span_trim(directive)), &seconds))
-        return 0; /* RFC 9111 4.2.1: what is invalid is stale */
+        return 0; /* RFC 9111 4.2.1: an invalid time means stale */
     return wr_number_ns(&seconds.first, WEIR_SECOND, WEIR_DURATION_MAX);
 }
 
@@ -155,7 +157,7 @@ int64_t wr_max_age_ns(struct wr_span cache_control)
     return least_ns == WEIR_FOREVER ? -1 : least_ns;
 }
 
-/* ---- X-Robots-Tag -------------------------------------------------------------------------------------- */
+/* ---- X-Robots-Tag ---------------------------------------------------------------------------- */
 
 static unsigned wish_of(struct wr_span word)
 {
@@ -166,7 +168,8 @@ static unsigned wish_of(struct wr_span word)
     return wr_field_is(word, "noindex") ? WR_ROBOTS_NOINDEX : 0;
 }
 
-/* Rules with a value of their own: what stands before their colon names no robot. */
+/* Returns true for the names of directives with a value, in which the text before the colon is not
+ * a robot. */
 static bool is_rule(struct wr_span word)
 {
     return wr_field_is(word, "unavailable_after") || wr_field_is(word, "max-snippet") ||
@@ -184,7 +187,7 @@ unsigned wr_robots_wishes(struct wr_span value, struct wr_span agent)
         value = wr_span_after(value, comma < value.bytes ? comma + 1 : comma);
         size_t colon = wr_span_find(word, ':');
         struct wr_span before = wr_span_trim((struct wr_span){word.data, colon});
-        if (colon < word.bytes && !is_rule(before)) { /* all that follows is for this robot */
+        if (colon < word.bytes && !is_rule(before)) { /* the rest of the list is for this robot */
             for_us = before.bytes == agent.bytes && wr_ascii_same(before.data, agent.data, agent.bytes);
             word = wr_span_trim(wr_span_after(word, colon + 1));
         }

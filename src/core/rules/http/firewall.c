@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* firewall.c - what firewalls say when they do not let us in: two tables, of signs in the head and of what they mean.
- */
+/* firewall.c - recognizes firewalls by two tables: signs in the head, and rules that combine
+ * them. */
 #include "core/rules/http/firewall.h"
 
 #include "base/ascii.h"
 #include "core/rules/http/field.h"
 
-#define SMALL 8192 /* bytes: no article is so short and has the words of a refusal as well */
-#define MARKS 4    /* of a rule */
+#define SMALL 8192 /* most bytes of a small body; an article that quotes a refusal is longer */
+#define MARKS 4    /* maximum number of marks of a rule */
 
 const char *wr_firewall_name(enum wr_firewall firewall)
 {
@@ -27,7 +27,7 @@ enum wr_firewall wr_firewall_named(struct wr_span name)
     return WR_FIREWALL_OTHER;
 }
 
-/* ---- the head ---- */
+/* ---- signs in the head ---- */
 
 enum sign {
     CLOUDFLARE = 1 << 0,
@@ -47,9 +47,9 @@ enum sign {
     RADWARE_ASKS = 1 << 14,
 };
 
-/* In small letters. */
+/* Signs of firewalls in header fields. Names and parts are in small letters. */
 static const struct {
-    const char *name, *part; /* of its value; "": whatever it is */
+    const char *name, *part; /* `part` of the field's value; "": any value */
     enum sign sign;
 } signs[] = {
     {"server", "cloudflare", CLOUDFLARE},
@@ -81,7 +81,7 @@ static const struct {
     {"location", "validate.perfdrive.com", RADWARE_ASKS},
 };
 
-/* `part` is in small letters. */
+/* Returns true if `text` contains `part`, ignoring case. `part` is in small letters. */
 static bool contains(struct wr_span text, const char *part)
 {
     size_t bytes = strlen(part);
@@ -96,13 +96,13 @@ static bool contains(struct wr_span text, const char *part)
 
 void wr_firewall_field(struct wr_firewall_look *look, struct wr_span name, struct wr_span value)
 {
-    char first = name.bytes > 0 ? wr_ascii_lower(name.data[0]) : '\0'; /* of most it tells enough */
+    char first = name.bytes > 0 ? wr_ascii_lower(name.data[0]) : '\0'; /* rules out most signs */
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
         if (signs[i].name[0] == first && wr_field_is(name, signs[i].name) && contains(value, signs[i].part))
             look->signs |= (uint32_t)signs[i].sign;
 }
 
-/* ---- what it means ---- */
+/* ---- rules ---- */
 
 enum statuses {
     ANY = 1 << 0,
@@ -115,14 +115,14 @@ enum statuses {
     S503 = 1 << 7,
 };
 
-/* All must hold: the status is one of these, all signs were seen, and the body has one of the marks, if there are any.
- * 429 alone is a request to be slower, not a wall. */
+/* A rule matches if the status is one of `statuses`, all `signs` were seen, and the body contains
+ * one of the marks, if there are any. A bare 429 asks for a slower rate and is not a refusal. */
 static const struct rule {
     enum wr_firewall firewall;
     int statuses;
     uint32_t signs;
     bool is_small;
-    const char *marks[MARKS]; /* in small letters */
+    const char *marks[MARKS]; /* texts in the body, in small letters */
 } rules[] = {
     {WR_FIREWALL_CLOUDFLARE, ANY, CLOUDFLARE_ASKS, false, {NULL}},
     {WR_FIREWALL_CLOUDFLARE, S403 | S503, CLOUDFLARE, false, {"cf-error-details", "_cf_chl_opt", "error code: 10"}},
@@ -167,7 +167,7 @@ static bool fits_head(const struct rule *rule, const struct wr_firewall_look *lo
 bool wr_firewall_wants(const struct wr_firewall_look *look)
 {
     int class = class_of(look->status);
-    if (look->status == 200 && look->signs == 0) /* nearly all */
+    if (look->status == 200 && look->signs == 0) /* true for nearly all responses */
         return false;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (rules[i].marks[0] != NULL && fits_head(&rules[i], look, class))

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* firewall.h - is this answer the site's, or a web application firewall's that does not let us in?
+/* firewall.h - recognizes responses of web application firewalls that refuse the crawler.
  *
  *     struct wr_firewall_look look = wr_firewall_begin(status);
  *     for each field of the head: wr_firewall_field(&look, name, value);
- *     if (wr_firewall_wants(&look)) … keep the first WR_FIREWALL_BYTES of the body …
+ *     if (wr_firewall_wants(&look)) ... keep the first WR_FIREWALL_BYTES of the body ...
  *     firewall = wr_firewall_judge(&look, first_bytes, body_bytes);
  *
- * Status, fields and words of the page have to agree: a site that is behind such a firewall answers 403 and 404 itself
- * as well, and people write articles about firewalls. Where in doubt it is the site's own answer. A page that asks us
- * to prove that we are people is a refusal like any other: we are not.
+ * Status, fields and text of the page must agree, because a site behind a firewall sends 403 and
+ * 404 of its own as well, and there are articles about firewalls. In doubt the response counts as
+ * the site's own. A page that asks for a proof of being human is a refusal like any other.
  */
 #ifndef WR_CORE_RULES_HTTP_FIREWALL_H
 #define WR_CORE_RULES_HTTP_FIREWALL_H
 
 #include "base/span.h"
 
-#define WR_FIREWALL_BYTES 16384 /* of a body that are looked at */
+#define WR_FIREWALL_BYTES 16384 /* bytes of a body that are searched */
 
 #define WR_FIREWALLS(X)                       \
     X(WR_FIREWALL_NONE, "")                   \
@@ -35,7 +35,7 @@
     X(WR_FIREWALL_MODSECURITY, "ModSecurity") \
     X(WR_FIREWALL_FORTINET, "Fortinet")       \
     X(WR_FIREWALL_RADWARE, "Radware")         \
-    X(WR_FIREWALL_OTHER, "another") /* that another weir knew */
+    X(WR_FIREWALL_OTHER, "another") /* known to another version of weir */
 
 enum wr_firewall {
 #define X(firewall, name) firewall,
@@ -44,14 +44,14 @@ enum wr_firewall {
 };
 #define WR_FIREWALL_COUNT (WR_FIREWALL_OTHER + 1)
 
-/* "Cloudflare", …; "" for none, and for a number that is none. */
+/* Returns the name of a firewall, such as "Cloudflare"; "" for NONE and for invalid numbers. */
 const char *wr_firewall_name(enum wr_firewall firewall);
-/* OTHER for a name that is none of them. */
+/* Returns the firewall with that name, OTHER if the name is unknown. */
 enum wr_firewall wr_firewall_named(struct wr_span name);
 
 struct wr_firewall_look {
     int status;
-    uint32_t signs; /* seen in the fields */
+    uint32_t signs; /* set of enum sign in firewall.c, found in the fields */
 };
 
 static inline struct wr_firewall_look wr_firewall_begin(int status)
@@ -61,10 +61,11 @@ static inline struct wr_firewall_look wr_firewall_begin(int status)
 
 void wr_firewall_field(struct wr_firewall_look *look, struct wr_span name, struct wr_span value);
 
-/* Whether the body may tell. */
+/* Returns true if the decision needs the body. */
 bool wr_firewall_wants(const struct wr_firewall_look *look);
 
-/* `first`: at most WR_FIREWALL_BYTES of a body of `body_bytes`. */
+/* Returns the firewall that sent the response. `first` is the start of the body, at most
+ * WR_FIREWALL_BYTES of `body_bytes`. */
 enum wr_firewall wr_firewall_judge(const struct wr_firewall_look *look, struct wr_span first, uint64_t body_bytes);
 
 #endif

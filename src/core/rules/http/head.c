@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* head.c - reads heads, and refuses those that may be read in two ways. */
+/* head.c - parses heads of responses, and refuses those with ambiguous framing. */
 #include "core/rules/http/head.h"
 
 #include "base/ascii.h"
 #include "base/parse.h"
 #include "core/rules/http/field.h"
 
-#define KEEP_BYTES 8192 /* of text, from one response to the next; usual heads have less than 2000 */
+/* Bytes of the text buffer that stay allocated between responses; usual heads have less than
+ * 2000. */
+#define KEEP_BYTES 8192
 
 enum place {
-    PLACE_START, /* before a status line */
+    PLACE_START, /* expects a status line */
     PLACE_FIELDS,
-    PLACE_TRAILER, /* the final head has ended */
+    PLACE_TRAILER, /* after the final head: expects trailer lines */
 };
 
 static const char *const texts[] = {
@@ -59,9 +61,10 @@ bool wr_head_wants_status(const struct wr_head *head)
     return head->place == PLACE_START;
 }
 
-/* ---- one line ------------------------------------------------------------------------------------------ */
+/* ---- one line -------------------------------------------------------------------------------- */
 
-/* "HTTP/1.1 200 OK", "HTTP/2 200": 0 if it is not that. */
+/* Returns the status of a line such as "HTTP/1.1 200 OK" or "HTTP/2 200", 0 if it is not a status
+ * line. */
 static int status_of(struct wr_span line)
 {
     size_t blank = wr_span_find(line, ' ');
@@ -83,8 +86,10 @@ static enum wr_head_fault take_status(struct wr_head *head, struct wr_span line)
 {
     int status = status_of(line);
 
-    bool is_known = (status >= 100 && status <= 599) || status == 999; /* LinkedIn and others refuse with 999 */
-    if (!is_known || status == 101)                                    /* 101: to what? we asked for nothing else */
+    /* LinkedIn and others refuse with 999 */
+    bool is_known = (status >= 100 && status <= 599) || status == 999;
+    /* 101: weir never asks for an upgrade */
+    if (!is_known || status == 101)
         return WR_HEAD_STATUS;
     if (status < 200 && ++head->interims > head->limits.interims_max)
         return WR_HEAD_INTERIMS;
@@ -111,7 +116,8 @@ static enum wr_head_fault take_length(struct wr_head *head, struct wr_span value
     return head->has_transfer ? WR_HEAD_BOTH : WR_HEAD_OK;
 }
 
-/* We ask for no other coding (TE), so there is none to expect; "identity" was one, and servers remain that send it. */
+/* Weir asks for no other coding (TE), so no other is valid. "identity" is obsolete, but some
+ * servers still send it. */
 static enum wr_head_fault take_transfer(struct wr_head *head, struct wr_span value)
 {
     if (head->has_transfer || !(wr_field_is(value, "chunked") || wr_field_is(value, "identity")))
@@ -136,7 +142,8 @@ static enum wr_head_fault take_codings(struct wr_head *head, struct wr_span valu
     return WR_HEAD_OK;
 }
 
-/* The fields that libcurl goes by. It knows them only when the colon follows at once. */
+/* Parses the fields that libcurl uses for framing. libcurl recognizes them only if the colon
+ * follows the name directly. */
 static enum wr_head_fault take_framing(struct wr_head *head, struct wr_span line, struct wr_span value, bool is_sound)
 {
     struct wr_span name = wr_span_trim((struct wr_span){line.data, wr_span_find(line, ':')});
@@ -151,7 +158,8 @@ static enum wr_head_fault take_framing(struct wr_head *head, struct wr_span line
     head->last_is_framing = take != NULL;
     if (take == NULL)
         return WR_HEAD_OK;
-    bool has_second_cr = line.data[line.bytes - 1] == '\r'; /* the first was part of the line's end */
+    /* the first CR was part of the line's end */
+    bool has_second_cr = line.data[line.bytes - 1] == '\r';
     if (!is_sound || has_second_cr || name.data != line.data || line.data[name.bytes] != ':')
         return WR_HEAD_FIELD;
     return take(head, value);
@@ -176,7 +184,7 @@ static enum wr_head_fault take_field(struct wr_head *head, struct wr_span line)
     return head->text.error == 0 ? WR_HEAD_OK : WR_HEAD_MEMORY;
 }
 
-/* More of the last field's value. */
+/* Appends a folded line to the value of the last field. */
 static enum wr_head_fault take_fold(struct wr_head *head, struct wr_span more)
 {
     if (head->last_is_framing)
@@ -187,7 +195,7 @@ static enum wr_head_fault take_fold(struct wr_head *head, struct wr_span more)
         return WR_HEAD_OK;
     wr_buf_cut(&head->text, head->text.length - 1);
     wr_buf_append_char(&head->text, ' ');
-    for (size_t i = 0; i < more.bytes; i++) /* control characters that a value must not have are blanks here */
+    for (size_t i = 0; i < more.bytes; i++) /* CR and LF inside become blanks */
         wr_buf_append_char(&head->text, strchr("\r\n", more.data[i]) != NULL ? ' ' : more.data[i]);
     wr_buf_append_char(&head->text, '\n');
     return head->text.error == 0 ? WR_HEAD_OK : WR_HEAD_MEMORY;
@@ -200,7 +208,8 @@ static struct wr_span without_end(struct wr_span line)
     return line;
 }
 
-/* libcurl takes a chunk size as 0x10 for 0 and the chunk for a trailer: that shows here. */
+/* Checks a trailer line. libcurl reads the chunk size 0x10 as 0 and takes the chunk for a trailer;
+ * this check detects it. */
 static enum wr_head_fault take_trailer(struct wr_span line)
 {
     struct wr_span name, value;
@@ -230,9 +239,9 @@ enum wr_head_fault wr_head_line(struct wr_head *head, struct wr_span line)
     return take_trailer(line);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------- */
+/* ---- accessors ------------------------------------------------------------------------------- */
 
-/* Up to the next '\n'. */
+/* Returns the text up to the next '\n' and moves the cursor behind it. */
 static struct wr_span take_text(const struct wr_head *head, size_t *cursor)
 {
     struct wr_span rest = wr_buf_from(&head->text, *cursor);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - from fields to quotas, and from quotas to the tightest. */
+/* limits.c - reads rate limits from header fields and picks the tightest quota. */
 #include "core/rules/http/limits.h"
 
 #include "base/bits.h"
@@ -10,11 +10,12 @@
 
 #define NO_TIME INT64_MIN
 
-/* A reset below this is a number of seconds (32 years of them), from here on it is an instant: 2001-09-09 and later. */
+/* A reset below EPOCH_S is a duration (up to 32 years); from EPOCH_S on it is an instant,
+ * 2001-09-09 or later. */
 #define EPOCH_S UINT64_C(1000000000)
 #define EPOCH_MS (EPOCH_S * 1000)
 
-/* Of FNV-1a: names of families, of members, and of what has no name never meet. */
+/* FNV-1a seeds that keep the names of families, of members and of nameless quotas apart. */
 #define FAMILY_SEED UINT64_C(0xcbf29ce484222325)
 #define MEMBER_SEED (FAMILY_SEED + 1)
 #define NAMELESS_POLICY (FAMILY_SEED + 2)
@@ -26,7 +27,7 @@ void wr_limits_init(struct wr_limits *ret_limits, int64_t wall_now_ns)
         .now_ms = wall_now_ns / WEIR_MILLISECOND, .date_ms = NO_TIME, .retry = {WR_NOT_SAID, NO_TIME}};
 }
 
-/* ---- times --------------------------------------------------------------------------------------------- */
+/* ---- times ----------------------------------------------------------------------------------- */
 
 static void note_after(struct wr_limits_time *time, int64_t after_ns)
 {
@@ -55,8 +56,8 @@ static int64_t instant_ms(const struct wr_number *seconds)
     return (int64_t)seconds->whole * 1000 + (seconds->nanos + 999999) / 1000000;
 }
 
-/* A number whose sender may have meant a duration or an instant. Too large for either, it is far in the future: what is
- * meant as microseconds is longer than it should be, never shorter. */
+/* Records a number that may be a duration or an instant, in seconds or milliseconds. A larger
+ * number, such as microseconds, becomes a far instant: the wait is too long, never too short. */
 static void note_reset(struct wr_limits_time *time, const struct wr_number *number)
 {
     if (number->whole < EPOCH_S)
@@ -75,7 +76,8 @@ static void note_reset_ms(struct wr_limits_time *time, const struct wr_number *n
         note_at(time, (int64_t)number->whole);
 }
 
-/* Seconds or milliseconds to wait. A number that is an instant within a month of now is meant as that instant. */
+/* Records a wait in seconds or milliseconds. A number that is an instant within a month of now is
+ * taken as that instant. */
 static void note_retry(struct wr_limits *limits, const struct wr_number *number, bool is_ms)
 {
     int64_t month_ms = WR_LIMITS_MAX_NS / WEIR_MILLISECOND;
@@ -88,7 +90,7 @@ static void note_retry(struct wr_limits *limits, const struct wr_number *number,
         note_after(&limits->retry, wr_number_ns(number, is_ms ? WEIR_MILLISECOND : WEIR_SECOND, WR_LIMITS_MAX_NS));
 }
 
-/* "6m0s", or a date. */
+/* Parses a duration such as "6m0s", or a date. */
 static void parse_words(struct wr_limits_time *time, struct wr_span value, int64_t now_ms)
 {
     int64_t after_ns;
@@ -124,12 +126,12 @@ static void parse_reset(struct wr_limits_time *time, const struct wr_limits_name
         note_reset(time, &numbers.most);
 }
 
-/* ---- quotas -------------------------------------------------------------------------------------------- */
+/* ---- quotas ---------------------------------------------------------------------------------- */
 
 static const struct wr_limits_quota nothing = {
     .limit = WR_NOT_SAID, .remaining = WR_NOT_SAID, .reset = {WR_NOT_SAID, NO_TIME}};
 
-/* NULL if there are too many. */
+/* Returns the quota of that name, and adds it if it is new. Returns NULL if there are too many. */
 static struct wr_limits_quota *quota_of(struct wr_limits *limits, uint64_t name)
 {
     for (uint32_t i = 0; i < limits->count; i++)
@@ -149,7 +151,8 @@ static void note_least(int64_t *least, int64_t number)
         *least = number;
 }
 
-/* What is said twice of one quota, by a proxy and by the server behind it, counts as the stricter says. */
+/* Merges a reported quota. If a proxy and the server behind it report the same quota, the stricter
+ * value counts. */
 static void merge(struct wr_limits *limits, const struct wr_limits_quota *said)
 {
     struct wr_limits_quota *quota = quota_of(limits, said->name);
@@ -163,14 +166,15 @@ static void merge(struct wr_limits *limits, const struct wr_limits_quota *said)
     quota->unit = said->unit != WR_UNIT_REQUESTS ? said->unit : quota->unit;
 }
 
-/* Returns false if the value is not a count. A limit with a fraction is a rate, such as AWS's 0.5 a second. */
+/* Parses a limit or a remaining count. Returns false if the value is not a count. A limit with a
+ * fraction is a rate, such as 0.5 per second of AWS. */
 static bool parse_count(struct wr_limits_quota *said, bool is_limit, struct wr_span value)
 {
     struct wr_numbers numbers;
 
     if (!wr_numbers_parse(value, &numbers) || (is_limit && numbers.first.nanos > 0))
         return false;
-    if (is_limit) /* "1000, 10;w=1, 1000;w=3600": the first is the one that is counted down */
+    if (is_limit) /* `remaining` counts down the first of "1000, 10;w=1, 1000;w=3600" */
         said->limit = (int64_t)numbers.first.whole;
     else
         said->remaining = (int64_t)numbers.least.whole;
@@ -190,15 +194,15 @@ static void parse_quota(struct wr_limits *limits, const struct wr_limits_name *n
     merge(limits, &said);
 }
 
-/* ---- structured fields --------------------------------------------------------------------------------- */
+/* ---- structured fields ----------------------------------------------------------------------- */
 
 static bool is_named(const struct wr_sf_value *value)
 {
     return value->kind == WR_SF_STRING || value->kind == WR_SF_TOKEN;
 }
 
-/* A parameter of RateLimit (r, t) or RateLimit-Policy (q, qu), or an entry of draft -07's Dictionary. Of two with one
- * name the last counts. */
+/* Records a parameter of RateLimit (r, t) or RateLimit-Policy (q, qu), or an entry of the
+ * Dictionary of draft -07. If a name occurs twice, the last one counts. */
 static void note_parameter(struct wr_limits_quota *said, struct wr_span name, const struct wr_sf_value *value)
 {
     struct wr_number seconds = {(uint64_t)value->number, 0};
@@ -218,7 +222,8 @@ static void note_parameter(struct wr_limits_quota *said, struct wr_span name, co
     }
 }
 
-/* "100;w=60", a policy without a name, is how drafts up to -07 wrote it. */
+/* Starts a quota from a list member. A policy without a name, "100;w=60", is the form of drafts up
+ * to -07. */
 static struct wr_limits_quota member_of(const struct wr_sf_value *item)
 {
     struct wr_limits_quota said = nothing;
@@ -229,7 +234,7 @@ static struct wr_limits_quota member_of(const struct wr_sf_value *item)
     return said;
 }
 
-/* Reads a List; without `limits` it only looks whether it is one. */
+/* Parses a List. If `limits` is NULL it only checks the syntax. */
 static bool parse_list(struct wr_limits *limits, struct wr_span value)
 {
     struct wr_sf sf = {.rest = value};
@@ -250,7 +255,7 @@ static bool parse_list(struct wr_limits *limits, struct wr_span value)
     return more == 0;
 }
 
-/* Reads draft -07's Dictionary, "limit=100, remaining=50, reset=30", which is one quota. */
+/* Parses the Dictionary of draft -07, "limit=100, remaining=50, reset=30", as one quota. */
 static void parse_entries(struct wr_limits *limits, struct wr_span value)
 {
     struct wr_limits_quota said = nothing;
@@ -271,7 +276,8 @@ static void parse_entries(struct wr_limits *limits, struct wr_span value)
         merge(limits, &said);
 }
 
-/* RFC 9651 4.2: a field that is malformed anywhere is ignored as a whole, so a List is read twice. */
+/* Parses a field in two passes, because a field that is malformed anywhere must be ignored as a
+ * whole (RFC 9651 4.2). */
 static void parse_structured(struct wr_limits *limits, struct wr_span value)
 {
     if (parse_list(NULL, value))
@@ -280,7 +286,7 @@ static void parse_structured(struct wr_limits *limits, struct wr_span value)
         parse_entries(limits, value);
 }
 
-/* Some write a number as a string: "4". */
+/* Removes the quotes of a number that is written as a string: "4". */
 static struct wr_span unquoted(struct wr_span value)
 {
     bool is_quoted = value.bytes >= 2 && value.data[0] == '"' && value.data[value.bytes - 1] == '"';
@@ -288,7 +294,7 @@ static struct wr_span unquoted(struct wr_span value)
     return is_quoted ? (struct wr_span){value.data + 1, value.bytes - 2} : value;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------- */
+/* ---- all fields ------------------------------------------------------------------------------ */
 
 void wr_limits_field(struct wr_limits *limits, struct wr_span name, struct wr_span value)
 {
@@ -316,8 +322,9 @@ void wr_limits_field(struct wr_limits *limits, struct wr_span name, struct wr_sp
     }
 }
 
-/* From now; an instant that has passed is 0. The server's clock is what its instants are measured by: the Date field,
- * which is rounded down, so the result errs by less than a second, and on the long side. */
+/* Returns the duration from now; 0 for a past instant. Instants are relative to the Date field, the
+ * server's own clock. It is rounded down, so the result is up to a second too long, never too
+ * short. */
 static int64_t duration_of(const struct wr_limits *limits, const struct wr_limits_time *time)
 {
     int64_t now_ms = limits->date_ms != NO_TIME ? limits->date_ms : limits->now_ms;
@@ -332,7 +339,7 @@ static int64_t duration_of(const struct wr_limits *limits, const struct wr_limit
     return duration_ns;
 }
 
-/* What can be compared comes before what cannot. */
+/* Returns the class of a quota for comparison: used up, rate known, remaining known, neither. */
 static int rank(const weir_said *said)
 {
     if (said->remaining < 0)
@@ -354,11 +361,11 @@ static bool is_tighter(const weir_said *a, const weir_said *b)
     case 1:
         return a->remaining < b->remaining;
     default:
-        return (uint64_t)a->limit < (uint64_t)b->limit; /* one that is not said is the largest */
+        return (uint64_t)a->limit < (uint64_t)b->limit; /* WR_NOT_SAID becomes the largest number */
     }
 }
 
-/* False if a quota says nothing about requests per time. */
+/* Converts a quota. Returns false if it tells nothing about requests per time. */
 static bool said_of(const struct wr_limits *limits, const struct wr_limits_quota *quota, weir_said *ret_said)
 {
     bool used_up = quota->remaining == 0 || quota->limit == 0;
@@ -388,7 +395,7 @@ weir_said wr_limits_result(const struct wr_limits *limits)
 static int64_t what_is_left(int64_t named_ns, int64_t elapsed_ns)
 {
     if (named_ns <= 0)
-        return named_ns; /* none, or it is over */
+        return named_ns; /* the time was not reported, or is over */
     return named_ns - elapsed_ns > 1 ? named_ns - elapsed_ns : 1;
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* limits_name.c - the names of rate-limit fields, taken apart.
+/* limits_name.c - parses the names of header fields that report rate limits.
  *
  *     x-   ratelimit   -remaining  -requests           openai
  *     x-   ratelimit   -requests   -reset              linear
  *     anthropic-  ratelimit  -requests  -limit
  *     x-   rate-limit  -reset                          twitter
- *     \_ before _/     \_ words: one is the role, the rest tell quotas apart _/
+ *     \_ before _/     \_ words: one is the role, the others name the quota _/
  */
 #include "core/rules/http/limits_name.h"
 
 #include "base/ascii.h"
 
-#define NAME_MAX_BYTES 64 /* longer ones are nobody's */
+#define NAME_MAX_BYTES 64 /* longer field names are not known */
 
 uint64_t wr_limits_name_hash(uint64_t hash, struct wr_span text)
 {
@@ -20,7 +20,7 @@ uint64_t wr_limits_name_hash(uint64_t hash, struct wr_span text)
     return hash;
 }
 
-/* Names that are no family. */
+/* Looks up the names that belong to no family. */
 static bool find_single(struct wr_span name, struct wr_limits_name *ret_name)
 {
     static const struct {
@@ -44,7 +44,8 @@ static bool find_single(struct wr_span name, struct wr_limits_name *ret_name)
     return false;
 }
 
-/* Where "ratelimit" or "rate-limit" stands as a whole word; false if nowhere. */
+/* Finds "ratelimit" or "rate-limit" as a whole word. Returns false if the name does not contain
+ * it. */
 static bool find_stem(struct wr_span name, size_t *ret_at, size_t *ret_bytes)
 {
     for (size_t i = 0; i + 9 <= name.bytes; i++) {
@@ -77,7 +78,8 @@ static bool is_milliseconds(struct wr_span word)
     return wr_span_is(word, "ms") || wr_span_is(word, "millis") || wr_span_is(word, "milliseconds");
 }
 
-/* The length of the part that stands before the role in words like UserRemaining and UserPathReset (hapi); or 0. */
+/* Returns the length of the owner before the role in words like UserRemaining and UserPathReset
+ * (hapi), 0 if there is no owner. */
 static size_t owner_bytes(struct wr_span word)
 {
     static const char *const owners[] = {"userpath", "user", "path"};
@@ -90,7 +92,7 @@ static size_t owner_bytes(struct wr_span word)
     return 0;
 }
 
-/* Whether a word tells the role, or more of it. */
+/* Returns true if the word is the role or adds to it. */
 static bool note_role(struct wr_limits_name *name, struct wr_span word, bool *has_role)
 {
     static const struct {
@@ -122,11 +124,11 @@ static bool note_role(struct wr_limits_name *name, struct wr_span word, bool *ha
 static bool parse_family(struct wr_span before, struct wr_span words, uint64_t seed, struct wr_limits_name *ret_name)
 {
     struct wr_limits_name name = {.quota = wr_limits_name_hash(seed, before)};
-    bool has_role = words.bytes == 0; /* Zendesk's X-Rate-Limit */
+    bool has_role = words.bytes == 0; /* X-Rate-Limit of Zendesk is a limit */
 
     name.role = WR_ROLE_LIMIT;
     while (words.bytes > 0) {
-        words = wr_span_after(words, 1); /* the dash */
+        words = wr_span_after(words, 1); /* skips the dash before the word */
         struct wr_span word = {words.data, wr_span_find(words, '-')};
         words = wr_span_after(words, word.bytes);
         size_t owner = owner_bytes(word);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* number.c - digits, however many. */
+/* number.c - parses numbers of any length without overflow. */
 #include "core/rules/http/number.h"
 
 #include "base/ascii.h"
@@ -46,7 +46,8 @@ static bool take_number(struct wr_span *text, struct wr_number *ret_number)
     return true;
 }
 
-/* Up to the comma that ends a member, or the end. Strings may have commas in them. */
+/* Skips everything up to the comma that ends a member, or to the end. Strings may contain
+ * commas. */
 static void skip_parameters(struct wr_span *text)
 {
     bool quoted = false;
@@ -80,7 +81,7 @@ bool wr_numbers_parse(struct wr_span text, struct wr_numbers *ret_numbers)
         return false;
     numbers = (struct wr_numbers){number, number, number};
     while (text.bytes > 0) {
-        text = wr_span_after(text, 1); /* the comma */
+        text = wr_span_after(text, 1); /* skips the comma between two numbers */
         if (!take_member(&text, &number))
             return false;
         if (is_less(&number, &numbers.least))
@@ -101,7 +102,8 @@ int64_t wr_number_ns(const struct wr_number *number, int64_t unit_ns, int64_t ma
     return ns < (wr_u128)max_ns ? (int64_t)ns : max_ns;
 }
 
-/* The unit that the letters at the beginning of `text` name, in nanoseconds; 0 if they name none. */
+/* Removes the letters at the start of `text` and returns the unit that they name, in ns; 0 for an
+ * unknown unit. */
 static int64_t take_unit(struct wr_span *text)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* status.c - the table of status classes. */
+/* status.c - classifies HTTP statuses for retries. */
 #include "core/rules/http/status.h"
 
 #include "base/error.h"
@@ -33,7 +33,7 @@ enum wr_status_class wr_status_class(const struct wr_statuses *statuses, int sta
     return (enum wr_status_class)statuses->of[status];
 }
 
-/* "403=permanent", or "api" for that preset */
+/* Parses one entry: "403=permanent", or "api" for that preset. */
 static bool parse_entry(struct wr_span entry, struct wr_statuses *statuses)
 {
     size_t equals = wr_span_find(entry, '=');

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* structured.c - the grammar of RFC 9651 4.2, from left to right. */
+/* structured.c - parses the grammar of RFC 9651 4.2 from left to right. */
 #include "core/rules/http/structured.h"
 
 #include "base/ascii.h"
 #include "core/rules/http/field.h"
 
 #define INTEGER_DIGITS 15
-#define DECIMAL_DIGITS 12 /* before the point */
+#define DECIMAL_DIGITS 12 /* most digits before the point of a Decimal */
 #define FRACTION_DIGITS 3
 
-/* The next byte, or '\0' at the end. No grammar below has a NUL in it. */
+/* Returns the next byte, '\0' at the end; the grammar allows no NUL. */
 static char peek(const struct wr_sf *sf)
 {
     return sf->rest.bytes > 0 ? sf->rest.data[0] : '\0';
@@ -35,13 +35,13 @@ static void skip_blanks(struct wr_sf *sf)
         continue;
 }
 
-/* What was taken since the rest was `before`. */
+/* Returns the text read since the rest was `before`. */
 static struct wr_span since(const struct wr_sf *sf, struct wr_span before)
 {
     return (struct wr_span){before.data, before.bytes - sf->rest.bytes};
 }
 
-/* ---- bare items ---------------------------------------------------------------------------------------- */
+/* ---- bare items ------------------------------------------------------------------------------ */
 
 static size_t take_digits(struct wr_sf *sf, size_t most, int64_t *ret_number)
 {
@@ -73,7 +73,8 @@ static int take_number(struct wr_sf *sf, struct wr_sf_value *ret_value)
     return digits <= DECIMAL_DIGITS && take_digits(sf, FRACTION_DIGITS, &fraction) > 0 ? 1 : -1;
 }
 
-/* After the opening quote. A Display String's escapes (RFC 9651 3.3.8) have no quote in them. */
+/* Parses a string after its opening quote. The escapes of a Display String (RFC 9651 3.3.8) contain
+ * no quotes. */
 static int take_string(struct wr_sf *sf, enum wr_sf_kind kind, struct wr_sf_value *ret_value)
 {
     struct wr_span before = sf->rest;
@@ -103,7 +104,7 @@ static int take_token(struct wr_sf *sf, struct wr_sf_value *ret_value)
     return 1;
 }
 
-/* After the opening colon. */
+/* Parses a Byte Sequence after its opening colon. */
 static int take_bytes(struct wr_sf *sf)
 {
     while (wr_ascii_is_alnum(peek(sf)) || (peek(sf) != '\0' && strchr("+/=", peek(sf)) != NULL))
@@ -137,7 +138,7 @@ static int take_item(struct wr_sf *sf, struct wr_sf_value *ret_value)
     return -1;
 }
 
-/* A key of a Dictionary or a parameter (RFC 9651 4.2.3.3). */
+/* Parses a key of a Dictionary or a parameter (RFC 9651 4.2.3.3). */
 static bool take_key(struct wr_sf *sf, struct wr_span *ret_name)
 {
     struct wr_span before = sf->rest;
@@ -152,10 +153,10 @@ static bool take_key(struct wr_sf *sf, struct wr_span *ret_name)
     return true;
 }
 
-/* ---- members ------------------------------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------------------- */
 
-/* To the first member, or over the comma to the next; 0 at the end, -1 where a comma is missing or has nothing behind.
- */
+/* Moves to the first member, or over the comma to the next one. Returns 0 at the end, -1 if a comma
+ * is missing or nothing follows it. */
 static int next_member(struct wr_sf *sf)
 {
     if (!sf->started) {
@@ -179,7 +180,7 @@ int wr_sf_member(struct wr_sf *sf, struct wr_sf_value *ret_value)
     return more > 0 ? take_item(sf, ret_value) : more;
 }
 
-/* "=value", or nothing, which is true. */
+/* Parses "=value"; without it the value is true. */
 static int take_assigned(struct wr_sf *sf, struct wr_sf_value *ret_value)
 {
     *ret_value = (struct wr_sf_value){.kind = WR_SF_OTHER};

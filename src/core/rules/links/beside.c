@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* beside.c - text that is no tags: comments, CDATA sections, and raw text up to its end tag. See scan.c. */
+/* beside.c - scans text outside of tags: comments, CDATA sections, and raw text up to its end
+ * tag. */
 #include "base/ascii.h"
 #include "core/rules/links/scan.h"
 #include "core/rules/links/text.h"
@@ -9,11 +10,11 @@ static bool ends_name(char c)
     return c == '>' || c == '/' || wr_html_is_space(c);
 }
 
-/* ---- comments and CDATA -------------------------------------------------------------------------------- */
+/* ---- comments and CDATA ---------------------------------------------------------------------- */
 
 static const char *in_markup(struct wr_links *links, const char *at)
 {
-    links->matched = 1; /* of "[CDATA[" */
+    links->matched = 1; /* matched the '[' of "[CDATA[" */
     if (*at == '-')
         links->state = WR_IN_MARKUP_DASH;
     else if (*at == '[' && wr_links_has_cdata(links))
@@ -54,7 +55,7 @@ static const char *in_bogus_comment(struct wr_links *links, const char *at, cons
     return at + 1;
 }
 
-/* "<!-->" and "<!--->" end at once. */
+/* Scans the start of a comment: "<!-->" and "<!--->" are complete comments. */
 static const char *in_comment_start(struct wr_links *links, const char *at)
 {
     if (*at == '>') {
@@ -69,7 +70,7 @@ static const char *in_comment_start(struct wr_links *links, const char *at)
     return at + 1;
 }
 
-/* Up to "-->" or "--!>". */
+/* Scans a comment up to "-->" or "--!>". */
 static const char *in_comment(struct wr_links *links, const char *at, const char *end)
 {
     if (links->dashes == 0)
@@ -97,7 +98,7 @@ static const char *in_comment_bang(struct wr_links *links, const char *at)
     return *at == '>' ? at + 1 : at;
 }
 
-/* Up to "]]>". */
+/* Scans a CDATA section up to "]]>". */
 static const char *in_cdata(struct wr_links *links, const char *at, const char *end)
 {
     if (links->dashes == 0)
@@ -110,7 +111,7 @@ static const char *in_cdata(struct wr_links *links, const char *at, const char *
     return at + 1;
 }
 
-/* ---- raw text ------------------------------------------------------------------------------------------ */
+/* ---- raw text -------------------------------------------------------------------------------- */
 
 static const char *in_raw_text(struct wr_links *links, const char *at, const char *end)
 {
@@ -123,7 +124,8 @@ static const char *in_raw_text(struct wr_links *links, const char *at, const cha
 
 static uint8_t raw_state(const struct wr_links *links)
 {
-    return wr_links_raw_name(links)[1] == 'c' ? WR_IN_SCRIPT : WR_IN_RAW_TEXT; /* "script" is the only one */
+    /* only "script" has a 'c' there */
+    return wr_links_raw_name(links)[1] == 'c' ? WR_IN_SCRIPT : WR_IN_RAW_TEXT;
 }
 
 static const char *in_raw_open(struct wr_links *links, const char *at)
@@ -133,7 +135,8 @@ static const char *in_raw_open(struct wr_links *links, const char *at)
     return *at == '/' ? at + 1 : at;
 }
 
-/* "</title", and then a byte that ends a name: the end tag. Anything else is text. */
+/* Scans a possible end tag in raw text: "</title" and a byte that ends a name. Anything else is
+ * text. */
 static const char *in_raw_end(struct wr_links *links, const char *at)
 {
     const char *name = wr_links_raw_name(links);
@@ -153,11 +156,11 @@ static const char *in_raw_end(struct wr_links *links, const char *at)
     for (links->matched = 0; name[links->matched] != '\0'; links->matched++)
         links->name.words[0] = links->name.words[0] << 8 | (uint8_t)name[links->matched];
     links->name.bytes = links->matched;
-    return at; /* where the name ends: scan.c goes on */
+    return at; /* the end of the name, from where scan.c continues */
 }
 
-/* Keeps a title's text, also what may begin its end tag: if it does, that is taken back. Blanks are kept once, or a
- * page could fill the room with them. */
+/* Stores the text of a title, including a possible end tag, which is removed later if it is one.
+ * Runs of blanks are stored as one, so that they cannot fill the buffer. */
 static const char *keep_title(struct wr_links *links, const char *from, const char *to)
 {
     for (const char *at = from; links->is_in_title && at < to; at++) {
@@ -172,9 +175,10 @@ static const char *keep_title(struct wr_links *links, const char *from, const ch
     return to;
 }
 
-/* ---- script data --------------------------------------------------------------------------------------- */
+/* ---- script data ----------------------------------------------------------------------------- */
 
-/* Escaped by "<!--", where "<script" escapes once more, up to "-->". */
+/* Scans script data escaped by "<!--", up to "-->". In it "<script" starts a second escape
+ * level. */
 static const char *in_script_escaped(struct wr_links *links, const char *at, const char *end)
 {
     for (; at < end; at++) {
@@ -203,7 +207,7 @@ static const char *in_script(struct wr_links *links, const char *at, const char 
     return at + 1;
 }
 
-/* After '<'. */
+/* Scans script data after '<'. */
 static const char *in_script_open(struct wr_links *links, const char *at)
 {
     bool is_word = (links->escape == 1 && wr_ascii_is_alpha(*at)) || (links->escape == 2 && *at == '/');
@@ -216,7 +220,7 @@ static const char *in_script_open(struct wr_links *links, const char *at)
     return *at == '/' || links->state == WR_IN_SCRIPT_BANG ? at + 1 : at;
 }
 
-/* After "<!" or "<!-": "<!--" escapes. */
+/* Scans script data after "<!" or "<!-"; "<!--" starts the escaped state. */
 static const char *in_script_bang(struct wr_links *links, const char *at)
 {
     if (*at != '-') {
@@ -231,7 +235,8 @@ static const char *in_script_bang(struct wr_links *links, const char *at)
     return at + 1;
 }
 
-/* "script" and a byte that ends a name: one escape more, or one less. */
+/* Scans a possible "script" followed by a byte that ends a name, which raises or lowers the escape
+ * level. */
 static const char *in_script_word(struct wr_links *links, const char *at)
 {
     static const char word[] = "script";
@@ -249,7 +254,7 @@ static const char *in_script_word(struct wr_links *links, const char *at)
     return at + 1;
 }
 
-/* ---- all states ---------------------------------------------------------------------------------------- */
+/* ---- all states ------------------------------------------------------------------------------ */
 
 const char *wr_links_beside(struct wr_links *links, const char *at, const char *end)
 {
@@ -284,7 +289,7 @@ const char *wr_links_beside(struct wr_links *links, const char *at, const char *
         return in_script_bang(links, at);
     case WR_IN_SCRIPT_WORD:
         return in_script_word(links, at);
-    default: /* WR_IN_PLAIN_TEXT */
+    default: /* WR_IN_PLAIN_TEXT never ends */
         return end;
     }
 }

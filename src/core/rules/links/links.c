@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* links.c - from bytes to text: byte order marks, UTF-16; and the title, from its text. */
+/* links.c - decodes bytes to text (byte order marks, UTF-16), and extracts the title. */
 #include "core/rules/links/links.h"
 
 #include "core/rules/links/scan.h"
 #include "core/rules/links/text.h"
 
 enum coding {
-    CODING_OPEN, /* nothing read yet, or part of what may be a byte order mark */
+    CODING_OPEN, /* nothing read yet, or a part of a possible byte order mark */
     CODING_OPEN_LE,
     CODING_OPEN_BE,
     CODING_BYTES,
@@ -28,9 +28,9 @@ void wr_links_init(struct wr_links *ret_links, const struct wr_links_options *op
                                                          : CODING_OPEN;
 }
 
-/* ---- UTF-16 -------------------------------------------------------------------------------------------- */
+/* ---- UTF-16 ---------------------------------------------------------------------------------- */
 
-/* Adds a unit to what has been read; returns how many bytes of UTF-8 that gives, at most 6. */
+/* Adds a UTF-16 unit. Returns the length of the resulting UTF-8, at most 6 bytes. */
 static size_t put_unit(struct wr_links *links, uint32_t unit, char *ret_bytes)
 {
     uint32_t first = links->surrogate;
@@ -79,7 +79,7 @@ static void feed_text(struct wr_links *links, const uint8_t *bytes, size_t count
         feed_utf16(links, bytes, count);
 }
 
-/* ---- the byte order mark, which counts more than the header -------------------------------------------- */
+/* ---- byte order mark, with precedence over the header ---------------------------------------- */
 
 static void decide(struct wr_links *links, enum coding coding, bool is_mark)
 {
@@ -98,7 +98,7 @@ static void decide(struct wr_links *links, enum coding coding, bool is_mark)
     feed_text(links, held, count);
 }
 
-/* With one byte more. */
+/* Adds one byte to a possible byte order mark and decides on the encoding as soon as possible. */
 static void sniff(struct wr_links *links, uint8_t byte)
 {
     static const uint8_t mark[3] = {0xef, 0xbb, 0xbf};
@@ -128,7 +128,7 @@ void wr_links_feed(struct wr_links *links, const char *bytes, size_t count)
         feed_text(links, (const uint8_t *)bytes + at, count - at);
 }
 
-/* ---- the title ----------------------------------------------------------------------------------------- */
+/* ---- the title ------------------------------------------------------------------------------- */
 
 struct wr_span wr_links_title(const struct wr_links *links, char memory[WR_LINKS_TITLE_MAX])
 {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* links.h - finds the links of an HTML page, as its bytes arrive.
+/* links.h - finds the links of an HTML page while its bytes arrive.
  *
  *     struct wr_links links;
  *     wr_links_init(&links, &options);
- *     wr_links_feed(&links, bytes, count);        as often as bytes arrive; how they are cut does not matter
+ *     wr_links_feed(&links, bytes, count);        whenever bytes arrive, in pieces of any size
  *
- * A scanner, not a parser: it knows tags, attributes, comments, raw text and character references as the HTML standard
- * tokenises them, and of the tree only what decides how to tokenise on: elements of raw text, templates, svg and math.
- * No recursion, no allocation; one tag's values are kept in a buffer of its own until the tag ends. Where that differs
- * from a real parser, docs/internals/links.md says so.
+ * This is a scanner, not a parser. It knows tags, attributes, comments, raw text and character
+ * references as tokenised by the HTML standard. Of the element tree it knows only what changes the
+ * tokenisation: raw text elements, templates, svg and math. It does not recurse or allocate; the
+ * values of one tag are kept in a buffer until the tag ends. docs/internals/links.md lists the
+ * differences to a real parser.
  *
- * Links are reported as they are written: character references decoded, not resolved. The first <base href> is reported
- * like a link, and holds for all links of the page, also for those before it.
+ * Links are reported as written, with character references decoded but not resolved. The first
+ * <base href> is reported like a link; it applies to all links of the page, also to earlier ones.
  *
- * The page's title is that of the first <title> in HTML (not svg's), even if it is empty.
+ * The title is that of the first <title> in HTML (not in svg), even if it is empty.
  *
- * Text in UTF-16 (by its byte order mark, or the header's charset) and in Latin-1 (by the header's charset or a meta
- * element) becomes UTF-8; all else is taken as it is, byte by byte.
+ * Text in UTF-16 (by its byte order mark, or the header's charset) and in Latin-1 (by the header's
+ * charset or a meta element) becomes UTF-8. Any other text is taken unchanged, byte by byte.
  */
 #ifndef WR_CORE_RULES_LINKS_LINKS_H
 #define WR_CORE_RULES_LINKS_LINKS_H
@@ -25,22 +26,23 @@
 
 #include <stdint.h>
 
-#define WR_LINKS_VALUE_MAX \
-    8192                       /* bytes kept of one tag's attributes; a longer value is dropped, and its link with it */
-#define WR_LINKS_TITLE_MAX 512 /* bytes of a title */
-#define WR_LINKS_TITLE_RAW_MAX 2048 /* bytes kept of what is written there: "&quot;" is one byte of it */
-#define WR_LINKS_DEPTH_MAX 16       /* of svg in foreignObject in svg … */
+#define WR_LINKS_VALUE_MAX                                                                     \
+    8192                            /* bytes kept of the attributes of one tag; a longer value \
+                                     * is dropped, and its link with it */
+#define WR_LINKS_TITLE_MAX 512      /* most bytes of a title */
+#define WR_LINKS_TITLE_RAW_MAX 2048 /* most bytes of a title as written, such as "&quot;" */
+#define WR_LINKS_DEPTH_MAX 16       /* nesting of svg in foreignObject in svg ... */
 
 enum wr_link_kind {
-    WR_LINK_BASE,      /* <base href>, the first */
-    WR_LINK_A,         /* <a href>, also of svg */
+    WR_LINK_BASE,      /* the first <base href> */
+    WR_LINK_A,         /* <a href>, also in svg */
     WR_LINK_AREA,      /* <area href> */
-    WR_LINK_HINT,      /* <link href> to a page: rel is alternate, next, prev, … */
+    WR_LINK_HINT,      /* <link href> to a page: rel is alternate, next, prev, ... */
     WR_LINK_RESOURCE,  /* <link href> to anything else */
     WR_LINK_CANONICAL, /* <link rel=canonical> */
     WR_LINK_FRAME,     /* <iframe src>, <frame src> */
     WR_LINK_REFRESH,   /* <meta http-equiv=refresh> */
-    WR_LINK_IMAGE,     /* <img src>, and each candidate of srcset, also of <source> */
+    WR_LINK_IMAGE,     /* <img src>, and each candidate of srcset, also in <source> */
 };
 
 #define WR_LINKS_PAGES                                                                                          \
@@ -51,22 +53,25 @@ enum wr_link_kind {
 struct wr_link {
     enum wr_link_kind kind;
     bool nofollow;      /* rel=nofollow */
-    struct wr_span url; /* may be empty; good during the call */
-    uint64_t at;        /* where the tag begins: bytes from the page's start, in UTF-8 if it was UTF-16 */
+    struct wr_span url; /* may be empty; valid during the call */
+    /* offset of the tag in the page, bytes; in UTF-8 if the page is in UTF-16 */
+    uint64_t at;
 };
 
 typedef void wr_links_found(void *context, const struct wr_link *link);
 
 struct wr_links_options {
-    unsigned kinds;         /* which to report: a set of 1 << kind */
-    uint32_t max_links;     /* then the rest of the page is ignored; 0: none */
-    struct wr_span charset; /* of the Content-Type field, or empty */
-    struct wr_span agent;   /* whose <meta name=AGENT> counts beside robots; must stay, or be empty */
+    unsigned kinds; /* link kinds to report, a set of 1 << kind */
+    /* most links to report, then the rest of the page is ignored; 0: no limit */
+    uint32_t max_links;
+    struct wr_span charset; /* charset of the Content-Type field, or empty */
+    /* product token whose <meta name=AGENT> counts like robots, or empty; must stay valid */
+    struct wr_span agent;
     wr_links_found *found;
     void *context;
 };
 
-/* Where an attribute's value goes. */
+/* Attributes whose values are kept. */
 enum wr_links_slot {
     WR_SLOT_HREF,
     WR_SLOT_SRC,
@@ -78,66 +83,68 @@ enum wr_links_slot {
     WR_SLOT_CHARSET,
     WR_SLOT_ENCODING,
     WR_SLOT_XLINK,
-    WR_SLOT_FLAG, /* that it is there says all */
+    WR_SLOT_FLAG, /* only its presence matters */
     WR_SLOTS,
     WR_SLOT_NONE = WR_SLOTS,
 };
 
-/* A name of up to 16 bytes in lower case, eight to a word; longer ones equal none that we know. */
+/* A name of up to 16 bytes in lower case, eight bytes per word. Longer names equal no known
+ * name. */
 struct wr_links_name {
     uint64_t words[2];
     uint32_t bytes;
 };
 
-/* The caller's memory; its content is links*.c's. */
+/* The scanner state. The caller provides the memory; members are private unless noted. */
 struct wr_links {
     struct wr_links_options options;
-    unsigned wishes; /* of <meta name=robots>: a set of wr_robots_wish. May be read at any time */
-    uint32_t count;  /* of links reported. May be read at any time */
-    bool is_full;    /* max_links was reached. May be read at any time */
+    unsigned wishes; /* directives of <meta name=robots>, a set of wr_robots_wish; public */
+    uint32_t count;  /* links reported so far; public */
+    bool is_full;    /* max_links was reached; public */
 
-    /* The text. */
-    uint8_t coding;     /* how bytes become text */
-    uint8_t held_bytes; /* of what may be a byte order mark, or half a UTF-16 unit */
+    /* Decoding of bytes to text. */
+    uint8_t coding;     /* encoding: enum coding of links.c */
+    uint8_t held_bytes; /* bytes of a possible byte order mark, or of half a UTF-16 unit */
     uint8_t held[3];
-    bool is_latin1, is_certain; /* whether Latin-1; whether a meta element has no say in it */
-    uint32_t surrogate;         /* the first half of a pair, or 0 */
+    /* the text is Latin-1; the encoding is final, meta elements are ignored */
+    bool is_latin1, is_certain;
+    uint32_t surrogate; /* first half of a surrogate pair, or 0 */
     const char *chunk;
     uint64_t chunk_at;
 
-    /* Where in the text. */
+    /* Position in the text. */
     uint8_t state;
-    uint8_t dashes;   /* or brackets, in a row */
-    uint8_t escape;   /* of script data: 0, 1 (escaped), 2 (doubly) */
-    uint8_t raw_tag;  /* whose end tag ends the raw text */
-    uint32_t matched; /* bytes of a word that has begun */
+    uint8_t dashes;   /* consecutive dashes or brackets just read */
+    uint8_t escape;   /* escape level of script data: 0, 1 (escaped), 2 (doubly escaped) */
+    uint8_t raw_tag;  /* element whose end tag ends the raw text */
+    uint32_t matched; /* bytes matched of a word such as "[CDATA[" */
     uint8_t depth;
-    uint8_t frames[WR_LINKS_DEPTH_MAX];  /* svg, math, and islands of HTML in them */
-    uint8_t anchors[WR_LINKS_DEPTH_MAX]; /* <a> that are open in each */
-    bool is_bare_island;                 /* the innermost has no element in it yet */
+    uint8_t frames[WR_LINKS_DEPTH_MAX];  /* stack of svg, math, and islands of HTML in them */
+    uint8_t anchors[WR_LINKS_DEPTH_MAX]; /* number of open <a> in each frame */
+    bool is_bare_island;                 /* the innermost island has no element yet */
     bool is_in_anchor;                   /* an <a> of HTML is open */
-    uint32_t templates;                  /* open ones; their content is no part of the page */
+    uint32_t templates;                  /* open templates; their content is not part of the page */
     uint8_t template_depth;
     bool has_base, has_frameset;
 
-    /* The tag. */
+    /* The current tag. */
     uint64_t tag_at;
     struct wr_links_name name;
     uint8_t tag;
-    bool is_end, is_closed; /* </a>; <svg/> */
-    unsigned wanted;        /* slots: a set */
+    bool is_end, is_closed; /* it is an end tag </a>; it is self-closing <svg/> */
+    unsigned wanted;        /* attributes still wanted, a set of slots */
 
-    /* Its attributes. */
+    /* The attributes of the current tag. */
     struct wr_links_name attribute;
-    uint8_t slot;    /* of the one that is being read */
-    bool is_dropped; /* its value is too long */
-    unsigned has;    /* slots that are filled: a set */
-    uint16_t used;   /* of text */
+    uint8_t slot;    /* slot of the current attribute */
+    bool is_dropped; /* the current value is too long */
+    unsigned has;    /* slots with a value, a set */
+    uint16_t used;   /* bytes used in `text` */
     uint16_t starts[WR_SLOTS], ends[WR_SLOTS];
 
-    /* The title, as it is written. */
+    /* The title, as written. */
     bool has_title, is_in_title;
-    uint16_t title_bytes, title_mark; /* kept; of these before what may be its end tag */
+    uint16_t title_bytes, title_mark; /* bytes kept; bytes before a possible end tag */
 
     char text[WR_LINKS_VALUE_MAX];
     char title[WR_LINKS_TITLE_RAW_MAX];
@@ -146,8 +153,9 @@ struct wr_links {
 void wr_links_init(struct wr_links *ret_links, const struct wr_links_options *options);
 void wr_links_feed(struct wr_links *links, const char *bytes, size_t count);
 
-/* The title so far, in `memory`: character references decoded, white space collapsed, UTF-8, cut at a character. NULL
- * with no bytes: there is none. What a meta element behind it says of the encoding counts as well: ask at the end. */
+/* Writes the title so far to `memory`: character references decoded, white space collapsed, UTF-8,
+ * cut at a character. Returns NULL with no bytes if the page has no title. Call it at the end of
+ * the page, because a later meta element may set the encoding. */
 struct wr_span wr_links_title(const struct wr_links *links, char memory[WR_LINKS_TITLE_MAX]);
 
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* references.c - the named character references that matter in links: those of HTML 4, and all of ASCII.
+/* references.c - the named character references that matter in links: those of HTML 4, and all of
+ * ASCII.
  *
- * The standard has 2231 names. Who writes links uses &amp;, seldom another; the rest of the names are arrows, Fraktur
- * and operators. An unknown one is left as it is written.
+ * The standard has 2231 names. Links use &amp; and hardly any other; the names left out are arrows,
+ * Fraktur and operators. An unknown reference is left as written.
  */
 #include "core/rules/links/references.h"
 
 struct reference {
-    char name[WR_REFERENCE_NAME_MAX]; /* filled up with NUL */
+    char name[WR_REFERENCE_NAME_MAX]; /* name without & and ;, padded with NUL */
     uint16_t point;
 };
 
-/* Those that old pages write without ';', sorted. */
+/* Names that old pages write without ';', sorted. */
 static const struct reference old[] = {
     {"AElig", 0xc6},  {"AMP", 0x26},    {"Aacute", 0xc1}, {"Acirc", 0xc2},  {"Agrave", 0xc0}, {"Aring", 0xc5},
     {"Atilde", 0xc3}, {"Auml", 0xc4},   {"COPY", 0xa9},   {"Ccedil", 0xc7}, {"ETH", 0xd0},    {"Eacute", 0xc9},
@@ -33,7 +34,7 @@ static const struct reference old[] = {
     {"uuml", 0xfc},   {"yacute", 0xfd}, {"yen", 0xa5},    {"yuml", 0xff},
 };
 
-/* The others, sorted. */
+/* All other names, sorted. */
 static const struct reference others[] = {
     {"Alpha", 0x391},   {"Beta", 0x392},    {"Chi", 0x3a7},     {"Dagger", 0x2021},  {"Delta", 0x394},
     {"Epsilon", 0x395}, {"Eta", 0x397},     {"Gamma", 0x393},   {"Hat", 0x5e},       {"Iota", 0x399},

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.c - from text to tags: the HTML standard's tokenisation (13.2.5), one function for each state.
+/* scan.c - turns text into tags: the tokenisation of the HTML standard (13.2.5), one function per
+ * state.
  *
- *     text ─'<'─► tag open ─► tag name ─► before attribute ◄──────────────┐
- *      ▲                          │           │  │                        │
- *      │                          │           │  attribute ─'='─► value ──┘
- *      └──────────── '>' ─────────┴───────────┘
+ *     text -'<'-> tag open --> tag name --> before attribute <------------+
+ *      ^                          |            |  |                       |
+ *      |                          |            |  attribute -'='-> value -'
+ *      `------------ '>' ---------+------------'
  *
- * Comments, CDATA sections and raw text are beside.c's.
+ * beside.c handles comments, CDATA sections and raw text.
  *
- * A function is given the bytes from `at` to `end`, at least one, and returns where it stopped: at `end`, or where
- * another state goes on. Nothing is remembered about earlier bytes but what is in `links`, so pages may be cut
- * anywhere.
+ * A state function gets the bytes from `at` to `end`, at least one, and returns where it stopped:
+ * at `end`, or where another state continues. All memory of earlier bytes is in `links`, so pages
+ * may be split anywhere.
  */
 #include "core/rules/links/scan.h"
 
 #include "base/ascii.h"
 #include "core/rules/links/text.h"
 
-/* Classes of bytes. */
+/* Classes of bytes that delimit names and values in a tag. */
 enum {
     SPACE = 1,
     SLASH = 2,
-    MORE = 4, /* '>' */
+    MORE = 4, /* the byte '>' */
     EQUALS = 8,
 };
 
@@ -42,8 +43,8 @@ static const char *skip_spaces(const char *at, const char *end)
     return at;
 }
 
-/* A name of one to eight letters, as most are, all of them at once, up to a byte of one of these classes. NULL: it is
- * none, or not known to be one before `end`; then the name is as it was. */
+/* Reads a name of one to eight letters at once, up to a byte of the classes `stops`. Returns NULL,
+ * with the name unchanged, if it is another name or does not end before `end`. */
 static inline const char *take_letters(struct wr_links_name *name, const char *at, const char *end, unsigned stops)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -67,7 +68,7 @@ static inline const char *take_letters(struct wr_links_name *name, const char *a
 #endif
 }
 
-/* Takes the bytes up to one of these classes into a name, which is nearly always one word. */
+/* Appends the bytes up to one of the classes `stops` to a name, which usually fits in one word. */
 static const char *take_name(struct wr_links_name *name, const char *at, const char *end, unsigned stops)
 {
     uint32_t bytes = name->bytes;
@@ -79,13 +80,13 @@ static const char *take_name(struct wr_links_name *name, const char *at, const c
     for (; at < end && !is_class(*at, stops); at++) {
         if (bytes < 16)
             name->words[1] = name->words[1] << 8 | (uint8_t)wr_ascii_lower(*at);
-        bytes += bytes <= 16; /* more are not counted: it is too long */
+        bytes += bytes <= 16; /* counts to 17 at most, which means too long */
     }
     name->bytes = bytes;
     return at;
 }
 
-/* ---- values -------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void begin_value(struct wr_links *links)
 {
@@ -105,7 +106,7 @@ static void put(struct wr_links *links, const char *bytes, size_t count)
     links->used = (uint16_t)(links->used + count);
 }
 
-/* One byte that is not taken as it is: NUL is U+FFFD (13.2.5), and Latin-1 becomes UTF-8. */
+/* Stores one byte that needs conversion: NUL becomes U+FFFD (13.2.5), and Latin-1 becomes UTF-8. */
 static void put_odd(struct wr_links *links, char byte)
 {
     char bytes[4];
@@ -127,7 +128,8 @@ static void put_value(struct wr_links *links, const char *at, const char *end)
         put_odd(links, *at);
 }
 
-/* Of several attributes with one name the first counts: wr_links_slot_of gives no slot to the others. */
+/* Ends the value of an attribute. If an attribute occurs twice, the first one counts:
+ * wr_links_slot_of returns no slot for the second. */
 static void end_value(struct wr_links *links)
 {
     if (links->slot == WR_SLOT_NONE)
@@ -143,7 +145,7 @@ static void end_value(struct wr_links *links)
     links->slot = WR_SLOT_NONE;
 }
 
-/* ---- tags ---------------------------------------------------------------------------------------------- */
+/* ---- tags ------------------------------------------------------------------------------------ */
 
 void wr_links_begin(struct wr_links *links, bool is_end)
 {
@@ -156,7 +158,8 @@ void wr_links_begin(struct wr_links *links, bool is_end)
     links->state = WR_IN_TAG_NAME;
 }
 
-/* At a byte of class SPACE, SLASH or MORE that ends a name or a value. Returns what is behind it. */
+/* Handles the byte of class SPACE, SLASH or MORE that ends a name or a value. Returns the position
+ * after it. */
 static const char *go_on(struct wr_links *links, const char *at)
 {
     if (*at == '>')
@@ -189,8 +192,8 @@ static const char *in_end_tag_open(struct wr_links *links, const char *at)
     return *at == '>' ? at + 1 : at;
 }
 
-/* Over the attributes of a tag of which nothing is wanted, all states of it in one; NULL if the tag does not end here.
- */
+/* Skips the attributes of a tag from which nothing is wanted. Returns NULL if the tag does not end
+ * before `end`. */
 static const char *skip_attributes(const char *at, const char *end)
 {
     while (at < end) {
@@ -218,7 +221,7 @@ static const char *skip_attributes(const char *at, const char *end)
     return NULL;
 }
 
-/* A '=' here is the first byte of a name. */
+/* Scans up to an attribute. A '=' here is the first byte of its name. */
 static const char *before_attribute(struct wr_links *links, const char *at, const char *end)
 {
     at = skip_spaces(at, end);
@@ -312,9 +315,9 @@ static const char *in_self_closing(struct wr_links *links, const char *at)
     return *at == '>' ? go_on(links, at) : at;
 }
 
-/* ---- the usual way ------------------------------------------------------------------------------------- */
+/* ---- fast path ------------------------------------------------------------------------------- */
 
-/* name="value" as a whole, if it is here; else NULL. */
+/* Reads a whole attribute name="value". Returns NULL if it is anything else or incomplete. */
 static const char *run_attribute(struct wr_links *links, const char *at, const char *end)
 {
     at = take_letters(&links->attribute, at, end, EQUALS);
@@ -326,11 +329,11 @@ static const char *run_attribute(struct wr_links *links, const char *at, const c
     begin_value(links);
     put_value(links, value, quote);
     end_value(links);
-    return quote + 1; /* WR_AFTER_VALUE goes on as WR_BEFORE_ATTRIBUTE does */
+    return quote + 1; /* WR_BEFORE_ATTRIBUTE handles the next byte like WR_AFTER_VALUE */
 }
 
-/* The states of attributes in the order in which they usually follow: a loop over all states, which jumps to one after
- * the other through a table, is guessed wrong by processors half of the time. */
+/* Runs the states of attributes in their usual order. In a loop over all states with one jump
+ * table, the processor mispredicts half of the jumps. */
 static const char *run_attributes(struct wr_links *links, const char *at, const char *end)
 {
     while (at < end && links->state == WR_BEFORE_ATTRIBUTE) {
@@ -362,8 +365,8 @@ static const char *in_tag_name(struct wr_links *links, const char *at, const cha
     return run_attributes(links, go_on(links, at), end);
 }
 
-/* The tag behind a '<', if its name ends here, and all of it if it is one like "<p class=x>" or "</p>" in which nothing
- * matters; else NULL. */
+/* Reads a tag after '<' if its name is complete, up to its end if nothing in it matters, as in "<p
+ * class=x>" or "</p>". Returns NULL if that is not possible. */
 static const char *take_tag(struct wr_links *links, const char *at, const char *end)
 {
     struct wr_links_name name = {{0, 0}, 0};
@@ -404,7 +407,7 @@ static const char *in_text(struct wr_links *links, const char *at, const char *e
     return at;
 }
 
-/* ---- all states ---------------------------------------------------------------------------------------- */
+/* ---- all states ------------------------------------------------------------------------------ */
 
 static const char *step(struct wr_links *links, const char *at, const char *end)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.h - between the parts of the link scanner: links.c (bytes to text), scan.c (text to tags),
- * tag.c (tags to links). */
+/* scan.h - the interface between the parts of the link scanner: links.c (bytes to text), scan.c
+ * (text to tags), beside.c (comments and raw text), tag.c (tags to links). */
 #ifndef WR_CORE_RULES_LINKS_SCAN_H
 #define WR_CORE_RULES_LINKS_SCAN_H
 
@@ -10,7 +10,7 @@
 #include <emmintrin.h>
 #endif
 
-/* What the next byte is part of, named as in the HTML standard's tokenisation, 13.2.5. */
+/* State of the scanner, named as in the tokenisation of the HTML standard, 13.2.5. */
 enum wr_links_state {
     WR_IN_TEXT,
     WR_IN_TAG_OPEN, /* after '<' */
@@ -39,11 +39,12 @@ enum wr_links_state {
     WR_IN_SCRIPT,
     WR_IN_SCRIPT_OPEN,
     WR_IN_SCRIPT_BANG, /* after "<!" or "<!-" */
-    WR_IN_SCRIPT_WORD, /* after "<" or "</" in what is escaped: is it "script"? */
-    WR_IN_PLAIN_TEXT,  /* to the end */
+    WR_IN_SCRIPT_WORD, /* after "<" or "</" in escaped data, matching "script" */
+    WR_IN_PLAIN_TEXT,  /* up to the end of the page */
 };
 
-/* Where the byte is, or `end`. It is mostly near, nearer than a call of memchr is worth. */
+/* Returns the first `byte`, or `end`. The byte is usually so near that a call of memchr costs
+ * more. */
 static inline const char *wr_links_find(const char *at, const char *end, char byte)
 {
 #ifdef __SSE2__
@@ -58,26 +59,26 @@ static inline const char *wr_links_find(const char *at, const char *end, char by
     return hit != NULL ? hit : end;
 }
 
-/* scan.c: text that is ASCII where it matters, and comes in any pieces. */
+/* scan.c: scans a piece of ASCII-compatible text. */
 void wr_links_scan(struct wr_links *links, const char *bytes, size_t count);
 
-/* A tag begins; its name is next. */
+/* Starts a tag; its name follows. */
 void wr_links_begin(struct wr_links *links, bool is_end);
 
-/* beside.c: one step in a state that is no tag's; as the functions of scan.c. */
+/* beside.c: does one step in a state outside of tags, like the functions of scan.c. */
 const char *wr_links_beside(struct wr_links *links, const char *at, const char *end);
 
-/* tag.c: which tag has this name; 0: one that matters nowhere but in svg and math. */
+/* tag.c: returns the tag of a name; 0 for a tag that is ignored outside of svg and math. */
 unsigned wr_links_tag_of(const struct wr_links_name *name);
-/* The tag's name is complete; sets what is wanted of its attributes. */
+/* Handles a complete tag name; sets which attributes are wanted. */
 void wr_links_named(struct wr_links *links, unsigned tag);
-/* The slot of the attribute whose name is complete. */
+/* Returns the slot for the attribute whose name is complete. */
 enum wr_links_slot wr_links_slot_of(const struct wr_links *links);
-/* The tag is complete: reports its links and says in which state the text goes on. */
+/* Handles a complete tag: reports its links and sets the state of the following text. */
 void wr_links_tagged(struct wr_links *links);
-/* Whether CDATA sections count here: in svg and math. */
+/* Returns true if CDATA sections exist at this point: in svg and math. */
 bool wr_links_has_cdata(const struct wr_links *links);
-/* The name whose end tag ends the raw text. */
+/* Returns the name whose end tag ends the raw text. */
 const char *wr_links_raw_name(const struct wr_links *links);
 
 #endif

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* tag.c - from tags to links: which elements and attributes matter, and how the text goes on after a tag.
+/* tag.c - turns tags into links: which elements and attributes matter, and how the text continues
+ * after a tag.
  *
- * Of the tree of elements only this much is known: whether we are in raw text (links->state), how many templates are
- * open, and the frames svg, math and, inside them, islands of HTML (foreignObject, desc, title; mi, mo, mn, ms, mtext,
- * annotation-xml). In svg and math, <script>, <style> and <title> are no raw text, and CDATA sections exist.
+ * Of the element tree only this is known: the raw text element (links->state), the number of open
+ * templates, and the frames svg, math and, inside them, islands of HTML (foreignObject, desc,
+ * title; mi, mo, mn, ms, mtext, annotation-xml). In svg and math, <script>, <style> and <title> are
+ * not raw text, and CDATA sections exist.
  */
 #include "base/ascii.h"
 #include "core/rules/http/field.h"
 #include "core/rules/links/scan.h"
 #include "core/rules/links/text.h"
 
-/* Names of up to eight bytes as one word, first byte highest. */
+/* A name of up to eight bytes as one word, the first byte highest. */
 #define N1(a) ((uint64_t)(a))
 #define N2(a, b) (N1(a) << 8 | (b))
 #define N3(a, b, c) (N2(a, b) << 8 | (c))
@@ -36,11 +38,11 @@ enum tag {
     TAG_SVG,
     TAG_MATH,
     TAG_FONT,
-    TAG_ISLAND_SVG,  /* foreignobject, desc */
-    TAG_ISLAND_MATH, /* mi, mo, mn, ms, mtext */
+    TAG_ISLAND_SVG,  /* islands in svg: foreignobject, desc */
+    TAG_ISLAND_MATH, /* islands in math: mi, mo, mn, ms, mtext */
     TAG_ANNOTATION,
     TAG_PLAINTEXT,
-    TAG_SCRIPT, /* from here on: raw text */
+    TAG_SCRIPT, /* from here on: raw text elements */
     TAG_STYLE,
     TAG_TEXTAREA,
     TAG_TITLE,
@@ -49,14 +51,14 @@ enum tag {
     TAG_NOFRAMES,
 };
 
-/* A frame is one of these, or an island: ISLAND and more, by its name. */
+/* Kinds of frames. An island is FRAME_ISLAND plus a number for its name. */
 enum {
     FRAME_SVG,
     FRAME_MATH,
     FRAME_ISLAND,
 };
 
-/* ---- names --------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static enum tag tag_of_long(const struct wr_links_name *name)
 {
@@ -95,7 +97,7 @@ static enum tag tag_of(const struct wr_links_name *name)
     case N6('i', 'f', 'r', 'a', 'm', 'e'):
         return TAG_IFRAME;
     case N3('i', 'm', 'g'):
-    case N5('i', 'm', 'a', 'g', 'e'): /* 13.2.6.4.7: "Don't ask." */
+    case N5('i', 'm', 'a', 'g', 'e'): /* an alias (13.2.6.4.7: "Don't ask.") */
         return TAG_IMG;
     case N4('l', 'i', 'n', 'k'):
         return TAG_LINK;
@@ -134,7 +136,7 @@ static enum tag tag_of(const struct wr_links_name *name)
     }
 }
 
-/* HTML elements that end svg and math when they begin inside (13.2.6.5). */
+/* Returns true for HTML elements whose start tag ends svg and math (13.2.6.5). */
 static bool is_breakout(uint64_t word)
 {
     static const char names[] =
@@ -170,7 +172,7 @@ static enum wr_links_slot slot_of(const struct wr_links_name *name)
     if (name->bytes > 8)
         return slot_of_long(name);
     if (name->words[0] >> (8 * (name->bytes - 1)) == 0)
-        return WR_SLOT_NONE; /* it begins with NUL, which the word does not show */
+        return WR_SLOT_NONE; /* starts with NUL, which is invisible in the word */
     switch (name->words[0]) {
     case N4('h', 'r', 'e', 'f'):
         return WR_SLOT_HREF;
@@ -211,7 +213,7 @@ const char *wr_links_raw_name(const struct wr_links *links)
     return links->raw_tag == TAG_IFRAME ? "iframe" : names[links->raw_tag - TAG_SCRIPT];
 }
 
-/* ---- frames -------------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static bool is_foreign(const struct wr_links *links)
 {
@@ -228,7 +230,8 @@ static bool is_island_tag(enum tag tag)
     return tag == TAG_ISLAND_SVG || tag == TAG_ISLAND_MATH || tag == TAG_ANNOTATION || tag == TAG_TITLE;
 }
 
-/* Different for each island's name: by its last letter and whether it is long. */
+/* Returns the frame of an island. Each name has a different one, by its last letter and whether it
+ * is long. */
 static uint8_t island_of(const struct wr_links_name *name)
 {
     bool is_long = name->bytes > 8;
@@ -236,7 +239,8 @@ static uint8_t island_of(const struct wr_links_name *name)
     return (uint8_t)(FRAME_ISLAND + (name->words[is_long] & 31) + (is_long ? 32 : 0));
 }
 
-/* Deeper ones are not counted: nobody nests so deep but to make us count. */
+/* Opens a frame. Frames beyond the maximum depth are not tracked, because real pages do not nest so
+ * deep. */
 static void push(struct wr_links *links, uint8_t frame)
 {
     if (links->depth == WR_LINKS_DEPTH_MAX)
@@ -251,7 +255,8 @@ static void leave_foreign(struct wr_links *links)
         links->depth--;
 }
 
-/* </svg> and </math> end the innermost one, and an island that was left open in it. */
+/* Handles </svg> and </math>, which close the innermost frame of that kind and the islands left
+ * open in it. */
 static void leave(struct wr_links *links, uint8_t frame)
 {
     for (uint8_t depth = links->depth; depth > 0; depth--)
@@ -273,7 +278,7 @@ static bool is_island(const struct wr_links *links, enum tag tag)
            (wr_field_is(encoding, "text/html") || wr_field_is(encoding, "application/xhtml+xml"));
 }
 
-/* ---- links --------------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 static bool has(const struct wr_links *links, enum wr_links_slot slot)
 {
@@ -310,7 +315,7 @@ static bool has_word(struct wr_span list, const char *wanted)
     return false;
 }
 
-/* What a <link> leads to, by its rel. */
+/* Returns what a <link> leads to, by its rel. */
 static enum wr_link_kind link_kind(struct wr_span rel)
 {
     static const char *const pages[] = {"alternate", "next",  "prev",   "previous", "first",   "last",
@@ -320,7 +325,7 @@ static enum wr_link_kind link_kind(struct wr_span rel)
     if (has_word(rel, "canonical"))
         return WR_LINK_CANONICAL;
     if (has_word(rel, "stylesheet"))
-        return WR_LINK_RESOURCE; /* also an alternate one */
+        return WR_LINK_RESOURCE; /* an alternate stylesheet, too */
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
         if (has_word(rel, pages[i]))
             return WR_LINK_HINT;
@@ -351,8 +356,8 @@ static void report_base(struct wr_links *links)
     report(links, WR_LINK_BASE, value_of(links, WR_SLOT_HREF), false);
 }
 
-/* What a page says of its encoding counts where the header and the byte order mark say nothing. Who can read this is
- * not in UTF-16, whatever it says. */
+/* Takes the encoding that the page declares, unless the header or a byte order mark gave one. A
+ * declaration that can be read here shows that the page is not in UTF-16, whatever it says. */
 static void note_charset(struct wr_links *links, struct wr_span label)
 {
     if (label.bytes == 0 || links->is_certain)
@@ -413,7 +418,7 @@ static void report_links(struct wr_links *links)
     }
 }
 
-/* ---- tags ---------------------------------------------------------------------------------------------- */
+/* ---- tags ------------------------------------------------------------------------------------ */
 
 static unsigned wanted_of(const struct wr_links *links)
 {
@@ -448,7 +453,7 @@ static unsigned wanted_of(const struct wr_links *links)
 
 unsigned wr_links_tag_of(const struct wr_links_name *name)
 {
-    if (name->bytes == 1) /* as most are */
+    if (name->bytes == 1) /* one letter: the most frequent case */
         return name->words[0] == 'a' ? TAG_A : TAG_OTHER;
     return tag_of(name);
 }
@@ -460,7 +465,7 @@ void wr_links_named(struct wr_links *links, unsigned tag)
         links->wanted = wanted_of(links);
 }
 
-/* In svg and math. */
+/* Handles a start tag in svg or math. */
 static void foreign_started(struct wr_links *links)
 {
     uint8_t top = (uint8_t)(links->depth - 1), frame = links->frames[top];
@@ -483,7 +488,7 @@ static void foreign_started(struct wr_links *links)
 static void template_started(struct wr_links *links)
 {
     if (links->templates == 0 && has(links, WR_SLOT_FLAG))
-        return; /* a declarative shadow root: its content is shown */
+        return; /* a declarative shadow root: its content is displayed */
     if (links->templates++ == 0)
         links->template_depth = links->depth;
 }
@@ -527,7 +532,8 @@ static void template_ended(struct wr_links *links)
         links->depth = links->template_depth;
 }
 
-/* </a> in svg or math ends an <a> there, or else one outside, and svg and math with it. */
+/* Handles </a>: in svg or math it closes an <a> there, or else one outside, and svg and math with
+ * it. */
 static void anchor_ended(struct wr_links *links)
 {
     uint8_t *inside = links->depth > 0 ? &links->anchors[links->depth - 1] : NULL;

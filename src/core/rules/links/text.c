@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - the small grammars of attributes and titles, as the HTML standard has them. */
+/* text.c - parses the small grammars of attributes and titles by the HTML standard. */
 #include "core/rules/links/text.h"
 
 #include "base/ascii.h"
@@ -9,7 +9,7 @@
 #define REPLACEMENT 0xfffdu
 #define POINT_MAX 0x10ffffu
 
-/* ---- characters ---------------------------------------------------------------------------------------- */
+/* ---- characters ------------------------------------------------------------------------------ */
 
 size_t wr_utf8_put(uint32_t point, char *ret_bytes)
 {
@@ -35,9 +35,10 @@ uint32_t wr_latin1_point(uint8_t byte)
     return byte >= 0x80 && byte < 0xa0 ? points[byte - 0x80] : byte;
 }
 
-/* ---- character references ------------------------------------------------------------------------------ */
+/* ---- character references -------------------------------------------------------------------- */
 
-/* "#38;", "#x26;" after the '&'. Returns the bytes it takes, 0 if it is none. */
+/* Parses a numeric reference such as "#38;" or "#x26;" after the '&'. Returns its length, 0 if it
+ * is invalid. */
 static size_t take_numeric(const char *text, size_t bytes, uint32_t *ret_point)
 {
     bool is_hex = bytes > 1 && wr_ascii_lower(text[1]) == 'x';
@@ -59,8 +60,9 @@ static size_t take_numeric(const char *text, size_t bytes, uint32_t *ret_point)
     return at < bytes && text[at] == ';' ? at + 1 : at;
 }
 
-/* "amp;", "amp" after the '&'. In an attribute a name without ';' counts only if no letter, digit or '=' follows, so
- * it is the whole run of letters and digits or nothing: ?a=1&copy=2 stays what it is. */
+/* Parses a named reference such as "amp;" or "amp" in an attribute, after the '&'. Without ';' it
+ * is valid only if no letter, digit or '=' follows, so it must be the whole run of letters and
+ * digits: "?a=1&copy=2" stays unchanged. */
 static size_t take_named(const char *text, size_t bytes, uint32_t *ret_point)
 {
     size_t at = 0;
@@ -107,7 +109,8 @@ size_t wr_references_decode(char *text, size_t bytes)
     return to;
 }
 
-/* Between tags a name without ';' counts whatever follows it, and the longest one does: "&copy2", "&notit;". */
+/* Parses a named reference between tags, where the longest name without ';' is valid whatever
+ * follows: "&copy2", "&notit;". */
 static size_t take_named_prefix(const char *text, size_t bytes, uint32_t *ret_point)
 {
     size_t count = 0;
@@ -147,7 +150,7 @@ uint32_t wr_text_take_point(struct wr_span *text, bool is_latin1)
     return wr_span_take_point(text);
 }
 
-/* ---- lists --------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static void skip_spaces(struct wr_span *text)
 {
@@ -168,7 +171,8 @@ bool wr_words_next(struct wr_span *list, struct wr_span *ret_word)
     return word.bytes > 0;
 }
 
-/* Over a candidate's descriptors and the comma that ends them; commas in parentheses do not. */
+/* Skips the descriptors of a candidate up to the comma that ends them. Commas in parentheses do not
+ * end them. */
 static void skip_descriptors(struct wr_span *list)
 {
     bool in_parentheses = false;
@@ -191,13 +195,13 @@ bool wr_srcset_next(struct wr_span *list, struct wr_span *ret_url)
         return false;
     if (url.data[url.bytes - 1] != ',')
         skip_descriptors(list);
-    while (url.data[url.bytes - 1] == ',') /* ends: a URL does not begin with one */
+    while (url.data[url.bytes - 1] == ',') /* terminates, because the first byte is not a comma */
         url.bytes--;
     *ret_url = url;
     return true;
 }
 
-/* ---- meta ---------------------------------------------------------------------------------------------- */
+/* ---- meta ------------------------------------------------------------------------------------ */
 
 static bool skip_word(struct wr_span *text, const char *word)
 {
@@ -223,7 +227,7 @@ static bool is_digit_or_dot(char c)
     return wr_ascii_is_digit(c) || c == '.';
 }
 
-/* "url=" with blanks anywhere; without it the rest itself is the URL. */
+/* Removes "url=", with optional blanks, from the front. Without it the text itself is the URL. */
 static struct wr_span after_url_word(struct wr_span text)
 {
     struct wr_span rest = text;
@@ -237,7 +241,7 @@ static struct wr_span after_url_word(struct wr_span text)
     return rest;
 }
 
-/* "5; url='page'", the "shared declarative refresh steps". */
+/* Parses "5; url='page'" by the "shared declarative refresh steps". */
 bool wr_refresh_url(struct wr_span content, struct wr_span *ret_url)
 {
     skip_spaces(&content);
@@ -282,7 +286,8 @@ struct wr_span wr_meta_charset(struct wr_span content)
     return label;
 }
 
-/* The labels of the Encoding standard that matter here. */
+/* Returns the charset of a label. Only the labels of the Encoding standard that matter here are
+ * known. */
 enum wr_charset wr_charset_of(struct wr_span label)
 {
     static const char *const latin1[] = {"windows-1252", "iso-8859-1", "latin1",   "iso8859-1", "iso_8859-1",

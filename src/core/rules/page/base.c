@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* base.c - from the links of one page to canonical URLs. */
+/* base.c - resolves the links of one page to canonical URLs. */
 #include "core/rules/page/base.h"
 
 #include "base/ascii.h"
 
-/* Classes of bytes in a link that may be copied as it is. */
+/* Classes of bytes in a link that may be copied unchanged. */
 enum {
-    ODD, /* may mean something else, or need escaping: not for us */
+    ODD, /* may have a meaning or need escaping: the URL parser must handle it */
     PLAIN,
     SLASH,
     DOT,
@@ -15,8 +15,8 @@ enum {
     COLON,
 };
 
-/* Bytes that stand for themselves in path and query alike. '%' is not among them: an escape may have another spelling.
- */
+/* Class of each byte: PLAIN bytes mean themselves in path and query alike. '%' is ODD, because an
+ * escape may have another spelling. */
 static const uint8_t classes[256] = {
     ['a'] = PLAIN, ['b'] = PLAIN, ['c'] = PLAIN,    ['d'] = PLAIN, ['e'] = PLAIN, ['f'] = PLAIN, ['g'] = PLAIN,
     ['h'] = PLAIN, ['i'] = PLAIN, ['j'] = PLAIN,    ['k'] = PLAIN, ['l'] = PLAIN, ['m'] = PLAIN, ['n'] = PLAIN,
@@ -44,10 +44,11 @@ void wr_base_init(struct wr_base *ret_base, const struct wr_url *url, const stru
         ret_base->folder_end--;
 }
 
-/* ---- the short way ------------------------------------------------------------------------------------- */
+/* ---- simple links ---------------------------------------------------------------------------- */
 
-/* How far path and query go that can be copied as they are, up to the fragment; 0 if they cannot. `text` is not empty.
- * A segment that begins with a dot may be a dot segment. *ret_query: where the query begins. */
+/* Returns how many bytes of path and query can be copied unchanged, up to the fragment; 0 if they
+ * cannot. *ret_query is the offset of the query. `text` is not empty. A segment that begins with a
+ * dot is not copied, because it may be a dot segment. */
 static size_t plain_bytes(struct wr_span text, size_t *ret_query)
 {
     size_t at = 0;
@@ -71,7 +72,7 @@ static size_t plain_bytes(struct wr_span text, size_t *ret_query)
     return at == text.bytes || text.data[at] == '#' ? at : 0;
 }
 
-/* Whether it begins like the base up to its path, and has a path. */
+/* Returns true if the link begins with the scheme, host and port of the base and has a path. */
 static bool has_origin(const struct wr_base *base, struct wr_span link)
 {
     size_t origin = base->canonical.path_at;
@@ -79,13 +80,15 @@ static bool has_origin(const struct wr_base *base, struct wr_span link)
     return link.bytes > origin && link.data[origin] == '/' && memcmp(link.data, base->memory, origin) == 0;
 }
 
-/* How much of the base is in front of what remains of a link; 0 if that takes parsing. */
+/* Returns how many bytes of the base to put before the rest of the link, and cuts the origin off
+ * the link if it has one. Returns 0 if the link must be parsed. */
 static size_t front_of(const struct wr_base *base, struct wr_span *link)
 {
     if (base->folder_end == 0)
         return 0;
     if (link->data[0] == '/')
-        return link->bytes > 1 && link->data[1] == '/' ? 0 : base->canonical.path_at; /* '\\' is odd */
+        /* plain_bytes() refuses "/\", which means "//" */
+        return link->bytes > 1 && link->data[1] == '/' ? 0 : base->canonical.path_at;
     if (has_origin(base, *link)) {
         *link = wr_span_after(*link, base->canonical.path_at);
         return base->canonical.path_at;
@@ -111,7 +114,7 @@ static bool resolve_plain(const struct wr_base *base, struct wr_span link, char 
     return true;
 }
 
-/* ---- both ---------------------------------------------------------------------------------------------- */
+/* ---- all links ------------------------------------------------------------------------------- */
 
 enum wr_url_fault wr_base_resolve(const struct wr_base *base, struct wr_span link, char memory[WR_URL_ROOM],
                                   struct wr_url *ret_url)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* page.c - what a fetched page says. */
+/* page.c - extracts links, title, robots directives and digest from a page. */
 #include "core/rules/page/page.h"
 
 #include "base/alloc.h"
@@ -8,20 +8,20 @@
 #include "core/rules/page/base.h"
 
 #define NOWHERE SIZE_MAX
-#define KEPT_TEXT ((size_t)64 * 1024) /* bytes of links that are not given back after a page */
-#define AHEAD 16                      /* links that are known before the first of them is reported */
-#define AT_ONCE 64                    /* links that are looked at in one call: to make one canonical may take 10 us */
-#define KEPT_SEEN ((size_t)4096)      /* slots; 32 KiB */
+#define KEPT_TEXT ((size_t)64 * 1024) /* bytes of link text that stay allocated between pages */
+#define AHEAD 16                      /* links resolved before the first of them is reported */
+#define AT_ONCE 64                    /* links per wr_page_tell; each may take 10 us */
+#define KEPT_SEEN ((size_t)4096)      /* slots of `seen` kept between pages; 32 KiB */
 
-/* Whether to search it for links. */
+/* Whether the page is searched for links. */
 enum look {
     LOOK_NO,
     LOOK_YES,
-    LOOK_OPEN,   /* nothing but blanks yet */
-    LOOK_OPENED, /* and '<' */
+    LOOK_OPEN,   /* undecided: only blanks in the body so far */
+    LOOK_OPENED, /* undecided: only blanks and '<' in the body so far */
 };
 
-/* Stands before each link in page->text. */
+/* Header before each link in page->text. */
 struct head {
     uint16_t bytes;
     uint8_t kind;
@@ -47,9 +47,9 @@ void wr_page_release(struct wr_page *page)
     give_seen(page);
 }
 
-/* ---- as it streams by ---------------------------------------------------------------------------------- */
+/* ---- while the body arrives ------------------------------------------------------------------ */
 
-/* Of the scanner. An empty link is one: to the page itself. */
+/* Stores a link that the scanner found. An empty link is valid: it leads to the page itself. */
 static void keep(void *context, const struct wr_link *link)
 {
     struct wr_page *page = context;
@@ -103,7 +103,7 @@ void wr_page_begin(struct wr_page *page, const struct wr_page_options *options)
         options->digest->begin(options->digest);
 }
 
-/* HTML is what begins with "<" and a letter or "!", after blanks and a byte order mark of UTF-8. */
+/* HTML begins with "<" and a letter or "!", after blanks and a UTF-8 byte order mark. */
 static enum look look_at_byte(enum look look, char c)
 {
     if (look == LOOK_OPENED)
@@ -124,9 +124,9 @@ void wr_page_feed(struct wr_page *page, const char *bytes, size_t count)
         wr_links_feed(&page->links, bytes, count);
 }
 
-/* ---- at the end ---------------------------------------------------------------------------------------- */
+/* ---- at the end of the page ------------------------------------------------------------------ */
 
-/* The link at `at`, and where the next one is. */
+/* Returns the link at offset `at` of the stored links. *ret_next is the offset of the next one. */
 static struct wr_span link_at(const struct wr_page *page, size_t at, struct head *ret_head, size_t *ret_next)
 {
     memcpy(ret_head, page->text.bytes + at, sizeof *ret_head);
@@ -134,7 +134,8 @@ static struct wr_span link_at(const struct wr_page *page, size_t at, struct head
     return (struct wr_span){page->text.bytes + at + sizeof *ret_head, ret_head->bytes};
 }
 
-/* The page's <base>, if it is one that we can use, or its URL. `memory` keeps it. */
+/* Returns the URL of the page's <base> if it is valid, else the URL of the page. The text of the
+ * former is in `memory`. */
 static struct wr_url base_of(const struct wr_page *page, char memory[WR_URL_ROOM])
 {
     struct wr_url url;
@@ -148,7 +149,7 @@ static struct wr_url base_of(const struct wr_page *page, char memory[WR_URL_ROOM
     return fault == WR_URL_OK ? url : *page->options.url;
 }
 
-/* The links have been told. */
+/* Clears the stored links after they were reported, and frees a large buffer. */
 static void forget_links(struct wr_page *page)
 {
     wr_buf_clear(&page->text);
@@ -158,7 +159,7 @@ static void forget_links(struct wr_page *page)
     }
 }
 
-/* Slots for twice as many as were kept. */
+/* Prepares an empty hash set with at least twice as many slots as there are stored links. */
 static int make_seen(struct wr_page *page)
 {
     size_t room = 64;
@@ -177,7 +178,7 @@ static int make_seen(struct wr_page *page)
     return 0;
 }
 
-/* Whether it is new to this page; then it is noted. */
+/* Adds the fingerprint to the set of the page. Returns true if it is new. */
 static bool note(struct wr_page *page, uint64_t fingerprint)
 {
     size_t mask = page->seen_mask;
@@ -191,7 +192,7 @@ static bool note(struct wr_page *page, uint64_t fingerprint)
     return is_new;
 }
 
-/* Links that are new to the page, to be reported together: what `soon` has asked for comes meanwhile. */
+/* Links that are reported together, so that the memory prefetched by `soon` arrives meanwhile. */
 struct batch {
     size_t count, used;
     struct wr_page_link links[AHEAD];
@@ -255,11 +256,13 @@ bool wr_page_tell(struct wr_page *page, wr_page_found *found, void *context)
     return false;
 }
 
-/* 0, or WEIR_E_NOMEM: then there are none to tell. */
+/* Decides whether the links are reported and prepares for it. Returns 0, or WEIR_E_NOMEM: then no
+ * links are reported. */
 static int ready_links(struct wr_page *page)
 {
     bool follows = page->options.follows_nofollow || (page->facts.wishes & WR_ROBOTS_NOFOLLOW) == 0;
-    int error = page->text.error != 0 ? WEIR_E_NOMEM : 0; /* what is there may be half a link */
+    /* the last stored link may be incomplete */
+    int error = page->text.error != 0 ? WEIR_E_NOMEM : 0;
 
     if (error == 0 && follows && page->kept > 0)
         error = make_seen(page);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* page.h - what a fetched page says: its links, title, wishes and digest, read as its bytes stream by.
+/* page.h - extracts links, title, robots directives and digest from a page while its bytes arrive.
  *
  *     struct wr_page page;
- *     wr_page_init(&page, allocator);             once; then for one page after the other
+ *     wr_page_init(&page, allocator);             once; then for each page
  *         wr_page_begin(&page, &options);
- *         wr_page_feed(&page, bytes, count);      as often as bytes arrive
- *         error = wr_page_end(&page, found, context);   or, where all of them at once take too long:
+ *         wr_page_feed(&page, bytes, count);      whenever bytes arrive
+ *         error = wr_page_end(&page, found, context);   or in steps, for pages with many links:
  *         error = wr_page_close(&page);
- *         while (wr_page_tell(&page, found, context)) …
+ *         while (wr_page_tell(&page, found, context)) ...
  *     wr_page_release(&page);
  *
- * Only HTML is searched for links (text/html, application/xhtml+xml, and what has no content type but looks like it);
- * of everything else there is a digest. Links are kept as they are written until the page has ended, for a <base>
- * holds for those before it as well, and a page may say nofollow anywhere. Then each is resolved, made canonical (no
- * fragment: U16) and given its fingerprint; the first of equal ones is reported.
+ * Only HTML is searched for links: text/html, application/xhtml+xml, and bodies without a content
+ * type that look like HTML. Other bodies only get a digest. Links are stored as written until the
+ * page ends, because a <base> applies also to the links before it, and a page may say nofollow
+ * anywhere. Then each link is resolved, made canonical (without fragment) and fingerprinted, and
+ * the first of equal links is reported.
  *
- * Bounded: max_links links, WR_PAGE_TEXT_MAX bytes of them, and WR_PAGE_RESOLVED_MAX bytes of links and of the base
- * that each of them is resolved against, which may be long; the page goes on without those beyond. The buffers are used
- * again and again; what a huge page has taken is given back after it.
+ * Bounds: max_links links, WR_PAGE_TEXT_MAX bytes of stored links, and WR_PAGE_RESOLVED_MAX bytes
+ * for resolving them; further links are ignored. Buffers are reused; a large buffer is freed after
+ * its page.
  */
 #ifndef WR_CORE_RULES_PAGE_PAGE_H
 #define WR_CORE_RULES_PAGE_PAGE_H
@@ -27,64 +28,69 @@
 #include "core/rules/page/digest.h"
 #include "core/rules/url/url.h"
 
-#define WR_PAGE_LINKS_MAX 10000                 /* the usual max_links */
-#define WR_PAGE_TEXT_MAX ((size_t)1 << 20)      /* bytes of links */
-#define WR_PAGE_RESOLVED_MAX ((size_t)16 << 20) /* bytes of links, and for each of them of the base */
+#define WR_PAGE_LINKS_MAX 10000                 /* default of max_links */
+#define WR_PAGE_TEXT_MAX ((size_t)1 << 20)      /* most bytes of stored links per page */
+#define WR_PAGE_RESOLVED_MAX ((size_t)16 << 20) /* most bytes resolved: each link plus its base */
 
-/* A link with this fingerprint will be reported soon: a chance to have the memory fetched that it will be looked up in.
- * With the context of wr_page_end. */
+/* Called shortly before a link with this fingerprint is reported, so that the caller can prefetch
+ * the memory of its lookup. `context` is that of wr_page_end. */
 typedef void wr_page_soon(void *context, uint64_t fingerprint);
 
-/* 0 means the default. All that is pointed to must stay until wr_page_end. */
+/* Options of one page; 0 means the default. Everything pointed to must stay valid until wr_page_end
+ * returns. */
 struct wr_page_options {
-    const struct wr_url *url;      /* the page's own, after all redirects */
+    const struct wr_url *url;      /* URL of the page after all redirects */
     const struct wr_idna *idna;    /* NULL: hosts of links are ASCII */
-    const struct wr_hash_key *key; /* of fingerprints */
-    struct wr_digest *digest;      /* NULL: none */
-    struct wr_span content_type;   /* the field's value; empty: the first bytes tell */
-    struct wr_span agent;          /* our product token, whose <meta name=AGENT> counts beside robots; may be empty */
-    unsigned wishes;               /* of the X-Robots-Tag fields, a set of wr_robots_wish */
-    unsigned kinds;                /* of links to report, a set of 1 << kind; WR_LINKS_PAGES */
-    uint32_t max_links;            /* then the rest of the page is not read; WR_PAGE_LINKS_MAX */
-    bool follows_nofollow;         /* report links also where rel, meta or field say nofollow */
-    wr_page_soon *soon;            /* NULL: nobody wants to know */
+    const struct wr_hash_key *key; /* key of the fingerprints */
+    struct wr_digest *digest;      /* hash function for the body; NULL: no digest */
+    struct wr_span content_type;   /* Content-Type field; if empty, the first bytes decide */
+    /* our product token: <meta name=TOKEN> counts like robots; may be empty */
+    struct wr_span agent;
+    /* directives of the X-Robots-Tag fields, a set of wr_robots_wish */
+    unsigned wishes;
+    /* link kinds to report, a set of 1 << kind; default WR_LINKS_PAGES */
+    unsigned kinds;
+    uint32_t max_links;    /* most links to read per page; default WR_PAGE_LINKS_MAX */
+    bool follows_nofollow; /* report links also where rel, meta or field say nofollow */
+    wr_page_soon *soon;    /* NULL: no prefetching */
 };
 
-/* What is told when the page has ended; good until the next begins. */
+/* The results when the page has ended; valid until the next page begins. */
 struct wr_page_facts {
-    bool is_html;          /* it was searched for links */
-    uint64_t bytes;        /* of the body */
-    uint32_t links;        /* in the page, of the kinds asked for, however often and wherever they lead */
-    uint32_t reported;     /* of them */
-    unsigned wishes;       /* of the page and of the fields, a set of wr_robots_wish */
-    struct wr_span title;  /* NULL: none */
-    struct wr_span digest; /* "xxh128:…"; NULL: none was asked for */
+    bool is_html;          /* the page was searched for links */
+    uint64_t bytes;        /* bytes of the body */
+    uint32_t links;        /* links of the wanted kinds in the page, duplicates included */
+    uint32_t reported;     /* links that were reported */
+    unsigned wishes;       /* robots directives of page and fields, a set of wr_robots_wish */
+    struct wr_span title;  /* NULL: the page has no title */
+    struct wr_span digest; /* such as "xxh128:..."; NULL: no digest was asked for */
 };
 
 struct wr_page_link {
     enum wr_link_kind kind;
-    const struct wr_url *url; /* canonical */
-    uint64_t fingerprint;     /* wr_hash of it */
+    const struct wr_url *url; /* canonical URL */
+    uint64_t fingerprint;     /* wr_hash of the canonical URL */
 };
 
-/* `link` is good during the call. */
+/* Receives one link. `link` is valid during the call only. */
 typedef void wr_page_found(void *context, const struct wr_page_link *link);
 
-/* The caller's memory; its content is page.c's. */
+/* The state of a page. The caller provides the memory; all members except `facts` are private to
+ * page.c. */
 struct wr_page {
-    struct wr_page_facts facts; /* may be read after wr_page_end */
+    struct wr_page_facts facts; /* public: may be read after wr_page_end */
 
     struct wr_page_options options;
     const weir_allocator *allocator;
-    uint8_t look;       /* whether it is HTML */
-    struct wr_buf text; /* the links that were kept, each behind its head */
-    uint32_t kept;      /* of them */
-    size_t base_at;     /* where it is in the text; SIZE_MAX: there is none */
-    uint64_t *seen;     /* fingerprints, open-addressed; 0: free */
-    size_t seen_room;   /* slots */
-    size_t seen_mask;   /* this page uses slots 0 ... seen_mask */
-    size_t told_at;     /* the next link to report, in the text */
-    size_t resolved;    /* bytes that links were resolved to, see WR_PAGE_RESOLVED_MAX */
+    uint8_t look;       /* enum look of page.c: whether the page is HTML */
+    struct wr_buf text; /* stored links, each behind its struct head */
+    uint32_t kept;      /* number of stored links */
+    size_t base_at;     /* offset of the <base> in `text`; SIZE_MAX: the page has no <base> */
+    uint64_t *seen;     /* hash set of fingerprints, open-addressed; 0: free slot */
+    size_t seen_room;   /* allocated slots of `seen` */
+    size_t seen_mask;   /* this page uses slots 0 to seen_mask */
+    size_t told_at;     /* offset in `text` of the next link to report */
+    size_t resolved;    /* bytes of links and bases resolved so far, see WR_PAGE_RESOLVED_MAX */
     char digest[WR_DIGEST_TEXT_MAX];
     char title[WR_LINKS_TITLE_MAX];
     struct wr_links links;
@@ -96,11 +102,12 @@ void wr_page_release(struct wr_page *page);
 void wr_page_begin(struct wr_page *page, const struct wr_page_options *options);
 void wr_page_feed(struct wr_page *page, const char *bytes, size_t count);
 
-/* Reports the links in the order in which they stand in the page, and fills page->facts. WEIR_E_NOMEM: links were lost;
- * the facts are right but for them. */
+/* Ends the page: fills page->facts and reports the links in the order of the page. Returns
+ * WEIR_E_NOMEM if links were lost; the other facts are then still right. */
 int wr_page_end(struct wr_page *page, wr_page_found *found, void *context);
 
-/* The same in parts: first the facts, then some links with each call. False: that were all. */
+/* Ends the page in steps: wr_page_close fills the facts, and each wr_page_tell reports some links.
+ * wr_page_tell returns false when all links are reported. */
 int wr_page_close(struct wr_page *page);
 bool wr_page_tell(struct wr_page *page, wr_page_found *found, void *context);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* body.c - the body: so many bytes, or chunks and a trailer, which is checked and dropped. */
+/* body.c - parses a request body: by its length, or in chunks with a trailer, which is checked and
+ * dropped. */
 #include "core/rules/http/field.h"
 #include "core/rules/request/parts.h"
 
@@ -25,8 +26,8 @@ static enum wr_request_step read_plain(struct wr_request *request, struct wr_spa
     return WR_REQUEST_BODY;
 }
 
-/* The bounds come first, and hold for a chunk as soon as its size is known: it is all the same in what pieces it comes.
- */
+/* Parses chunks. The limits apply as soon as the size of a chunk is known, so the result does not
+ * depend on how the bytes are split. */
 static enum wr_request_step read_chunks(struct wr_request *request, struct wr_span *rest, struct wr_span *ret_piece)
 {
     struct wr_span piece = {NULL, 0};
@@ -55,7 +56,7 @@ static enum wr_request_step read_chunks(struct wr_request *request, struct wr_sp
     return WR_REQUEST_MORE;
 }
 
-/* Where a byte of the trailer leads; WR_PLACE_START: nowhere. */
+/* Returns the next state after a byte of the trailer; WR_PLACE_START if the byte is invalid. */
 static enum wr_request_place after_byte(enum wr_request_place place, char c)
 {
     switch (place) {

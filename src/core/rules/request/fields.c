@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* fields.c - the fields of a request, and what some of them say of its body and its connection. */
+/* fields.c - parses header fields, and what some of them say about body and connection. */
 #include "base/parse.h"
 #include "core/rules/http/field.h"
 #include "core/rules/request/parts.h"
 
-/* ---- what they say ------------------------------------------------------------------------------------- */
+/* ---- field values ---------------------------------------------------------------------------- */
 
-/* RFC 3986 3.2.2 and a port: what cannot stand in a host would be read as something else by somebody. */
+/* Returns true if the value has only characters of a host and port (RFC 3986 3.2.2). Other programs
+ * may read any other character in a different way. */
 static bool is_host(struct wr_span value)
 {
     for (size_t i = 0; i < value.bytes; i++)
@@ -80,19 +81,20 @@ enum wr_request_fault wr_request_judge(const struct wr_request *request)
         return WR_REQUEST_NO_HOST;
     if (request->is_chunked && request->has_length)
         return WR_REQUEST_BOTH;
-    if (request->is_chunked && request->minor == 0) /* RFC 9112 6.1: who sent it does not know what it means */
+    /* RFC 9112 6.1: an HTTP/1.0 sender does not know chunked coding */
+    if (request->is_chunked && request->minor == 0)
         return WR_REQUEST_TRANSFER_OLD;
     return request->body_bytes > WR_REQUEST_BODY_MAX ? WR_REQUEST_BODY_LARGE : WR_REQUEST_OK;
 }
 
-/* ---- their lines --------------------------------------------------------------------------------------- */
+/* ---- header lines ---------------------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
-/* Why a line is no field. */
+/* Returns the reason why a line is not a valid field. */
 static enum wr_request_fault unsound(struct wr_span line, size_t colon)
 {
     enum wr_request_fault fault = wr_request_control(line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* parts.h - what the files that read a request know of each other. */
+/* parts.h - declarations shared by the files that parse a request. */
 #ifndef WR_CORE_RULES_REQUEST_PARTS_H
 #define WR_CORE_RULES_REQUEST_PARTS_H
 
@@ -7,10 +7,10 @@
 #include "core/rules/request/request.h"
 
 enum wr_request_place {
-    WR_PLACE_START, /* before the request line */
+    WR_PLACE_START, /* before or in the request line */
     WR_PLACE_FIELDS,
     WR_PLACE_BODY,
-    WR_PLACE_TRAILER, /* at the beginning of a line of it */
+    WR_PLACE_TRAILER, /* at the start of a trailer line */
     WR_PLACE_TRAILER_NAME,
     WR_PLACE_TRAILER_VALUE,
     WR_PLACE_TRAILER_LF,
@@ -18,16 +18,17 @@ enum wr_request_place {
     WR_PLACE_END,
 };
 
-/* Takes the request line apart, which is without CR LF. `line` is part of the text. */
+/* Parses the request line, given without CR LF. `line` is part of the request's text. */
 enum wr_request_fault wr_request_start(struct wr_request *request, struct wr_span line);
 
-/* Takes a line of a field apart, keeps it, and notes what it says of the request. */
+/* Parses a header line, stores the field, and records what it says about the body and the
+ * connection. */
 enum wr_request_fault wr_request_field(struct wr_request *request, struct wr_span line);
 
-/* The head has ended: whether what its fields say goes together. */
+/* Checks at the end of the head that the fields are consistent. */
 enum wr_request_fault wr_request_judge(const struct wr_request *request);
 
-/* The first control character of a line as a fault; OK if there is none. */
+/* Returns the fault of the first control character in the line, OK if the line has none. */
 static inline enum wr_request_fault wr_request_control(struct wr_span line)
 {
     for (size_t i = 0; i < line.bytes; i++)

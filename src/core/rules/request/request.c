@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* request.c - the head, line by line as the lines become whole. */
+/* request.c - parses the head of a request line by line as its bytes arrive. */
 #include "core/rules/request/request.h"
 
 #include "core/rules/http/field.h"
@@ -32,9 +32,9 @@ void wr_request_init(struct wr_request *ret_request)
     memset(ret_request, 0, offsetof(struct wr_request, fields));
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
-/* A line that is not whole, and has all the bytes it may have. */
+/* Returns the fault of an incomplete line that has reached the length `most`. */
 static enum wr_request_fault too_long(const struct wr_request *request, size_t most)
 {
     if (request->place == WR_PLACE_START)
@@ -42,8 +42,8 @@ static enum wr_request_fault too_long(const struct wr_request *request, size_t m
     return most == WR_REQUEST_LINE_MAX ? WR_REQUEST_LINE_LONG : WR_REQUEST_HEAD_LARGE;
 }
 
-/* The next line without its LF; false if it is not whole. What is judged of a line that is not whole is its length, in
- * whatever pieces it comes. */
+/* Takes the next line, without its LF. Returns false if it is incomplete. Only the length of an
+ * incomplete line is checked, so that the result does not depend on how the bytes are split. */
 static bool take_line(struct wr_request *request, struct wr_span text, struct wr_span *ret_line)
 {
     size_t most = WR_REQUEST_HEAD_MAX - request->head_bytes;
@@ -102,7 +102,7 @@ enum wr_request_step wr_request_head(struct wr_request *request, struct wr_span 
     return request->fault == WR_REQUEST_OK ? WR_REQUEST_HEAD : WR_REQUEST_REFUSED;
 }
 
-/* ---- questions ----------------------------------------------------------------------------------------- */
+/* ---- accessors ------------------------------------------------------------------------------- */
 
 bool wr_request_find(const struct wr_request *request, const char *name, uint32_t *cursor, struct wr_span *ret_value)
 {

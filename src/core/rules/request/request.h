@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* request.h - a request to our own daemon: read in the one way that all read alike, or refused.
+/* request.h - parses a request to weir's own server strictly, and refuses ambiguous requests.
  *
  *     wr_request_init(&request);
- *     step = wr_request_head(&request, text);                  all that has come since the request's first byte
- *     … WR_REQUEST_MORE: call again when more has come. WR_REQUEST_HEAD: request.method, wr_request_target(), … …
+ *     step = wr_request_head(&request, text);             all bytes since the start of the request
+ *     ... WR_REQUEST_MORE: call it with more bytes. WR_REQUEST_HEAD: use request.method ...
  *     rest = text after request.head_bytes;
- *     while ((step = wr_request_body(&request, &rest, &piece)) == WR_REQUEST_BODY) … piece …
- *     … WR_REQUEST_END: `rest` begins with the next request …
+ *     while ((step = wr_request_body(&request, &rest, &piece)) == WR_REQUEST_BODY) ... piece ...
+ *     ... WR_REQUEST_END: `rest` begins with the next request ...
  *
- * Nothing is copied: the fields are places in the caller's text, who has to keep the head together in one block. It may
- * move between two calls: what is asked of a request refers to the text given last.
+ * Nothing is copied: fields are offsets into the caller's text, so the caller must keep the head in
+ * one block. The block may move between two calls: accessors use the text of the last call.
  *
- * Behind a proxy two programs read the same bytes, and where they disagree about the end of a request somebody's body
- * becomes somebody else's request (RFC 9112 11.2). So whatever could be read in two ways is refused, with a status and
- * a reason, and the connection has to be closed; docs/internals/request.md lists it. To close without draining would
- * take the answer back (a reset overtakes it): drop up to WR_REQUEST_DRAIN_MAX further bytes first.
+ * Behind a proxy, two programs parse the same bytes. If they disagree about the end of a request,
+ * the body of one request becomes another client's request (request smuggling, RFC 9112 11.2). So
+ * everything ambiguous is refused with a status and a reason, and the connection must be closed;
+ * docs/internals/request.md lists the cases. Before closing, drop up to WR_REQUEST_DRAIN_MAX
+ * further bytes, because a reset could overtake the response.
  */
 #ifndef WR_CORE_RULES_REQUEST_REQUEST_H
 #define WR_CORE_RULES_REQUEST_REQUEST_H
@@ -22,16 +23,17 @@
 #include "base/span.h"
 #include "core/rules/http/chunks.h"
 
-/* nginx passes on four buffers of 8 KB, and adds the original target, which is in one of them. */
-#define WR_REQUEST_LINE_MAX 16384 /* of any line of the head, with CR LF */
-#define WR_REQUEST_HEAD_MAX 49152 /* less than 2^16 */
+/* The limits follow nginx, which forwards up to four buffers of 8 KB and adds the original target,
+ * which is in one of them. */
+#define WR_REQUEST_LINE_MAX 16384 /* bytes of any head line, with CR LF */
+#define WR_REQUEST_HEAD_MAX 49152 /* bytes of the whole head; must be less than 2^16 */
 #define WR_REQUEST_FIELDS_MAX 128
-#define WR_REQUEST_BODY_MAX (1 << 20)    /* decoded */
-#define WR_REQUEST_FRAMING_MAX (1 << 16) /* of chunks: sizes, extensions and ends of lines */
+#define WR_REQUEST_BODY_MAX (1 << 20)    /* bytes of a decoded body */
+#define WR_REQUEST_FRAMING_MAX (1 << 16) /* bytes of chunk sizes, extensions and line ends */
 #define WR_REQUEST_TRAILER_MAX 4096
 #define WR_REQUEST_DRAIN_MAX (1 << 18)
 
-/* What is wrong, the status to answer, and why in words. */
+/* Faults of a request: enum constant, status of the response, and the reason as text. */
 #define WR_REQUEST_FAULTS(X)                                                                      \
     X(WR_REQUEST_OK, 0, "nothing is wrong")                                                       \
     X(WR_REQUEST_BLANK_LINES, 400, "more than one empty line before the request")                 \
@@ -97,51 +99,51 @@ enum wr_request_method {
 
 const char *wr_request_method_name(enum wr_request_method method);
 
-/* Places in the text. */
+/* A part of the request's text. */
 struct wr_request_piece {
     uint16_t at, bytes;
 };
 
 struct wr_request_field {
-    struct wr_request_piece name, value; /* the value without blanks around it */
+    struct wr_request_piece name, value; /* `value` is without blanks around it */
 };
 
 struct wr_request {
-    const char *data; /* the text that was given last */
+    const char *data; /* request text of the last wr_request_head */
     struct wr_chunks chunks;
-    uint64_t body_bytes;    /* Content-Length, less what is read of it; of chunks, what is read */
-    uint32_t head_bytes;    /* read so far, in whole lines; at WR_REQUEST_HEAD of the whole head */
-    uint32_t scanned;       /* bytes of the next line that have no LF in them */
-    uint32_t framing_bytes; /* of chunks */
+    uint64_t body_bytes;    /* Content-Length: bytes still to read. Chunked: bytes read so far */
+    uint32_t head_bytes;    /* bytes of whole lines read; after the head its length */
+    uint32_t scanned;       /* bytes of the next line already searched for LF */
+    uint32_t framing_bytes; /* bytes of chunk sizes, extensions and line ends so far */
     uint32_t trailer_bytes;
     uint32_t field_count;
-    struct wr_request_piece target, host; /* an absent Host is empty */
-    uint8_t fault;                        /* enum wr_request_fault */
-    uint8_t method;                       /* enum wr_request_method */
-    uint8_t minor;                        /* HTTP/1.0 or 1.1 */
-    uint8_t place;                        /* enum wr_request_place, in parts.h */
+    struct wr_request_piece target, host; /* `host` is empty if there is no Host */
+    uint8_t fault;                        /* why it was refused: enum wr_request_fault */
+    uint8_t method;                       /* method: enum wr_request_method */
+    uint8_t minor;                        /* version: 0 for HTTP/1.0, 1 for HTTP/1.1 */
+    uint8_t place;                        /* parser state: enum wr_request_place of parts.h */
     bool has_blank_line, has_host, has_length, has_expect, has_close, has_keep_alive;
     bool is_chunked;
-    struct wr_request_field fields[WR_REQUEST_FIELDS_MAX]; /* so far in their order */
+    struct wr_request_field fields[WR_REQUEST_FIELDS_MAX]; /* header fields in their order */
 };
 
-/* For the first request, and for each that follows it. */
+/* Initializes the parser; call it before each request of a connection. */
 void wr_request_init(struct wr_request *ret_request);
 
 enum wr_request_step {
-    WR_REQUEST_MORE,    /* call again when more has come */
-    WR_REQUEST_HEAD,    /* the head is whole */
+    WR_REQUEST_MORE,    /* incomplete: call again with more bytes */
+    WR_REQUEST_HEAD,    /* the head is complete */
     WR_REQUEST_BODY,    /* *ret_piece is the next piece of the body */
-    WR_REQUEST_END,     /* the request has ended */
-    WR_REQUEST_REFUSED, /* request.fault says why; it stays so */
+    WR_REQUEST_END,     /* the request is complete */
+    WR_REQUEST_REFUSED, /* request.fault is the reason; every later call says the same */
 };
 
-/* `text`: all that has come since the request's first byte, also what was given before. Says MORE, HEAD (and again, if
- * called again) or REFUSED. */
+/* Parses the head. `text` is everything since the first byte of the request, including bytes of
+ * earlier calls. Returns MORE, HEAD (also if called anew after HEAD) or REFUSED. */
 enum wr_request_step wr_request_head(struct wr_request *request, struct wr_span text);
 
-/* After HEAD. `rest` is what has come after the head and was not read yet; what is read of it is dropped. Says MORE,
- * BODY, END or REFUSED. */
+/* Parses the body, after HEAD. `rest` is the unread text after the head; bytes that were read are
+ * removed from it. Returns MORE, BODY, END or REFUSED. */
 enum wr_request_step wr_request_body(struct wr_request *request, struct wr_span *rest, struct wr_span *ret_piece);
 
 static inline struct wr_span wr_request_span(const struct wr_request *request, struct wr_request_piece piece)
@@ -149,19 +151,20 @@ static inline struct wr_span wr_request_span(const struct wr_request *request, s
     return (struct wr_span){request->data + piece.at, piece.bytes};
 }
 
-/* The path and the query. */
+/* Returns the path and query. */
 static inline struct wr_span wr_request_target(const struct wr_request *request)
 {
     return wr_request_span(request, request->target);
 }
 
-/* The first field of that name at or after *cursor, in any case, which then stands behind it; start with 0. */
+/* Finds the first field with that name (ignoring case) at or after *cursor, and moves *cursor
+ * behind it; start with 0. Returns false if the head has no further such field. */
 bool wr_request_find(const struct wr_request *request, const char *name, uint32_t *cursor, struct wr_span *ret_value);
 
-/* Whether the connection may carry another request after this one. */
+/* Returns true if the connection may carry another request. */
 bool wr_request_keeps(const struct wr_request *request);
 
-/* Whether the client waits for "100 Continue" before it sends the body. */
+/* Returns true if the client waits for "100 Continue" before it sends the body. */
 bool wr_request_waits(const struct wr_request *request);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* start.c - the request line: a method, a target and a version, with one space between. */
+/* start.c - parses the request line: a method, a target and a version, separated by single
+ * spaces. */
 #include "core/rules/request/parts.h"
 
 #include "base/ascii.h"

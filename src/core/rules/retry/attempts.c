@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attempts.c - counts a request's attempts and decides about the next. */
+/* attempts.c - counts a request's attempts and decides about the next one. */
 #include "core/rules/retry/attempts.h"
 
 #include <assert.h>
@@ -7,7 +7,8 @@
 #define ATTEMPTS 3
 #define BLOCKING_RETRIES 3
 
-/* Again after `delay_ns`, unless the deadline comes first: nobody waits for what may not happen. */
+/* Returns a retry after `delay_ns`, or LATE if it could not start before the deadline, so that the
+ * caller does not wait for nothing. */
 static struct wr_next_attempt again(const struct wr_attempts *attempts, enum wr_next how, int64_t delay_ns,
                                     int64_t until_ns, int64_t now)
 {
@@ -16,13 +17,13 @@ static struct wr_next_attempt again(const struct wr_attempts *attempts, enum wr_
     return is_late ? (struct wr_next_attempt){WR_NEXT_LATE, 0} : (struct wr_next_attempt){how, delay_ns};
 }
 
-/* Counts it. False if the budget is spent. */
+/* Counts the attempt. Returns false if its budget is used up. */
 static bool count(struct wr_attempts *attempts, const weir_retry_options *options, enum wr_status_class ended)
 {
     uint32_t most = options->attempts > 0 ? options->attempts : ATTEMPTS;
     uint32_t most_blocks = options->blocking_retries > 0 ? options->blocking_retries : BLOCKING_RETRIES;
     if (options->attempts == 1)
-        most_blocks = 0; /* that is no retry at all */
+        most_blocks = 0; /* attempts = 1 means no retries at all */
 
     if (ended == WR_STATUS_BLOCKING)
         return ++attempts->blocks <= most_blocks;

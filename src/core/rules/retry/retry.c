@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* retry.c - how long to wait before the next attempt: exponential, with full jitter, so that those who failed together
- * do not come back together. */
+/* retry.c - the delay before a retry: exponential with full jitter, so that requests that failed
+ * together are not retried together. */
 #include <weir/pace.h>
 
 #define BASE_NS (200 * WEIR_MILLISECOND)
 #define MAX_NS (5 * WEIR_SECOND)
 
-/* min(max, base * 2^(attempt - 1)) */
+/* Returns min(max, base * 2^(attempt - 1)). */
 static int64_t longest_ns(int64_t base_ns, int64_t max_ns, uint32_t attempt)
 {
     int64_t delay_ns = base_ns;
     for (uint32_t n = 1; n < attempt && delay_ns < max_ns; n++)
-        delay_ns *= 2; /* it is below max_ns, so twice that fits */
+        /* delay_ns < max_ns <= WEIR_DURATION_MAX, so that doubling does not overflow */
+        delay_ns *= 2;
     return delay_ns < max_ns ? delay_ns : max_ns;
 }
 

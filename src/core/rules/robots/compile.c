@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* compile.c - the rules that apply, in one block that is quick to ask. */
+/* compile.c - compiles the rules that apply into one block that is fast to match. */
 #include "core/rules/robots/parts.h"
 
 #include <assert.h>
@@ -10,11 +10,11 @@ const struct wr_percent_set wr_robots_odd = WR_PERCENT_SET(
     WR_LOW_CONTROLS | WR_LOW(' ') | WR_LOW('"') | WR_LOW('<') | WR_LOW('>') | WR_LOW('*') | WR_LOW('$') | WR_LOW('%'),
     WR_HIGH_CONTROLS | WR_HIGH('\\') | WR_HIGH('^') | WR_HIGH('`') | WR_HIGH('{') | WR_HIGH('|') | WR_HIGH('}'));
 
-/* A path in normal form has at most three times WR_URL_MAX bytes, and a pattern at most one '*' more than bytes that it
- * matches, so a longer one matches nothing. */
+/* Longest useful pattern. A path in normal form has at most three times WR_URL_MAX bytes, and a
+ * pattern needs at most one '*' more than it matches bytes, so a longer pattern matches nothing. */
 #define PATTERN_MAX UINT16_MAX
 
-/* Whether its normal form is what is written. */
+/* Returns true if the pattern is written in normal form. */
 static bool is_normal(struct wr_span pattern)
 {
     for (size_t i = 0; i < pattern.bytes; i++) {
@@ -27,8 +27,8 @@ static bool is_normal(struct wr_span pattern)
     return true;
 }
 
-/* Reads a pattern up to its first '*', or to what is not in normal form. Most end there: this is half of the time that
- * a large file takes. */
+/* Hashes a pattern up to its first '*' or byte that is not in normal form. Most patterns end there;
+ * this takes half of the time for a large file. */
 static void scan(struct wr_robots_draft *draft, struct wr_span pattern)
 {
     const char *at = pattern.data, *end = pattern.data + pattern.bytes;
@@ -53,7 +53,7 @@ static uint32_t hash_of(struct wr_span prefix)
     return wr_robots_hash_finish(hash);
 }
 
-/* The pieces between '*' in the normal form of percent.h, and a run of '*' as one. */
+/* Appends the pattern in the normal form of percent.h, with a run of '*' as one. */
 static void append_pattern(struct wr_buf *buf, struct wr_span pattern)
 {
     size_t start = buf->length;
@@ -72,7 +72,7 @@ static void append_pattern(struct wr_buf *buf, struct wr_span pattern)
 
 /* ---- strings ---- */
 
-/* Without the '$' that ties it to the end. */
+/* Returns the path without the '$' that anchors it to the end. */
 static struct wr_span pattern_of(struct wr_span path, const struct wr_robots_draft *draft)
 {
     path.bytes -= draft->is_anchored;
@@ -84,10 +84,10 @@ static struct wr_span path_of(const struct wr_robots_plan *plan, const struct wr
     return (struct wr_span){plan->text + draft->path_at, draft->path_bytes};
 }
 
-/* Room for paths as written, and for their normal form where that is another. */
+/* Computes the room for the paths as written, and for their normal form where it differs. */
 static size_t strings_room(const struct wr_robots_plan *plan)
 {
-    size_t bytes = 1; /* a buffer's '\0' */
+    size_t bytes = 1; /* for the '\0' of the buffer */
 
     for (uint32_t i = 0; i < plan->facts.rules; i++) {
         struct wr_robots_draft *draft = &plan->drafts[i];
@@ -101,7 +101,7 @@ static size_t strings_room(const struct wr_robots_plan *plan)
     return bytes;
 }
 
-/* The normal form, where it is not what is written. False if it is too long. */
+/* Appends the normal form if it differs from the written path. Returns false if it is too long. */
 static bool append_normal(struct wr_buf *strings, struct wr_span pattern, struct wr_robots_draft *draft)
 {
     append_pattern(strings, pattern);
@@ -114,7 +114,7 @@ static bool append_normal(struct wr_buf *strings, struct wr_span pattern, struct
     return true;
 }
 
-/* False if nothing can match it; nothing is left of it then. */
+/* Appends one rule. Returns false, and appends nothing, if no path can match it. */
 static bool append_rule(struct wr_buf *strings, struct wr_span path, struct wr_robots_draft *draft)
 {
     struct wr_span pattern = pattern_of(path, draft);
@@ -149,7 +149,7 @@ static void fill_strings(struct wr_robots *robots, const struct wr_robots_plan *
 
 /* ---- rules ---- */
 
-/* The traits of the pieces after the prefix. */
+/* Returns the traits that the parts after the prefix require. */
 static uint64_t needs_of(const char *pattern, const struct wr_robots_draft *draft)
 {
     uint64_t needs = 0;
@@ -180,8 +180,9 @@ static void fill_rule(struct wr_robots *robots, uint32_t index, const struct wr_
     };
 }
 
-/* Counts the rules of each slot, from that knows where each slot begins, and puts each rule where its slot's last one
- * ended. Counted two slots further on, `slots` end up as they should be. */
+/* Sorts the rules by slot: counts the rules of each slot, computes where each slot begins, and puts
+ * each rule at the current end of its slot. The counts are stored two slots further on, so that in
+ * the end slots[i] is the start of slot i. */
 static void fill_rules(struct wr_robots *robots, const struct wr_robots_draft *drafts)
 {
     uint32_t *slots = robots->slots;
@@ -208,7 +209,7 @@ static void fill_lengths(struct wr_robots *robots)
 
 /* ---- the block ---- */
 
-/* As many slots as rules, or up to twice. */
+/* Returns the bits for as many slots as there are rules, or up to twice as many. */
 static uint32_t slot_bits_for(uint32_t rules)
 {
     uint32_t bits = 1;
@@ -269,14 +270,14 @@ void wr_robots_free(struct wr_robots *robots)
         wr_give(robots->allocator, robots, robots->facts.block_bytes, _Alignof(struct wr_robots));
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 const struct wr_robots_facts *wr_robots_facts(const struct wr_robots *robots)
 {
     return &robots->facts;
 }
 
-/* Between requests by Request-rate; 0: it does not say. */
+/* Returns the time between two requests by Request-rate, ns; 0 if the file sets none. */
 static int64_t each_ns(const struct wr_robots_facts *facts)
 {
     if (facts->rate_requests == 0)

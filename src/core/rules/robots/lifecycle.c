@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lifecycle.c - one robots.txt over time. */
+/* lifecycle.c - the state machine of one robots.txt. */
 #include "core/rules/robots/lifecycle.h"
 
 #include "base/error.h"
@@ -11,8 +11,8 @@
 #define SERVE_NS (30 * WEIR_DAY)
 #define RETRY_BASE_NS (5 * WEIR_SECOND)
 #define RETRY_MAX_NS (15 * WEIR_MINUTE)
-#define PARTIAL_CONTENT 206        /* nobody asked for a part, and rules may be in the other */
-#define RETRY_LEAST_NS WEIR_SECOND /* of both: whoever fails is not asked in a loop */
+#define PARTIAL_CONTENT 206        /* never requested; the missing part may have rules */
+#define RETRY_LEAST_NS WEIR_SECOND /* minimum of base_ns and max_ns, against busy loops */
 
 /* ---- options ---- */
 
@@ -49,7 +49,7 @@ int wr_life_options_check(const struct wr_life_options *options, struct wr_life_
     return 0;
 }
 
-/* ---- what holds ---- */
+/* ---- what applies to pages ------------------------------------------------------------------- */
 
 static bool is_due(const struct wr_lifecycle *life, int64_t now)
 {
@@ -60,7 +60,7 @@ static bool is_due(const struct wr_lifecycle *life, int64_t now)
     return !life->has_copy || now - life->copied_at >= life->refresh_ns;
 }
 
-/* A copy is good for a day; while nothing newer can be had, longer. */
+/* Returns true if the copy may be used: for use_ns, and while fetching fails for serve_ns. */
 static bool copy_serves(const struct wr_lifecycle *life, const struct wr_life_options *options, int64_t now)
 {
     int64_t most_ns = life->failures > 0 ? options->serve_ns : options->use_ns;
@@ -93,9 +93,10 @@ static struct wr_life_action action_of(const struct wr_lifecycle *life, const st
     return told;
 }
 
-/* ---- a fetch ends ---- */
+/* ---- the end of a fetch ---------------------------------------------------------------------- */
 
-/* An ETag of another place says nothing of this one. */
+/* Returns true if the fetch was not redirected. The validators of another URL do not apply to this
+ * one. */
 static bool is_direct(const struct wr_lifecycle *life)
 {
     return life->hops == 0;
@@ -124,7 +125,7 @@ struct wr_life_action wr_lifecycle_foresee(const struct wr_lifecycle *life, cons
     return told;
 }
 
-/* From now on the copy is what was just fetched. */
+/* Makes the response that just arrived the current copy. */
 static void renew(struct wr_lifecycle *life, const struct wr_life_options *options, int64_t max_age_ns)
 {
     int64_t most_ns = options->use_ns - options->use_ns / 8;
@@ -182,7 +183,8 @@ static void start(struct wr_lifecycle *life, int64_t now)
     life->conditional = life->has_validators;
 }
 
-/* What was stored in the future may be of any age: it is asked for again before it is used. */
+/* Takes a copy from a store. One that was stored in the future may be of any age: it is refetched
+ * before use. */
 static void load(struct wr_lifecycle *life, const struct wr_life_options *options, const struct wr_life_event *event,
                  int64_t now)
 {
@@ -193,7 +195,8 @@ static void load(struct wr_lifecycle *life, const struct wr_life_options *option
     renew(life, options, event->max_age_ns);
 }
 
-/* A 304 that is on its way says nothing any more, and failures so far decide nothing. */
+/* Removes the copy. A pending 304 can no longer confirm it, and after failures pages wait, whatever
+ * on_error says. */
 static void drop(struct wr_lifecycle *life)
 {
     if (!life->has_rules)
@@ -231,7 +234,7 @@ struct wr_life_action wr_lifecycle_step(struct wr_lifecycle *life, const struct 
     return action_of(life, options, told, now);
 }
 
-/* ---- looking ---- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 enum wr_life_state wr_lifecycle_state(const struct wr_lifecycle *life, int64_t now)
 {

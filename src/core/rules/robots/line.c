@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* line.c - lines of robots.txt, one by one: "Disallow: /private # keep out". */
+/* line.c - parses the lines of robots.txt one by one: "Disallow: /private # keep out". */
 #include "core/rules/robots/parts.h"
 
 #include "base/ascii.h"
@@ -20,7 +20,7 @@ void wr_robots_lines_init(struct wr_robots_lines *ret_lines, struct wr_span text
                                           .hash_at = wr_span_find(text, '#')};
 }
 
-/* Also of controls: a NUL at either end means nothing. */
+/* Removes blanks and control characters, NUL included, from the front. */
 static struct wr_span trim_front(struct wr_span span)
 {
     while (span.bytes > 0 && (unsigned char)span.data[0] <= ' ')
@@ -36,8 +36,8 @@ static struct wr_span trim(struct wr_span span)
     return span;
 }
 
-/* Lines end with LF, CR or CRLF. The place of the next LF, CR and '#' is remembered: whichever a file does not use is
- * looked for once. */
+/* Lines end with LF, CR or CRLF. The offsets of the next LF, CR and '#' are remembered, so that a
+ * character that the file does not use is searched for only once. */
 bool wr_robots_lines_next(struct wr_robots_lines *lines, struct wr_span *ret_line)
 {
     struct wr_span text = lines->text;
@@ -61,10 +61,10 @@ bool wr_robots_lines_next(struct wr_robots_lines *lines, struct wr_span *ret_lin
 
 /* ---- keys ---- */
 
-#define NAME_MAX 16 /* letters of a key; longer ones are none of ours */
+#define NAME_MAX 16 /* letters of a key; longer keys are unknown */
 
-/* Letters only: "user-agent", "User Agent" and "useragent" are one. What is longer counts too, as "disallowed". The
- * misspellings are those that Google's parser takes. */
+/* Key names. Only letters count: "user-agent", "User Agent" and "useragent" are equal. A longer key
+ * such as "disallowed" matches, too. The misspellings are those that Google's parser accepts. */
 static const struct {
     const char *name;
     size_t bytes;
@@ -81,7 +81,7 @@ static const struct {
 #undef KEY
 };
 
-/* The first halves of keys that some write as two words. */
+/* Returns true for the first word of a key that is also written as two words. */
 static bool is_half(const char *name, size_t bytes)
 {
     return (bytes == 4 && (memcmp(name, "user", 4) == 0 || memcmp(name, "site", 4) == 0)) ||
@@ -101,7 +101,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Takes the letters of one word off the front, in lower case; '-' and '_' among them count for nothing. */
+/* Removes the letters of one word from the front and appends them to `name` in lower case, ignoring
+ * '-' and '_'. */
 static void take_word(struct wr_span *line, char name[NAME_MAX], size_t *bytes)
 {
     size_t at = 0;
@@ -124,7 +125,8 @@ static bool has_blank(struct wr_span value)
     return false;
 }
 
-/* Nearly all lines of nearly all files are spelled so; reading letter by letter takes a fifth of all the time. */
+/* Recognizes the usual spellings of nearly all lines. Reading them letter by letter takes a fifth
+ * of the total time. */
 static enum wr_robots_key usual_key(struct wr_span line, size_t *ret_bytes)
 {
     static const char disallow[] = "Disallow:", allow[] = "Allow:";
@@ -162,14 +164,15 @@ enum wr_robots_key wr_robots_line_split(struct wr_span line, struct wr_span *ret
     line = trim_front(line);
     if (line.data[0] == ':')
         *ret_value = trim_front(wr_span_after(line, 1));
-    else if (after_blank && !has_blank(line)) /* a missing colon; more words are prose */
+    else if (after_blank && !has_blank(line)) /* the colon is missing; several words are prose */
         *ret_value = line;
     else
         return WR_ROBOTS_OTHER;
     return key;
 }
 
-/* RFC 9309 2.2.1, and digits, which many crawlers have in their names. */
+/* Returns the product token at the start. It may have digits, beyond RFC 9309 2.2.1, because the
+ * names of many crawlers have some. */
 struct wr_span wr_robots_token(struct wr_span text)
 {
     size_t bytes = 0;
@@ -183,14 +186,14 @@ struct wr_span wr_robots_token(struct wr_span text)
 
 /* ---- numbers ---- */
 
-#define DIGITS_FULL UINT64_C(100000000000000000) /* from here on there are 18; further ones only scale */
-#define SCALE_MAX 1000000                        /* no duration needs a larger one: it would be 0, or too long */
+#define DIGITS_FULL UINT64_C(100000000000000000) /* 18 digits: further ones only change the scale */
+#define SCALE_MAX 1000000                        /* beyond it durations are 0 or too long */
 
-/* A decimal number: digits * 10^scale. */
+/* The decimal number digits * 10^scale. */
 struct decimal {
     uint64_t digits;
     int64_t scale;
-    bool is_rounded; /* digits that are not 0 were dropped */
+    bool is_rounded; /* digits other than 0 were dropped */
 };
 
 static void add_digit(struct decimal *decimal, char c, bool is_fraction)
@@ -204,7 +207,8 @@ static void add_digit(struct decimal *decimal, char c, bool is_fraction)
     decimal->scale -= is_fraction ? 1 : 0;
 }
 
-/* Takes the digits off the front. */
+/* Removes the digits from the front and adds them to the number. Returns false if there are
+ * none. */
 static bool take_digits(struct wr_span *text, struct decimal *decimal, bool is_fraction)
 {
     size_t at = 0;
@@ -215,7 +219,7 @@ static bool take_digits(struct wr_span *text, struct decimal *decimal, bool is_f
     return at > 0;
 }
 
-/* "e6", "E-3": if it is there it must be whole. */
+/* Parses an optional exponent: "e6", "E-3". Returns false if it is incomplete. */
 static bool take_exponent(struct wr_span *text, struct decimal *decimal)
 {
     if (text->bytes == 0 || wr_ascii_lower(text->data[0]) != 'e')
@@ -247,7 +251,7 @@ static bool take_decimal(struct wr_span *text, struct decimal *ret_decimal)
     return true;
 }
 
-/* decimal * unit_ns in ns, rounded up; INT64_MAX if it is more. */
+/* Returns decimal * unit_ns in ns, rounded up, at most INT64_MAX. */
 static int64_t to_ns(const struct decimal *decimal, int64_t unit_ns)
 {
     wr_u128 ns = (wr_u128)decimal->digits * (wr_u128)unit_ns;
@@ -274,7 +278,7 @@ bool wr_robots_delay_parse(struct wr_span value, int64_t *ret_delay_ns)
     return true;
 }
 
-/* Takes a unit off the front; without one it is seconds. */
+/* Removes a unit from the front and returns it in ns; one second if there is no unit. */
 static int64_t take_unit(struct wr_span *text)
 {
     char c = text->bytes > 0 ? wr_ascii_lower(text->data[0]) : '\0';
@@ -285,7 +289,7 @@ static int64_t take_unit(struct wr_span *text)
     return unit_ns;
 }
 
-/* The hours at which the rate holds, which may follow, are not looked at: it holds always. */
+/* Parses a rate. The hours that may follow are ignored: the rate then applies all day. */
 bool wr_robots_rate_parse(struct wr_span value, uint32_t *ret_requests, int64_t *ret_period_ns)
 {
     struct decimal requests = {0}, period;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* match.c - may this path be fetched? */
+/* match.c - decides whether a path may be fetched. */
 #include "core/rules/robots/parts.h"
 
 #include "core/rules/url/url.h"
@@ -10,15 +10,16 @@
 
 struct question {
     const struct wr_robots *robots;
-    struct wr_span path; /* in normal form */
-    uint64_t has;        /* traits of it */
-    uint64_t work;       /* so far, of WR_ROBOTS_WORK_MAX */
+    struct wr_span path; /* path in normal form */
+    uint64_t has;        /* traits of the path */
+    uint64_t work;       /* steps so far, at most about WR_ROBOTS_WORK_MAX */
 };
 
 /* ---- one rule ---- */
 
-/* Where `piece` first is in `text`; text.bytes if nowhere. The ends are compared first: a library call for each byte
- * would be most of the time. A step is one byte, or some by the library. */
+/* Returns the first offset of `piece` in `text`, text.bytes if it is not found. First and last byte
+ * are compared before calling memcmp, which would take most of the time. A step is one byte, or
+ * several within memcmp. */
 static size_t find_piece(struct question *question, struct wr_span text, struct wr_span piece)
 {
     char first = piece.data[0], last = piece.data[piece.bytes - 1];
@@ -38,11 +39,12 @@ static size_t find_piece(struct question *question, struct wr_span text, struct 
     return text.bytes;
 }
 
-/* Each piece at its first place: if that fails, no other places succeed. So no place is tried twice. */
+/* Matches each part at its first occurrence. If that fails, later occurrences fail as well, so no
+ * offset is tried twice. */
 static bool pieces_match(struct question *question, struct wr_span path, struct wr_span pieces)
 {
     while (pieces.bytes > 0) {
-        pieces = wr_span_after(pieces, 1); /* the '*' */
+        pieces = wr_span_after(pieces, 1); /* skips the '*' */
         struct wr_span piece = {pieces.data, wr_span_find(pieces, '*')};
         pieces = wr_span_after(pieces, piece.bytes);
         if (piece.bytes == 0)
@@ -55,7 +57,7 @@ static bool pieces_match(struct question *question, struct wr_span path, struct 
     return true;
 }
 
-/* An anchored rule's last piece is at the path's end or nowhere: takes it off both. */
+/* Matches the last part of an anchored rule at the end of the path, and removes it from both. */
 static bool take_tail(struct wr_span *path, struct wr_span *pieces)
 {
     size_t star = pieces->bytes;
@@ -70,7 +72,7 @@ static bool take_tail(struct wr_span *path, struct wr_span *pieces)
     return true;
 }
 
-/* The prefix is known to match. */
+/* Returns true if the rest of the rule matches. The prefix is known to match. */
 static bool rule_matches(struct question *question, const struct wr_robots_compiled *rule)
 {
     const char *pattern = question->robots->strings + rule->pattern_at;
@@ -88,7 +90,8 @@ static size_t octets(const struct wr_robots_compiled *rule)
     return (size_t)rule->pattern_bytes + (rule->is_anchored ? 1 : 0);
 }
 
-/* RFC 9309 2.2.2: most octets, then allowing; then, so that the answer is always the same, the first in the file. */
+/* Returns true if `rule` has precedence (RFC 9309 2.2.2): more octets, then allowing, then the
+ * earlier line, so that the result is deterministic. */
 static bool is_stronger(const struct wr_robots_compiled *rule, const struct wr_robots_compiled *than)
 {
     if (than == NULL)
@@ -100,8 +103,8 @@ static bool is_stronger(const struct wr_robots_compiled *rule, const struct wr_r
 
 /* ---- all rules ---- */
 
-/* The strongest of `best` and the rules in a slot whose prefix is the path's first `length` bytes; where the work is
- * too much, the rule it came to. */
+/* Returns the strongest of `best` and the matching rules in a slot whose prefix has `length` bytes.
+ * At the work limit it returns the rule that was being checked. */
 static const struct wr_robots_compiled *find_in_slot(struct question *question, uint32_t slot, size_t length,
                                                      const struct wr_robots_compiled *best)
 {
@@ -142,7 +145,7 @@ static const struct wr_robots_compiled *find_rule(struct question *question)
 
 /* ---- the path ---- */
 
-/* Notes the traits of the path; false if it is not in normal form. */
+/* Records the traits of the path. Returns false if it is not in normal form. */
 static bool note_traits(struct question *question)
 {
     struct wr_span path = question->path;
@@ -173,7 +176,8 @@ static struct wr_robots_answer answer(const struct question *question, const str
     };
 }
 
-/* RFC 9309 2.2.2: whoever may not read the rules cannot obey them. */
+/* robots.txt itself is always allowed (RFC 9309 2.2.2), because crawlers must be able to read
+ * it. */
 static bool is_rules_file(struct wr_span path)
 {
     static const char name[] = "/robots.txt";
@@ -185,7 +189,7 @@ static struct wr_robots_answer ask(struct question *question)
     return answer(question, is_rules_file(question->path) ? NULL : find_rule(question));
 }
 
-/* With the path in normal form, which is made on the stack. */
+/* Matches a path after converting it to normal form on the stack. */
 __attribute__((noinline)) static struct wr_robots_answer ask_odd(const struct wr_robots *robots, struct wr_span path)
 {
     char memory[NORMAL_ROOM];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* parse.c - which lines speak to us.
+/* parse.c - selects the lines of a robots.txt that apply to this crawler.
  *
- * A group is some User-agent lines and the rules after them; the next User-agent line after a rule begins another (RFC
- * 9309 2.2.1). One pass notes the rules of the groups that name us and of those for '*' as drafts that point into the
- * text; then it is known whose rules count, how many there are and how long, and one block is taken for them.
+ * A group is one or more User-agent lines and the rules after them. The next User-agent line after
+ * a rule begins a new group (RFC 9309 2.2.1). One pass collects the rules of the groups that name
+ * this crawler and of those for '*' as drafts that point into the text. Then it is known which
+ * rules apply, how many there are and how long they are, and one block is allocated for them.
  */
 #include "core/rules/robots/parts.h"
 
@@ -11,8 +12,8 @@
 #include "base/bits.h"
 
 enum owner {
-    OWNER_ALL,   /* "User-agent: *" */
-    OWNER_NAMED, /* "User-agent: " and our token */
+    OWNER_ALL,   /* the group of "User-agent: *" */
+    OWNER_NAMED, /* the groups that name this crawler */
     OWNERS,
 };
 
@@ -21,14 +22,15 @@ struct parser {
     struct wr_span text;
     struct wr_span agent;
     int64_t delay_max_ns;
-    struct wr_robots_draft *drafts; /* of all owners until one is named, then only of that */
+    /* rules for '*', and only the named ones once a group names us */
+    struct wr_robots_draft *drafts;
     size_t count, room;
     struct wr_robots_facts facts[OWNERS];
     struct wr_span sitemaps[WR_ROBOTS_SITEMAPS_MAX];
     uint32_t sitemap_count;
-    unsigned group; /* whom the group we are in speaks to: bits of enum owner */
-    bool has_rules; /* the group we are in */
-    bool is_named;  /* some group named us */
+    unsigned group; /* set of enum owner: whom the current group applies to */
+    bool has_rules; /* the current group has rules */
+    bool is_named;  /* some group names this crawler */
 };
 
 /* ---- lines ---- */
@@ -56,12 +58,13 @@ static void add_agent(struct parser *parser, struct wr_span agent)
     else if (names_us(parser, agent)) {
         parser->group |= 1u << OWNER_NAMED;
         if (!parser->is_named)
-            parser->count = 0; /* what was said to all is not for us */
+            parser->count = 0; /* the rules for '*' no longer apply */
         parser->is_named = true;
     }
 }
 
-/* Enough at first for a file that is nothing but rules for us of the usual length. */
+/* The first allocation suffices for a file with nothing but rules of usual length for this
+ * crawler. */
 static int grow(struct parser *parser)
 {
     size_t room = parser->room == 0 ? 16 + parser->text.bytes / 24 : parser->room * 2;
@@ -83,7 +86,7 @@ static bool speaks_to(const struct parser *parser, enum owner owner)
     return (parser->group & 1u << owner) != 0;
 }
 
-/* An empty path matches nothing, but still is a rule, after which a group ends. */
+/* Adds a rule. An empty path matches nothing, but is a rule after which a group ends. */
 static int add_rule(struct parser *parser, bool allows, struct wr_span path, uint32_t line)
 {
     parser->has_rules = true;
@@ -103,7 +106,7 @@ static int add_rule(struct parser *parser, bool allows, struct wr_span path, uin
     return 0;
 }
 
-/* Of several delays the longest (B11). */
+/* Records a Crawl-delay. The longest of several counts. */
 static void add_delay(struct parser *parser, struct wr_span value, uint32_t line)
 {
     int64_t delay_ns;
@@ -130,7 +133,8 @@ static bool is_slower(int64_t period_ns, uint32_t requests, const struct wr_robo
            (wr_u128)period_ns * than->rate_requests > (wr_u128)than->rate_period_ns * requests;
 }
 
-/* Of several rates the slowest; at least one request in the longest delay. */
+/* Records a Request-rate. The slowest of several counts; it is at least one request per
+ * delay_max_ns. */
 static void add_rate(struct parser *parser, struct wr_span value, uint32_t line)
 {
     uint32_t requests;
@@ -227,7 +231,8 @@ int wr_robots_parse(struct wr_span text, const struct wr_robots_options *options
     struct wr_buf transcoded;
     bool is_cut;
 
-    wr_buf_init(&transcoded, allocator, 2 * WR_ROBOTS_MAX); /* of two bytes of UTF-16 at most three */
+    /* two bytes of UTF-16 become at most three */
+    wr_buf_init(&transcoded, allocator, 2 * WR_ROBOTS_MAX);
     int error = wr_robots_read(text, &transcoded, &parser.text, &is_cut);
     if (error == 0)
         error = read_lines(&parser);

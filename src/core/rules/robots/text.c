@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - from the bytes that a server sent to text. */
+/* text.c - converts the bytes of a robots.txt to UTF-8 text. */
 #include "core/rules/robots/parts.h"
 
 #include "base/ascii.h"
 #include "core/rules/links/text.h"
 
-/* Drops as much of a byte order mark as is there: it is broken where a proxy has been at work. */
+/* Removes a byte order mark, or its first bytes, because some proxies damage it. */
 static struct wr_span skip_mark(struct wr_span text)
 {
     static const char mark[3] = "\xef\xbb\xbf";
@@ -22,7 +22,8 @@ static bool begins_with(struct wr_span text, const char *word)
     return text.bytes >= bytes && wr_ascii_same(text.data, word, bytes);
 }
 
-/* Rules begin with a letter or a '#'. A page may quote some, but it is no robots.txt (B5). */
+/* Returns true if the text is an HTML or XML page. Pages may quote rules but are no robots.txt,
+ * which begins with a letter or '#'. */
 static bool is_page(struct wr_span text)
 {
     static const char *const words[] = {"<!doctype", "<html", "<head", "<body", "<?xml", "<svg"};
@@ -38,12 +39,12 @@ static bool is_page(struct wr_span text)
 /* ---- UTF-16 ---- */
 
 enum order {
-    ORDER_NONE, /* not UTF-16 */
+    ORDER_NONE, /* the text is not UTF-16 */
     ORDER_LITTLE,
     ORDER_BIG,
 };
 
-/* By its mark, or by the zeros beside the first two letters. */
+/* Detects UTF-16 by its byte order mark, or by the zero bytes of the first two letters. */
 static enum order order_of(struct wr_span text)
 {
     const unsigned char *at = (const unsigned char *)text.data;
@@ -65,7 +66,7 @@ static uint32_t unit_at(struct wr_span text, size_t at, enum order order)
     return order == ORDER_BIG ? (uint32_t)bytes[0] << 8 | bytes[1] : (uint32_t)bytes[1] << 8 | bytes[0];
 }
 
-/* A surrogate without its other half is U+FFFD. */
+/* Appends UTF-16 as UTF-8. An unpaired surrogate becomes U+FFFD. */
 static void transcode(struct wr_buf *buf, struct wr_span text, enum order order)
 {
     char bytes[4];
@@ -84,9 +85,9 @@ static void transcode(struct wr_buf *buf, struct wr_span text, enum order order)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- whole text ---- */
 
-/* Without the line at the end, of which something may be missing: half of "Allow: /public" would allow all. */
+/* Removes the last line, which may be cut: the start of "Allow: /public" could allow everything. */
 static struct wr_span drop_last_line(struct wr_span text)
 {
     while (text.bytes > 0 && text.data[text.bytes - 1] != '\n' && text.data[text.bytes - 1] != '\r')

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* forms.c - what is made of a URL: its key, its robots.txt, its canonical form. */
+/* forms.c - derives from a URL its host key, the URL of its robots.txt, and its canonical form. */
 #include "core/rules/url/url.h"
 
 #include "base/ascii.h"
 #include "core/rules/url/percent.h"
 
-/* "example.org." and "example.org" are the same name to everybody but a few servers. */
+/* Returns the host without the trailing dot. Almost all servers treat both spellings alike. */
 static struct wr_span bare_host(const struct wr_url *url)
 {
     struct wr_span host = wr_url_host(url);
@@ -59,7 +59,7 @@ enum wr_url_fault wr_url_canonical(const struct wr_url *url, char *memory, size_
 {
     size_t host_at = url->is_https ? strlen("https://") : strlen("http://");
     size_t host_end = host_at + bare_host(url).bytes;
-    size_t path_at = host_end + (size_t)(url->path_at - url->host_end); /* behind the port */
+    size_t path_at = host_end + (size_t)(url->path_at - url->host_end); /* after the port */
     struct wr_buf buf;
 
     wr_buf_init_fixed(&buf, memory, memory_bytes < WR_URL_ROOM ? memory_bytes : WR_URL_ROOM);
@@ -79,13 +79,13 @@ enum wr_url_fault wr_url_canonical(const struct wr_url *url, char *memory, size_
     return WR_URL_OK;
 }
 
-/* Whether the parser passes over it, wherever it stands. */
+/* Returns true for controls and blanks, which the parser may skip. */
 static bool is_nothing(char c)
 {
     return c > '\0' && c <= ' ';
 }
 
-/* Where the authority begins, if there is one: behind "https:", slashes of either kind, or both. */
+/* Returns the offset of the authority: after "https:", slashes of either kind, or both. */
 static size_t authority_at(struct wr_span text)
 {
     size_t at = 0;
@@ -105,7 +105,8 @@ void wr_url_hide_user(char *text)
     memmove(text + at, text + at + end, strlen(text + at + end) + 1);
 }
 
-/* Where a port that is no number begins, or where the text ends. */
+/* Returns the offset of a port that is not a number, or the length of the text if there is no such
+ * port. */
 static size_t bad_port_at(struct wr_span text, size_t host_at)
 {
     size_t at = host_at;
@@ -119,7 +120,7 @@ static size_t bad_port_at(struct wr_span text, size_t host_at)
     return end == text.bytes || strchr("/\\?#", text.data[end]) != NULL ? text.bytes : at + 1;
 }
 
-/* Where the authority ends. */
+/* Returns the offset of the end of the authority that starts at `at`. */
 static size_t authority_end(struct wr_span text, size_t at)
 {
     while (at < text.bytes && strchr("/\\?#", text.data[at]) == NULL)
@@ -135,7 +136,7 @@ void wr_url_show_bad(struct wr_span text, char *ret_shown, size_t room)
         host_at--;
     size_t authority = authority_end(text, at);
     if (bad_port_at(text, at) == text.bytes && memchr(text.data + at, '@', authority - at) == NULL)
-        host_at = at; /* an '@' of the path */
+        host_at = at; /* the last '@' belongs to the path */
     size_t end = bad_port_at(text, host_at);
     wr_buf_init_fixed(&buf, ret_shown, room);
     wr_buf_append(&buf, text.data, at);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* guard.c - the table of addresses that are not for everybody. */
+/* guard.c - the table of addresses that are not publicly reachable. */
 #include "core/rules/url/guard.h"
 
 struct network {
     uint8_t prefix[16];
     uint8_t bits;
-    uint8_t class; /* enum wr_guard_class */
+    uint8_t class; /* class of the network: enum wr_guard_class */
 };
 
 #define V4(a, b, c, d, bits, class)                                \
@@ -13,14 +13,15 @@ struct network {
         {[10] = 0xff, [11] = 0xff, a, b, c, d}, 96 + (bits), class \
     }
 
-/* The first that holds an address names its class, so what is narrow stands first. Those of IPv6 that are not here lie
- * outside 2000::/3, or are public. https://www.iana.org/assignments/iana-ipv4-special-registry, and -ipv6-. */
+/* The first match names the class, so narrow prefixes come first. IPv6 addresses without an entry
+ * are public, or outside 2000::/3 and reserved. Sources:
+ * https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry. */
 static const struct network networks[] = {
-    V4(169, 254, 169, 254, 32, WR_GUARD_METADATA), /* most clouds */
-    V4(169, 254, 170, 2, 32, WR_GUARD_METADATA),   /* credentials of containers on AWS */
-    V4(100, 100, 100, 200, 32, WR_GUARD_METADATA), /* Alibaba */
-    V4(168, 63, 129, 16, 32, WR_GUARD_METADATA),   /* Azure; lies among public ones */
-    V4(192, 0, 0, 192, 32, WR_GUARD_METADATA),     /* Oracle */
+    V4(169, 254, 169, 254, 32, WR_GUARD_METADATA), /* metadata service of most clouds */
+    V4(169, 254, 170, 2, 32, WR_GUARD_METADATA),   /* AWS: credentials of containers */
+    V4(100, 100, 100, 200, 32, WR_GUARD_METADATA), /* metadata service of Alibaba */
+    V4(168, 63, 129, 16, 32, WR_GUARD_METADATA),   /* Azure; inside a public network */
+    V4(192, 0, 0, 192, 32, WR_GUARD_METADATA),     /* metadata service of Oracle */
     V4(0, 0, 0, 0, 8, WR_GUARD_UNSPECIFIED),
     V4(10, 0, 0, 0, 8, WR_GUARD_PRIVATE),
     V4(100, 64, 0, 0, 10, WR_GUARD_SHARED),
@@ -29,43 +30,44 @@ static const struct network networks[] = {
     V4(172, 16, 0, 0, 12, WR_GUARD_PRIVATE),
     V4(192, 0, 0, 0, 24, WR_GUARD_RESERVED),   /* IETF protocols */
     V4(192, 0, 2, 0, 24, WR_GUARD_EXAMPLE),    /* TEST-NET-1 */
-    V4(192, 88, 99, 0, 24, WR_GUARD_RESERVED), /* relays of 6to4 */
+    V4(192, 88, 99, 0, 24, WR_GUARD_RESERVED), /* 6to4 relays */
     V4(192, 168, 0, 0, 16, WR_GUARD_PRIVATE),
     V4(198, 18, 0, 0, 15, WR_GUARD_EXAMPLE),   /* benchmarks */
     V4(198, 51, 100, 0, 24, WR_GUARD_EXAMPLE), /* TEST-NET-2 */
     V4(203, 0, 113, 0, 24, WR_GUARD_EXAMPLE),  /* TEST-NET-3 */
     V4(224, 0, 0, 0, 4, WR_GUARD_MULTICAST),
-    V4(240, 0, 0, 0, 4, WR_GUARD_RESERVED), /* with broadcast */
+    V4(240, 0, 0, 0, 4, WR_GUARD_RESERVED), /* class E and broadcast */
     V4(0, 0, 0, 0, 0, WR_GUARD_PUBLIC),
     {{0}, 128, WR_GUARD_UNSPECIFIED},
     {{[15] = 1}, 128, WR_GUARD_LOOPBACK},
-    {{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, 0x54}, 128, WR_GUARD_METADATA}, /* AWS */
-    {{0xfd, 0x20, 0x00, 0xce, [14] = 0x02, 0x54}, 128, WR_GUARD_METADATA}, /* Google */
+    {{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, 0x54}, 128, WR_GUARD_METADATA}, /* metadata of AWS */
+    {{0xfd, 0x20, 0x00, 0xce, [14] = 0x02, 0x54}, 128, WR_GUARD_METADATA}, /* metadata of Google */
     {{0xfc}, 7, WR_GUARD_PRIVATE},                                         /* unique local */
-    {{0xfe, 0xc0}, 10, WR_GUARD_PRIVATE},                                  /* site-local, of old */
-    {{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, WR_GUARD_PRIVATE},          /* a translator's own (RFC 8215) */
+    {{0xfe, 0xc0}, 10, WR_GUARD_PRIVATE},                                  /* old site-local */
+    {{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, WR_GUARD_PRIVATE},          /* RFC 8215 (NAT64) */
     {{0xfe, 0x80}, 10, WR_GUARD_LINK_LOCAL},
     {{0xff}, 8, WR_GUARD_MULTICAST},
     {{0x20, 0x01, 0x00, 0x02}, 48, WR_GUARD_EXAMPLE}, /* benchmarks */
     {{0x20, 0x01, 0x0d, 0xb8}, 32, WR_GUARD_EXAMPLE},
     {{0x3f, 0xff}, 20, WR_GUARD_EXAMPLE},
-    {{0x20, 0x01}, 23, WR_GUARD_RESERVED}, /* IETF protocols: ORCHID and others; Teredo is looked at before */
+    /* IETF protocols: ORCHID and others; Teredo has an entry in `carriers` */
+    {{0x20, 0x01}, 23, WR_GUARD_RESERVED},
     {{0x20}, 3, WR_GUARD_PUBLIC},
 };
 
-/* Where addresses carry an IPv4 address. */
+/* Prefixes of IPv6 addresses that embed an IPv4 address. */
 static const struct {
     uint8_t prefix[16];
     uint8_t bits;
-    uint8_t at;   /* byte */
-    uint8_t mask; /* each byte is xored with it */
+    uint8_t at;   /* offset of the IPv4 address, bytes */
+    uint8_t mask; /* xored with each byte of that address */
 } carriers[] = {
     {{0x00, 0x64, 0xff, 0x9b}, 96, 12, 0},    /* NAT64 (RFC 6052) */
     {{[8] = 0xff, [9] = 0xff}, 96, 12, 0},    /* SIIT (RFC 2765) */
-    {{0}, 96, 12, 0},                         /* IPv4-compatible (RFC 4291 2.5.5.1), of old */
+    {{0}, 96, 12, 0},                         /* IPv4-compatible (RFC 4291 2.5.5.1), obsolete */
     {{0x20, 0x02}, 16, 2, 0},                 /* 6to4 (RFC 3056) */
-    {{0x20, 0x01, 0x00, 0x00}, 32, 4, 0},     /* Teredo's server (RFC 4380) */
-    {{0x20, 0x01, 0x00, 0x00}, 32, 12, 0xff}, /* and its client */
+    {{0x20, 0x01, 0x00, 0x00}, 32, 4, 0},     /* Teredo: server (RFC 4380) */
+    {{0x20, 0x01, 0x00, 0x00}, 32, 12, 0xff}, /* Teredo: client */
 };
 
 static const char *const texts[] = {
@@ -92,7 +94,8 @@ enum wr_guard_class wr_guard_class(const struct wr_address *address)
     enum wr_guard_class own = look_up(address);
     bool carries = false;
 
-    if (own == WR_GUARD_UNSPECIFIED || own == WR_GUARD_LOOPBACK) /* "::" and "::1" look as if they carried one */
+    /* "::" and "::1" match the IPv4-compatible prefix but embed no IPv4 address */
+    if (own == WR_GUARD_UNSPECIFIED || own == WR_GUARD_LOOPBACK)
         return own;
     for (size_t i = 0; i < sizeof carriers / sizeof carriers[0]; i++) {
         struct wr_address carried = {.bytes = {[10] = 0xff, [11] = 0xff}};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* guard.h - addresses that a stranger's link must not lead us to.
+/* guard.h - classifies addresses that links from untrusted pages must not lead to.
  *
- * Links and redirects come from anybody, and so do the answers of DNS: any of them may point into the network that we
- * run in, where a request of ours is trusted. So the address that is connected to is judged, not the text that led
- * there (D4, D5), and only what is meant to be reached from everywhere is let through: the registries of
- * special-purpose addresses (RFC 6890 and its updates), whatever is not assigned, and the few public addresses behind
- * which clouds keep their machines' secrets.
+ * Links, redirects and DNS responses are untrusted: any of them may point into the network where
+ * weir runs, in which its requests are trusted. So the check is on the address to connect to, not
+ * on the text of the link. Only globally reachable addresses pass. Blocked are the registries of
+ * special-purpose addresses (RFC 6890 and its updates), unassigned addresses, and the few public
+ * addresses at which clouds serve the secrets of their machines.
  *
- * An address that carries an IPv4 address (mapped, NAT64, 6to4, Teredo, …) is judged by that one: translators and
- * tunnels take the packet there.
+ * An address that embeds an IPv4 address (mapped, NAT64, 6to4, Teredo, ...) is classified by the
+ * embedded one, because translators and tunnels deliver the packet there.
  */
 #ifndef WR_CORE_RULES_URL_GUARD_H
 #define WR_CORE_RULES_URL_GUARD_H
@@ -33,7 +33,7 @@ enum wr_guard_class {
 #undef X
 };
 
-/* Anything but WR_GUARD_PUBLIC is blocked. */
+/* Returns the class of an address. Every class except WR_GUARD_PUBLIC is blocked. */
 enum wr_guard_class wr_guard_class(const struct wr_address *address);
 
 const char *wr_guard_text(enum wr_guard_class guard_class);

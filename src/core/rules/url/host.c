@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* host.c - the host parser of the URL standard (3.5), for http and https.
  *
- *     raw ── without tabs ─┬─ "[…]" ─────────────────────────────────────────────────────────────── IPv6
- *                          └─ percent-decoded ── to ASCII ── name checked ─┬─ ends in a number ──── IPv4
- *                                                                          └─ does not ──────────── name
+ *     raw -- no tabs --+-- "[...]" ------------------------------------------------------- IPv6
+ *                      `-- percent-decoded -- to ASCII -- checked --+-- ends in a number -- IPv4
+ *                                                                   `-- does not ---------- name
  */
 #include "core/rules/url/host.h"
 
@@ -12,7 +12,7 @@
 #include "core/rules/url/percent.h"
 
 #define LABEL_MAX 63
-#define RAW_MAX 1024 /* bytes of a host before it is mapped to ASCII; longer ones do not come out as 253 */
+#define RAW_MAX 1024 /* bytes of a host before conversion to ASCII; longer ones cannot give 253 */
 #define V4_PARTS 4
 #define V4_VALUES (UINT64_C(1) << 32)
 
@@ -32,7 +32,7 @@ static void append_decoded(struct wr_buf *buf, struct wr_span text)
     }
 }
 
-/* The part before the first '.', which is taken off together with it. */
+/* Removes the first label and its '.' from `name`, and returns the label. */
 static struct wr_span take_label(struct wr_span *name)
 {
     struct wr_span label = {name->data, wr_span_find(*name, '.')};
@@ -42,7 +42,8 @@ static struct wr_span take_label(struct wr_span *name)
 
 /* ---- names ---- */
 
-/* ASCII without "xn--" need only be in lower case (3.3, domain to ASCII, step 1). */
+/* Returns true if the domain needs the IDNA conversion. ASCII without "xn--" only needs lower case
+ * (3.3, domain to ASCII, step 1). */
 static bool needs_idna(struct wr_span domain)
 {
     for (size_t i = 0; i < domain.bytes; i++)
@@ -69,7 +70,8 @@ static bool has_only_name_bytes(struct wr_span text)
     return true;
 }
 
-/* ASCII that is no part of a name stays one whatever it is mapped to, so it need not be mapped. */
+/* Returns false if the domain has an ASCII character that names cannot have. Such a character stays
+ * invalid after the conversion, which can therefore be skipped. */
 static bool may_become_name(struct wr_span domain)
 {
     for (size_t i = 0; i < domain.bytes; i++)
@@ -95,7 +97,7 @@ static enum wr_url_fault append_ascii(struct wr_buf *buf, struct wr_span domain,
     return has_only_name_bytes((struct wr_span){buf->bytes, buf->length}) ? WR_URL_OK : WR_URL_HOST;
 }
 
-/* One dot at the end is the root's, and stays. */
+/* Returns true if the labels have valid lengths. One trailing dot (the DNS root) is allowed. */
 static bool is_name(struct wr_span name)
 {
     if (name.data[name.bytes - 1] == '.')
@@ -112,8 +114,8 @@ static bool is_name(struct wr_span name)
 
 /* ---- IPv4 ---- */
 
-/* "10", "0x1f", "017", "0x" (which is 0); what is too large for an address comes out as V4_VALUES. False: no number.
- * `text` is not empty. */
+/* Parses one part of an IPv4 address: "10", "0x1f", "017" or "0x" (0). Numbers too large for an
+ * address become V4_VALUES. Returns false if `text`, which is not empty, is not a number. */
 static bool parse_v4_number(struct wr_span text, uint64_t *ret_number)
 {
     unsigned radix = 10;
@@ -144,7 +146,8 @@ static bool is_digits(struct wr_span text)
     return text.bytes > 0;
 }
 
-/* 3.5, ends in a number checker: such a host is an IPv4 address or nothing. */
+/* Returns true if the last label is a number; such a host must be an IPv4 address (3.5, ends in a
+ * number checker). */
 static bool ends_in_number(struct wr_span name)
 {
     uint64_t number;
@@ -155,7 +158,8 @@ static bool ends_in_number(struct wr_span name)
     return is_digits(last) || parse_v4_number(last, &number);
 }
 
-/* "127.0.0.1", "127.1", "0x7f000001", "017700000001": the last part stands for all that are missing. */
+/* Parses "127.0.0.1", "127.1", "0x7f000001" or "017700000001": the last part fills all missing
+ * bytes. */
 static bool parse_v4(struct wr_span text, uint64_t *ret_address)
 {
     uint64_t address = 0;
@@ -206,9 +210,10 @@ static enum wr_url_fault append_v6(struct wr_buf *buf, struct wr_span text)
     return WR_URL_OK;
 }
 
-/* ---- hosts that are as they come out, as most are ---- */
+/* ---- fast path: hosts that need no conversion ---- */
 
-/* Labels of small letters, digits and dashes, none of them mapped, the last no number. */
+/* Returns true for labels of small letters, digits and dashes without "xn--", the last of which
+ * starts with a letter. */
 static bool is_plain_name(struct wr_span raw)
 {
     size_t label = 0, last = 0;
@@ -226,7 +231,7 @@ static bool is_plain_name(struct wr_span raw)
     return raw.bytes <= WR_HOST_MAX && raw.data[last] >= 'a' && raw.data[last] <= 'z';
 }
 
-/* Four numbers without needless zeros. */
+/* Returns true for four decimal numbers up to 255 without leading zeros. */
 static bool is_plain_v4(struct wr_span raw)
 {
     unsigned number = 0, parts = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* host.h - the host of a URL, in all the spellings that browsers take. */
+/* host.h - parses the host of a URL in all spellings that browsers accept. */
 #ifndef WR_CORE_RULES_URL_HOST_H
 #define WR_CORE_RULES_URL_HOST_H
 
 #include "core/rules/url/url.h"
 
-/* Appends the host that `raw` (what stands between "//" or '@' and ':' or '/') means: a name in lower-case ASCII, an
- * IPv4 address with four parts, or an IPv6 address in brackets. */
+/* Appends the host written as `raw`, the text between "//" or '@' and ':' or '/'. The result is a
+ * name in lower-case ASCII, an IPv4 address with four parts, or an IPv6 address in brackets. */
 enum wr_url_fault wr_url_host_append(struct wr_buf *buf, struct wr_span raw, const struct wr_idna *idna);
 
-/* Tabs and newlines are no part of a URL, wherever they are. */
+/* Returns true for tabs and newlines, which the URL parser ignores at any place. */
 static inline bool wr_url_ignores(char c)
 {
     return c == '\t' || c == '\n' || c == '\r';

@@ -10,7 +10,8 @@ int wr_percent_peek(struct wr_span text)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* Appends what one '%' at the front begins; returns its bytes. */
+/* Appends the normal form of the '%' or escape at the start of `text`. Returns its length in
+ * `text`. */
 static size_t append_escape(struct wr_buf *buf, struct wr_span text)
 {
     int byte = wr_percent_peek(text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* percent.h - percent-encoding: which bytes need it where, and one spelling for all that are equivalent. */
+/* percent.h - percent-encoding: sets of bytes to encode, and normalization of equivalent
+ * spellings. */
 #ifndef WR_CORE_RULES_URL_PERCENT_H
 #define WR_CORE_RULES_URL_PERCENT_H
 
@@ -8,7 +9,7 @@
 
 #include <stdint.h>
 
-/* A set of bytes. A whole byte says for each whether it is in: that is half the work of looking up a bit. */
+/* A set of bytes, one byte per member, because that takes half the time of looking up a bit. */
 struct wr_percent_set {
     uint8_t has[256];
 };
@@ -20,7 +21,7 @@ struct wr_percent_set {
     WR_PERCENT_8(bits, 0), WR_PERCENT_8(bits, 8), WR_PERCENT_8(bits, 16), WR_PERCENT_8(bits, 24), \
         WR_PERCENT_8(bits, 32), WR_PERCENT_8(bits, 40), WR_PERCENT_8(bits, 48), WR_PERCENT_8(bits, 56)
 
-/* These ASCII characters, and all bytes from 0x80 on. */
+/* Initializer: the ASCII characters of two 64-bit masks, and all bytes from 0x80 on. */
 #define WR_PERCENT_SET(low, high)                                                                         \
     {                                                                                                     \
         {                                                                                                 \
@@ -28,8 +29,8 @@ struct wr_percent_set {
         }                                                                                                 \
     }
 
-#define WR_LOW(c) (UINT64_C(1) << (c))         /* of NUL … '?' */
-#define WR_HIGH(c) (UINT64_C(1) << ((c)-0x40)) /* of '@' … DEL */
+#define WR_LOW(c) (UINT64_C(1) << (c))         /* mask bit of a character NUL to '?' */
+#define WR_HIGH(c) (UINT64_C(1) << ((c)-0x40)) /* mask bit of a character '@' to DEL */
 
 #define WR_LOW_CONTROLS UINT64_C(0xffffffff)
 #define WR_HIGH_CONTROLS WR_HIGH(0x7f)
@@ -39,13 +40,14 @@ static inline bool wr_percent_set_has(const struct wr_percent_set *set, char c)
     return set->has[(unsigned char)c] != 0;
 }
 
-/* Whether RFC 3986 2.3 calls it unreserved: encoded or not, it means the same. */
+/* Returns true for unreserved characters (RFC 3986 2.3), which mean the same encoded or not. */
 static inline bool wr_percent_is_unreserved(char c)
 {
     return wr_ascii_is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-/* The byte that "%XX" at the front of `text` stands for, or -1 if there is no such thing. */
+/* Returns the byte that "%XX" at the start of `text` encodes, -1 if `text` does not start with an
+ * escape. */
 int wr_percent_peek(struct wr_span text);
 
 static inline void wr_percent_append(struct wr_buf *buf, char c)
@@ -54,8 +56,9 @@ static inline void wr_percent_append(struct wr_buf *buf, char c)
     wr_buf_append_hex(buf, (unsigned char)c, 2, WR_HEX_CAPITAL);
 }
 
-/* `text` with unreserved characters decoded, other escapes in capitals, a '%' that is no escape as "%25", and the bytes
- * of `encoded` encoded. Of what it writes, the same comes out again. */
+/* Appends `text` in normal form: unreserved characters decoded, other escapes in capitals, a '%'
+ * without hex digits as "%25", and the bytes of the set `encoded` encoded. Normalizing the result
+ * once more does not change it. */
 void wr_percent_append_normal(struct wr_buf *buf, struct wr_span text, const struct wr_percent_set *encoded);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* redirect.c - where an answer leads, and what may go along. */
+/* redirect.c - parses redirects, and decides what the next request may carry over. */
 #include "core/rules/url/redirect.h"
 
 bool wr_status_leads(int status)
@@ -7,7 +7,8 @@ bool wr_status_leads(int status)
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/* 303 asks for a GET; 301 and 302 mean one after POST, for that is what everybody does. */
+/* Returns true if the next request becomes a GET: after 303, unless it was a GET or HEAD, and after
+ * 301 and 302 if it was a POST, as all browsers do. */
 static bool becomes_get(int status, struct wr_span method)
 {
     if (status == 303)

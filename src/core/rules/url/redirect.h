@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* redirect.h - where an answer leads, and what may go along.
+/* redirect.h - parses redirects, and decides what the next request may carry over.
  *
- * The client and the crawl follow redirects themselves, hop by hop: each hop is a request of its own to its own host.
- * What was meant for one origin (credentials, headers of our own) stays there; whoever leaves it does not get it back.
+ * Client and crawl follow redirects themselves: each hop is a separate request to its own host.
+ * Credentials and custom headers are meant for one origin. Once a redirect leaves the origin they
+ * are dropped, and a redirect back does not restore them.
  */
 #ifndef WR_CORE_RULES_URL_REDIRECT_H
 #define WR_CORE_RULES_URL_REDIRECT_H
@@ -10,28 +11,31 @@
 #include "core/rules/url/url.h"
 
 enum wr_redirect_kind {
-    WR_REDIRECT_NOT, /* it is an answer like others */
+    WR_REDIRECT_NOT, /* the response is not a redirect */
     WR_REDIRECT_FOLLOW,
-    WR_REDIRECT_BAD, /* its Location is no URL that we fetch */
+    WR_REDIRECT_BAD, /* the Location is not a URL that weir fetches */
 };
 
 struct wr_redirect {
     enum wr_redirect_kind kind;
-    enum wr_url_fault fault; /* of BAD */
-    bool keeps_origin;       /* same scheme, host and port: what is meant for it may go along */
-    bool becomes_get;        /* and without its body, whatever it was (RFC 9110 15.4.2 to 15.4.4) */
+    enum wr_url_fault fault; /* why the Location is BAD */
+    /* same scheme, host and port: headers that are meant for the origin may be sent */
+    bool keeps_origin;
+    /* the next request is a GET without body, whatever it was (RFC 9110 15.4.2 to 15.4.4) */
+    bool becomes_get;
 };
 
-/* Whether an answer with this status leads elsewhere if it has a Location: 301, 302, 303, 307, 308. */
+/* Returns true for the statuses that redirect if there is a Location: 301, 302, 303, 307, 308. */
 bool wr_status_leads(int status);
 
-/* Follows the `location` (empty: there was none) of an answer to a request for `from`. User names and passwords in it
- * are dropped: they are a stranger's. Writes the URL to `memory`, as wr_url_parse. */
+/* Resolves the `location` (empty: no such field) of the response to a request for `from`. User name
+ * and password in it are dropped, because they are untrusted. Writes the URL to `memory` like
+ * wr_url_parse. */
 struct wr_redirect wr_redirect_read(int status, struct wr_span method, const struct wr_url *from,
                                     struct wr_span location, const struct wr_idna *idna, char *memory,
                                     size_t memory_bytes, struct wr_url *ret_to);
 
-/* Takes user name and password out of a URL whose text lies in `memory`. */
+/* Removes user name and password from a URL whose text is in `memory`. */
 void wr_url_drop_userinfo(struct wr_url *url, char *memory);
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* url.c - the URL parser of the URL standard (4.4), for http and https.
  *
- * The standard's states become a few functions that each take their part off the front of the input:
+ * The states of the standard become a few functions, each of which parses its part at the start of
+ * the input:
  *
- *     scheme ─┬─ "http:" or "https:" ── slashes ── authority ── path ── query ── fragment
- *             └─ none: relative ──┬── "//" ────────^            ^       ^        ^
- *                                 ├── "/" … or the base's path ─┘       │        │
- *                                 ├── "?" ── the base up to its query ──┘        │
- *                                 └── "#", "" ── the base up to its fragment ────┘
+ *     scheme --+-- "http:" or "https:" -- slashes -- authority -- path -- query -- fragment
+ *              `-- none: relative --+-- "//" ------------^          ^       ^         ^
+ *                                   +-- "/..." or the base's path --'       |         |
+ *                                   +-- "?" -- the base up to its query ----'         |
+ *                                   `-- "#", "" -- the base up to its fragment -------'
  *
- * '\' counts as '/' before the query, and tabs and newlines count for nothing anywhere. One pass, and no memory but the
- * caller's and some stack for the host.
+ * '\' counts as '/' before the query; tabs and newlines are ignored everywhere. The parser makes
+ * one pass and uses no memory except the caller's and some stack for the host.
  */
 #include "core/rules/url/url.h"
 
@@ -18,16 +19,16 @@
 #include "core/rules/url/host.h"
 #include "core/rules/url/percent.h"
 
-#define NOTHING (-1) /* peek: the input is at its end */
+#define NOTHING (-1) /* result of peek() at the end of the input */
 
-/* The percent-encode sets of 1.3. */
+/* The percent-encode sets of section 1.3 of the URL standard. */
 #define QUERY_LOW (WR_LOW_CONTROLS | WR_LOW(' ') | WR_LOW('"') | WR_LOW('#') | WR_LOW('<') | WR_LOW('>'))
 #define PATH_HIGH (WR_HIGH_CONTROLS | WR_HIGH('^') | WR_HIGH('`') | WR_HIGH('{') | WR_HIGH('}'))
 
 static const struct wr_percent_set fragment_set = WR_PERCENT_SET(
     WR_LOW_CONTROLS | WR_LOW(' ') | WR_LOW('"') | WR_LOW('<') | WR_LOW('>'), WR_HIGH_CONTROLS | WR_HIGH('`'));
 static const struct wr_percent_set query_set = WR_PERCENT_SET(QUERY_LOW | WR_LOW('\''), WR_HIGH_CONTROLS);
-/* With '/' and '\', which end a segment. */
+/* The path set, with '/' and '\' added, which end a segment. */
 static const struct wr_percent_set path_set =
     WR_PERCENT_SET(QUERY_LOW | WR_LOW('?') | WR_LOW('/'), PATH_HIGH | WR_HIGH('\\'));
 static const struct wr_percent_set userinfo_set =
@@ -35,10 +36,10 @@ static const struct wr_percent_set userinfo_set =
                    PATH_HIGH | WR_HIGH('@') | WR_HIGH('[') | WR_HIGH('\\') | WR_HIGH(']') | WR_HIGH('|'));
 
 struct parser {
-    struct wr_span input; /* what is left of it */
+    struct wr_span input; /* input that is not parsed yet */
     const struct wr_idna *idna;
     struct wr_buf buf;
-    struct wr_url url; /* so far */
+    struct wr_url url; /* parts of the URL found so far */
 };
 
 const char *wr_url_fault_text(enum wr_url_fault fault)
@@ -53,7 +54,7 @@ const char *wr_url_fault_text(enum wr_url_fault fault)
 
 /* ---- input ---- */
 
-/* C0 controls and blanks at both ends are none of the URL's. */
+/* Removes C0 controls and blanks at both ends, which are not part of the URL. */
 static struct wr_span trim(struct wr_span input)
 {
     while (input.bytes > 0 && (unsigned char)input.data[0] <= ' ')
@@ -75,7 +76,7 @@ static bool is_slash(int c)
     return c == '/' || c == '\\';
 }
 
-/* Takes one slash off the front, if there is one. */
+/* Removes one slash from the start of the input. Returns false if it does not start with one. */
 static bool take_slash(struct wr_span *input)
 {
     if (!is_slash(peek(input)))
@@ -84,8 +85,8 @@ static bool take_slash(struct wr_span *input)
     return true;
 }
 
-/* Takes off and appends up to the first byte of `encoded` that is also one of `ends`, all else of `encoded`
- * percent-encoded. */
+/* Appends input, with the bytes of the set `encoded` percent-encoded, up to the first byte that is
+ * in both `encoded` and `ends`. */
 static void take_encoded(struct wr_buf *buf, struct wr_span *input, const struct wr_percent_set *encoded,
                          const char *ends)
 {
@@ -98,7 +99,7 @@ static void take_encoded(struct wr_buf *buf, struct wr_span *input, const struct
         int c = peek(input);
         if (c == NOTHING || (c != '\0' && strchr(ends, c) != NULL))
             return;
-        if (!wr_percent_set_has(encoded, (char)c)) /* after a tab or newline */
+        if (!wr_percent_set_has(encoded, (char)c)) /* peek() skipped a tab or newline */
             continue;
         wr_percent_append(buf, (char)c);
         *input = wr_span_after(*input, 1);
@@ -119,11 +120,11 @@ static bool is_scheme_byte(int c)
     return c == '+' || c == '-' || c == '.' || (c != NOTHING && wr_ascii_is_alnum((char)c));
 }
 
-/* Takes "SCHEME:" off the front; leaves the input as it was if there is none. */
+/* Removes "SCHEME:" from the start of the input. Leaves the input unchanged if it has no scheme. */
 static enum scheme take_scheme(struct wr_span *input)
 {
     struct wr_span rest = *input;
-    char name[6]; /* one more than "https" */
+    char name[6]; /* room for "https" and one byte more */
     size_t bytes = 0;
 
     if (peek(&rest) == NOTHING || !wr_ascii_is_alpha(rest.data[0]))
@@ -151,14 +152,14 @@ static void append_userinfo(struct wr_buf *buf, struct wr_span userinfo)
         userinfo = wr_span_after(userinfo, 1);
         wr_buf_append_char(buf, ':');
         take_encoded(buf, &userinfo, &userinfo_set, "");
-        if (buf->length == colon + 1) /* an empty password is none */
+        if (buf->length == colon + 1) /* an empty password is dropped */
             wr_buf_cut(buf, colon);
     }
     if (buf->length > start)
         wr_buf_append_char(buf, '@');
 }
 
-/* Where the ':' before a port is, or the end. */
+/* Returns the offset of the ':' before the port, or the length of the text. */
 static size_t find_port(struct wr_span host)
 {
     bool in_brackets = false;
@@ -174,7 +175,7 @@ static size_t find_port(struct wr_span host)
     return host.bytes;
 }
 
-/* `text` is what follows the ':'; nothing there is no port. */
+/* Parses and appends the port; `text` follows the ':'. An empty text means the default port. */
 static enum wr_url_fault append_port(struct wr_buf *buf, struct wr_span text, struct wr_url *url)
 {
     unsigned port = 0;
@@ -199,7 +200,7 @@ static enum wr_url_fault append_port(struct wr_buf *buf, struct wr_span text, st
     return WR_URL_OK;
 }
 
-/* Takes off all up to the path, query or fragment. */
+/* Removes and returns everything up to the path, query or fragment. */
 static struct wr_span take_authority(struct wr_span *input)
 {
     size_t end = 0;
@@ -234,7 +235,7 @@ static enum wr_url_fault parse_authority(struct parser *parser)
 
 /* ---- path, query, fragment ---- */
 
-/* How many dots the segment means ("%2e" is one), if it means nothing else; 0 otherwise. */
+/* Returns the number of dots in a dot segment ("%2e" counts as a dot), 0 for any other segment. */
 static int dots_of(struct wr_span segment)
 {
     int dots = 0;
@@ -248,7 +249,7 @@ static int dots_of(struct wr_span segment)
     return dots < 3 ? dots : 0;
 }
 
-/* Takes back the '/' and segment written last, if there is one after `path_at`. */
+/* Removes the last '/' and segment, unless `buf` ends at `path_at`. */
 static void drop_segment(struct wr_buf *buf, size_t path_at)
 {
     size_t length = buf->length;
@@ -258,7 +259,7 @@ static void drop_segment(struct wr_buf *buf, size_t path_at)
     wr_buf_cut(buf, length);
 }
 
-/* Appends segments, each with a '/' before it, to those that are there. */
+/* Appends the segments of the input to the path, each with a '/' before it. */
 static void parse_segments(struct parser *parser)
 {
     struct wr_buf *buf = &parser->buf;
@@ -282,7 +283,7 @@ static void parse_segments(struct parser *parser)
     }
 }
 
-/* Each from its '?' or '#' on, if it is there. */
+/* Parses the query with its '?', if the input has one. */
 static void parse_query(struct parser *parser)
 {
     parser->url.query_at = (uint16_t)parser->buf.length;
@@ -307,7 +308,7 @@ static void parse_fragment(struct parser *parser)
 
 static enum wr_url_fault parse_absolute(struct parser *parser, bool is_https)
 {
-    while (take_slash(&parser->input)) /* as many as there are, even none */
+    while (take_slash(&parser->input)) /* the scheme may have any number of slashes, also none */
         continue;
     parser->url.is_https = is_https;
     wr_buf_append_string(&parser->buf, is_https ? "https://" : "http://");
@@ -321,7 +322,7 @@ static enum wr_url_fault parse_absolute(struct parser *parser, bool is_https)
     return WR_URL_OK;
 }
 
-/* The base up to `end`, and what it says of the parts before. */
+/* Copies the text of the base up to `end`, and the offsets of its parts. */
 static void copy_base(struct parser *parser, const struct wr_url *base, size_t end)
 {
     parser->url = *base;
@@ -360,7 +361,8 @@ static enum wr_url_fault parse_any(struct parser *parser, const struct wr_url *b
     if (scheme == SCHEME_NONE)
         return base == NULL ? WR_URL_RELATIVE : parse_relative(parser, base);
     bool is_https = scheme == SCHEME_HTTPS;
-    if (base != NULL && base->is_https == is_https) /* "http:a" is relative to a base in http */
+    /* "http:a" is relative to a base with scheme http */
+    if (base != NULL && base->is_https == is_https)
         return parse_relative(parser, base);
     return parse_absolute(parser, is_https);
 }
