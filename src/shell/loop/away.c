@@ -30,7 +30,7 @@ typedef int wr_away_is_there; /* ISO C does not allow an empty file */
 #define TOLD_MAX 3                       /* most parts named in a report */
 #define NOTED_NS (2 * WEIR_MILLISECOND)  /* turns longer than this are written to the file */
 #define TICK_NS WEIR_MILLISECOND         /* the kernel's own tick is usually longer */
-#define STALLS 2                         /* tolerated stalls of the machine in a turn, one tick each */
+#define STALLS 2                         /* stalls tolerated per turn, one tick each */
 #define STACKS_MAX 3                     /* most stacks printed, one for each tick */
 #define CALLS_MAX 24                     /* most frames of a stack */
 
