@@ -162,7 +162,7 @@ struct wr_lane {
     weir_pace_ticket *gate_ticket;          /* waits for the gate, or NULL */
     weir_reason held_by;                    /* why the first fetch waits, or waited last */
     int64_t held_at;                        /* when held_by was last set */
-    weir_failure robots_failure;            /* the last robots.txt's; NONE: had a response */
+    weir_failure robots_failure;            /* result of the last robots.txt fetch */
     uint32_t robots_failures;               /* consecutive failures of robots.txt fetches */
     bool robots_is_final;                   /* a repeated robots.txt fetch would fail as well */
     bool robots_waits_for_share;            /* the robots.txt fetch waits for a shared gate */
