@@ -57,20 +57,20 @@ struct wr_due {
 
 enum wr_fetch_place {
     WR_NOWHERE_YET, /* in the inbox, or between two places */
-    WR_IN_LANE,     /* waits in the queue of its origin */
-    WR_IN_BACKOFF,  /* waits for its next attempt */
-    WR_ON_WIRE,     /* its request is on the wire */
+    WR_IN_LANE,     /* waiting in the queue of its origin */
+    WR_IN_BACKOFF,  /* waiting for its next attempt */
+    WR_ON_WIRE,     /* sent, or about to be sent */
     WR_OVER,
 };
 
 struct weir_fetch {
-    struct wr_due due; /* its deadline, or the time of its next attempt */
+    struct wr_due due; /* timer for the deadline or for the next attempt */
     weir_client *client;
     const weir_allocator *allocator;          /* the client's; the fetch may outlive the client */
-    struct weir_fetch *next, *prev;           /* in the inbox or in the origin queue */
-    struct weir_fetch *next_live, *prev_live; /* links all fetches of the client's thread */
-    struct weir_fetch *next_cancelled;        /* in the list of cancelled fetches */
-    struct wr_lane *lane;                     /* kept while the request is on the wire */
+    struct weir_fetch *next, *prev;           /* links in the inbox or in the origin queue */
+    struct weir_fetch *next_live, *prev_live; /* list of all fetches of the client's thread */
+    struct weir_fetch *next_cancelled;        /* list of cancelled fetches */
+    struct wr_lane *lane;                     /* origin queue, also while on the wire */
     struct wr_ride *ride;
     atomic_uint holds; /* references: one of the client, one of the caller */
     atomic_bool is_cancelled;
@@ -90,15 +90,15 @@ struct weir_fetch {
     void *body_context;
     weir_fetched *fetched;
     void *context;
-    struct wr_robots_fetch *robots; /* not NULL: this fetches a robots.txt, not for a caller */
-    struct wr_url url;              /* without user name and password */
+    struct wr_robots_fetch *robots; /* robots.txt to fetch; NULL: an ordinary fetch */
+    struct wr_url url;              /* current URL without user name and password */
     weir_retry_options retry;
     /* Progress of the fetch. */
     struct wr_attempts attempts;
     uint32_t hops;
-    uint32_t sent;                          /* requests sent for the current hop */
+    uint32_t sent;                          /* requests sent for the current URL */
     int64_t began_at, joined_at, waited_ns; /* joined_at: start of the current wait */
-    int64_t longest_ns;                     /* longest single wait */
+    int64_t longest_ns;                     /* longest single wait, ns */
     weir_reason waited_for, backs_off_for;
     uint32_t robots_line;
 };
@@ -107,15 +107,15 @@ struct weir_fetch {
 struct wr_ended {
     enum wr_net_end end;
     enum wr_net_retry retry;
-    int status; /* 0: no response */
+    int status; /* status of the response; 0: no response */
     weir_failure failure;
     const char *detail;
-    const struct wr_buf *head; /* format as for wr_fields_find; NULL: no head */
-    struct wr_buf *body;       /* NULL: no body */
+    const struct wr_buf *head; /* head of the response, see wr_fields_find; NULL: none */
+    struct wr_buf *body;       /* body of the response; NULL: none */
     size_t body_bytes;
     bool is_truncated;
     bool is_handed_on;   /* on_body has received data, so a retry is impossible */
-    const char *address; /* NULL: not connected */
+    const char *address; /* address of the host or proxy; NULL: not connected */
     int64_t latency_ns;
     weir_said said;
 };
@@ -149,17 +149,17 @@ void wr_fetch_drop(struct weir_fetch *fetch);
 /* ---- lanes (lane.c) ---- */
 
 struct wr_lane {
-    struct wr_due due; /* when to ask robots.txt and gate again */
+    struct wr_due due; /* timer to ask robots.txt and gate again */
     weir_client *client;
     struct weir_fetch *first, *last;
     size_t members; /* fetches in the queue or on the wire */
     struct wr_lane *next_to_run, *prev_to_run;
-    struct wr_lane *next_woken; /* guarded by client->lock */
-    bool runs;                  /* it is in the client's run list */
+    struct wr_lane *next_woken; /* next in client->woken; guarded by client->lock */
+    bool runs;                  /* in the client's run list */
     bool is_woken;              /* in the client's list `woken`; guarded by client->lock */
     bool asks_robots;
-    struct wr_policy_ticket *robots_ticket; /* waits for robots.txt, or NULL */
-    weir_pace_ticket *gate_ticket;          /* waits for the gate, or NULL */
+    struct wr_policy_ticket *robots_ticket; /* ticket while waiting for robots.txt, or NULL */
+    weir_pace_ticket *gate_ticket;          /* ticket while waiting for the gate, or NULL */
     weir_reason held_by;                    /* why the first fetch waits, or waited last */
     int64_t held_at;                        /* when held_by was last set */
     weir_failure robots_failure;            /* result of the last robots.txt fetch */
@@ -290,12 +290,12 @@ void wr_robots_answer(struct weir_fetch *fetch, const struct wr_ended *ended);
 /* ---- the client ---- */
 
 struct weir_client {
-    weir_client_options options; /* defaults filled in; texts are in `texts` */
+    weir_client_options options; /* options with defaults; texts are in `texts` */
     struct wr_statuses statuses;
     weir_retry_options retry;
     const weir_allocator *allocator;
     const weir_clock *clock;
-    const char *headers; /* the client's own lines; see wr_headers_pack */
+    const char *headers; /* the client's own header lines; see wr_headers_pack */
     char *texts;
     size_t texts_bytes;
     weir_pacer *pacer;

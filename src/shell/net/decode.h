@@ -30,8 +30,8 @@ struct wr_decoder;
 enum wr_decode {
     WR_DECODE_OK,
     WR_DECODE_BAD,
-    WR_DECODE_UNKNOWN, /* unknown coding */
-    WR_DECODE_NESTED,  /* several codings */
+    WR_DECODE_UNKNOWN, /* a coding that the decoder does not know */
+    WR_DECODE_NESTED,  /* several codings in one response */
     WR_DECODE_BARREN,  /* too little output for the input */
     WR_DECODE_MEMORY,
 };

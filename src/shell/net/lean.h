@@ -28,21 +28,21 @@
 #include "shell/net/net.h"
 
 #define WR_LEAN_READ_BYTES ((size_t)64 << 10)
-#define WR_LEAN_KEY_MAX (WR_NAME_MAX + 2) /* host, and the port in two bytes */
+#define WR_LEAN_KEY_MAX (WR_NAME_MAX + 2) /* bytes: a host, and its port in two */
 
 struct wr_conn {
     struct wr_poll poll;
     struct wr_net *net;
-    struct wr_transfer *transfer;    /* its transfer; NULL: idle */
+    struct wr_transfer *transfer;    /* transfer that uses the connection; NULL: idle */
     struct wr_conn *next;            /* idle: same host and port; connecting: same transfer */
-    struct wr_conn *prev;            /* for idle ones only */
-    struct wr_conn *older, *younger; /* in the list of all idle ones */
+    struct wr_conn *prev;            /* idle: previous one to the same host and port */
+    struct wr_conn *older, *younger; /* list of all idle connections by age */
     int64_t idle_at;
     struct wr_address address;
     int fd;
-    int events; /* watched by libuv */
+    int events; /* events that libuv watches */
     bool is_connected;
-    bool is_used; /* has carried a response before */
+    bool is_used; /* the connection has carried a response before */
     uint16_t port;
     uint16_t key_bytes;
     char key[WR_LEAN_KEY_MAX];
@@ -54,23 +54,23 @@ enum wr_frame {
     WR_FRAME_LENGTH,
     WR_FRAME_CHUNKS,
     WR_FRAME_TRAILER,
-    WR_FRAME_CLOSE, /* body until the connection is closed */
-    WR_FRAME_WHOLE, /* the response is complete */
+    WR_FRAME_CLOSE, /* a body that ends when the connection is closed */
+    WR_FRAME_WHOLE, /* nothing: the response is complete */
 };
 
 /* The direct path's part of a transfer. */
 struct wr_lean_part {
-    struct wr_transfer *next, *prev; /* in the queue */
+    struct wr_transfer *next, *prev; /* the queue of transfers that start after a poll */
     bool is_queued;
     bool is_fresh;    /* uses a new connection, because a reused one was dead */
     bool is_head;     /* HEAD: the response has no body */
-    bool is_last;     /* closes the connection */
+    bool is_last;     /* closes the connection after the response */
     bool is_kept;     /* the server keeps the connection open */
     bool is_given_up; /* the server takes no more of the request */
     uint8_t version;
-    uint8_t tried; /* number of addresses tried */
+    uint8_t tried; /* number of addresses tried so far */
     struct wr_answer addresses;
-    int64_t race_at; /* time to try the next address in parallel; 0: never */
+    int64_t race_at; /* when to try the next address in parallel; 0: never */
     struct wr_conn *conn, *connecting;
     uint16_t key_bytes;
     char key[WR_LEAN_KEY_MAX];
@@ -80,7 +80,7 @@ struct wr_lean_part {
     /* The response. */
     enum wr_frame frame;
     struct wr_chunks chunks;
-    struct wr_buf line; /* an incomplete line */
+    struct wr_buf line; /* the beginning of an incomplete line */
     uint64_t left;      /* bytes of the body left, for WR_FRAME_LENGTH */
     uint64_t received;  /* bytes of head and body received */
 };
@@ -88,12 +88,12 @@ struct wr_lean_part {
 /* The direct path's part of a net. */
 struct wr_lean {
     struct wr_hash_key hash_key;
-    struct wr_map idle; /* the youngest idle connection by key */
+    struct wr_map idle; /* by key: the youngest idle connection to the host and port */
     struct wr_conn *youngest, *oldest;
-    struct wr_transfer *first, *last; /* the queue */
+    struct wr_transfer *first, *last; /* queue of transfers that start after a poll */
     uint32_t queued;
     bool is_flushing; /* the loop has not polled: idle connections need a check */
-    uint32_t open;    /* open connections */
+    uint32_t open;    /* number of open connections */
     char *bytes;      /* buffer for the bytes read last */
     uv_idle_t no_wait;
     uv_check_t polled;
@@ -103,7 +103,8 @@ struct wr_lean {
 
 /* Prepares a net for the direct path. Returns WEIR_E_NOMEM or WEIR_E_SYSTEM on failure. */
 int wr_lean_open(struct wr_net *net);
-void wr_lean_close(struct wr_net *net); /* closes idle connections */
+/* Closes all idle connections. */
+void wr_lean_close(struct wr_net *net);
 void wr_lean_release(struct wr_net *net);
 
 /* Returns true if a request can take the direct path. */

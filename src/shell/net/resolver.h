@@ -63,16 +63,16 @@ void wr_lookup_system(void *context, const char *name, struct wr_answer *ret_ans
 
 /* Options. A field that is 0 has the default in its comment. */
 struct wr_resolver_options {
-    const weir_allocator *allocator; /* not for the threads, which use the system's */
+    const weir_allocator *allocator; /* memory, except that of the threads, which is the system's */
     const weir_clock *clock;
-    uint32_t threads;     /* default 32; 2 … 1024 */
-    uint32_t names_max;   /* names cached, waiting or looked up; default 16384 */
+    uint32_t threads;     /* most threads of the pool; default 32; 2 … 1024 */
+    uint32_t names_max;   /* most names cached, waiting or looked up; default 16384 */
     int64_t found_ns;     /* cache time of addresses; default 5 minutes */
     int64_t absent_ns;    /* cache time of absent names; default 30 s */
     int64_t failed_ns;    /* cache time of failures; default 5 s */
-    int64_t slow_ns;      /* longer lookups are slow; default 1 s */
-    wr_lookup *lookup;    /* default wr_lookup_system */
-    void *lookup_context; /* valid until the last lookup has ended, even after _free */
+    int64_t slow_ns;      /* a lookup that takes longer is slow; default 1 s */
+    wr_lookup *lookup;    /* function that looks a name up; default wr_lookup_system */
+    void *lookup_context; /* must be valid until the last lookup ends, even after _free */
 };
 
 struct wr_resolver;
@@ -85,7 +85,7 @@ struct wr_query {
      * not call the resolver. */
     void (*on_answer)(struct wr_query *query);
     struct wr_query *next, **back; /* used by the resolver */
-    struct wr_name *name;          /* used by the resolver; NULL: not asked */
+    struct wr_name *name;          /* used by the resolver; NULL: the query is not asked */
 };
 
 /* Creates a resolver. Returns WEIR_E_INVAL, WEIR_E_NOMEM or WEIR_E_SYSTEM on failure. */

@@ -33,13 +33,13 @@ struct wr_rules {
 
 struct wr_policy {
     struct wr_lifecycle life;
-    struct wr_rules *rules; /* NULL: no rules */
-    char *validators;       /* ETag followed by Last-Modified; NULL: neither */
+    struct wr_rules *rules; /* rules of the robots.txt; NULL: none */
+    char *validators;       /* ETag followed by Last-Modified; NULL: no validators */
     struct wr_policy *newer, *older;
-    struct wr_policy *sibling; /* same host, other scheme, same gate; NULL: unknown */
+    struct wr_policy *sibling; /* policy of the other scheme, same gate; NULL: unknown */
     struct wr_policy_ticket *first, *last;
-    int64_t delay_ns; /* from this policy's own robots.txt */
-    uint64_t round;   /* wake-up rounds so far; a ticket is woken once a round */
+    int64_t delay_ns; /* delay from this policy's own robots.txt */
+    uint64_t round;   /* number of wake-up rounds; each wakes every ticket once */
     uint32_t holds;   /* references: tickets, a fetch, callers that need it */
     uint16_t etag_bytes, modified_bytes;
     uint16_t key_bytes;
@@ -47,11 +47,11 @@ struct wr_policy {
 };
 
 struct wr_policy_ticket {
-    struct weir_ticket call; /* for its wake only; not in a queue of waiters */
+    struct weir_ticket call; /* for the wake callback only; not in a queue of waiters */
     struct wr_policies *policies;
     struct wr_policy *policy;
     struct wr_policy_ticket *next, *prev;
-    uint64_t round; /* the last round in which it was woken */
+    uint64_t round; /* the last round in which the ticket was woken */
     int64_t deadline_at;
 };
 
@@ -70,7 +70,7 @@ struct wr_policies {
     size_t fetching, waiters;
     uint64_t fetches, failures, evicted;
     bool closed;
-    char agent[]; /* text for parse.agent */
+    char agent[]; /* user agent; parse.agent points to it */
 };
 
 static inline void wr_policies_lock(struct wr_policies *policies)

@@ -38,7 +38,7 @@
 struct wr_robots_fetch {
     struct wr_url url;
     struct wr_span etag, modified;
-    uint32_t hop; /* redirects before this request; after one, url may be on another host */
+    uint32_t hop; /* redirects before this request; if not 0, url may be on another host */
 };
 
 /* Sends a request for robots.txt and calls wr_robots_fetch_end once, from any thread or before it
@@ -52,7 +52,7 @@ struct wr_robots_fetched {
     /* Decoded body. Pass WR_ROBOTS_MAX + 1 bytes of a longer body, so that the cut is noticed. */
     struct wr_span body;
     struct wr_span location, etag, modified, cache_control; /* field values; empty: absent */
-    int64_t retry_after_ns;                                 /* negative: absent */
+    int64_t retry_after_ns;                                 /* Retry-After; negative: absent */
 };
 
 void wr_robots_fetch_end(struct wr_robots_fetch *fetch, const struct wr_robots_fetched *fetched);
@@ -69,9 +69,9 @@ struct wr_robots_record {
     struct wr_span robots_url; /* key: "https://example.org/robots.txt" */
     enum wr_record_kind kind;
     struct wr_span text;           /* body as received, at most WR_ROBOTS_MAX + 1 bytes */
-    struct wr_span etag, modified; /* empty: absent */
-    int64_t max_age_ns;            /* negative: absent */
-    int64_t fetched_wall_at;       /* wall time, ns since 1970 */
+    struct wr_span etag, modified; /* values of the header fields; empty: absent */
+    int64_t max_age_ns;            /* max-age of Cache-Control; negative: absent */
+    int64_t fetched_wall_at;       /* wall time of the fetch, ns since 1970 */
 };
 
 /* Called with a new record, from the thread that ended the fetch, before waiting callers continue.
@@ -88,21 +88,21 @@ typedef void wr_robots_save(void *context, const struct wr_robots_record *record
 
 /* Options. 0 and NULL mean the default, if there is one. */
 struct wr_policies_options {
-    weir_pacer *pacer;        /* its gates pace the requests; not NULL */
-    wr_robots_fetcher *fetch; /* not NULL */
+    weir_pacer *pacer;        /* pacer whose gates the requests pass; not NULL */
+    wr_robots_fetcher *fetch; /* sends requests for robots.txt; not NULL */
     void *fetch_context;
-    wr_robots_save *save; /* NULL: records are not stored */
+    wr_robots_save *save; /* stores new records; NULL: they are not stored */
     void *save_context;
-    const char *agent; /* copied; default "weir" */
+    const char *agent; /* user agent, copied; default "weir" */
     struct wr_life_options life;
     /* Longest Crawl-delay; longer ones are reduced to it. Default WR_ROBOTS_DELAY_MAX_NS. */
     int64_t delay_max_ns;
-    double delay_factor; /* multiplies Crawl-delay, 0.01 … 100; default 1 */
-    size_t max_hosts;    /* default 100 000 */
-    size_t max_bytes;    /* default 256 MiB; at least WR_POLICIES_BYTES_MIN */
+    double delay_factor; /* factor for Crawl-delay, 0.01 … 100; default 1 */
+    size_t max_hosts;    /* most policies; default 100 000 */
+    size_t max_bytes;    /* most memory; default 256 MiB; at least WR_POLICIES_BYTES_MIN */
     uint64_t seed;       /* random seed for jitter; default: random */
     const weir_clock *clock;
-    const weir_clock *wall; /* for stored records; default: the system's */
+    const weir_clock *wall; /* wall clock for stored records; default: the system's */
     const weir_allocator *allocator;
 };
 
@@ -158,11 +158,11 @@ struct wr_policy_look {
     enum wr_life_state state;
     bool has_rules;
     bool is_clamped;  /* the Crawl-delay was reduced to delay_max_ns */
-    bool is_cut;      /* the file had more than WR_ROBOTS_MAX bytes */
+    bool is_cut;      /* the robots.txt had more than WR_ROBOTS_MAX bytes */
     uint32_t rules;   /* rules that apply to this agent */
-    uint32_t waiters; /* tickets on this policy */
-    int64_t age_ns;   /* age of the copy; -1: no copy */
-    int64_t retry_ns; /* time until the fetch after a failure; 0: no failure */
+    uint32_t waiters; /* number of tickets on this policy */
+    int64_t age_ns;   /* age of the known rules; -1: nothing is known */
+    int64_t retry_ns; /* time until the next fetch after a failure; 0: none needed */
     int64_t delay_ns; /* delay passed to the gate, the longer of http and https */
 };
 
@@ -171,7 +171,7 @@ int wr_policies_look(struct wr_policies *policies, const struct wr_url *url, str
 
 struct wr_policies_stats {
     size_t hosts, bytes;
-    size_t fetching, waiters; /* current numbers */
+    size_t fetching, waiters; /* fetches and tickets at present */
     uint64_t fetches;         /* requests passed to the fetcher, redirects included */
     uint64_t failures;        /* fetches that failed */
     uint64_t evicted;
