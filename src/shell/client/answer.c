@@ -64,7 +64,7 @@ static int64_t gate_wait(const struct weir_fetch *fetch, weir_reason *ret_reason
         return 0;
     int64_t wait_ns = entry.decision.verdict == WEIR_GO ? 0 : entry.decision.wait_ns;
     *ret_reason = entry.decision.reason;
-    /* With a longer wait, only a finished request opens the gate, which the queue then notices. */
+    /* A longer wait lasts until a request finishes; the origin queue waits for that. */
     return wait_ns <= WEIR_DURATION_MAX ? wait_ns : 0;
 }
 

@@ -77,7 +77,7 @@ struct weir_fetch {
     uint8_t place; /* enum wr_fetch_place */
     bool asks_robots;
     bool tries_once;
-    /* A redirect left the first origin. Header lines, credentials and key are for that one only. */
+    /* A redirect has left the first origin, to which headers, credentials and key are limited. */
     bool has_left;
     /* The request. All texts follow the struct in memory, except the URL. */
     size_t block_bytes;
@@ -300,7 +300,7 @@ struct weir_client {
     size_t texts_bytes;
     weir_pacer *pacer;
     bool owns_pacer;
-    /* Any thread may use these. */
+    /* The following fields are for any thread. */
     pthread_mutex_t lock;
     struct weir_fetch *inbox_first, *inbox_last; /* guarded by `lock`, as are the next three */
     struct weir_fetch *cancelled;
@@ -311,7 +311,7 @@ struct weir_client {
     _Atomic uint64_t requests, retries, robots, finished, body_bytes;
     pthread_mutex_t joining; /* held while the thread is joined */
     bool is_joined;
-    /* Only the client's thread uses these. */
+    /* The following fields are for the client's thread only. */
     pthread_t thread, self; /* the same thread; `self` is set by the thread itself */
     uv_loop_t loop;
     struct wr_wakeup wakeup;
@@ -322,7 +322,7 @@ struct weir_client {
     struct wr_heap dues;
     struct wr_hash_key hash_key;
     struct wr_map lanes;
-    struct weir_fetch *arrived, *given_up; /* taken from the inbox and from the cancelled list */
+    struct weir_fetch *arrived, *given_up; /* taken from the inbox and the cancelled list */
     struct wr_lane *run_first, *run_last;
     struct weir_fetch *live;
     struct wr_ride *spare_rides;
@@ -349,7 +349,7 @@ struct wr_client_world {
     void *judge_context;
     wr_lookup *lookup;
     void *lookup_context;
-    struct wr_life_options life; /* for robots.txt; on_error is ignored */
+    struct wr_life_options life; /* life of a cached robots.txt; on_error is ignored */
 };
 extern const struct wr_client_world *wr_client_world;
 

@@ -24,8 +24,8 @@ struct weir_exchange {
     int64_t sent_at, answered_at;
     int64_t head_at; /* when the last head began */
     weir_permit permit;
-    struct wr_limits limits; /* valid if is_answered */
-    weir_said said;          /* valid after the end of the exchange */
+    struct wr_limits limits; /* limits in the head; valid if is_answered */
+    weir_said said;          /* limits that the server named; valid after the end */
     size_t key_bytes;
     char key[]; /* key for a repository */
 };

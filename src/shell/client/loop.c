@@ -317,7 +317,7 @@ static int make_net(weir_client *client)
         .allow_private = options->allow_private,
         .judge = wr_client_world->judge,
         .judge_context = wr_client_world->judge_context,
-        .transfers_max = 2 * options->concurrency, /* cancelled transfers take a moment to end */
+        .transfers_max = 2 * options->concurrency, /* twice, because cancelled ones end late */
         .connections_max = CONNECTIONS_MAX,
         .head_max = (uint32_t)options->max_header_bytes,
         .body_max = options->max_body_bytes,

@@ -192,7 +192,7 @@ static bool on_body(void *context, const char *data, size_t bytes)
 static const weir_failure failures[] = {
     [WR_NET_DONE] = WEIR_FAILURE_NONE,
     [WR_NET_CANCELLED] = WEIR_FAILURE_CANCELLED,
-    [WR_NET_REFUSED] = WEIR_FAILURE_INTERNAL, /* not delivered: requeued */
+    [WR_NET_REFUSED] = WEIR_FAILURE_INTERNAL, /* never delivered: the fetch is queued again */
     [WR_NET_SCARCE] = WEIR_FAILURE_INTERNAL,
     [WR_NET_BLOCKED] = WEIR_FAILURE_GUARD,
     [WR_NET_NO_NAME] = WEIR_FAILURE_DNS,

@@ -61,14 +61,14 @@ enum wr_config_part {
     WR_CONFIG_VALUE,   /* a scalar value, or an item of a list */
     WR_CONFIG_NOTHING, /* null: the key has no value */
     WR_CONFIG_LIST_BEGINS,
-    WR_CONFIG_MAPPING_BEGINS, /* the taker must reject it */
+    WR_CONFIG_MAPPING_BEGINS, /* a mapping, which the taker must reject */
 };
 
 struct wr_config_word {
     enum wr_config_part part;
     struct wr_span text;
-    bool is_quoted; /* quoted in the file, so always text */
-    bool is_item;   /* an item of a list */
+    bool is_quoted; /* the value was quoted, so it is always text */
+    bool is_item;   /* the value is an item of a list */
     uint32_t line;  /* line in the file, from 1 */
 };
 
@@ -83,9 +83,9 @@ struct wr_config_taker {
 };
 
 struct wr_config_field {
-    const char *name; /* NULL for the item of a list */
+    const char *name; /* key in the file; NULL for the item of a list */
     enum wr_config_kind kind;
-    size_t offset; /* from the start of the schema's struct */
+    size_t offset; /* offset from the start of the schema's struct */
     size_t bytes;  /* size of the field, or of one item of a list */
     /* Range of a count, size or duration (ns). For a list, `max` is the most items. */
     uint64_t min, max;
@@ -105,7 +105,7 @@ struct wr_config_field {
 };
 
 struct wr_config_schema {
-    const char *name; /* for error messages: "a door", "network" */
+    const char *name; /* name in error messages: "a door", "network" */
     size_t bytes;     /* size of the struct */
     const struct wr_config_field *fields;
     size_t count;

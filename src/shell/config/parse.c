@@ -14,18 +14,18 @@
 
 /* A mapping or a list whose end has not been read yet. */
 struct frame {
-    const struct wr_config_schema *schema; /* NULL for a list */
+    const struct wr_config_schema *schema; /* schema of the mapping; NULL for a list */
     /* Mapping: the field whose value comes next; NULL if a key comes next. List: its field. */
     const struct wr_config_field *field;
     /* Start of the struct that holds the fields or the list. */
     char *base;
-    uint64_t seen; /* bit i: field i of the schema was read */
+    uint64_t seen; /* bit i is set when field i of the schema was read */
     yaml_mark_t start;
 };
 
 /* The event that the parser expects next in a WR_CONFIG_IS_PAIRS mapping. */
 enum pair {
-    PAIR_NONE, /* outside of such a mapping */
+    PAIR_NONE, /* not in a WR_CONFIG_IS_PAIRS mapping */
     PAIR_KEY,
     PAIR_VALUE,
     PAIR_ITEM, /* an item of a list, or the end of the list */
@@ -279,7 +279,7 @@ static int take_scalar(struct reader *reader)
     if (field->kind == WR_CONFIG_IS_LIST)
         return take_only_item(reader, field, base);
     if (frame->schema == NULL)
-        memset(base, 0, frame->field->bytes); /* clears the default item */
+        memset(base, 0, frame->field->bytes); /* clears the item, which may hold a default */
     int error = store(reader, field, base, field);
     if (error == 0)
         value_came(reader);

@@ -24,7 +24,7 @@ struct wr_wakeup {
     void (*on_wakeup)(struct wr_wakeup *wakeup);
     atomic_bool is_sent;  /* true from wr_wakeup_send until on_wakeup begins */
     pthread_mutex_t lock; /* held while fd is written or closed */
-    int fd;               /* from eventfd(2); -1: closed */
+    int fd;               /* descriptor of an eventfd(2); -1: closed */
 };
 
 /* Starts a wake-up that is active and referenced until it is closed. Returns 0, or WEIR_E_SYSTEM,

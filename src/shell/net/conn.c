@@ -24,7 +24,7 @@ static void leave_host(struct wr_lean *lean, struct wr_conn *conn)
         conn->next->prev = conn->prev;
     if (conn->prev != NULL)
         conn->prev->next = conn->next;
-    else if (conn->next != NULL) /* replaces the entry, which needs no memory */
+    else if (conn->next != NULL) /* replaces the map entry, which needs no memory */
         (void)wr_map_put(&lean->idle, conn->next->key, conn->key_bytes, conn->next, NULL);
     else
         (void)wr_map_remove(&lean->idle, conn->key, conn->key_bytes);
@@ -63,7 +63,7 @@ static bool is_stale(const struct wr_conn *conn, int64_t now)
     return now - conn->idle_at > conn->net->options.idle_ns;
 }
 
-/* Returns true if the name still resolves to the connection's address, as the guard allows now. */
+/* Returns true if the connection's address is still one of the name's allowed addresses. */
 static bool leads_there(const struct wr_answer *addresses, const struct wr_conn *conn)
 {
     for (size_t i = 0; i < addresses->count; i++)

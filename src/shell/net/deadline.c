@@ -89,7 +89,7 @@ void wr_due_change(struct wr_transfer *transfer, int64_t now)
         return;
     wr_heap_remove(&transfer->net->dues, &transfer->due);
     transfer->due_at = at;
-    (void)wr_heap_push(&transfer->net->dues, at, &transfer->due); /* has the room just freed */
+    (void)wr_heap_push(&transfer->net->dues, at, &transfer->due); /* cannot fail: room was freed */
     arm(transfer->net, now);
 }
 

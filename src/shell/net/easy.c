@@ -121,7 +121,7 @@ static void set_limits(CURL *easy, const struct wr_net_options *options)
 
 static void set_proxy(CURL *easy, const struct wr_proxy *proxy)
 {
-    curl_easy_setopt(easy, CURLOPT_PROXY, proxy->url); /* "": ignores the environment, too */
+    curl_easy_setopt(easy, CURLOPT_PROXY, proxy->url); /* "" ignores the environment, too */
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     if (proxy->user[0] != '\0') {
@@ -141,7 +141,7 @@ static void set_callbacks(struct wr_transfer *transfer)
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, wr_socket_open);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, wr_socket_close);
-    /* A connection outlives its first transfer. */
+    /* The context is the net, because a connection outlives its first transfer. */
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, transfer->net);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_send);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
@@ -396,8 +396,8 @@ void wr_easy_clear(struct wr_transfer *transfer)
         curl_easy_setopt(transfer->easy, CURLOPT_RESOLVE, NULL);
     curl_slist_free_all(transfer->pins);
     transfer->pins = NULL;
-    /* If libcurl may not have processed the pin, the content of its DNS cache is unknown. The same
-     * is true after a failed reset. Both free the handle. */
+    /* Frees the handle if libcurl may not have processed the pin, because the content of its DNS
+     * cache is then unknown. A failed reset has the same effect. */
     if (transfer->pin[0] != '\0' && !transfer->is_pin_known) {
         wr_easy_free(transfer);
         return;

@@ -51,7 +51,7 @@ static void end(struct wr_transfer *transfer, enum wr_net_end how, const char *w
 
 static const char *words_of(int failure)
 {
-    return uv_strerror(uv_translate_sys_error(failure)); /* static for errors that it knows */
+    return uv_strerror(uv_translate_sys_error(failure)); /* a static string for known errors */
 }
 
 /* Ends a transfer that could not connect to any address. */

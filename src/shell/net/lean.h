@@ -55,7 +55,7 @@ enum wr_frame {
     WR_FRAME_CHUNKS,
     WR_FRAME_TRAILER,
     WR_FRAME_CLOSE, /* a body that ends when the connection is closed */
-    WR_FRAME_WHOLE, /* nothing: the response is complete */
+    WR_FRAME_WHOLE, /* nothing is left: the response is complete */
 };
 
 /* The direct path's part of a transfer. */

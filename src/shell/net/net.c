@@ -331,7 +331,7 @@ static int make_handles(struct wr_net *net)
     int error = wr_wakeup_init(&net->wakeup, loop, on_wakeup);
     if (error != 0)
         return error;
-    (void)uv_timer_init(loop, &net->curl_timer); /* none of these can fail */
+    (void)uv_timer_init(loop, &net->curl_timer); /* none of these calls can fail */
     (void)uv_timer_init(loop, &net->due_timer);
     (void)uv_idle_init(loop, &net->no_wait);
     (void)uv_check_init(loop, &net->polled);

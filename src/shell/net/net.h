@@ -144,8 +144,8 @@ struct wr_net_calls {
     bool (*before_send)(void *context, const struct wr_net_send *send); /* false: do not send */
     /* The request was written only now, later than before_send reported. */
     void (*on_late)(void *context, int64_t now);
-    bool (*on_head)(void *context, const struct wr_head *head);     /* false: skip the body */
-    bool (*on_body)(void *context, const char *data, size_t bytes); /* false: stop reading */
+    bool (*on_head)(void *context, const struct wr_head *head);     /* false: read no body */
+    bool (*on_body)(void *context, const char *data, size_t bytes); /* false: read no more of it */
     void (*on_done)(void *context, const struct wr_net_result *result);
     /* A raw line of a head with its line end, interim responses included, trailers excluded. */
     void (*on_line)(void *context, struct wr_span line);
@@ -162,11 +162,11 @@ struct wr_net_options {
     const weir_allocator *allocator;
     const weir_clock *clock;
     uv_loop_t *loop;              /* required; must outlive the net */
-    struct wr_resolver *resolver; /* required; must outlive the net; nets may share it */
+    struct wr_resolver *resolver; /* required, must outlive the net; nets may share it */
     const char *agent;            /* User-Agent; NULL: none is sent */
-    const char *proxy;            /* http:// or https://, optionally with user and password */
+    const char *proxy;            /* http:// or https:// URL, optionally with user:password@ */
     const char *ca_file;          /* trusted certificates; NULL: the system's */
-    bool allow_private;           /* allow all addresses */
+    bool allow_private;           /* allow private addresses: check none */
     bool uses_libcurl_only;       /* for tests: no transfer bypasses libcurl */
     /* Classifies addresses. Default wr_guard_class; tests set others. */
     enum wr_guard_class (*judge)(void *context, const struct wr_address *address);
@@ -231,8 +231,8 @@ struct wr_net_call {
 void wr_net_post(struct wr_net *net, struct wr_net_call *call);
 
 struct wr_net_stats {
-    uint32_t transfers;       /* running transfers */
-    uint32_t connections;     /* open connections, idle ones included */
+    uint32_t transfers;       /* number of running transfers */
+    uint32_t connections;     /* number of open connections, idle ones included */
     uint64_t started, opened; /* totals of transfers and connections */
 };
 void wr_net_stats(const struct wr_net *net, struct wr_net_stats *ret_stats);

@@ -49,8 +49,8 @@ struct wr_name {
 };
 
 enum place {
-    AT_HOME,     /* holds the resolver's lock, or needs it only briefly */
-    IN_LOOKUP,   /* may take long */
+    AT_HOME,     /* not in a lookup; notices a close soon */
+    IN_LOOKUP,   /* in a lookup, which may take long */
     LEFT_BEHIND, /* the resolver was freed meanwhile */
 };
 
@@ -76,7 +76,7 @@ struct wr_resolver {
     pthread_cond_t changed; /* signalled when a worker ends after closing */
     uint64_t lookups;
     bool is_closed;
-    int64_t slow_until[SLOW_MARKS]; /* by hash of the domain */
+    int64_t slow_until[SLOW_MARKS]; /* end of slowness, by hash of the domain */
 };
 
 /* ---- lists ---- */

@@ -122,9 +122,9 @@ static enum wr_net_end end_of(const struct wr_transfer *transfer, CURLcode code)
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_INVALIDCERTSTATUS:
         return WR_NET_TLS;
-    case CURLE_OUT_OF_MEMORY: /* or a header line over libcurl's limit of 100 KB */
+    case CURLE_OUT_OF_MEMORY: /* memory, or a header line above libcurl's 100 KB */
         return transfer->result.sends > 0 && !transfer->is_head_told ? WR_NET_PROTOCOL : WR_NET_SCARCE;
-    case CURLE_BAD_CONTENT_ENCODING: /* since 8.14, in Transfer-Encoding only */
+    case CURLE_BAD_CONTENT_ENCODING: /* since libcurl 8.14, for Transfer-Encoding only */
         return WR_NET_PROTOCOL;
     case CURLE_RECV_ERROR:
         return receive_end(transfer);
@@ -151,7 +151,7 @@ void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code)
         wr_transfer_set_end(transfer, WR_NET_BLOCKED, wr_guard_text(transfer->judged));
         return;
     }
-    if (code != CURLE_OK && is_for_want_of_memory(transfer, code)) /* whatever libcurl reports */
+    if (code != CURLE_OK && is_for_want_of_memory(transfer, code)) /* libcurl's code may mislead */
         end = WR_NET_SCARCE;
     if (end != WR_NET_SCARCE && code != CURLE_OK && is_refused_by_proxy(transfer))
         end = WR_NET_PROXY;

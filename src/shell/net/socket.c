@@ -381,7 +381,7 @@ int wr_socket_set_timer(CURLM *multi, long after_ms, void *context)
     (void)multi;
     if (after_ms <= 0)
         (void)uv_timer_stop(&net->curl_timer);
-    if (after_ms == 0 && !net->in_curl && !net->in_settle) /* a start, not from within an event */
+    if (after_ms == 0 && !net->in_curl && !net->in_settle) /* a start outside of any event */
         act_when_polled(net);
     else if (after_ms >= 0)
         (void)uv_timer_start(&net->curl_timer, on_timer, (uint64_t)after_ms, 0);

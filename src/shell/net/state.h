@@ -84,7 +84,7 @@ struct wr_transfer {
     bool is_proxy_asked; /* the query is for the proxy's name */
     bool is_https;
     bool is_lean;               /* takes the direct path, without libcurl */
-    bool is_admitted, is_young; /* see admit.c */
+    bool is_admitted, is_young; /* counted in admit.c */
     size_t failures;            /* number of failed allocations when the transfer began */
     bool is_idempotent;
     bool is_writing;                  /* libcurl is about to write the request */
@@ -118,7 +118,7 @@ struct wr_transfer {
 struct wr_socket {
     struct wr_poll poll;
     struct wr_net *net;
-    struct wr_socket *next;    /* in the spare list, or in its owner's list */
+    struct wr_socket *next;    /* next in the spare list or in its owner's list */
     struct wr_transfer *owner; /* transfer that connects the socket; NULL once connected */
     int fd;
     int events;     /* events that libuv watches; 0: none */
@@ -172,7 +172,7 @@ struct wr_net {
     uint32_t paused; /* libcurl's transfers that are paused: too much waits to be decoded */
 
     struct wr_transfer *pool, *under_way, *ended;
-    uint32_t made, transfers; /* made: all; transfers: those not in the pool */
+    uint32_t made, transfers; /* made: all transfers; transfers: those not in the pool */
     struct wr_heap dues;
     int64_t due_armed_at; /* time set in due_timer; WEIR_FOREVER: off */
 

@@ -213,7 +213,7 @@ static void go_on(struct wr_transfer *transfer)
         has_answer = ask(transfer, transfer->net->proxy.host);
 }
 
-/* Asks for the target's addresses, or only for the proxy's if the target's are all allowed. */
+/* Asks for the target's addresses, which the guard checks; without it, a proxy's are enough. */
 static void ask_first(struct wr_transfer *transfer)
 {
     const struct wr_net *net = transfer->net;
@@ -339,7 +339,7 @@ static int set_easy(struct wr_transfer *transfer, const struct wr_net_request *r
     return error == 0 ? wr_easy_set(transfer, request) : error;
 }
 
-/* Does all of a start that can fail. */
+/* Does every step of starting a transfer that can fail. */
 static int prepare(struct wr_transfer *transfer, const struct wr_net_request *request)
 {
     note_request(transfer, request);

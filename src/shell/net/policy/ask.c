@@ -33,9 +33,9 @@ int wr_policy_tell_delay(struct wr_policies *policies, struct wr_policy *policy,
 struct glance {
     struct wr_policy *policy;
     struct wr_life_action action;
-    struct wr_rules *rules;        /* referenced */
+    struct wr_rules *rules;        /* rules with a reference, or NULL */
     struct wr_robots_fetch *fetch; /* fetch to be sent; may be NULL */
-    int64_t delay_ns;              /* if not 0, the policy is referenced */
+    int64_t delay_ns;              /* delay for the gate; if not 0, the policy is referenced */
 };
 
 static int glance(struct wr_policies *policies, int64_t now, struct glance *glance)

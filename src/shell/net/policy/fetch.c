@@ -163,7 +163,7 @@ static void end(struct fetch *fetch, struct yield *yield)
     policies->fetching--;
     wr_policies_unlock(policies);
     wr_rules_drop(policies, yield->rules);
-    /* Allowed pages pass the delay as well. Here it matters that a shorter one is noticed. */
+    /* Allowed pages pass on the delay as well. This call matters if the delay became shorter. */
     if (delay_ns != old_ns)
         (void)wr_policy_tell_delay(policies, policy, delay_ns);
     wr_policy_wake(policies, policy);

@@ -86,7 +86,7 @@ int wr_policies_new(const struct wr_policies_options *options, struct wr_policie
         wr_give(allocator, policies, block_bytes(agent), _Alignof(struct wr_policies));
         return bad;
     }
-    wr_pacer_hold(options->pacer); /* a fetch may end after the owner has freed both */
+    wr_pacer_hold(options->pacer); /* a fetch may end after the owner has freed the pacer */
     *ret_policies = policies;
     return 0;
 }

@@ -124,8 +124,8 @@ int wr_policies_load(struct wr_policies *policies, const struct wr_robots_record
 
 /* ---- asking ---- */
 
-/* Returns a ruling without waiting, but may start a fetch. If it is to wait, poll a ticket or ask
- * later. Returns WEIR_E_NOMEM, WEIR_E_CLOSED, or WEIR_E_FULL (here or in the pacer) on failure. */
+/* Returns a ruling without waiting, but may start a fetch. On wait, poll a ticket or ask later.
+ * Returns WEIR_E_NOMEM, WEIR_E_CLOSED, or WEIR_E_FULL (here or in the pacer) on failure. */
 int wr_policies_ask(struct wr_policies *policies, const struct wr_url *url, struct wr_ruling *ret_ruling);
 
 /* Waits for at most `timeout_ns` until the ruling is go or deny. Errors: WEIR_E_TIMEOUT,
