@@ -13,17 +13,14 @@
  *     if (wr_config_read(&schema, "door.yaml", allocator, &door, why, sizeof why) < 0)
  *         complain(why);
  *
- * The error message is one line:
- *
- *     door.yaml:2:8: width is "wide"; it must be a whole number, 1 ... 500 (in cm)
+ * An error: door.yaml:2:8: width is "wide"; it must be a whole number, 1 ... 500 (in cm)
  *
  * The parser accepts a subset of YAML: one document of mappings, lists and plain values. It rejects
  * unknown and duplicate keys, anchors, aliases, tags and tabs. So a file means what it looks like,
  * and needs no more memory than its length suggests.
  *
- * Memory comes from the given allocator, except that libyaml's own parser calls malloc. libyaml
- * takes a small multiple of the file's size, which is at most WR_CONFIG_BYTES_MAX. The stack does
- * not grow with the input.
+ * Memory comes from the given allocator. Only libyaml's parser calls malloc, for a small multiple of
+ * the file's size (at most WR_CONFIG_BYTES_MAX). The stack does not grow with the input.
  */
 #ifndef WR_SHELL_CONFIG_CONFIG_H
 #define WR_SHELL_CONFIG_CONFIG_H
