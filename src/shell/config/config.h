@@ -19,8 +19,8 @@
  * unknown and duplicate keys, anchors, aliases, tags and tabs. So a file means what it looks like,
  * and needs no more memory than its length suggests.
  *
- * Memory comes from the given allocator. Only libyaml's parser calls malloc, for a small multiple of
- * the file's size (at most WR_CONFIG_BYTES_MAX). The stack does not grow with the input.
+ * Memory comes from the given allocator. Only libyaml's parser calls malloc, for a small multiple
+ * of the file's size (at most WR_CONFIG_BYTES_MAX). The stack does not grow with the input.
  */
 #ifndef WR_SHELL_CONFIG_CONFIG_H
 #define WR_SHELL_CONFIG_CONFIG_H
