@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* answer.c - what comes after an answer: another hop, another try, or the end. */
+/* answer.c - decides after a response: follow a redirect, retry, or end the fetch. */
 #include "core/rules/url/redirect.h"
 #include "shell/client/client.h"
 #include "shell/net/idna.h"
@@ -32,7 +32,7 @@ bool wr_answer_is_last(const struct weir_fetch *fetch, int status, const struct 
                .what != WR_NEXT_QUEUE;
 }
 
-/* ---- another try ---- */
+/* ---- retries ---- */
 
 static void back_off(struct weir_fetch *fetch, int64_t delay_ns, weir_reason reason)
 {
@@ -41,7 +41,8 @@ static void back_off(struct weir_fetch *fetch, int64_t delay_ns, weir_reason rea
     fetch->backs_off_for = reason;
     fetch->joined_at = wr_client_now(client);
     wr_lane_drop(fetch);
-    if (wr_due_set(client, &fetch->due, fetch->joined_at + delay_ns) != 0) /* before its deadline: else it had failed */
+    /* A retry is due before the deadline, so the timer may replace it. */
+    if (wr_due_set(client, &fetch->due, fetch->joined_at + delay_ns) != 0)
         wr_fetch_fail(fetch, WEIR_FAILURE_INTERNAL, weir_error_text(WEIR_E_NOMEM));
 }
 
@@ -54,7 +55,7 @@ void wr_answer_defer(struct weir_fetch *fetch, int64_t wait_ns)
         wr_fetch_fail(fetch, WEIR_FAILURE_DEADLINE, "not finished before the deadline");
 }
 
-/* How long the host's gate stays shut, and why. */
+/* Returns how long the host's gate stays closed, ns, and in `ret_reason` why. */
 static int64_t gate_wait(const struct weir_fetch *fetch, weir_reason *ret_reason)
 {
     weir_pace_entry entry;
@@ -63,10 +64,11 @@ static int64_t gate_wait(const struct weir_fetch *fetch, weir_reason *ret_reason
         return 0;
     int64_t wait_ns = entry.decision.verdict == WEIR_GO ? 0 : entry.decision.wait_ns;
     *ret_reason = entry.decision.reason;
-    return wait_ns <= WEIR_DURATION_MAX ? wait_ns : 0; /* only a release opens it: the lane will see */
+    /* A longer wait lasts until a request finishes; the origin queue waits for that. */
+    return wait_ns <= WEIR_DURATION_MAX ? wait_ns : 0;
 }
 
-/* Whether it is tried again. */
+/* Schedules a retry if the result calls for one. Returns false if the fetch is over. */
 static bool tries_again(struct weir_fetch *fetch, const struct wr_ended *ended)
 {
     weir_client *client = fetch->client;
@@ -74,7 +76,7 @@ static bool tries_again(struct weir_fetch *fetch, const struct wr_ended *ended)
     weir_reason gate_reason = WEIR_REASON_RETRY;
     int64_t wait_ns = class == WR_STATUS_DONE || class == WR_STATUS_PERMANENT ? 0 : gate_wait(fetch, &gate_reason);
     if (wr_is_deferral(gate_reason) && wait_ns > client->options.max_defer_ns)
-        return false; /* as if it were after the deadline: nobody waits for that */
+        return false; /* the retry counts as too late */
     struct wr_next_attempt next = wr_attempts_after(&fetch->attempts, &fetch->retry, class, wait_ns,
                                                     wr_client_now(client), wr_rng_unit(&client->rng));
     if (next.what != WR_NEXT_QUEUE)
@@ -83,7 +85,7 @@ static bool tries_again(struct weir_fetch *fetch, const struct wr_ended *ended)
     return true;
 }
 
-/* ---- another hop ---- */
+/* ---- redirects ---- */
 
 static void end_badly(struct weir_fetch *fetch, const struct wr_ended *ended, weir_failure failure, const char *detail)
 {
@@ -103,7 +105,8 @@ static void follow(struct weir_fetch *fetch, const struct wr_ended *ended)
     bool takes_body_away = !redirect.keeps_origin && !redirect.becomes_get && fetch->body_bytes > 0;
     if (redirect.kind == WR_REDIRECT_BAD) {
         end_badly(fetch, ended, WEIR_FAILURE_REDIRECT, wr_url_fault_text(redirect.fault));
-    } else if (takes_body_away) { /* what was meant for one origin is not sent to another: the caller may */
+    } else if (takes_body_away) {
+        /* A body meant for one origin is not sent to another. The caller may do so. */
         wr_fetch_end(fetch, ended);
     } else if (fetch->hops == fetch->client->options.max_redirects) {
         end_badly(fetch, ended, WEIR_FAILURE_REDIRECT, "too many redirects");
@@ -123,8 +126,9 @@ static void follow(struct weir_fetch *fetch, const struct wr_ended *ended)
     }
 }
 
-/* Whether it only has to wait until there is memory, or a descriptor. When nothing is in flight nothing will be given
- * back, and there is an end to it. What was sent and must not be sent twice, or was handed on, is not tried again. */
+/* Returns true if the fetch only has to wait for memory or a descriptor. With nothing else in
+ * flight, nothing will be freed, so it then gives up after SCARCE_NS_MAX. A request that was sent
+ * and must not be repeated, or whose body was passed on, is not retried. */
 static bool may_wait(struct weir_fetch *fetch, const struct wr_ended *ended)
 {
     weir_client *client = fetch->client;
@@ -143,7 +147,7 @@ static bool may_wait(struct weir_fetch *fetch, const struct wr_ended *ended)
 void wr_answer_judge(struct weir_fetch *fetch, const struct wr_ended *ended)
 {
     bool waits = may_wait(fetch, ended);
-    if (ended->end == WR_NET_REFUSED) { /* the gate said no in the last moment */
+    if (ended->end == WR_NET_REFUSED) { /* before_send refused: the gate has closed */
         wr_lane_drop(fetch);
         wr_fetch_join(fetch, true);
     } else if (waits) {

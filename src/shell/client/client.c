@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* client.c - makes, looks at, and ends clients. */
+/* client.c - creates, inspects and frees clients. */
 #include "shell/client/client.h"
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* client.h - what the parts of a client share.
+/* client.h - declarations that the parts of an HTTP client share.
  *
  *     callers' threads        the client's thread
  *     weir_client_fetch ──▶ inbox ──▶ lane ──▶ robots.txt? ──▶ gate? ──▶ slot? ──▶ ride ──▶ ended
@@ -8,18 +8,19 @@
  *                                                   (at once)   (when it is due)             ▼
  *                                                                                        response
  *
- *     options.c  checks and keeps options            lane.c      who is next, and may it start
+ *     options.c  checks and keeps options            lane.c      queue of fetches to one origin
  *     header.c   header lines                        ride.c      one request on the wire
- *     client.c   makes, ends, looks                  answer.c    what comes after an answer
- *     loop.c     the thread: inbox, times, lanes     response.c  what the caller gets
- *     fetch.c    one fetch: asked for, ended         robots.c    robots.txt files are fetches too
- *     get.c      waiting for one
+ *     client.c   creates, inspects, ends clients     answer.c    redirect, retry or end
+ *     loop.c     the thread: inbox, timers, lanes    response.c  the response for the caller
+ *     fetch.c    one fetch, from call to end         robots.c    fetches of robots.txt
+ *     get.c      blocking fetch
  *
- * A lane is a line of fetches to one origin. Only its first one asks: robots.txt (which may have to be fetched), then
- * the host's gate. So hosts wait, and nobody else does: lanes that may go on stand in a queue and are looked at while
- * there are slots, and who waits for a host holds none.
+ * A lane is the queue of fetches to one origin. Only its first fetch asks: robots.txt (which may
+ * have to be fetched), then the host's gate. So a slow host delays only its own fetches. Origin
+ * queues that may continue are in a run list, which is served while there are slots. A fetch that
+ * waits for its host holds no slot.
  *
- * All but the inbox, the list of woken lanes and the counters belongs to the client's thread.
+ * Only the client's thread uses the data, except the inbox, the woken queues and the counters.
  */
 #ifndef WR_SHELL_CLIENT_CLIENT_H
 #define WR_SHELL_CLIENT_CLIENT_H
@@ -39,14 +40,14 @@
 #include <uv.h>
 #include <weir/client.h>
 
-#define WR_DETAIL_MAX 160 /* bytes of a failure in words */
+#define WR_DETAIL_MAX 160 /* longest failure text, bytes */
 
 struct wr_lane;
 struct wr_ride;
 
-/* ---- times (loop.c) ---- */
+/* ---- timers (loop.c) ---- */
 
-/* Something that happens at a time. Put it first, and cast. */
+/* A timer of the client's loop. Must be the first member, because `ring` casts it to its owner. */
 struct wr_due {
     struct wr_heap_item item;
     void (*ring)(struct wr_due *due);
@@ -55,31 +56,32 @@ struct wr_due {
 /* ---- one fetch (fetch.c) ---- */
 
 enum wr_fetch_place {
-    WR_NOWHERE_YET, /* in the inbox, or on its way */
-    WR_IN_LANE,     /* in its lane */
-    WR_IN_BACKOFF,  /* tried again when due */
-    WR_ON_WIRE,     /* on the wire */
+    WR_NOWHERE_YET, /* in the inbox, or between two places */
+    WR_IN_LANE,     /* waiting in the queue of its origin */
+    WR_IN_BACKOFF,  /* waiting for its next attempt */
+    WR_ON_WIRE,     /* sent, or about to be sent */
     WR_OVER,
 };
 
 struct weir_fetch {
-    struct wr_due due; /* its deadline, or when it is tried again */
+    struct wr_due due; /* timer for the deadline or for the next attempt */
     weir_client *client;
-    const weir_allocator *allocator;          /* the client's, who may be gone before the caller lets go */
-    struct weir_fetch *next, *prev;           /* in the inbox, or in its lane */
-    struct weir_fetch *next_live, *prev_live; /* of all that the client's thread has */
-    struct weir_fetch *next_cancelled;        /* in the list of those */
-    struct wr_lane *lane;                     /* also while it rides: whom it came from */
+    const weir_allocator *allocator;          /* the client's; the fetch may outlive the client */
+    struct weir_fetch *next, *prev;           /* links in the inbox or in the origin queue */
+    struct weir_fetch *next_live, *prev_live; /* list of all fetches of the client's thread */
+    struct weir_fetch *next_cancelled;        /* list of cancelled fetches */
+    struct wr_lane *lane;                     /* origin queue, also while on the wire */
     struct wr_ride *ride;
-    atomic_uint holds; /* the client's, and the caller's */
+    atomic_uint holds; /* references: one of the client, one of the caller */
     atomic_bool is_cancelled;
     uint8_t place; /* enum wr_fetch_place */
     bool asks_robots;
     bool tries_once;
-    bool has_left; /* the origin that was asked for: what was meant for it stays behind */
-    /* What is asked. Texts are in the block behind the struct, but for the URL's, which changes with hops. */
+    /* A redirect has left the first origin, to which headers, credentials and key are limited. */
+    bool has_left;
+    /* The request. All texts follow the struct in memory, except the URL. */
     size_t block_bytes;
-    const char *method, *headers, *key, *authorization, *etag, *last_modified; /* NULL: none */
+    const char *method, *headers, *key, *authorization, *etag, *last_modified; /* NULL: absent */
     const void *body;
     size_t body_bytes;
     uint64_t max_body_bytes;
@@ -88,57 +90,58 @@ struct weir_fetch {
     void *body_context;
     weir_fetched *fetched;
     void *context;
-    struct wr_robots_fetch *robots; /* not NULL: it is one of these, and nobody's else */
-    struct wr_url url;              /* without user name and password */
+    struct wr_robots_fetch *robots; /* robots.txt to fetch; NULL: an ordinary fetch */
+    struct wr_url url;              /* current URL without user name and password */
     weir_retry_options retry;
-    /* How it goes. */
+    /* Progress of the fetch. */
     struct wr_attempts attempts;
     uint32_t hops;
-    uint32_t sent;                          /* requests of this hop */
-    int64_t began_at, joined_at, waited_ns; /* joined_at: its lane, or the time before it is tried again */
-    int64_t longest_ns;                     /* of what it waited for at a time */
+    uint32_t sent;                          /* requests sent for the current URL */
+    int64_t began_at, joined_at, waited_ns; /* joined_at: start of the current wait */
+    int64_t longest_ns;                     /* longest single wait, ns */
     weir_reason waited_for, backs_off_for;
     uint32_t robots_line;
 };
 
-/* How a request ended, or why none was sent. */
+/* The result of a request, or the reason why none was sent. */
 struct wr_ended {
     enum wr_net_end end;
     enum wr_net_retry retry;
-    int status; /* 0: no answer */
+    int status; /* status of the response; 0: no response */
     weir_failure failure;
     const char *detail;
-    const struct wr_buf *head; /* see wr_fields_find; NULL: none */
-    struct wr_buf *body;       /* NULL: none */
+    const struct wr_buf *head; /* head of the response, see wr_fields_find; NULL: none */
+    struct wr_buf *body;       /* body of the response; NULL: none */
     size_t body_bytes;
     bool is_truncated;
-    bool is_handed_on;   /* on_body had some of it, which cannot be taken back */
-    const char *address; /* NULL: none */
+    bool is_handed_on;   /* on_body has received data, so a retry is impossible */
+    const char *address; /* address of the host or proxy; NULL: not connected */
     int64_t latency_ns;
     weir_said said;
 };
 
-/* Checks and copies; who is told of its end is left to the caller. WEIR_E_INVAL, WEIR_E_NOMEM. */
+/* Creates a fetch from checked and copied options. The caller sets the callback or `robots`.
+ * Returns WEIR_E_INVAL or WEIR_E_NOMEM on failure. */
 int wr_fetch_new(weir_client *client, const char *url, const weir_fetch_options *options,
                  struct weir_fetch **ret_fetch);
 
-/* Gives it another URL, whose text is copied. WEIR_E_NOMEM. */
+/* Gives a fetch another URL, and copies its text. Returns WEIR_E_NOMEM without memory. */
 int wr_fetch_lead(struct weir_fetch *fetch, const struct wr_url *url);
 
-/* It is among those that the client's thread has. */
+/* Adds a fetch to the list of all fetches that the client's thread has. */
 void wr_fetch_enlist(struct weir_fetch *fetch);
 
-/* Ends it, wherever it is, and tells whoever asked. */
+/* Ends a fetch in any state. Delivers the result to the caller, or a robots.txt to the policies. */
 void wr_fetch_end(struct weir_fetch *fetch, const struct wr_ended *ended);
 void wr_fetch_fail(struct weir_fetch *fetch, weir_failure failure, const char *detail);
 
-/* Puts it into its lane. */
+/* Puts a fetch into the queue of its origin. */
 void wr_fetch_join(struct weir_fetch *fetch, bool at_front);
 
-/* It has waited for that since joined_at. */
+/* Adds the time since joined_at to the fetch's waiting times, with its reason. */
 void wr_fetch_waited(struct weir_fetch *fetch, weir_reason reason);
 
-/* Its deadline, or the time to try again, has come. */
+/* Handles a fetch's timer: the deadline has passed, or the next attempt is due. */
 void wr_fetch_ring(struct wr_due *due);
 
 void wr_fetch_drop(struct weir_fetch *fetch);
@@ -146,82 +149,83 @@ void wr_fetch_drop(struct weir_fetch *fetch);
 /* ---- lanes (lane.c) ---- */
 
 struct wr_lane {
-    struct wr_due due; /* look again */
+    struct wr_due due; /* timer to ask robots.txt and gate again */
     weir_client *client;
     struct weir_fetch *first, *last;
-    size_t members; /* those in line, and those on the wire */
+    size_t members; /* fetches in the queue or on the wire */
     struct wr_lane *next_to_run, *prev_to_run;
-    struct wr_lane *next_woken; /* under the lock */
-    bool runs;                  /* it is in the queue of those that may go on */
-    bool is_woken;              /* it is in the list of those; under the lock */
+    struct wr_lane *next_woken; /* next in client->woken; guarded by client->lock */
+    bool runs;                  /* in the client's run list */
+    bool is_woken;              /* in the client's list `woken`; guarded by client->lock */
     bool asks_robots;
-    struct wr_policy_ticket *robots_ticket; /* waits for robots.txt */
-    weir_pace_ticket *gate_ticket;          /* waits for the gate */
-    weir_reason held_by;                    /* what holds it, or did last */
-    int64_t held_at;                        /* when that was last said */
-    weir_failure robots_failure;            /* how fetching robots.txt failed last; NONE: there was an answer */
-    uint32_t robots_failures;               /* in a row */
-    bool robots_is_final;                   /* it would fail in the same way again */
-    bool robots_waits_for_share;            /* and so do the pages */
+    struct wr_policy_ticket *robots_ticket; /* ticket while waiting for robots.txt, or NULL */
+    weir_pace_ticket *gate_ticket;          /* ticket while waiting for the gate, or NULL */
+    weir_reason held_by;                    /* why the first fetch waits, or waited last */
+    int64_t held_at;                        /* when held_by was last set */
+    weir_failure robots_failure;            /* result of the last robots.txt fetch */
+    uint32_t robots_failures;               /* consecutive failures of robots.txt fetches */
+    bool robots_is_final;                   /* a repeated robots.txt fetch would fail as well */
+    bool robots_waits_for_share;            /* the robots.txt fetch waits for a shared gate */
     char robots_detail[WR_DETAIL_MAX];
-    int64_t since; /* the last start, or when somebody came to the empty lane */
+    int64_t since; /* last start of a request, or when a fetch joined the empty queue */
     size_t name_bytes, key_bytes;
-    const char *key; /* of the gate; in the name */
-    char name[];     /* in the map of lanes */
+    const char *key; /* key of the gate; points into `name` */
+    char name[];     /* key in client->lanes */
 };
 
-/* WEIR_E_NOMEM. */
+/* Puts a fetch first or last into the queue of its origin. Returns WEIR_E_NOMEM without memory. */
 int wr_lane_join(struct weir_fetch *fetch, bool at_front);
 
-/* The fetch leaves the line; its lane stays until it rides no more. */
+/* Removes a fetch from its origin queue. It stays a member until wr_lane_drop. */
 void wr_lane_leave(struct weir_fetch *fetch);
 
-/* The lane forgets it, and goes if it was the last. */
+/* Ends a fetch's membership in its origin queue. Frees the queue if it was the last member. */
 void wr_lane_drop(struct weir_fetch *fetch);
 
-/* Asks for its first one, and starts it if it may. There must be a slot. */
+/* Starts the first fetch of an origin queue if robots.txt and gate allow. Needs a free slot. */
 void wr_lane_step(struct wr_lane *lane);
-/* What a host may do for max_defer_ns at most, before what is next in line fails. Its pace is not among them. */
+/* Returns true for reasons that count towards max_defer_ns, the longest time that a host may hold
+ * its first fetch. The host's pace is not among them. */
 bool wr_is_deferral(weir_reason reason);
 
-/* The lane whose pages wait for this robots.txt, or NULL. */
+/* Returns the origin queue whose pages wait for this robots.txt, or NULL. */
 struct wr_lane *wr_lane_of_pages(const struct weir_fetch *robots);
 
-/* It is time to look again. */
+/* Handles the timer of an origin queue: asks robots.txt and gate again. */
 void wr_lane_ring(struct wr_due *due);
 
 /* ---- on the wire (ride.c) ---- */
 
-/* Sends the fetch's request. The permit is the ride's. */
+/* Sends the fetch's request. Takes over the permit. */
 void wr_ride_start(struct weir_fetch *fetch, const weir_permit *permit);
 
-/* Gives up what is on the wire. */
+/* Abandons the fetch's request on the wire. */
 void wr_ride_stop(struct weir_fetch *fetch);
 
-/* Frees those that wait to be used again. */
+/* Frees the wr_ride structs that are kept for reuse. */
 void wr_rides_free(weir_client *client);
 
-/* ---- after an answer (answer.c) ---- */
+/* ---- after a response (answer.c) ---- */
 
-/* Whether an answer with this status is delivered, as far as that can be told from its head. */
+/* Returns true if a response with this head will be delivered, so neither followed nor retried. */
 bool wr_answer_is_last(const struct weir_fetch *fetch, int status, const struct wr_buf *head);
 
-/* It could not be sent for want of something of ours: tries again soon, at no cost. */
+/* Retries a request that was not sent for lack of memory or descriptors. Costs no attempt. */
 void wr_answer_defer(struct weir_fetch *fetch, int64_t wait_ns);
 
-/* Follows it, tries again, or ends the fetch. */
+/* Follows a redirect, schedules a retry, or ends the fetch. */
 void wr_answer_judge(struct weir_fetch *fetch, const struct wr_ended *ended);
 
 /* ---- the response (response.c) ---- */
 
-/* Never NULL: without memory, one that says so. Takes the body. */
+/* Returns a response that takes over the body. Without memory it is a static one, never NULL. */
 weir_response *wr_response_new(const struct weir_fetch *fetch, const struct wr_ended *ended, int64_t now);
 
-/* ---- texts in a block ---- */
+/* ---- texts in a memory block ---- */
 
 #define WR_NO_TEXT SIZE_MAX
 
-/* Appends a text with its '\0', and returns where it begins; NULL: WR_NO_TEXT. */
+/* Appends a text with its '\0' and returns its offset. Returns WR_NO_TEXT for NULL. */
 static inline size_t wr_text_append(struct wr_buf *buf, const char *text)
 {
     size_t at = buf->length;
@@ -231,7 +235,7 @@ static inline size_t wr_text_append(struct wr_buf *buf, const char *text)
     return at;
 }
 
-/* The text that begins there in the block; NULL for none. */
+/* Returns the text at this offset in the block; NULL for WR_NO_TEXT. */
 static inline const char *wr_text_at(const void *block, size_t at)
 {
     return at == WR_NO_TEXT ? NULL : (const char *)block + at;
@@ -239,76 +243,76 @@ static inline const char *wr_text_at(const void *block, size_t at)
 
 /* ---- headers (header.c) ---- */
 
-#define WR_HEADERS_MAX 100 /* lines of one block */
+#define WR_HEADERS_MAX 100 /* most header lines in a block */
 
-/* Lines in a block: "Name: value" '\0' … '\0'. NULL is an empty one. Appends those of an array that ends with NULL, and
- * the last '\0'. WEIR_E_INVAL. */
+/* Appends header lines as a block: "Name: value" '\0' … '\0'. `lines` ends with NULL, and may be
+ * NULL for an empty block. Returns WEIR_E_INVAL if a line is invalid. */
 int wr_headers_pack(struct wr_buf *buf, const char *const *lines);
 
-/* The next line, or NULL at the end. */
+/* Returns the next line of a block, or NULL at its end. */
 static inline const char *wr_headers_next(const char *line)
 {
     line += strlen(line) + 1;
     return *line != '\0' ? line : NULL;
 }
 
-/* Whether the block has a line of that name. */
+/* Returns true if the block has a line with that name. */
 bool wr_headers_has(const char *block, struct wr_span name);
 
-/* The name of a line. */
+/* Returns the name of a header line. */
 struct wr_span wr_header_name(const char *line);
 
-/* "Authorization: Basic …" for "user:password@", percent-encoded, with a '\0'. */
+/* Appends "Authorization: Basic …" and '\0' for "user:password", which is percent-encoded. */
 void wr_headers_append_basic(struct wr_buf *buf, struct wr_span userinfo);
 
-/* Whether a value may stand in a header: no control characters, so that it stays one line. */
+/* Returns true if a header value is valid: it has no control characters, so it is one line. */
 bool wr_header_value_ok(const char *value);
 
 bool wr_method_ok(const char *method);
 
-/* A head as text: name '\0' value '\0' for each field. */
+/* Appends a head as text: name '\0' value '\0' for each field. */
 void wr_fields_append(struct wr_buf *buf, const struct wr_head *head);
 
-/* The first value of that name in such a text, or NULL. */
+/* Returns the first value of a field in such a text (see wr_fields_append), or NULL. */
 const char *wr_fields_find(const char *fields, size_t bytes, const char *name);
 
-/* Likewise, but empty if there is none. `fields` may be NULL. */
+/* Like wr_fields_find, but returns an empty span if nothing is found. `fields` may be NULL. */
 struct wr_span wr_fields_value(const struct wr_buf *fields, const char *name);
 
 /* ---- robots.txt (robots.c) ---- */
 
-/* Makes the client's policies. WEIR_E_NOMEM, WEIR_E_SYSTEM, WEIR_E_INVAL. */
+/* Creates the client's robots.txt policies. Returns WEIR_E_NOMEM, WEIR_E_SYSTEM or WEIR_E_INVAL. */
 int wr_client_policies(weir_client *client);
 
-/* A robots.txt was fetched. */
+/* Passes the result of a robots.txt fetch to the policies. */
 void wr_robots_answer(struct weir_fetch *fetch, const struct wr_ended *ended);
 
 /* ---- the client ---- */
 
 struct weir_client {
-    weir_client_options options; /* with the defaults filled in; texts in the block */
+    weir_client_options options; /* options with defaults; texts are in `texts` */
     struct wr_statuses statuses;
     weir_retry_options retry;
     const weir_allocator *allocator;
     const weir_clock *clock;
-    const char *headers; /* of its own; see wr_headers_pack */
+    const char *headers; /* the client's own header lines; see wr_headers_pack */
     char *texts;
     size_t texts_bytes;
     weir_pacer *pacer;
     bool owns_pacer;
-    /* Any thread. */
+    /* The following fields are for any thread. */
     pthread_mutex_t lock;
-    struct weir_fetch *inbox_first, *inbox_last; /* under the lock, as are the next three */
+    struct weir_fetch *inbox_first, *inbox_last; /* guarded by `lock`, as are the next three */
     struct weir_fetch *cancelled;
     struct wr_lane *woken;
     bool is_closing;
     atomic_size_t unfinished;
-    atomic_size_t in_flight; /* changed by the client's thread only */
+    atomic_size_t in_flight; /* written by the client's thread only */
     _Atomic uint64_t requests, retries, robots, finished, body_bytes;
-    pthread_mutex_t joining; /* whoever ends the thread */
+    pthread_mutex_t joining; /* held while the thread is joined */
     bool is_joined;
-    /* The client's thread. */
-    pthread_t thread, self; /* the same, as its maker and as it itself knows it */
+    /* The following fields are for the client's thread only. */
+    pthread_t thread, self; /* the same thread; `self` is set by the thread itself */
     uv_loop_t loop;
     struct wr_wakeup wakeup;
     uv_prepare_t prepare;
@@ -318,18 +322,18 @@ struct weir_client {
     struct wr_heap dues;
     struct wr_hash_key hash_key;
     struct wr_map lanes;
-    struct weir_fetch *arrived, *given_up; /* taken from the inbox and from those that are cancelled */
+    struct weir_fetch *arrived, *given_up; /* taken from the inbox and the cancelled list */
     struct wr_lane *run_first, *run_last;
     struct weir_fetch *live;
     struct wr_ride *spare_rides;
     struct wr_resolver *resolver;
     struct wr_rng rng;
-    int64_t scarce_since; /* 0: it is not */
-    bool has_own_mail;    /* it has put something in the inbox or a list itself: no call ends its wait */
+    int64_t scarce_since; /* start of a shortage of memory or descriptors; 0: no shortage */
+    bool has_own_mail;    /* the thread posted something itself: the next round must not wait */
     bool is_ending;
 };
 
-/* Copies options and fills in defaults. WEIR_E_INVAL, WEIR_E_NOMEM. */
+/* Checks and copies options and fills in defaults. Returns WEIR_E_INVAL or WEIR_E_NOMEM. */
 int wr_client_options_keep(weir_client *client, const weir_client_options *options);
 
 static inline int64_t wr_client_now(const weir_client *client)
@@ -339,38 +343,38 @@ static inline int64_t wr_client_now(const weir_client *client)
 
 /* ---- the loop (loop.c) ---- */
 
-/* What tests put in the place of the world; clients made from then on have it. Fields that are NULL: the world's. */
+/* Parts of the network that tests replace, for clients created afterwards. NULL: the real part. */
 struct wr_client_world {
     enum wr_guard_class (*judge)(void *context, const struct wr_address *address);
     void *judge_context;
     wr_lookup *lookup;
     void *lookup_context;
-    struct wr_life_options life; /* of robots.txt files, but for on_error */
+    struct wr_life_options life; /* life of a cached robots.txt; on_error is ignored */
 };
 extern const struct wr_client_world *wr_client_world;
 
-/* WEIR_E_SYSTEM, WEIR_E_NOMEM. */
+/* Starts the client's thread. Returns WEIR_E_SYSTEM or WEIR_E_NOMEM on failure. */
 int wr_loop_start(weir_client *client);
 
-/* Ends the thread once all has ended. */
+/* Cancels all fetches, and returns when the thread has ended. */
 void wr_loop_end(weir_client *client);
 
-/* From any thread. WEIR_E_CLOSED, WEIR_E_FULL. */
+/* Puts a fetch into the inbox, from any thread. Returns WEIR_E_CLOSED or WEIR_E_FULL on failure. */
 int wr_loop_post(weir_client *client, struct weir_fetch *fetch);
 void wr_loop_cancel(struct weir_fetch *fetch);
 
-/* Wakes the lane that is its context; for tickets. */
+/* Wakes an origin queue, from any thread. For tickets; `context` is the wr_lane. */
 void wr_loop_wake(void *context);
 
 bool wr_loop_is_here(const weir_client *client);
 
-/* The lane may go on. */
+/* Puts an origin queue into the run list, so that the loop serves it. */
 void wr_loop_run(struct wr_lane *lane);
 
-/* It will not be looked at any more. */
+/* Removes an origin queue from the run list and from the list of woken queues. */
 void wr_loop_forget(struct wr_lane *lane);
 
-/* Rings at that time, and not at another it was set to; WEIR_FOREVER: never. WEIR_E_NOMEM. */
+/* Sets a timer to a new time; WEIR_FOREVER stops it. Returns WEIR_E_NOMEM without memory. */
 int wr_due_set(weir_client *client, struct wr_due *due, int64_t at);
 
 #endif

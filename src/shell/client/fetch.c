@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fetch.c - one fetch: what is asked, and how it ends. */
+/* fetch.c - one fetch: checks and copies its options, moves it between its states, and ends it. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/rules/http/field.h"
@@ -9,7 +9,7 @@
 #include "shell/net/idna.h"
 
 #define TEXTS_MAX ((size_t)1 << 20)
-#define SHOWN_MAX 2000 /* bytes of a URL that is refused */
+#define SHOWN_MAX 2000 /* bytes shown of an invalid URL */
 
 /* ---- checks ---- */
 
@@ -50,9 +50,9 @@ static int check_options(const weir_fetch_options *options)
     return 0;
 }
 
-/* ---- keeping ---- */
+/* ---- copies ---- */
 
-/* Offsets of the texts in the block. */
+/* Offsets of the texts in the fetch's block. */
 struct places {
     size_t method, headers, key, authorization, etag, last_modified;
 };
@@ -116,7 +116,7 @@ static void fill(struct weir_fetch *fetch, weir_client *client, const weir_fetch
     fetch->attempts.deadline_at = deadline_ns == WEIR_FOREVER ? WEIR_FOREVER : fetch->began_at + deadline_ns;
 }
 
-/* The fetch with its texts behind it. */
+/* Returns a fetch with its texts behind the struct, or NULL without memory. */
 static struct weir_fetch *make(weir_client *client, const weir_fetch_options *options, const struct wr_buf *texts,
                                const struct places *places)
 {
@@ -151,7 +151,7 @@ static int make_of(weir_client *client, struct wr_url *url, char *url_memory, co
     return error;
 }
 
-/* Details may be logged: without the password. */
+/* Reports an invalid URL without its password, because details may be logged. */
 static int refuse_url(const char *url, enum wr_url_fault fault)
 {
     char shown[SHOWN_MAX + 1];
@@ -203,7 +203,7 @@ void wr_fetch_drop(struct weir_fetch *fetch)
     wr_give(allocator, fetch, fetch->block_bytes, _Alignof(struct weir_fetch));
 }
 
-/* ---- going on ---- */
+/* ---- states ---- */
 
 void wr_fetch_waited(struct weir_fetch *fetch, weir_reason reason)
 {
@@ -256,9 +256,9 @@ static void delist(struct weir_fetch *fetch)
         fetch->next_live->prev_live = fetch->prev_live;
 }
 
-/* ---- the end ---- */
+/* ---- ending ---- */
 
-/* Takes it out of wherever it is. */
+/* Removes a fetch from timers, origin queue, wire and lists. */
 static void withdraw(struct weir_fetch *fetch)
 {
     (void)wr_due_set(fetch->client, &fetch->due, WEIR_FOREVER);
@@ -271,7 +271,8 @@ static void withdraw(struct weir_fetch *fetch)
     wr_lane_drop(fetch);
     delist(fetch);
     fetch->place = WR_OVER;
-    atomic_store(&fetch->is_cancelled, true); /* who cancels it now must not look for the client: it may be gone */
+    /* A later cancel must not use the client, which may be freed by then. */
+    atomic_store(&fetch->is_cancelled, true);
 }
 
 void wr_fetch_end(struct weir_fetch *fetch, const struct wr_ended *ended)
@@ -295,7 +296,7 @@ void wr_fetch_fail(struct weir_fetch *fetch, weir_failure failure, const char *d
     wr_fetch_end(fetch, &ended);
 }
 
-/* ---- the caller's side ---- */
+/* ---- public functions ---- */
 
 int weir_client_fetch(weir_client *client, const char *url, const weir_fetch_options *options, weir_fetched *fetched,
                       void *context, weir_fetch **ret_fetch)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* get.c - waiting for one fetch. */
+/* get.c - the blocking fetch. */
 #include "base/error.h"
 #include "shell/client/client.h"
 #include "shell/clock/clock.h"
@@ -7,11 +7,11 @@
 
 struct waiting {
     struct wr_parker parker;
-    bool is_done; /* under the parker's lock */
+    bool is_done; /* guarded by the parker's lock */
     weir_response *response;
 };
 
-/* All under the lock, for the waiter takes it away as soon as it sees that it is done. */
+/* Holds the lock throughout, because the waiter destroys `waiting` as soon as it sees is_done. */
 static void end_wait(void *context, weir_response *response)
 {
     struct waiting *waiting = context;

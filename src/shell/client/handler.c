@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* handler.c - a limiter or a pacer around somebody's HTTP library: acquire, send, read the head, tell, release. */
+/* handler.c - a limiter or pacer for any HTTP library: acquires, reads heads, reports, releases. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/rules/http/field.h"
@@ -12,25 +12,25 @@
 #include <weir/handler.h>
 
 struct weir_handler {
-    weir_handler_options options; /* with clock and allocator filled in */
+    weir_handler_options options; /* clock and allocator filled in */
     weir_repository repository;
-    atomic_size_t holds; /* the owner's, and one for each exchange */
+    atomic_size_t holds; /* references: one of the owner, one of each exchange */
 };
 
 struct weir_exchange {
     weir_handler *handler;
-    bool is_held; /* what was taken is to be released */
+    bool is_held; /* a permit or receipt is held and must be released */
     bool is_answered;
     int64_t sent_at, answered_at;
-    int64_t head_at; /* of the last head */
+    int64_t head_at; /* when the last head began */
     weir_permit permit;
-    struct wr_limits limits; /* once answered */
-    weir_said said;          /* once ended */
+    struct wr_limits limits; /* limits in the head; valid if is_answered */
+    weir_said said;          /* limits that the server named; valid after the end */
     size_t key_bytes;
-    char key[]; /* of a repository */
+    char key[]; /* key for a repository */
 };
 
-/* ---- the policy ---- */
+/* ---- handlers ---- */
 
 void weir_handler_options_init(weir_handler_options *ret_options)
 {
@@ -84,7 +84,7 @@ void weir_handler_free(weir_handler *handler)
         wr_give(handler->options.allocator, handler, sizeof *handler, _Alignof(weir_handler));
 }
 
-/* ---- its turn ---- */
+/* ---- acquiring ---- */
 
 static size_t exchange_bytes(size_t key_bytes)
 {
@@ -95,7 +95,7 @@ static weir_exchange *make_exchange(weir_handler *handler, const char *key, size
 {
     const weir_handler_options *options = &handler->options;
     if (options->repository == NULL || key == NULL)
-        key_bytes = 0; /* the permit has it, or nobody needs it */
+        key_bytes = 0; /* the permit has the key, or a limiter needs none */
     weir_exchange *exchange = wr_take(options->allocator, exchange_bytes(key_bytes), _Alignof(weir_exchange));
     if (exchange == NULL)
         return NULL;
@@ -163,9 +163,9 @@ int weir_exchange_sent(weir_exchange *exchange)
     return error;
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
-/* Whether the head is of interest still. */
+/* Returns true if the handler needs the head of the response. */
 static bool reads(const weir_exchange *exchange)
 {
     if (exchange == NULL || !exchange->is_held)
@@ -205,7 +205,8 @@ static weir_outcome outcome_of(const weir_exchange *exchange, int status)
     return outcome;
 }
 
-/* A time that the host names binds all others at once, however slowly the body comes. */
+/* Reports a waiting time in the head at once, so that it binds the host's other requests even while
+ * the body arrives slowly. */
 static void obey_head(weir_exchange *exchange)
 {
     if (!exchange->is_answered || exchange->handler->options.pacer == NULL)
@@ -239,7 +240,7 @@ void weir_exchange_line(weir_exchange *exchange, const char *line, size_t line_b
         read_field(exchange, name, value);
 }
 
-/* ---- its end ---- */
+/* ---- ending ---- */
 
 static void release(weir_exchange *exchange)
 {

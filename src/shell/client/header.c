@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* header.c - header lines: what a caller may add to a request. */
+/* header.c - checks and packs the header lines that a caller adds to a request. */
 #include "base/ascii.h"
 #include "base/error.h"
 #include "core/rules/http/field.h"
@@ -9,7 +9,7 @@
 #define METHOD_MAX 20
 #define USERINFO_MAX 1024
 
-/* These belong to the connection, or have an option of their own. */
+/* Fields that callers cannot set: the connection or an option of their own determines them. */
 static const char *const refused[] = {
     "Connection", "Content-Length",    "Expect",  "Host",       "Keep-Alive", "TE",
     "Trailer",    "Transfer-Encoding", "Upgrade", "User-Agent",
@@ -36,7 +36,7 @@ struct wr_span wr_header_name(const char *line)
     return (struct wr_span){line, bytes};
 }
 
-/* Only the name is shown, for values may be secret. */
+/* Reports an invalid header line by its name only, because the value may be secret. */
 static int refuse_line(struct wr_span name, const char *wrong, const char *right)
 {
     return wr_invalid_text("header", name.data, name.bytes, wrong, WR_NOWHERE, right);
@@ -81,7 +81,7 @@ bool wr_headers_has(const char *block, struct wr_span name)
     return line != NULL;
 }
 
-/* RFC 4648 4 */
+/* Encodes as base64 (RFC 4648 4). */
 static void append_base64(struct wr_buf *buf, const unsigned char *data, size_t bytes)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -96,7 +96,7 @@ static void append_base64(struct wr_buf *buf, const unsigned char *data, size_t 
     }
 }
 
-/* RFC 7617 2 */
+/* Encodes credentials as in RFC 7617 2. */
 void wr_headers_append_basic(struct wr_buf *buf, struct wr_span userinfo)
 {
     unsigned char plain[USERINFO_MAX + 1];
@@ -115,7 +115,7 @@ void wr_headers_append_basic(struct wr_buf *buf, struct wr_span userinfo)
     wr_buf_append_char(buf, '\0');
 }
 
-/* ---- heads ---- */
+/* ---- response heads ---- */
 
 void wr_fields_append(struct wr_buf *buf, const struct wr_head *head)
 {

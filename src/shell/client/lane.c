@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* lane.c - a line of fetches to one origin: who is next, and may it start?
+/* lane.c - the queue of fetches to one origin: starts the first one when robots.txt and gate allow.
  *
- * A lane is known by its name: whether it asks robots.txt, the key of its gate, and the origin. http and https of one
- * host have a gate in common but a robots.txt each, so one that cannot be had holds up only its own lane.
+ * The name of a queue says whether it asks robots.txt, the key of its gate, and the origin. http
+ * and https of one host share a gate but have a robots.txt each. So an unavailable robots.txt
+ * delays only one of the two queues.
  */
 #include "base/alloc.h"
 #include "shell/client/client.h"
 
-#define NAME_MAX_BYTES 1024 /* two names of 253 bytes, scheme, port and marks fit */
+#define NAME_MAX_BYTES 1024 /* fits two names of 253 bytes, scheme, port and marks */
 
-/* ---- making and finding ---- */
+/* ---- creating and finding ---- */
 
 static void append_name(struct wr_buf *buf, const struct weir_fetch *fetch, bool asks_robots, size_t *ret_key_end)
 {
@@ -75,7 +76,7 @@ static void leave_gate(struct wr_lane *lane)
     lane->gate_ticket = NULL;
 }
 
-/* Stops waiting for anything. */
+/* Stops waiting for robots.txt, gate and timer. */
 static void rest(struct wr_lane *lane)
 {
     leave_robots(lane);
@@ -92,7 +93,7 @@ static void free_lane(struct wr_lane *lane)
     wr_give(client->allocator, lane, sizeof *lane + lane->name_bytes, _Alignof(struct wr_lane));
 }
 
-/* ---- coming and going ---- */
+/* ---- joining and leaving ---- */
 
 static void put_first(struct wr_lane *lane, struct weir_fetch *fetch)
 {
@@ -129,13 +130,13 @@ int wr_lane_join(struct weir_fetch *fetch, bool at_front)
     return 0;
 }
 
-/* What the first in line waits for, or did. */
+/* Returns the reason why the first fetch waits, or waited last. */
 static weir_reason reason_of(const struct weir_fetch *fetch, const struct wr_lane *lane)
 {
     if (lane->robots_ticket != NULL || lane->gate_ticket != NULL || lane->held_at >= fetch->joined_at)
         return lane->held_by;
     bool is_long = wr_client_now(lane->client) - fetch->joined_at >= WEIR_MILLISECOND;
-    return is_long ? WEIR_REASON_GLOBAL : WEIR_REASON_NONE; /* for a slot */
+    return is_long ? WEIR_REASON_GLOBAL : WEIR_REASON_NONE; /* it waited for a slot */
 }
 
 void wr_lane_leave(struct weir_fetch *fetch)
@@ -164,30 +165,32 @@ void wr_lane_ring(struct wr_due *due)
     wr_loop_run((struct wr_lane *)due);
 }
 
-/* ---- asking ---- */
+/* ---- robots.txt and gate ---- */
 
 bool wr_is_deferral(weir_reason reason)
 {
     return reason == WEIR_REASON_RETRY_AFTER || reason == WEIR_REASON_RATE_LIMIT_RESET ||
            reason == WEIR_REASON_BREAKER || reason == WEIR_REASON_ROBOTS ||
-           reason == WEIR_REASON_SHARE; /* the gate is elsewhere, and there it waits for one of these, or is lost */
+           reason == WEIR_REASON_SHARE; /* the remote gate waits for one of these or is lost */
 }
 
-/* Its first one fails; the lane goes on. */
+/* Fails the first fetch of an origin queue, which continues with the next one. */
 static void fail(struct wr_lane *lane, weir_failure failure, const char *detail)
 {
     wr_loop_run(lane);
     wr_fetch_fail(lane->first, failure, detail);
 }
 
-/* It waits, and is looked at again when woken or when the time has come. */
+/* Holds an origin queue until it is woken or the decision's time has passed. Fails the first fetch
+ * if the host holds it for longer than max_defer_ns. */
 static void hold(struct wr_lane *lane, const weir_decision *decision)
 {
     weir_client *client = lane->client;
     int64_t now = wr_client_now(client);
     int64_t until = decision->wait_ns >= WEIR_DURATION_MAX ? WEIR_FOREVER : now + decision->wait_ns;
     int64_t give_up_at = wr_is_deferral(decision->reason) ? lane->since + client->options.max_defer_ns : WEIR_FOREVER;
-    if (decision->reason != lane->held_by && lane->held_at >= lane->first->joined_at) { /* it waits for something new */
+    if (decision->reason != lane->held_by && lane->held_at >= lane->first->joined_at) {
+        /* The reason to wait has changed: a new wait begins. */
         wr_fetch_waited(lane->first, lane->held_by);
         lane->first->joined_at = now;
     }
@@ -199,7 +202,8 @@ static void hold(struct wr_lane *lane, const weir_decision *decision)
         fail(lane, WEIR_FAILURE_INTERNAL, weir_error_text(WEIR_E_NOMEM));
 }
 
-/* Who asks why a page waits is to hear of the share, not of the robots.txt that waits for it in turn. */
+/* Notes in the queue of pages whether their robots.txt waits for a shared gate. If so, pages report
+ * the shared gate as their reason to wait, not the robots.txt. */
 static void tell_pages(const struct wr_lane *lane, weir_reason reason)
 {
     const struct weir_fetch *fetch = lane->first;
@@ -211,7 +215,7 @@ static void tell_pages(const struct wr_lane *lane, weir_reason reason)
     wr_loop_run(pages);
 }
 
-/* 0 and a ruling, or an error. */
+/* Asks the policies about the first fetch. Returns 0 and a ruling, or an error. */
 static int ask_robots(struct wr_lane *lane, struct wr_ruling *ret_ruling)
 {
     struct wr_policies *policies = lane->client->policies;
@@ -227,7 +231,8 @@ static int ask_robots(struct wr_lane *lane, struct wr_ruling *ret_ruling)
     return wr_policy_ticket_poll(lane->robots_ticket, wr_url_target(url), ret_ruling);
 }
 
-/* Nobody answers there, neither for robots.txt nor for pages: waiting for it is in vain. */
+/* Returns true if the host answers neither robots.txt nor pages, so that waiting is useless: the
+ * last failure of robots.txt is permanent, or all attempts have failed. */
 static bool is_hopeless(const struct wr_lane *lane)
 {
     return lane->robots_failure != WEIR_FAILURE_NONE &&
@@ -243,11 +248,11 @@ static void deny(struct wr_lane *lane, const struct wr_ruling *ruling)
                   ruling->line != 0 ? "robots.txt forbids it" : "robots.txt cannot be had, and so forbids it");
 }
 
-/* Whether robots.txt lets its first one go. If not, what is to be done about it has been done. */
+/* Returns true if robots.txt allows the first fetch. If not, holds the queue or fails the fetch. */
 static bool passes_robots(struct wr_lane *lane)
 {
     struct wr_ruling ruling;
-    char detail[WR_DETAIL_MAX]; /* the lane may go with its last fetch */
+    char detail[WR_DETAIL_MAX]; /* a copy, because the lane may be freed with its last fetch */
     if (!lane->asks_robots)
         return true;
     int error = ask_robots(lane, &ruling);
@@ -268,7 +273,7 @@ static bool passes_robots(struct wr_lane *lane)
     return error == 0 && ruling.decision.verdict == WEIR_GO;
 }
 
-/* 0 and a decision, or an error. */
+/* Asks the gate for a permit. Returns 0 and a decision, or an error. */
 static int ask_gate(struct wr_lane *lane, weir_permit *ret_permit, weir_decision *ret_decision)
 {
     weir_client *client = lane->client;
@@ -291,13 +296,14 @@ static int ask_gate(struct wr_lane *lane, weir_permit *ret_permit, weir_decision
 
 static void fail_at_gate(struct wr_lane *lane, int error)
 {
-    if (error == WEIR_E_WITHDRAWN) /* the host named a time in this very moment: ask again */
+    /* The host set a waiting time at this very moment: ask anew. */
+    if (error == WEIR_E_WITHDRAWN)
         wr_loop_run(lane);
     else
         fail(lane, error == WEIR_E_CIRCUIT ? WEIR_FAILURE_CIRCUIT : WEIR_FAILURE_INTERNAL, weir_error_text(error));
 }
 
-/* Robots.txt is asked each time, for its rules may have changed while it waited at the gate (B9). */
+/* Asks robots.txt every time, because its rules may have changed during the wait at the gate. */
 void wr_lane_step(struct wr_lane *lane)
 {
     weir_permit permit;

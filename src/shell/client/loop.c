@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* loop.c - the client's thread: what was posted, what is due, and lanes that may go on.
+/* loop.c - the client's thread: handles posted fetches, timers, and queues that may continue.
  *
- * All of that is done before each wait for the network. Wakes from other threads, and posts, end the wait.
+ * All of this happens before each wait for the network. Posts and wake-ups from other threads end
+ * the wait.
  */
 #include "base/error.h"
 #include "shell/client/client.h"
@@ -15,7 +16,8 @@
 
 #define DUES_MAX ((size_t)1 << 28)
 #define LANES_MAX ((size_t)1 << 26)
-#define CONNECTIONS_MAX 8192 /* idle ones included: a cache that is full costs libcurl a search for each transfer */
+/* Idle ones included. When libcurl's connection cache is full, it is searched for each transfer. */
+#define CONNECTIONS_MAX 8192
 
 static const struct wr_client_world real_world;
 const struct wr_client_world *wr_client_world = &real_world;
@@ -25,9 +27,9 @@ bool wr_loop_is_here(const weir_client *client)
     return pthread_equal(pthread_self(), client->self) != 0;
 }
 
-/* ---- from other threads ---- */
+/* ---- called from other threads ---- */
 
-/* With the lock held, under which the thread ends, too: so the handle is there. */
+/* Wakes the client's thread. The lock is held, and the thread ends under it: the handle exists. */
 static void call(weir_client *client)
 {
     if (wr_loop_is_here(client))
@@ -81,7 +83,7 @@ void wr_loop_wake(void *context)
     (void)pthread_mutex_unlock(&client->lock);
 }
 
-/* ---- lanes ---- */
+/* ---- origin queues ---- */
 
 void wr_loop_run(struct wr_lane *lane)
 {
@@ -118,7 +120,7 @@ void wr_loop_forget(struct wr_lane *lane)
     (void)pthread_mutex_unlock(&client->lock);
 }
 
-/* ---- times ---- */
+/* ---- timers ---- */
 
 int wr_due_set(weir_client *client, struct wr_due *due, int64_t at)
 {
@@ -139,10 +141,10 @@ static void ring_dues(weir_client *client)
 
 static void on_timer(uv_timer_t *timer)
 {
-    (void)timer; /* it only ends the wait */
+    (void)timer; /* the timer only ends the wait */
 }
 
-/* Wakes up for what is due next; at once if there is more to do. */
+/* Sets the timer for the next due time, or for now if work is left. */
 static void set_timer(weir_client *client, bool at_once)
 {
     int64_t at = 0, left_ns = 0;
@@ -157,7 +159,7 @@ static void set_timer(weir_client *client, bool at_once)
     (void)uv_timer_start(&client->timer, on_timer, left_ms, 0);
 }
 
-/* ---- what was posted ---- */
+/* ---- posted fetches and cancellations ---- */
 
 static void welcome(weir_client *client, struct weir_fetch *fetch)
 {
@@ -181,8 +183,8 @@ static bool has_mail(const weir_client *client)
     return client->arrived != NULL || client->given_up != NULL;
 }
 
-/* Takes what other threads and this one have posted. Returns false if letters of the last turn are left: they come
- * first, and the inbox stays as it is. */
+/* Takes over posted fetches, cancellations and wake-ups. Returns false if some of the last round
+ * are left: they come first, and the inbox stays as it is. */
 static bool collect_mail(weir_client *client)
 {
     bool is_all = !has_mail(client);
@@ -202,7 +204,7 @@ static bool collect_mail(weir_client *client)
     return is_all;
 }
 
-/* One that is cancelled has arrived before. */
+/* Handles one posted fetch or else one cancellation, so that a cancelled fetch has arrived. */
 static void take_letter(weir_client *client)
 {
     struct weir_fetch *fetch = client->arrived;
@@ -216,7 +218,8 @@ static void take_letter(weir_client *client)
     give_up(fetch);
 }
 
-/* Nothing stays in the inbox unless there is another turn: the call that came with it has been heard. */
+/* Handles posts for a limited time. The wake-up that announced them is used up, so if any are left,
+ * the next round must not wait. */
 static void take_mail(weir_client *client)
 {
     WR_DOING("mail");
@@ -254,7 +257,7 @@ static void pump(weir_client *client)
     set_timer(client, client->has_own_mail || (client->run_first != NULL && has_slot(client)));
 }
 
-/* ---- the end ---- */
+/* ---- ending ---- */
 
 static void close_handles(weir_client *client)
 {
@@ -263,7 +266,7 @@ static void close_handles(weir_client *client)
     uv_close((uv_handle_t *)&client->timer, NULL);
 }
 
-/* Nothing is posted any more, and whatever is there ends now. */
+/* Cancels all fetches and closes network and handles. Nothing can be posted any more. */
 static void end_all(weir_client *client)
 {
     client->is_ending = true;
@@ -288,10 +291,10 @@ static void on_prepare(uv_prepare_t *prepare)
 
 static void on_wakeup(struct wr_wakeup *wakeup)
 {
-    (void)wakeup; /* it only ends the wait */
+    (void)wakeup; /* the wake-up only ends the wait */
 }
 
-/* ---- the beginning ---- */
+/* ---- starting ---- */
 
 static int make_net(weir_client *client)
 {
@@ -314,7 +317,7 @@ static int make_net(weir_client *client)
         .allow_private = options->allow_private,
         .judge = wr_client_world->judge,
         .judge_context = wr_client_world->judge_context,
-        .transfers_max = 2 * options->concurrency, /* cancelled ones take a moment to end */
+        .transfers_max = 2 * options->concurrency, /* twice, because cancelled ones end late */
         .connections_max = CONNECTIONS_MAX,
         .head_max = (uint32_t)options->max_header_bytes,
         .body_max = options->max_body_bytes,
@@ -324,7 +327,8 @@ static int make_net(weir_client *client)
         .speed_min = (uint32_t)options->min_bytes_per_s,
     };
     error = wr_net_new(&net, &client->net);
-    if (error == 0 && wr_net_connections(client->net) < options->concurrency) /* who waits for one seems to connect */
+    /* A request that waits for a free connection would count as connecting. */
+    if (error == 0 && wr_net_connections(client->net) < options->concurrency)
         client->options.concurrency = wr_net_connections(client->net);
     return error;
 }
@@ -337,7 +341,7 @@ static int make_world(weir_client *client)
     return error;
 }
 
-/* What the thread tells the one that starts it. */
+/* Result that the new thread passes to its creator. */
 struct starting {
     weir_client *client;
     uv_sem_t done;
@@ -361,7 +365,7 @@ static void *run_thread(void *context)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* Starts the thread with all signals blocked, so that the program's own threads handle them. */
 static int start_thread(struct starting *starting)
 {
     sigset_t all, before;
@@ -374,7 +378,8 @@ static int start_thread(struct starting *starting)
     uv_sem_wait(&starting->done);
     if (starting->error != 0)
         (void)pthread_join(starting->client->thread, NULL);
-    assert(starting->error != WEIR_E_INVAL); /* options.c has checked all: the details would stay with that thread */
+    /* All options were checked before. Here the error detail would be lost with the thread. */
+    assert(starting->error != WEIR_E_INVAL);
     return starting->error;
 }
 
@@ -394,7 +399,7 @@ static int open_loop(weir_client *client)
     return 0;
 }
 
-/* Nothing of the loop is in use any more but its handles, if no thread has closed them. */
+/* Closes the loop and frees its data. `has_handles`: no thread has closed the handles yet. */
 static void close_loop(weir_client *client, bool has_handles)
 {
     if (has_handles) {

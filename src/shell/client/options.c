@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - a client's options: checked, copied, and with their defaults. */
+/* options.c - checks and copies a client's options and fills in their defaults. */
 #include "core/pace/options.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "shell/client/client.h"
 
 #define AGENT "weir/" WEIR_VERSION
-#define TEXT_MAX WR_POLICIES_AGENT_MAX /* bytes of the agent, and of a file's name */
+#define TEXT_MAX WR_POLICIES_AGENT_MAX /* longest agent or file name, bytes */
 #define TEXTS_MAX ((size_t)1 << 20)
 #define CONCURRENCY_MAX 10000
 #define QUEUE_MAX 1000000
@@ -46,7 +46,7 @@ static int check_times(const weir_client_options *options)
     return 0;
 }
 
-/* NULL is fine. */
+/* Checks a text of one line; NULL is valid. */
 static int check_text(const char *text, const char *what)
 {
     if (text == NULL || (text[0] != '\0' && strlen(text) <= TEXT_MAX && wr_header_value_ok(text)))
@@ -58,7 +58,8 @@ static int check_text(const char *text, const char *what)
 static int check_proxy(const char *proxy)
 {
     if (proxy != NULL && !wr_header_value_ok(proxy))
-        return wr_invalid("proxy has a control character; it must be one line"); /* not shown: it may have a password */
+        /* The message does not show the proxy, because it may contain a password. */
+        return wr_invalid("proxy has a control character; it must be one line");
     return proxy != NULL ? wr_net_proxy_check(proxy) : 0;
 }
 
@@ -117,9 +118,9 @@ static void fill_defaults(weir_client_options *options)
         options->max_redirects = 0;
 }
 
-/* ---- keeping ---- */
+/* ---- copies ---- */
 
-/* Offsets of texts in the block that is being made. */
+/* Offsets of the texts in the block that is being filled. */
 struct places {
     size_t agent, proxy, ca_file, headers;
 };

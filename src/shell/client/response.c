@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* response.c - what the caller gets. */
+/* response.c - builds the response that the caller receives. */
 #include "base/alloc.h"
 #include "core/rules/http/limits.h"
 #include "shell/client/client.h"
@@ -16,18 +16,18 @@ const char *weir_failure_name(weir_failure failure)
     return (size_t)failure < sizeof failure_names / sizeof failure_names[0] ? failure_names[failure] : "none";
 }
 
-/* A response and its texts. */
+/* A response and the texts that it owns. */
 struct response {
-    weir_response open; /* first: what the caller sees */
+    weir_response open; /* first member, because it is what the caller sees */
     const weir_allocator *allocator;
     char *body, *url;
-    char *head;                            /* see wr_fields_find */
-    size_t body_room, head_room, url_room; /* bytes taken */
+    char *head;                            /* format as for wr_fields_find */
+    size_t body_room, head_room, url_room; /* bytes allocated */
     char detail[WR_DETAIL_MAX];
     char address[WEIR_ADDRESS_MAX + 1];
 };
 
-/* Delivered where there is no memory for another. Nothing ever changes or frees it. */
+/* Delivered if there is no memory for a response. Never changed or freed. */
 static const struct response no_memory = {
     .open = {.failure = WEIR_FAILURE_INTERNAL,
              .detail = "out of memory",
@@ -44,7 +44,7 @@ static void copy_text(char *to, size_t room, const char *from)
     to[bytes] = '\0';
 }
 
-/* A terminated copy; NULL without memory. */
+/* Returns a NUL-terminated copy, or NULL without memory. */
 static char *copy_bytes(const weir_allocator *allocator, struct wr_span from, size_t *ret_room)
 {
     char *to = wr_take(allocator, from.bytes + 1, 1);

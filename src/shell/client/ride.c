@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* ride.c - one request on the wire: what is sent, what comes, and what the host's gate is told.
+/* ride.c - one request on the wire: sends it, receives the response, reports to the gate.
  *
- * A ride that is given up goes on by itself until the net has done with it; the fetch is gone by then.
+ * An abandoned request continues by itself until its transfer has ended; the fetch is gone by then.
  */
 #include "base/alloc.h"
 #include "core/rules/http/limits.h"
 #include "shell/client/client.h"
 #include "shell/hosts/delay.h"
 
-#define SKIPPED_MAX ((uint64_t)64 << 10) /* bytes of a body that nobody wants: more, and the connection is cheaper */
-#define KEPT_MAX ((size_t)64 << 10)      /* room for a head that is kept for the next ride */
+/* Bytes of an unwanted body that are read and dropped. With more, a new connection is cheaper. */
+#define SKIPPED_MAX ((uint64_t)64 << 10)
+#define KEPT_MAX ((size_t)64 << 10) /* largest head buffer kept for reuse, bytes */
 
 struct wr_ride {
     weir_client *client;
-    struct weir_fetch *fetch; /* NULL: given up */
+    struct weir_fetch *fetch; /* NULL: the request was abandoned */
     struct wr_transfer *transfer;
     weir_permit permit;
-    bool is_wanted; /* the body */
+    bool is_wanted; /* the body is stored or passed to on_body */
     uint64_t body_bytes;
     weir_said said;
     int64_t said_at;
@@ -24,7 +25,7 @@ struct wr_ride {
     struct wr_ride *next_spare;
 };
 
-/* ---- rides that are used again ---- */
+/* ---- reuse of wr_ride structs ---- */
 
 static struct wr_ride *take_ride(weir_client *client)
 {
@@ -42,7 +43,7 @@ static struct wr_ride *take_ride(weir_client *client)
     return ride;
 }
 
-/* For the next answer. */
+/* Empties the head for the next response, and frees an unusually large buffer. */
 static void empty_head(struct wr_ride *ride)
 {
     if (ride->head.room > KEPT_MAX) {
@@ -77,8 +78,9 @@ void wr_rides_free(weir_client *client)
 
 /* ---- sending ---- */
 
-/* It is sent once more, because the connection had died: that is another start. The gate hears of the first, for a
- * connection that is reset may be a refusal. One to a proxy is not the host's. */
+/* Asks the gate for a second start, to resend a request whose reused connection was dead. Reports
+ * the first start as failed, because a reset connection may be a refusal. A connection to a proxy
+ * is not the host's, so its failure is not reported. Returns false if the gate refuses. */
 static bool asks_again(struct wr_ride *ride)
 {
     const struct wr_lane *lane = ride->fetch->lane;
@@ -138,7 +140,8 @@ static weir_outcome outcome_of(const struct wr_ride *ride, int status)
     return outcome;
 }
 
-/* A time that the host names binds all others at once, however slowly the body comes (K2). */
+/* Reports a waiting time in the head at once, so that it binds the host's other requests even while
+ * the body arrives slowly. */
 static void obey_head(struct wr_ride *ride, int status)
 {
     weir_outcome outcome = outcome_of(ride, status);
@@ -146,7 +149,7 @@ static void obey_head(struct wr_ride *ride, int status)
         (void)weir_permit_hear(&ride->permit, &outcome);
 }
 
-/* Who has it as it comes is asked, once it is known that this answer is delivered. */
+/* Asks on_status whether a streamed body is wanted, but only if this response is delivered. */
 static bool is_body_wanted(const struct wr_ride *ride, int status)
 {
     struct weir_fetch *fetch = ride->fetch;
@@ -184,12 +187,12 @@ static bool on_body(void *context, const char *data, size_t bytes)
     return ride->body.error == 0;
 }
 
-/* ---- the end ---- */
+/* ---- ending ---- */
 
 static const weir_failure failures[] = {
     [WR_NET_DONE] = WEIR_FAILURE_NONE,
     [WR_NET_CANCELLED] = WEIR_FAILURE_CANCELLED,
-    [WR_NET_REFUSED] = WEIR_FAILURE_INTERNAL, /* never seen: it is queued again */
+    [WR_NET_REFUSED] = WEIR_FAILURE_INTERNAL, /* never delivered: the fetch is queued again */
     [WR_NET_SCARCE] = WEIR_FAILURE_INTERNAL,
     [WR_NET_BLOCKED] = WEIR_FAILURE_GUARD,
     [WR_NET_NO_NAME] = WEIR_FAILURE_DNS,
@@ -206,7 +209,8 @@ static const weir_failure failures[] = {
     [WR_NET_PROXY] = WEIR_FAILURE_PROXY,
 };
 
-/* The gate learns what the host did. What was not the host's doing is none of its business (E7). */
+/* Reports the outcome to the gate if the host caused it. Otherwise releases the permit, because the
+ * gate must not learn from failures of a proxy or of this machine. */
 static void tell_gate(struct wr_ride *ride, const struct wr_net_result *result)
 {
     bool is_hosts = result->end == WR_NET_DONE ? result->blame != WR_NET_PROXY_HOST : result->blame == WR_NET_HOST;
@@ -220,8 +224,8 @@ static void tell_gate(struct wr_ride *ride, const struct wr_net_result *result)
     (void)weir_permit_tell(&ride->permit, &outcome);
 }
 
-/* The connection had died, and the gate did not let it be sent once more: that was an attempt. Else what a server never
- * answers would be sent without end. */
+/* Returns true if the connection was dead and the gate refused the second start. This counts as an
+ * attempt, otherwise a request that the server never answers would be resent without end. */
 static bool was_lost(const struct wr_ride *ride, const struct wr_net_result *result)
 {
     return result->end == WR_NET_REFUSED && result->sends > 0 && ride->client->options.proxy == NULL;
@@ -267,7 +271,7 @@ static void on_done(void *context, const struct wr_net_result *result)
     struct wr_ride *ride = context;
     struct weir_fetch *fetch = ride->fetch;
     char address[WEIR_ADDRESS_MAX + 1];
-    if (fetch == NULL) { /* given up, and the permit was released then */
+    if (fetch == NULL) { /* abandoned: wr_ride_stop has released the permit */
         give_ride(ride);
         return;
     }
@@ -295,17 +299,18 @@ void wr_ride_stop(struct weir_fetch *fetch)
     wr_net_cancel(ride->transfer);
 }
 
-/* ---- the beginning ---- */
+/* ---- starting ---- */
 
 static void add_line(struct wr_net_field *fields, size_t *count, const char *line)
 {
     struct wr_span name = wr_header_name(line);
     struct wr_span value = wr_span_trim(wr_span_of(line + name.bytes + 1));
-    if (value.bytes > 0) /* "Name:" leaves it out */
+    if (value.bytes > 0) /* "Name:" suppresses the field */
         fields[(*count)++] = (struct wr_net_field){name, value};
 }
 
-/* The caller's own lines go to the origin that was asked for only (A13). */
+/* Collects the header fields of the request. Those of the caller and the client go to the first
+ * origin only. */
 static size_t collect_fields(const struct weir_fetch *fetch, struct wr_net_field *ret_fields)
 {
     size_t count = 0;
@@ -323,8 +328,8 @@ static size_t collect_fields(const struct weir_fetch *fetch, struct wr_net_field
     return count;
 }
 
-/* Whether its connection would only lie idle: the host's next start comes too late for it, or nobody is in line while
- * there are many. */
+/* Returns true if the connection would stay idle and should be closed. Either the host's next start
+ * comes too late to reuse it, or no fetch waits and most connections are open. */
 static bool is_last(const struct weir_fetch *fetch)
 {
     const struct wr_lane *lane = fetch->lane;
@@ -380,7 +385,8 @@ void wr_ride_start(struct weir_fetch *fetch, const weir_permit *permit)
     weir_permit_release(&ride->permit);
     give_ride(ride);
     bool is_alone = atomic_load_explicit(&client->in_flight, memory_order_relaxed) == 0;
-    if (error == WEIR_E_FULL || (error == WEIR_E_NOMEM && !is_alone)) /* others will give back what they have */
+    /* Requests in flight will free transfers or memory. */
+    if (error == WEIR_E_FULL || (error == WEIR_E_NOMEM && !is_alone))
         wr_answer_defer(fetch, 0);
     else
         wr_fetch_fail(fetch, WEIR_FAILURE_INTERNAL,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* robots.c - robots.txt files are fetches, too: they pass the gate of their host like all others. */
+/* robots.c - fetches robots.txt files, which pass the gate of their host like any other fetch. */
 #include "core/pace/refusal.h"
 #include "shell/client/client.h"
 #include "shell/client/inside.h"
 
-#define RETRY_BASE_NS WEIR_SECOND /* before robots.txt is asked for again; the wait doubles each time */
+#define RETRY_BASE_NS WEIR_SECOND /* first wait before a retry of robots.txt; doubles each time */
 
 static void end_without_answer(struct wr_robots_fetch *robots)
 {
@@ -12,7 +12,7 @@ static void end_without_answer(struct wr_robots_fetch *robots)
     wr_robots_fetch_end(robots, &nothing);
 }
 
-/* Redirects and retries are the policy's: it asks for each. */
+/* Fetches a robots.txt in one attempt. The policies call it for each redirect and retry. */
 static void fetch_robots(void *context, struct wr_robots_fetch *robots)
 {
     weir_client *client = context;
@@ -37,14 +37,16 @@ static void fetch_robots(void *context, struct wr_robots_fetch *robots)
     wr_fetch_join(fetch, true);
 }
 
-/* We ended it, not the host: that says nothing about how pages would fare. */
+/* Returns true if this client ended the fetch, not the host. Such a failure does not predict how
+ * pages would fare. */
 static bool is_ours(weir_failure failure)
 {
     return failure == WEIR_FAILURE_CANCELLED || failure == WEIR_FAILURE_DEADLINE || failure == WEIR_FAILURE_DEFERRED ||
            failure == WEIR_FAILURE_INTERNAL || failure == WEIR_FAILURE_CIRCUIT;
 }
 
-/* Pages that wait for it will fail like it, if it goes on like this. */
+/* Records the failure of a robots.txt in the queue of pages that wait for it. If it persists, they
+ * fail for the same reason. */
 static void note_failure(const struct weir_fetch *fetch, const struct wr_ended *ended)
 {
     struct wr_lane *lane = fetch->robots->hop == 0 ? wr_lane_of_pages(fetch) : NULL;
@@ -78,7 +80,8 @@ void wr_robots_answer(struct weir_fetch *fetch, const struct wr_ended *ended)
     wr_robots_fetch_end(fetch->robots, &fetched);
 }
 
-/* RFC 9309 2.3.1: what was there, or that there is none. Anything else the client finds out for itself. */
+/* Follows RFC 9309 2.3.1: a success has the rules, a 4xx means no rules. Ignores any other
+ * response; the client then fetches robots.txt itself. */
 void wr_client_tell_robots(weir_client *client, const char *url, const weir_response *response)
 {
     char memory[WR_URL_ROOM], text[WR_URL_ROOM];
@@ -99,7 +102,8 @@ void wr_client_tell_robots(weir_client *client, const char *url, const weir_resp
         .max_age_ns = -1,
         .fetched_wall_at = weir_wall_now(),
     };
-    (void)wr_policies_load(client->policies, &record); /* if there is no room for it, it is asked for again */
+    /* If it cannot be stored, the client fetches robots.txt itself. */
+    (void)wr_policies_load(client->policies, &record);
 }
 
 int wr_client_policies(weir_client *client)
@@ -122,7 +126,8 @@ int wr_client_policies(weir_client *client)
         .allocator = client->allocator,
     };
     policies.life.on_error = modes[options->robots];
-    if (policies.life.retry.base_ns == 0) /* somebody waits for the page: it is not to take longer than without rules */
+    /* Pages wait for robots.txt, so its retries must not be slower than those of a page. */
+    if (policies.life.retry.base_ns == 0)
         policies.life.retry.base_ns = RETRY_BASE_NS;
     return wr_policies_new(&policies, &client->policies);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file.c - a file's text, as far as it may be long. */
+/* file.c - reads the text of a configuration file, up to the size limit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "shell/config/config.h"
 
-#define PATIENCE_MS 10000 /* for a pipe whose writer is silent */
+#define PATIENCE_MS 10000 /* wait limit for a pipe without data */
 
 static int fail(const char *path, const char *wrong, char *ret_why, size_t why_bytes)
 {
@@ -21,8 +21,8 @@ static int fail(const char *path, const char *wrong, char *ret_why, size_t why_b
     return WEIR_E_SYSTEM;
 }
 
-/* All that comes out of the descriptor: it may be a pipe, whose writer may be slow or missing. A daemon that reloads
- * must not wait for ever: it would not hear SIGTERM. Returns 0 or an errno. */
+/* Reads the descriptor to its end. It may be a pipe whose writer is slow or missing. The wait is
+ * limited, because a daemon that hangs in a reload would ignore SIGTERM. Returns 0 or an errno. */
 static int read_all(int fd, struct wr_buf *text)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
@@ -47,7 +47,7 @@ static int read_all(int fd, struct wr_buf *text)
     }
 }
 
-/* What would be right; "" if the reason says all. */
+/* Returns a hint to append to the error text; "" if the error text is enough. */
 static const char *advice_for(int failure)
 {
     switch (failure) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* parse.c - walks over libyaml's events, with the schemas they are for on a small stack. */
+/* parse.c - checks libyaml's events against the schemas and stores the values. */
 #include <assert.h>
 #include <string.h>
 #include <weir/error.h>
@@ -10,23 +10,25 @@
 #include "shell/config/config.h"
 #include "shell/config/value.h"
 
-#define PASSED_MAX 32 /* levels in what is passed over: libyaml's time grows with the square of them */
+#define PASSED_MAX 32 /* levels in an ignored value; libyaml's time grows with their square */
 
-/* A mapping or a list that has begun and not ended. */
+/* A mapping or a list whose end has not been read yet. */
 struct frame {
-    const struct wr_config_schema *schema; /* NULL: a list */
-    const struct wr_config_field *field;   /* mapping: whose value comes next, NULL: a key does; list: the list */
-    char *base;                            /* of the struct that holds the fields, or the list */
-    uint64_t seen;                         /* bits of the fields that came */
+    const struct wr_config_schema *schema; /* schema of the mapping; NULL for a list */
+    /* Mapping: the field whose value comes next; NULL if a key comes next. List: its field. */
+    const struct wr_config_field *field;
+    /* Start of the struct that holds the fields or the list. */
+    char *base;
+    uint64_t seen; /* bit i is set when field i of the schema was read */
     yaml_mark_t start;
 };
 
-/* What comes next in a mapping that a taker gets. */
+/* The event that the parser expects next in a WR_CONFIG_IS_PAIRS mapping. */
 enum pair {
-    PAIR_NONE, /* there is none */
+    PAIR_NONE, /* not in a WR_CONFIG_IS_PAIRS mapping */
     PAIR_KEY,
     PAIR_VALUE,
-    PAIR_ITEM, /* of a list, or its end */
+    PAIR_ITEM, /* an item of a list, or the end of the list */
 };
 
 struct reader {
@@ -37,13 +39,13 @@ struct reader {
     struct frame frames[WR_CONFIG_DEPTH_MAX];
     size_t depth;
     enum pair pair;
-    size_t passed; /* mappings and lists that have begun in what is passed over */
+    size_t passed; /* open mappings and lists within an ignored value */
     size_t documents;
     const char *file, *text;
     struct wr_buf why;
 };
 
-/* ---- what is wrong ---- */
+/* ---- error messages ---- */
 
 static struct wr_buf *complain_at(struct reader *reader, size_t line, size_t column)
 {
@@ -57,7 +59,7 @@ static struct wr_buf *complain_at(struct reader *reader, size_t line, size_t col
     return &reader->why;
 }
 
-/* Line and column are those of the event. */
+/* Starts an error message with the line and column of the current event. */
 static struct wr_buf *complain(struct reader *reader)
 {
     return complain_at(reader, reader->event.start_mark.line, reader->event.start_mark.column);
@@ -69,7 +71,7 @@ static int refuse(struct reader *reader, const char *why)
     return WEIR_E_INVAL;
 }
 
-/* Columns count characters, as libyaml's do. */
+/* Starts an error message for a byte offset. Columns count characters, as libyaml's do. */
 static struct wr_buf *complain_at_offset(struct reader *reader, size_t offset)
 {
     size_t line = 0, column = 0;
@@ -83,7 +85,8 @@ static struct wr_buf *complain_at_offset(struct reader *reader, size_t offset)
     return complain_at(reader, line, column);
 }
 
-/* What would be right. A pattern such as *.example.org without quotes begins an alias of YAML. */
+/* Returns a hint on how to correct a YAML error. An unquoted pattern such as *.example.org is a
+ * common cause: YAML reads it as an alias. */
 static const char *advice_for(const yaml_parser_t *yaml)
 {
     if (yaml->error == YAML_READER_ERROR)
@@ -94,7 +97,7 @@ static const char *advice_for(const yaml_parser_t *yaml)
     return "; write lines of \"key: value\", and indent them alike, with blanks";
 }
 
-/* What libyaml says. */
+/* Reports libyaml's error, with its position and a hint. */
 static int refuse_yaml(struct reader *reader)
 {
     const yaml_parser_t *yaml = &reader->yaml;
@@ -156,7 +159,8 @@ static uint32_t *count_of(const struct frame *frame)
     return (uint32_t *)(void *)(frame->base + frame->field->count_offset);
 }
 
-/* Where the next value belongs: its field, and the struct that the field is in. NULL where no value may stand. */
+/* Returns the field of the next value, and in `ret_base` the struct that contains the field.
+ * Returns NULL if a mapping expects a key. */
 static const struct wr_config_field *next_field(struct reader *reader, char **ret_base)
 {
     struct frame *frame = &reader->frames[reader->depth - 1];
@@ -167,7 +171,7 @@ static const struct wr_config_field *next_field(struct reader *reader, char **re
     return frame->field->item;
 }
 
-/* The frame has got its value. */
+/* Notes that the innermost mapping or list has received a value. */
 static void value_came(struct reader *reader)
 {
     struct frame *frame = &reader->frames[reader->depth - 1];
@@ -218,7 +222,7 @@ static bool is_empty_file(const struct reader *reader)
     return reader->schema->may_be_empty && is_nothing(reader);
 }
 
-/* A value is about to begin: is there room for it? */
+/* Checks that a value may begin here: type of the document, length of the list, kind of the key. */
 static int expect_value(struct reader *reader)
 {
     if (reader->depth == 0 && reader->event.type != YAML_MAPPING_START_EVENT && !is_empty_file(reader))
@@ -233,7 +237,7 @@ static int expect_value(struct reader *reader)
     return 0;
 }
 
-/* `called`: the field by whose name it is refused. */
+/* Stores and checks a value. Error messages name the field `called`. */
 static int store(struct reader *reader, const struct wr_config_field *field, char *base,
                  const struct wr_config_field *called)
 {
@@ -250,7 +254,7 @@ static int store(struct reader *reader, const struct wr_config_field *field, cha
     return WEIR_E_INVAL;
 }
 
-/* A single value where a list is wanted: the list of it. */
+/* Stores a single value, given in place of a list, as a list of one item. */
 static int take_only_item(struct reader *reader, const struct wr_config_field *list, char *base)
 {
     char *item = base + list->offset;
@@ -267,7 +271,7 @@ static int take_scalar(struct reader *reader)
 {
     char *base;
     if (reader->depth == 0)
-        return 0; /* a file without a line */
+        return 0; /* an empty file */
     struct frame *frame = &reader->frames[reader->depth - 1];
     if (frame->field == NULL)
         return take_key(reader, frame);
@@ -275,7 +279,7 @@ static int take_scalar(struct reader *reader)
     if (field->kind == WR_CONFIG_IS_LIST)
         return take_only_item(reader, field, base);
     if (frame->schema == NULL)
-        memset(base, 0, frame->field->bytes); /* what a list held by default */
+        memset(base, 0, frame->field->bytes); /* clears the item, which may hold a default */
     int error = store(reader, field, base, field);
     if (error == 0)
         value_came(reader);
@@ -284,7 +288,7 @@ static int take_scalar(struct reader *reader)
 
 static void push(struct reader *reader, struct frame frame)
 {
-    assert(reader->depth < WR_CONFIG_DEPTH_MAX); /* the schemas are finite, and ours */
+    assert(reader->depth < WR_CONFIG_DEPTH_MAX); /* the program's own schemas are not deeper */
     frame.start = reader->event.start_mark;
     reader->frames[reader->depth++] = frame;
 }
@@ -353,7 +357,7 @@ static int refuse_both(struct reader *reader, const struct frame *frame, const s
     return WEIR_E_INVAL;
 }
 
-/* Whether a field that must be there came. */
+/* Checks `required` and `instead_of` of a field at the end of its mapping. */
 static int check_presence(struct reader *reader, const struct frame *frame, const struct wr_config_field *field)
 {
     bool came = has_come(frame, field->name);
@@ -362,7 +366,7 @@ static int check_presence(struct reader *reader, const struct frame *frame, cons
     return field->required && !came ? refuse_missing(reader, frame, field) : 0;
 }
 
-/* Whether all that must be there came, and makes sense together. */
+/* Checks at the end of a mapping that all required fields are present and consistent. */
 static int close_mapping(struct reader *reader)
 {
     const struct frame *frame = &reader->frames[reader->depth - 1];
@@ -386,7 +390,7 @@ static void pop(struct reader *reader)
         value_came(reader);
 }
 
-/* Anchors and tags make a file mean what it does not say. */
+/* Rejects anchors and tags: with them a file could mean something other than it shows. */
 static int refuse_marks(struct reader *reader, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
     if (anchor != NULL)
@@ -413,9 +417,9 @@ static int check_marks(struct reader *reader)
     }
 }
 
-/* ---- what is not for a schema ---- */
+/* ---- values without a schema ---- */
 
-/* Whatever it is, until it ends. */
+/* Skips one event of an ignored value, until the value ends. */
 static int pass_over(struct reader *reader)
 {
     yaml_event_type_t type = reader->event.type;
@@ -454,7 +458,7 @@ static int take_pair_value(struct reader *reader, const struct frame *frame)
     return error;
 }
 
-/* In a mapping that a taker gets. */
+/* Handles an event within a WR_CONFIG_IS_PAIRS mapping. */
 static int take_pair(struct reader *reader)
 {
     const struct frame *frame = &reader->frames[reader->depth - 1];
@@ -540,7 +544,7 @@ static int walk(struct reader *reader)
     }
 }
 
-/* libyaml complains of tabs in words that help nobody. */
+/* Rejects tabs, because libyaml's own message about them is unhelpful. */
 static int refuse_tab(struct reader *reader, size_t text_bytes)
 {
     const char *tab = memchr(reader->text, '\t', text_bytes);
@@ -552,7 +556,7 @@ static int refuse_tab(struct reader *reader, size_t text_bytes)
 
 static int parse(struct reader *reader, const char *text, size_t text_bytes)
 {
-    /* An editor of Windows may have marked it as UTF-8. */
+    /* Skips a byte order mark, which Windows editors may write */
     size_t mark_bytes = text_bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     text_bytes -= mark_bytes;
     reader->text = text_bytes > 0 ? text + mark_bytes : "";
@@ -571,7 +575,7 @@ static int parse(struct reader *reader, const char *text, size_t text_bytes)
 int wr_config_parse(const struct wr_config_schema *schema, const char *file, const char *text, size_t text_bytes,
                     const weir_allocator *allocator, void *settings, char *ret_why, size_t why_bytes)
 {
-    /* A copy is filled in, so that a failure leaves the settings alone. */
+    /* Fills in a copy, so that a failure leaves `settings` unchanged. */
     char *copy = wr_take(allocator, schema->bytes, _Alignof(max_align_t));
     struct reader reader = {.schema = schema, .settings = copy, .file = file};
     int error = WEIR_E_NOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* value.c - single values: from text into their fields, and in words. */
+/* value.c - stores single values in their fields, and describes values in error messages. */
 #include "shell/config/value.h"
 
 #include <assert.h>
@@ -108,7 +108,7 @@ bool wr_config_store(const struct wr_config_field *field, struct wr_span text, b
     return false;
 }
 
-/* ---- in words ---- */
+/* ---- error messages ---- */
 
 static void append_names(struct wr_buf *buf, const struct wr_config_schema *schema)
 {
@@ -134,7 +134,7 @@ static void append_bound(struct wr_buf *buf, const struct wr_config_field *field
         wr_buf_append_u64(buf, bound);
 }
 
-/* ", MIN ... MAX" */
+/* Appends ", MIN ... MAX". */
 static void append_range(struct wr_buf *buf, const struct wr_config_field *field)
 {
     wr_buf_append_string(buf, ", ");
@@ -204,7 +204,8 @@ bool wr_config_is_secret(const struct wr_config_field *field)
     return field->is_secret || (field->kind == WR_CONFIG_IS_LIST && field->item->is_secret);
 }
 
-/* A text that stands where lines of "key: value" belong may be one of those lines, whose blank somebody forgot. */
+/* Returns true if the field takes lines of "key: value". A text in their place is not shown: it may
+ * be such a line without the blank after the colon, and contain a secret. */
 static bool is_of_lines(const struct wr_config_field *field)
 {
     enum wr_config_kind kind = field->kind == WR_CONFIG_IS_LIST ? field->item->kind : field->kind;
@@ -233,7 +234,8 @@ void wr_config_append_wanted(struct wr_buf *buf, const struct wr_config_field *f
     wr_buf_append_string(buf, ")");
 }
 
-/* "name:login": a key and its value without a blank between them. */
+/* Returns the field's name if the key is "name:login", a key and its value without a blank between
+ * them; else NULL. */
 static const char *key_without_blank(const struct wr_config_schema *schema, struct wr_span key)
 {
     size_t bytes = wr_span_find(key, ':');
@@ -243,7 +245,8 @@ static const char *key_without_blank(const struct wr_config_schema *schema, stru
     return NULL;
 }
 
-/* A key that is no misspelt name is not shown: it may be a secret that stands in a wrong line or behind no blank. */
+/* An unknown key is shown only if it resembles a field's name. Any other may be a secret in the
+ * wrong line or after a missing blank. */
 void wr_config_append_unknown(struct wr_buf *buf, const struct wr_config_schema *schema, struct wr_span key)
 {
     char word[64] = "";

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* away.c - how long a loop is away from its timers: the parts of a turn, and the end of one that took too long.
+/* away.c - measures how long a loop does not look at its timers, and reports turns that are too
+ * long.
  *
- * To read a thread's processor time is a call into the kernel, half a microsecond: too dear for each of the many small
- * parts of a turn. So a part is measured by the clock on the wall, and by the processor's time only if that was long:
- * then the thread may have been without a processor. The turn as a whole is measured by the processor's time always.
+ * Reading a thread's CPU time is a system call of half a microsecond: too slow for each of the many
+ * small parts of a turn. So a part is measured by wall time. Only if that is long is the CPU time
+ * read, because the thread may have been without a CPU. The whole turn is always measured by CPU
+ * time.
  */
 #include "shell/loop/away.h"
 
-typedef int wr_away_is_there; /* a file of C is not empty */
+typedef int wr_away_is_there; /* ISO C does not allow an empty file */
 
 #ifdef WR_AWAY
 
@@ -24,16 +26,16 @@ typedef int wr_away_is_there; /* a file of C is not empty */
 #include <unistd.h>
 
 #define PARTS_MAX 64
-#define LONG_NS (200 * WEIR_MICROSECOND) /* of a part, by the clock on the wall */
-#define TOLD_MAX 3                       /* parts in a line */
-#define NOTED_NS (2 * WEIR_MILLISECOND)  /* a turn that is written to the file */
-#define TICK_NS WEIR_MILLISECOND         /* the kernel's own tick is longer, as a rule */
-#define STALLS 2                         /* of the machine in one turn, which end nothing */
-#define STACKS_MAX 3                     /* that are printed, one for each tick */
-#define CALLS_MAX 24                     /* of a stack */
+#define LONG_NS (200 * WEIR_MICROSECOND) /* wall time; longer parts are timed in CPU time */
+#define TOLD_MAX 3                       /* most parts named in a report */
+#define NOTED_NS (2 * WEIR_MILLISECOND)  /* turns longer than this are written to the file */
+#define TICK_NS WEIR_MILLISECOND         /* the kernel's own tick is usually longer */
+#define STALLS 2                         /* stalls tolerated per turn, one tick each */
+#define STACKS_MAX 3                     /* most stacks printed, one for each tick */
+#define CALLS_MAX 24                     /* most frames of a stack */
 
 #ifndef sigev_notify_thread_id
-#define sigev_notify_thread_id _sigev_un._tid /* which glibc does not name */
+#define sigev_notify_thread_id _sigev_un._tid /* glibc has no name for this member */
 #endif
 
 struct part {
@@ -43,16 +45,17 @@ struct part {
 };
 
 static _Thread_local struct {
-    const char *loop;             /* NULL: the thread runs none */
-    const char *doing;            /* NULL: none of the parts */
-    int64_t looked_at;            /* processor's time */
-    int64_t known_at;             /* processor's time, as far as it is known */
-    int64_t since;                /* wall: when the part began */
-    const char *excuse;           /* of this turn */
-    struct part parts[PARTS_MAX]; /* of this turn */
+    const char *loop;  /* name of the loop; NULL: this thread runs no loop */
+    const char *doing; /* current part of the turn; NULL: outside all parts */
+    int64_t looked_at; /* CPU time at the start of the turn, ns */
+    /* CPU time at the last measurement, ns; after a short part estimated from wall time. */
+    int64_t known_at;
+    int64_t since;                /* wall time when the current part began, ns */
+    const char *excuse;           /* reason why this turn may take longer, or NULL */
+    struct part parts[PARTS_MAX]; /* parts of the current turn */
     int count;
     timer_t timer;
-    volatile sig_atomic_t ticks; /* of the kernel's clock that found the thread running, in this turn */
+    volatile sig_atomic_t ticks; /* kernel ticks that found the thread running in this turn */
     void *stacks[STACKS_MAX][CALLS_MAX];
     int depths[STACKS_MAX];
 } mine;
@@ -60,8 +63,8 @@ static _Thread_local struct {
 static struct {
     pthread_once_t once;
     bool is_on;
-    const char *path; /* NULL: a long turn ends the program */
-    int ticks_min;    /* of a turn that was long for sure */
+    const char *path; /* file for long turns; NULL: a long turn aborts */
+    int ticks_min;    /* fewest ticks of a turn that was certainly long */
 } watch = {.once = PTHREAD_ONCE_INIT};
 
 static void on_tick(int unused)
@@ -86,7 +89,8 @@ static void read_wish(void)
     watch.is_on = true;
 }
 
-/* The kernel looks at a timer of a thread's processor time when its clock ticks, so it tells each tick. */
+/* Starts a timer on the thread's CPU time. The kernel checks such timers when its clock ticks, so
+ * that each tick raises a signal. */
 static bool begin_ticks(void)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
@@ -115,7 +119,7 @@ static struct part *part_of(const char *name)
     return &mine.parts[mine.count++];
 }
 
-/* What has passed since the last call belongs to what was done. */
+/* Adds the time since the last call to the current part. */
 static void charge(void)
 {
     static const char otherwise[] = "otherwise";
@@ -181,7 +185,7 @@ static void append_longest_part(struct wr_buf *buf, int nth)
     longest->ns = 0;
 }
 
-/* Where the ticks found the thread: for addr2line, if no part is to blame. */
+/* Prints the stacks that the ticks recorded, for addr2line. They show the cause if no part does. */
 static void tell_stacks(int fd)
 {
     for (int i = 0; i < mine.ticks && i < STACKS_MAX; i++) {
@@ -215,7 +219,7 @@ static void tell(int64_t took_ns)
         (void)!write(fd, line, buf.length);
     if (watch.path == NULL) {
         tell_stacks(fd);
-        (void)signal(SIGABRT, SIG_DFL); /* not to a test's handler, which would go on */
+        (void)signal(SIGABRT, SIG_DFL); /* a test's handler would not end the program */
         abort();
     }
     if (fd >= 0)
@@ -236,7 +240,8 @@ void wr_away_begin(const char *loop)
     (void)pthread_once(&watch.once, read_wish);
     if (!watch.is_on || !begin_ticks())
         return;
-    (void)backtrace(mine.stacks[0], CALLS_MAX); /* the first call allocates, which a signal handler must not */
+    /* The first call allocates, which a signal handler must not do. */
+    (void)backtrace(mine.stacks[0], CALLS_MAX);
     mine.loop = loop;
     mine.doing = NULL;
     begin_turn();

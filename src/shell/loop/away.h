@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* away.h - how long a loop is away from its timers, and what it does meanwhile: measured by the tests.
+/* away.h - for tests: measures how long a loop does not look at its timers, and what it does then.
  *
- *     wr_away_begin("a crawl's loop");    the thread runs a loop from here on
- *     wr_away_look();                     a turn of the loop: its timers are looked at
- *     WR_DOING("links");                  what the rest of the block does
- *     wr_away_excuse(WR_AWAY_ENDS);       this turn may take longer, for the reason in the table
+ *     wr_away_begin("a crawl's loop");    this thread runs a loop from here on
+ *     wr_away_look();                     a turn begins: the loop looks at its timers
+ *     WR_DOING("links");                  names what the rest of the block does
+ *     wr_away_excuse(WR_AWAY_ENDS);       this turn may take longer; the table has the reason
  *     wr_away_end();                      the loop has ended
  *
- * What counts between two looks is the processor's time of the thread, so a busy machine makes no loop late. More than
- * WR_AWAY_MAX_MS of it ends the program, with a line that names the loop and the three parts that took longest.
+ * A turn is measured by the CPU time of the thread, so that a busy machine causes no false alarm. A
+ * turn longer than WR_AWAY_MAX_MS aborts the program. The message names the loop and the three
+ * longest parts of the turn.
  *
- * A machine that stalls must end nothing either. Some kernels book on a thread what the hypervisor took from the
- * processor, so that its time jumps. Therefore a turn is too long only if the kernel's clock has found the thread
- * running often enough, too: by so many ticks as fit into WR_AWAY_MAX_MS (at least 1), and 2 more. However long a stall
- * is, it adds one tick: those that are missed are not made up for. So does one call into the kernel, whose time is
- * the machine's more than ours. The price: with a tick of 4 ms, a turn of 8 ms may
- * be seen and one of 12 ms is; with one of 1 ms, one of 7 ms is. Tests for a fault hold a loop for longer than that.
+ * A stalled machine must not abort the program either. Some kernels charge a thread for time that
+ * the hypervisor took from the CPU, so that its CPU time jumps. Therefore the kernel's clock must
+ * also have found the thread running for enough ticks: those that fit into WR_AWAY_MAX_MS (at least
+ * 1), and 2 more. A stall adds one tick however long it is, because missed ticks are not made up
+ * for. One long system call also adds only one tick; its time depends on the machine more than on
+ * this code. The price is precision. With a tick of 4 ms, a turn of 8 ms may be detected and one of
+ * 12 ms is; with a tick of 1 ms, one of 7 ms is. Tests of the abort hold a loop for longer.
  *
- * All of it is there in builds with tests only (WR_AWAY), and measures only where WEIR_TEST_AWAY is set: `fail` ends
- * the program, a path has each turn of 2 ms and more written to that file instead, with its ticks. Else it costs a load
- * and a branch; in a build without tests nothing. Under a sanitizer or valgrind, where all takes ten times as long, it
- * stays unset.
+ * Only builds with tests contain this code (WR_AWAY). It measures only if WEIR_TEST_AWAY is set:
+ * `fail` aborts on a long turn; a path appends each turn of 2 ms or more, with its ticks, to that
+ * file. Without the variable a call costs a load and a branch; in a build without tests, nothing.
+ * Leave the variable unset under a sanitizer or valgrind, which slow all code down ten times.
  */
 #ifndef WR_SHELL_LOOP_AWAY_H
 #define WR_SHELL_LOOP_AWAY_H
@@ -30,7 +32,7 @@
 
 #define WR_AWAY_MAX_MS 5
 
-/* Turns that may take longer, and why. */
+/* Reasons why a turn of a loop may take longer than WR_AWAY_MAX_MS. */
 #define WR_AWAY_EXCUSES(X)                                                                                 \
     X(WR_AWAY_TRUSTS, "libcurl reads the certificates that it trusts within one call, once for each loop") \
     X(WR_AWAY_ASKED, "the user asked for the numbers of more than 100 hosts at once (--listen-hosts)")     \
@@ -44,7 +46,7 @@ enum wr_away_excuse {
 
 #ifdef WR_AWAY
 
-/* What a block does, and what the thread did before. */
+/* The part of a turn that a WR_DOING block measures; `before` is the enclosing part. */
 struct wr_away_part {
     const char *before;
     bool is_on;

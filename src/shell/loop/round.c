@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* round.c - a round of a loop, and the sockets that are put off in it. */
+/* round.c - runs the rounds of a loop, and defers ready sockets when a round's time is over. */
 #include "shell/loop/round.h"
 
 #include "shell/loop/away.h"
 
 #include <weir/time.h>
 
-/* So many that are put off are still polled, which is cheaper than to stop and begin again. With more, libuv would ask
- * the kernel again and again in one round for those that it has been told of. */
+/* Up to this number, deferred sockets are still polled: cheaper than to stop and restart polling.
+ * Beyond it, libuv would ask the kernel for their readiness several times in one round. */
 #define BEHIND_POLLED_MAX 500
 
 struct wr_share wr_share_begin(int64_t ns)
@@ -20,7 +20,7 @@ bool wr_share_lasts(const struct wr_share *share)
     return weir_clock_now(weir_clock_fast()) < share->until;
 }
 
-/* ---- sockets that are put off ---- */
+/* ---- deferred sockets ---- */
 
 static struct wr_poll *poll_of(uv_poll_t *uv)
 {
@@ -71,7 +71,7 @@ static void listen_again(struct wr_poll *poll)
         wr_poll_watch(poll, poll->wanted);
 }
 
-/* What it no longer wants has happened in vain. */
+/* Reports the deferred events of a poll, except those that its owner no longer waits for. */
 static void serve(struct wr_poll *poll)
 {
     int status = poll->status, events = poll->ready & poll->wanted;
@@ -138,7 +138,7 @@ void wr_poll_watch(struct wr_poll *poll, int events)
     if (poll->is_deaf)
         return;
     if (events != 0)
-        (void)uv_poll_start(&poll->uv, events, on_ready); /* cannot fail for a socket that was taken */
+        (void)uv_poll_start(&poll->uv, events, on_ready); /* cannot fail after uv_poll_init */
     else
         (void)uv_poll_stop(&poll->uv);
 }
@@ -146,7 +146,7 @@ void wr_poll_watch(struct wr_poll *poll, int events)
 void wr_poll_put_off(struct wr_poll *poll, int events)
 {
     put_off(poll, 0, events);
-    (void)uv_idle_start(&poll->round->goes_on, on_idle); /* nothing else may wake the loop */
+    (void)uv_idle_start(&poll->round->goes_on, on_idle); /* wakes the loop */
 }
 
 void wr_poll_close(struct wr_poll *poll, uv_close_cb on_closed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wakeup.c - ends the wait of a loop from another thread, by an eventfd that the loop polls. */
+/* wakeup.c - wakes a loop from another thread through an eventfd that the loop polls. */
 #include "shell/loop/wakeup.h"
 
 #include "base/list.h"
@@ -17,7 +17,8 @@ static void on_readable(uv_poll_t *uv, int status, int events)
     (void)status;
     (void)events;
     (void)eventfd_read(wakeup->fd, &count);
-    /* Not before the read: who sends in between would be taken for read, and no later one would write. */
+    /* Clears the flag after the read. Otherwise the read could consume the write of a sender in
+     * between, and with the flag set no later sender would write. */
     (void)atomic_exchange(&wakeup->is_sent, false);
     wakeup->on_wakeup(wakeup);
 }
@@ -52,7 +53,7 @@ void wr_wakeup_send(struct wr_wakeup *wakeup)
 
 void wr_wakeup_close(struct wr_wakeup *wakeup, uv_close_cb on_closed)
 {
-    uv_close((uv_handle_t *)&wakeup->uv, on_closed); /* it polls fd no more */
+    uv_close((uv_handle_t *)&wakeup->uv, on_closed); /* the loop no longer polls fd */
     (void)pthread_mutex_lock(&wakeup->lock);
     assert(wakeup->fd >= 0);
     (void)close(wakeup->fd);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* admit.c - whether there is the memory for one more transfer of libcurl's, in a process whose memory is limited.
+/* admit.c - checks that a process with limited memory has enough for one more libcurl transfer.
  *
- * libcurl, and OpenSSL below it, do not bear a malloc that fails halfway: they take it for a broken certificate or a
- * body that cannot be decoded, and libcurl 7.88 may divide by zero. So a transfer begins only if there is the memory
- * for it and for all that have begun and may still grow, in this net and in others; if not, it ends as scarce. One
- * alone always begins, for waiting would not help it.
+ * libcurl and OpenSSL do not handle a malloc that fails halfway. They report an invalid certificate
+ * or a body that cannot be decoded, and libcurl 7.88 may divide by zero. So a transfer begins only
+ * if there is memory for it and for all others, in any net, that may still grow; otherwise it ends
+ * as scarce. A single transfer always begins, because waiting would not help it.
  */
 #include "shell/net/state.h"
 
@@ -12,9 +12,9 @@
 
 #include <stdatomic.h>
 
-#define EACH_BYTES ((size_t)192 << 10) /* a connection with TLS: some 110 KB were seen */
+#define EACH_BYTES ((size_t)192 << 10) /* a connection with TLS; some 110 KB were observed */
 
-static atomic_uint under_way, young; /* young: without a byte of the answer */
+static atomic_uint under_way, young; /* young: before the first byte of the response */
 
 static bool has_enough(void)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* conn.c - connections of our own: opened, idle, closed.
+/* conn.c - connections of the direct path: opened, idle, closed.
  *
- * Idle ones are found by host and port: the map has the youngest of each, which is used first, and which leads to its
- * elders. All of them together are in a list by age, so that the oldest can make room.
+ * Idle connections are found by host and port. The map has the youngest of each, which is reused
+ * first and links to the older ones. All idle connections are also in one list, to evict the
+ * oldest.
  */
 #include "shell/net/state.h"
 
@@ -15,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- idle ---------------------------------------------------------------------------------------------- */
+/* ---- idle ---- */
 
 static void leave_host(struct wr_lean *lean, struct wr_conn *conn)
 {
@@ -23,7 +24,7 @@ static void leave_host(struct wr_lean *lean, struct wr_conn *conn)
         conn->next->prev = conn->prev;
     if (conn->prev != NULL)
         conn->prev->next = conn->next;
-    else if (conn->next != NULL) /* takes its place, which takes no memory */
+    else if (conn->next != NULL) /* replaces the map entry, which needs no memory */
         (void)wr_map_put(&lean->idle, conn->next->key, conn->key_bytes, conn->next, NULL);
     else
         (void)wr_map_remove(&lean->idle, conn->key, conn->key_bytes);
@@ -62,7 +63,7 @@ static bool is_stale(const struct wr_conn *conn, int64_t now)
     return now - conn->idle_at > conn->net->options.idle_ns;
 }
 
-/* Whether the name still leads to where it is connected, by what was judged just now. */
+/* Returns true if the connection's address is still one of the name's allowed addresses. */
 static bool leads_there(const struct wr_answer *addresses, const struct wr_conn *conn)
 {
     for (size_t i = 0; i < addresses->count; i++)
@@ -119,7 +120,7 @@ bool wr_conn_evict(struct wr_net *net)
     return true;
 }
 
-/* ---- opening and closing ------------------------------------------------------------------------------- */
+/* ---- opening and closing ---- */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -160,7 +161,7 @@ static socklen_t socket_address(const struct wr_address *address, uint16_t port,
     return sizeof *to;
 }
 
-/* A socket that connects; -1: errno tells. */
+/* Returns a connecting socket; -1 with errno set on failure. */
 static int connect_to(struct wr_net *net, const struct wr_address *address, uint16_t port)
 {
     struct sockaddr_storage to;
@@ -197,7 +198,7 @@ struct wr_conn *wr_conn_open(struct wr_transfer *transfer, const struct wr_addre
         (void)close(fd);
         return open_failed(transfer, ENOMEM);
     }
-    uv_unref((uv_handle_t *)&conn->poll.uv); /* the net keeps the loop running, as long as there are transfers */
+    uv_unref((uv_handle_t *)&conn->poll.uv); /* only transfers keep the loop running */
     conn->poll.uv.data = conn;
     conn->net = net;
     conn->transfer = transfer;

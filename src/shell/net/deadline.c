@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* deadline.c - when a transfer has lasted too long: connecting, the first byte, the whole, and a body that drips.
+/* deadline.c - ends transfers that take too long: connecting, first byte, total time, slow body.
  *
- * Each transfer under way is in one heap, by the earliest instant at which it might be overdue. A step that was made in
- * time does not move it, unless the next must be made sooner: what was made is seen when its instant comes.
+ * All running transfers are in one heap, ordered by the earliest instant at which they might be
+ * overdue. A completed step does not move a transfer in the heap, unless its next deadline is
+ * earlier: progress is checked when the instant comes.
  */
 #include "shell/net/state.h"
 
 #include "shell/clock/clock.h"
 #include "shell/loop/away.h"
 
-#define HELD_LOOK_NS WEIR_SECOND /* until one that its owner holds is looked at again */
+#define HELD_LOOK_NS WEIR_SECOND /* interval of checks while the owner holds a body */
 
 static uint64_t wire_bytes(struct wr_transfer *transfer)
 {
@@ -21,7 +22,7 @@ static uint64_t wire_bytes(struct wr_transfer *transfer)
     return (uint64_t)body + transfer->head.bytes;
 }
 
-/* When the step that it is in must be made, and how it ends if not. */
+/* Returns the deadline of the current step, and how the transfer ends if it is missed. */
 static int64_t step_due_at(const struct wr_transfer *transfer, enum wr_net_end *ret_end)
 {
     const struct wr_net_options *options = &transfer->net->options;
@@ -50,7 +51,7 @@ static int64_t due_at(const struct wr_transfer *transfer, enum wr_net_end *ret_e
     return total;
 }
 
-/* When it is to be looked at: for that, or for a race of addresses. */
+/* Returns the next instant to check a transfer: a deadline, or the start of a parallel attempt. */
 static int64_t look_at(const struct wr_transfer *transfer)
 {
     enum wr_net_end end;
@@ -88,7 +89,7 @@ void wr_due_change(struct wr_transfer *transfer, int64_t now)
         return;
     wr_heap_remove(&transfer->net->dues, &transfer->due);
     transfer->due_at = at;
-    (void)wr_heap_push(&transfer->net->dues, at, &transfer->due); /* has the room that it left */
+    (void)wr_heap_push(&transfer->net->dues, at, &transfer->due); /* cannot fail: room was freed */
     arm(transfer->net, now);
 }
 
@@ -97,7 +98,7 @@ void wr_due_end(struct wr_transfer *transfer)
     wr_heap_remove(&transfer->net->dues, &transfer->due);
 }
 
-/* A window of speed has ended: whether enough came. Begins the next. */
+/* Returns true if enough bytes arrived in the speed window just ended, and starts the next one. */
 static bool is_fast_enough(struct wr_transfer *transfer, int64_t now)
 {
     const struct wr_net_options *options = &transfer->net->options;
@@ -144,5 +145,5 @@ void wr_due_on_timer(uv_timer_t *timer)
         look((struct wr_transfer *)((char *)item - offsetof(struct wr_transfer, due)), now);
         wr_net_settle(net);
     }
-    arm(net, now); /* at once, if some are left */
+    arm(net, now); /* fires at once if some are left */
 }

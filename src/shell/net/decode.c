@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* decode.c - the content codings that we ask for, each by its library, some bytes at a time. */
+/* decode.c - decodes the content codings that requests accept, some bytes at a time. */
 #include "shell/net/decode.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#define ZSTD_WINDOW_LOG 23 /* 8 MB, the most that this coding may ask for (RFC 9659); br has 16 MB (RFC 7932) */
+#define ZSTD_WINDOW_LOG 23 /* 8 MB, the most for zstd (RFC 9659); br has 16 MB (RFC 7932) */
 
 struct wr_decoder {
     enum wr_decode (*decode)(struct wr_decoder *decoder, struct wr_span *in, struct wr_span *room);
@@ -23,15 +23,15 @@ struct wr_decoder {
         ZSTD_DCtx *zstd;
     } is;
     struct wr_decoder_work work;
-    bool is_begun;      /* `is` holds something */
-    bool is_ended;      /* the stream is */
-    bool in_frame;      /* of zstd */
-    bool may_have_more; /* it has made as much as there was room for */
-    size_t made;        /* of `out` */
+    bool is_begun;      /* the library's state in `is` exists */
+    bool is_ended;      /* the stream has ended */
+    bool in_frame;      /* inside a zstd frame */
+    bool may_have_more; /* the last step filled its output */
+    size_t made;        /* bytes in `out` */
     char out[WR_DECODE_OUT];
 };
 
-/* ---- gzip, deflate ------------------------------------------------------------------------------------- */
+/* ---- gzip, deflate ---- */
 
 static enum wr_decode inflate_some(struct wr_decoder *decoder, struct wr_span *in, struct wr_span *room)
 {
@@ -65,7 +65,8 @@ static enum wr_decode decode_gzip(struct wr_decoder *decoder, struct wr_span *in
     return inflate_some(decoder, in, room);
 }
 
-/* With zlib's header, as it should be, or without, as some send it: the header's first byte tells. */
+/* Decodes deflate with zlib's header, as it should be, or without, as some servers send it. The
+ * first byte shows which. */
 static enum wr_decode decode_deflate(struct wr_decoder *decoder, struct wr_span *in, struct wr_span *room)
 {
     if (!decoder->is_begun) {
@@ -76,7 +77,7 @@ static enum wr_decode decode_deflate(struct wr_decoder *decoder, struct wr_span 
     return inflate_some(decoder, in, room);
 }
 
-/* ---- br, zstd ------------------------------------------------------------------------------------------ */
+/* ---- br, zstd ---- */
 
 static bool is_for_want_of_memory(const struct wr_decoder *decoder)
 {
@@ -105,8 +106,9 @@ static enum wr_decode decode_brotli(struct wr_decoder *decoder, struct wr_span *
     return is_for_want_of_memory(decoder) ? WR_DECODE_MEMORY : WR_DECODE_BAD;
 }
 
-/* Whether a frame that begins with this byte is one of RFC 8878. The library may also decode frames of zstd before 1.0,
- * and then allocates a window of up to 128 MB for them. Their magic numbers differ in the first byte only. */
+/* Returns true if a frame that begins with this byte is one of RFC 8878. The library may also
+ * decode frames of zstd before 1.0, with a window of up to 128 MB. Their magic numbers differ in
+ * the first byte only. */
 static bool is_frame(char first)
 {
     return first == 0x28 || (first & 0xf0) == 0x50;
@@ -147,7 +149,7 @@ static void end(struct wr_decoder *decoder)
         (void)inflateEnd(&decoder->is.z);
 }
 
-/* ---- which it is --------------------------------------------------------------------------------------- */
+/* ---- choosing the decoder ---- */
 
 static const struct coding {
     const char *name;
@@ -165,7 +167,7 @@ static const struct coding *find_coding(struct wr_span name)
     return NULL;
 }
 
-/* The one among empty elements and "identity", which is none. */
+/* Finds the one coding among empty elements and "identity", which is no coding. */
 static bool find_name(struct wr_span value, struct wr_span *ret_name)
 {
     for (bool has_more = true; has_more;) {
@@ -208,7 +210,7 @@ void wr_decoder_free(const weir_allocator *allocator, struct wr_decoder *decoder
     wr_give(allocator, decoder, sizeof *decoder, _Alignof(struct wr_decoder));
 }
 
-/* ---- work ---------------------------------------------------------------------------------------------- */
+/* ---- decoding ---- */
 
 bool wr_decoder_wants(const struct wr_decoder *decoder, struct wr_span in)
 {
@@ -238,7 +240,7 @@ static bool is_barren(const struct wr_decoder_work *work)
     return work->read > WR_DECODE_SLACK && (work->read - WR_DECODE_SLACK) / WR_DECODE_TIMES > work->made;
 }
 
-/* What follows the end is left alone, and yet it was read. */
+/* Skips bytes after the end of the stream, but counts them as read. */
 static enum wr_decode skip(struct wr_decoder *decoder, struct wr_span *in)
 {
     decoder->work.read += in->bytes;
@@ -268,7 +270,7 @@ enum wr_decode wr_decoder_step(struct wr_decoder *decoder, struct wr_span *in)
     work->steps++;
     if (result != WR_DECODE_OK)
         return result;
-    if (is_stuck) /* or it would go on for ever */
+    if (is_stuck) /* otherwise the caller would loop for ever */
         return WR_DECODE_BAD;
     return is_barren(work) ? WR_DECODE_BARREN : WR_DECODE_OK;
 }

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* easy.c - a transfer's handle of libcurl: its options, its callbacks, and the addresses that it may know. */
+/* easy.c - a transfer's libcurl handle: its options, its callbacks, and its pinned addresses. */
 #include "shell/net/state.h"
 
 #include "base/alloc.h"
 #include "core/rules/http/field.h"
 
 #define CONNECT_MS_MAX ((int64_t)86400 * 1000)
-#define LOOKS_MAX 16384 /* bytes of a proxy's answer to CONNECT at once: some 10 ms */
+/* Most bytes of a proxy's response to CONNECT in one call: some 10 ms. */
+#define LOOKS_MAX 16384
 
-/* ---- callbacks ----------------------------------------------------------------------------------------- */
+/* ---- callbacks ---- */
 
-/* The host that is connected to. */
+/* Returns the host to connect to: the proxy, or the target. */
 static const char *peer_of(const struct wr_transfer *transfer)
 {
     return transfer->net->proxy.is_set ? transfer->net->proxy.host : transfer->host;
 }
 
-/* An address needs no looking up, and no pin; that of IPv6 could have none. */
+/* Returns true if a host is an address, which needs no pin. An IPv6 address cannot have one. */
 static bool is_address(const char *host)
 {
     struct wr_address address;
@@ -24,8 +25,8 @@ static bool is_address(const char *host)
     return wr_address_parse(wr_span_of(host), &address);
 }
 
-/* libcurl is about to look a name up. It never does: all names are pinned, and what is not pinned is a mistake of ours.
- */
+/* Called before libcurl looks up a name. Fails, because all names are pinned: any other would be an
+ * error in this code. */
 static int on_resolve(void *resolver, void *reserved, void *context)
 {
     (void)resolver;
@@ -52,13 +53,14 @@ static int on_send(void *context, char *address, char *local_address, int port, 
     return CURL_PREREQFUNC_OK;
 }
 
-/* Those of libcurl that are idle cannot be made to go: there must always be one left for the lean way. */
+/* Returns true if the connection may be kept. libcurl's idle connections cannot be closed on
+ * demand, so one must always be left for the direct path. */
 static bool is_kept(const struct wr_net *net)
 {
     return !net->is_short && !wr_net_is_crowded(net) && net->connections < net->options.connections_max;
 }
 
-/* Less than there was ends the transfer. */
+/* Passes on a header line. A result smaller than the line ends the transfer. */
 static size_t on_header(char *data, size_t each, size_t count, void *context)
 {
     struct wr_transfer *transfer = context;
@@ -85,8 +87,9 @@ static size_t on_data(char *data, size_t each, size_t count, void *context)
     return wr_body_take(transfer, (struct wr_span){data, each * count}) ? each * count : 0;
 }
 
-/* The body of a proxy's answer to CONNECT is read byte by byte until nothing more has come, and of each byte we are
- * told here. Everything else calls this a few times in one call into libcurl. Not 0 ends the transfer. */
+/* libcurl reads the body of a proxy's response to CONNECT byte by byte until nothing is left, and
+ * calls this function for each byte. In all other cases it calls it a few times per call. Not 0
+ * ends the transfer. */
 static int on_progress(void *context, curl_off_t wanted, curl_off_t got, curl_off_t to_send, curl_off_t sent)
 {
     struct wr_transfer *transfer = context;
@@ -101,24 +104,24 @@ static int on_progress(void *context, curl_off_t wanted, curl_off_t got, curl_of
     return 1;
 }
 
-/* ---- options that are the same for all ----------------------------------------------------------------- */
+/* ---- options shared by all requests ---- */
 
 static void set_limits(CURL *easy, const struct wr_net_options *options)
 {
     int64_t connect_ms = options->connect_ns / WEIR_MILLISECOND;
 
-    /* libcurl divides it among the addresses, so that a dead one leaves time for the next */
+    /* libcurl divides this time among the addresses: a dead one leaves time for the next. */
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)(connect_ms < 1                ? 1
                             : connect_ms > CONNECT_MS_MAX ? CONNECT_MS_MAX
                                                           : connect_ms));
     curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, (long)(options->idle_ns / WEIR_SECOND));
-    curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L); /* what is pinned stays; all else goes */
+    curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L); /* caches pins only */
 }
 
 static void set_proxy(CURL *easy, const struct wr_proxy *proxy)
 {
-    curl_easy_setopt(easy, CURLOPT_PROXY, proxy->url); /* "": nor that of the environment */
+    curl_easy_setopt(easy, CURLOPT_PROXY, proxy->url); /* "" ignores the environment, too */
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     if (proxy->user[0] != '\0') {
@@ -138,7 +141,8 @@ static void set_callbacks(struct wr_transfer *transfer)
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, wr_socket_open);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, wr_socket_close);
-    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, transfer->net); /* a connection outlives its first transfer */
+    /* The context is the net, because a connection outlives its first transfer. */
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, transfer->net);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_send);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -150,7 +154,8 @@ static void set_callbacks(struct wr_transfer *transfer)
     curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
 }
 
-/* libcurl checks its arguments, which are ours, and copies strings: the last one tells whether it had the memory. */
+/* Sets the shared options. libcurl checks the arguments, which are valid, and copies strings. So
+ * only the last result shows whether it had memory. */
 static int set_all(struct wr_transfer *transfer)
 {
     const struct wr_net_options *options = &transfer->net->options;
@@ -164,7 +169,8 @@ static int set_all(struct wr_transfer *transfer)
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(easy, CURLOPT_SHARE, transfer->share);
-    /* With a folder of certificates libcurl keeps none of them in memory, and reads all for each connection: 36 ms. */
+    /* With a directory of certificates, libcurl does not cache them and reads all for each
+     * connection: 36 ms. */
     curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
     curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL);
     if (options->ca_file != NULL) {
@@ -173,8 +179,8 @@ static int set_all(struct wr_transfer *transfer)
     }
     if (options->agent != NULL)
         curl_easy_setopt(easy, CURLOPT_USERAGENT, options->agent);
-    /* It would take off codings within codings, all of a piece at once. Of Transfer-Encoding it knows gzip, too,
-     * without being asked: the head refuses that, or libcurl itself since 8.14. */
+    /* libcurl would decode nested codings, a whole piece at once. It also decodes gzip in
+     * Transfer-Encoding unasked: such heads are rejected, since 8.14 by libcurl itself. */
     return curl_easy_setopt(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L) == CURLE_OK ? 0 : WEIR_E_NOMEM;
 }
 
@@ -200,9 +206,9 @@ void wr_easy_free(struct wr_transfer *transfer)
     transfer->share = NULL;
 }
 
-/* ---- one request --------------------------------------------------------------------------------------- */
+/* ---- one request ---- */
 
-/* Only an addition that fails leaves the list as it was. */
+/* Appends a line. If that fails, the list is unchanged. */
 static int append(struct curl_slist **list, const char *text)
 {
     struct curl_slist *longer = curl_slist_append(*list, text);
@@ -219,7 +225,8 @@ static int add_field(struct wr_transfer *transfer, struct wr_span name, struct w
 
     wr_buf_init(&line, transfer->net->allocator, transfer->net->options.head_max);
     wr_buf_append_span(&line, name);
-    wr_buf_append_string(&line, value.bytes > 0 ? ": " : ";"); /* libcurl's way to say: empty, but there */
+    /* ';' makes libcurl send an empty field. */
+    wr_buf_append_string(&line, value.bytes > 0 ? ": " : ";");
     wr_buf_append_span(&line, value);
     int error = line.error != 0 ? line.error : append(&transfer->fields, line.bytes);
     wr_buf_release(&line);
@@ -249,7 +256,7 @@ static int set_fields(struct wr_transfer *transfer, const struct wr_net_request 
     if (error == 0)
         error = add_validator(transfer, "If-Modified-Since", request->last_modified);
     if (error == 0 && request->body.bytes > 0)
-        error = append(&transfer->fields, "Expect:"); /* no waiting for "100 Continue" */
+        error = append(&transfer->fields, "Expect:"); /* do not wait for "100 Continue" */
     for (size_t i = 0; error == 0 && i < request->field_count; i++)
         error = add_field(transfer, request->fields[i].name, request->fields[i].value);
     if (error == 0 && transfer->fields != NULL)
@@ -257,7 +264,7 @@ static int set_fields(struct wr_transfer *transfer, const struct wr_net_request 
     return error;
 }
 
-/* A plain GET is what a fresh handle does; other methods leave settings behind. */
+/* Sets the method. A new handle sends a plain GET; other methods leave settings behind. */
 static int set_method(struct wr_transfer *transfer, const struct wr_net_request *request)
 {
     CURL *easy = transfer->easy;
@@ -277,7 +284,8 @@ static int set_method(struct wr_transfer *transfer, const struct wr_net_request 
     return code == CURLE_OK ? 0 : WEIR_E_NOMEM;
 }
 
-/* HTTP/2 only where TLS agrees on it; there, a second request waits for the first connection and shares it. */
+/* Allows HTTP/2 only where TLS negotiates it. There a second request waits for the first connection
+ * and shares it. */
 static void set_version(struct wr_transfer *transfer)
 {
     curl_easy_setopt(transfer->easy, CURLOPT_HTTP_VERSION,
@@ -336,7 +344,8 @@ void wr_easy_unpause(struct wr_transfer *transfer)
     transfer->body.is_paused = false;
 }
 
-/* libcurl hands on at once what it has kept, and may be paused again by that. */
+/* Continues a paused transfer. libcurl at once delivers data that it has kept, which may pause it
+ * anew. */
 static void go_on(struct wr_transfer *transfer)
 {
     struct wr_net *net = transfer->net;
@@ -347,7 +356,7 @@ static void go_on(struct wr_transfer *transfer)
     net->in_curl = true;
     (void)curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
     net->in_curl = false;
-    count_unpaused(net); /* now it is known which sockets are wanted */
+    count_unpaused(net); /* only now is known which sockets libcurl uses */
 }
 
 void wr_easy_unpacked(struct wr_transfer *transfer)
@@ -363,8 +372,9 @@ void wr_easy_unpacked(struct wr_transfer *transfer)
     wr_transfer_end(transfer);
 }
 
-/* Taking a handle out that has had a connection makes libcurl 7 walk over all of them, lest one of its is left
- * (CONNECT_ONLY). Looking for its connection where there is none, it finds that it has none. */
+/* Makes libcurl 7 forget the handle's connection. Otherwise removing the handle scans all
+ * connections for one of its own (CONNECT_ONLY). A search in an empty cache finds none, which
+ * libcurl then remembers. */
 void wr_easy_forget(struct wr_transfer *transfer)
 {
     curl_socket_t none;
@@ -386,7 +396,8 @@ void wr_easy_clear(struct wr_transfer *transfer)
         curl_easy_setopt(transfer->easy, CURLOPT_RESOLVE, NULL);
     curl_slist_free_all(transfer->pins);
     transfer->pins = NULL;
-    /* A pin that libcurl may not have taken in: what is in its cache is unknown. So is what a failed reset leaves. */
+    /* Frees the handle if libcurl may not have processed the pin, because the content of its DNS
+     * cache is then unknown. A failed reset has the same effect. */
     if (transfer->pin[0] != '\0' && !transfer->is_pin_known) {
         wr_easy_free(transfer);
         return;
@@ -399,7 +410,7 @@ void wr_easy_clear(struct wr_transfer *transfer)
         wr_easy_free(transfer);
 }
 
-/* ---- pins ---------------------------------------------------------------------------------------------- */
+/* ---- pins ---- */
 
 static int set_pins(struct wr_transfer *transfer, const char *pin)
 {
@@ -408,7 +419,7 @@ static int set_pins(struct wr_transfer *transfer, const char *pin)
     struct wr_buf buf;
     int error = 0;
 
-    if (old.bytes > 0) { /* "host:port:…", of which the first two */
+    if (old.bytes > 0) { /* removes "host:port" of the old "host:port:…" */
         size_t host_end = wr_span_find(old, ':');
         size_t port_end = host_end + 1 + wr_span_find(wr_span_after(old, host_end + 1), ':');
         wr_buf_init_fixed(&buf, removal, sizeof removal);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* idna.c - internationalized domain names, by libidn2. */
+/* idna.c - converts internationalized domain names with libidn2. */
 #include "shell/net/idna.h"
 
 #include "base/ascii.h"
 
 #include <idn2.h>
 
-#define DOMAIN_MAX 1024 /* bytes; wr_url_parse gives no more */
+#define DOMAIN_MAX 1024 /* bytes; the longest that wr_url_parse passes */
 
-/* Bytes from 0x80 on are in no A-label. */
+/* Returns true if the domain has no byte from 0x80 on; A-labels have none. */
 static bool is_ascii(struct wr_span domain)
 {
     for (size_t i = 0; i < domain.bytes; i++)
@@ -24,8 +24,9 @@ static int append_lower(struct wr_buf *buf, struct wr_span domain)
     return 0;
 }
 
-/* The capital sharp s (U+1E9E) is the small one (U+00DF), says the URL standard; old versions of libidn2 make it "ss",
- * which is another name. The text becomes shorter, so this happens in place. */
+/* Replaces the capital sharp s (U+1E9E) by the small one (U+00DF), as the URL standard requires.
+ * Old versions of libidn2 make it "ss", which is another name. The text becomes shorter, so it is
+ * done in place. */
 static void lower_sharp_s(uint8_t *text)
 {
     uint8_t *end = text;
@@ -53,7 +54,8 @@ static int to_ascii(void *context, struct wr_span domain, struct wr_buf *buf)
     terminated[domain.bytes] = '\0';
     lower_sharp_s(terminated);
     int result = idn2_lookup_u8(terminated, &ascii, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL);
-    if (result == IDN2_DISALLOWED && is_ascii(domain)) /* an A-label of a symbol: sound, and registered by many */
+    /* An A-label of a symbol: valid, and many are registered. */
+    if (result == IDN2_DISALLOWED && is_ascii(domain))
         return append_lower(buf, domain);
     if (result != IDN2_OK)
         return result == IDN2_MALLOC ? WEIR_E_NOMEM : WEIR_E_INVAL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* idna.h - internationalized domain names, by libidn2. */
+/* idna.h - converts internationalized domain names with libidn2. */
 #ifndef WR_SHELL_NET_IDNA_H
 #define WR_SHELL_NET_IDNA_H
 
 #include "core/rules/url/url.h"
 
-/* For wr_url_parse. UTS 46 non-transitional, as browsers do it, but libidn2 also refuses what IDNA 2008 leaves out:
- * symbols and emoji are no names here, unless they come as A-labels ("xn--i-7iq.ws"), which are looked up as they are,
- * and names that are not ASCII have no '-' at the ends of their labels.
- * Any thread. */
+/* Returns the converter for wr_url_parse; any thread may use it. It follows UTS 46
+ * non-transitional, like browsers. But libidn2 also rejects what IDNA 2008 excludes: symbols and
+ * emoji, unless they are A-labels ("xn--i-7iq.ws"), which are looked up unchanged; and '-' at the
+ * ends of labels in names with non-ASCII characters. */
 const struct wr_idna *wr_idna_libidn2(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lean.c - a transfer's way: from the queue over a connection to its end. */
+/* lean.c - a transfer on the direct path: from the queue over a connection to its end. */
 #include "shell/net/state.h"
 
 #include "base/alloc.h"
@@ -10,9 +10,10 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#define RACE_NS (200 * WEIR_MILLISECOND) /* then the next address is tried as well (RFC 8305 8: 100 ms … 2 s) */
+/* Delay before the next address is tried in parallel (RFC 8305 8: 100 ms … 2 s). */
+#define RACE_NS (200 * WEIR_MILLISECOND)
 
-/* ---- the queue ----------------------------------------------------------------------------------------- */
+/* ---- the queue ---- */
 
 static void enqueue(struct wr_transfer *transfer)
 {
@@ -40,7 +41,7 @@ static void dequeue(struct wr_transfer *transfer)
     part->is_queued = false;
 }
 
-/* ---- ends ---------------------------------------------------------------------------------------------- */
+/* ---- ending ---- */
 
 static void end(struct wr_transfer *transfer, enum wr_net_end how, const char *words)
 {
@@ -50,10 +51,10 @@ static void end(struct wr_transfer *transfer, enum wr_net_end how, const char *w
 
 static const char *words_of(int failure)
 {
-    return uv_strerror(uv_translate_sys_error(failure)); /* of errors that it knows a string that stays */
+    return uv_strerror(uv_translate_sys_error(failure)); /* a static string for known errors */
 }
 
-/* No address could be connected to. */
+/* Ends a transfer that could not connect to any address. */
 static void end_unconnected(struct wr_transfer *transfer)
 {
     int failure = transfer->socket_errno;
@@ -81,7 +82,7 @@ void wr_lean_leave(struct wr_transfer *transfer)
     lean->race_at = 0;
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static void read_answer(struct wr_conn *conn);
 
@@ -93,7 +94,7 @@ static void watch(struct wr_conn *conn)
     wr_conn_watch(conn, (wr_body_waits(conn->transfer) ? 0 : UV_READABLE) | (is_unsent ? UV_WRITABLE : 0));
 }
 
-/* What is left of the request. If the connection is dead, reading tells. */
+/* Writes the rest of the request. If the connection is dead, a read reports why. */
 static void write_rest(struct wr_conn *conn)
 {
     struct wr_lean_part *lean = &conn->transfer->lean;
@@ -108,7 +109,7 @@ static void write_rest(struct wr_conn *conn)
     if (sent > 0)
         lean->written += (size_t)sent;
     bool is_dead = sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR;
-    if (is_dead && wr_body_waits(conn->transfer)) /* it is read later */
+    if (is_dead && wr_body_waits(conn->transfer)) /* the connection is read later */
         lean->is_last = lean->is_given_up = true;
     if (is_dead && !wr_body_waits(conn->transfer))
         read_answer(conn);
@@ -116,7 +117,7 @@ static void write_rest(struct wr_conn *conn)
         watch(conn);
 }
 
-/* The connection is this transfer's, and connected. */
+/* Sends the request on a connection that is established and belongs to this transfer. */
 static void send_request(struct wr_transfer *transfer, struct wr_conn *conn)
 {
     struct wr_lean_part *lean = &transfer->lean;
@@ -138,9 +139,9 @@ static void send_request(struct wr_transfer *transfer, struct wr_conn *conn)
     wr_transfer_end(transfer);
 }
 
-/* ---- connecting ---------------------------------------------------------------------------------------- */
+/* ---- connecting ---- */
 
-/* Connects to the next address that is allowed; those before go on. Ends the transfer if nothing is left. */
+/* Connects to the next allowed address, beside earlier attempts. Ends the transfer if all fail. */
 static void connect_next(struct wr_transfer *transfer)
 {
     struct wr_lean_part *lean = &transfer->lean;
@@ -178,10 +179,10 @@ void wr_lean_race(struct wr_transfer *transfer)
     if (has_room(transfer->net))
         connect_next(transfer);
     else
-        transfer->lean.race_at = 0; /* those that are there must do */
+        transfer->lean.race_at = 0; /* no free connection: the attempts in progress continue */
 }
 
-/* One that was connecting does so no longer. */
+/* Removes a connection from its transfer's attempts. */
 static void leave_connecting(struct wr_conn *conn)
 {
     struct wr_conn **link = &conn->transfer->lean.connecting;
@@ -192,7 +193,7 @@ static void leave_connecting(struct wr_conn *conn)
     conn->next = NULL;
 }
 
-/* Connected, or not. The others that raced with it are closed. */
+/* Handles the result of an attempt. If it succeeded, closes the parallel attempts. */
 static void on_connected(struct wr_conn *conn)
 {
     struct wr_transfer *transfer = conn->transfer;
@@ -208,9 +209,9 @@ static void on_connected(struct wr_conn *conn)
     send_request(transfer, conn);
 }
 
-/* ---- the loop has polled ------------------------------------------------------------------------------- */
+/* ---- starting after a poll ---- */
 
-/* False: there is no room for a connection, and it goes on waiting. */
+/* Starts a queued transfer. Returns false if it stays queued, because there are no connections. */
 static bool begin(struct wr_transfer *transfer)
 {
     struct wr_lean_part *lean = &transfer->lean;
@@ -231,7 +232,7 @@ static bool begin(struct wr_transfer *transfer)
     return true;
 }
 
-/* Not those that are added meanwhile: the loop has not polled since. */
+/* Starts the queued transfers, but none added meanwhile: the loop has not polled since. */
 static void begin_queued(struct wr_net *net)
 {
     WR_DOING("starts");
@@ -243,7 +244,7 @@ static void begin_queued(struct wr_net *net)
     (void)uv_idle_stop(&lean->no_wait);
     for (uint32_t left = lean->queued; left > 0 && lean->first != NULL; left--) {
         if (!wr_share_lasts(&share)) {
-            wr_lean_freed(net); /* the others begin when the loop has polled again */
+            wr_lean_freed(net); /* the others start when the loop has polled again */
             return;
         }
         if (!begin(lean->first))
@@ -292,9 +293,10 @@ void wr_lean_start(struct wr_transfer *transfer, const struct wr_answer *address
     wr_lean_freed(transfer->net);
 }
 
-/* ---- what happens on a connection ---------------------------------------------------------------------- */
+/* ---- events of a connection ---- */
 
-/* It ended before the answer did. A used one may have been dead before it was written to: then once more. */
+/* Handles a connection that ended before the response did. A reused one may have been dead before
+ * the request was written: resends it once, on a new connection. */
 static void on_broken(struct wr_transfer *transfer, int failure)
 {
     struct wr_lean_part *lean = &transfer->lean;
@@ -360,7 +362,7 @@ void wr_lean_on_poll(uv_poll_t *poll, int status, int events)
         return;
     }
     net->in_settle = true;
-    if (status < 0) { /* libuv has stopped it: there may be bytes before the error */
+    if (status < 0) { /* libuv has stopped polling; bytes may precede the error */
         conn->events = 0;
         wr_conn_watch(conn, UV_READABLE);
     }
@@ -374,7 +376,7 @@ void wr_lean_on_poll(uv_poll_t *poll, int status, int events)
     wr_net_finish(net);
 }
 
-/* ---- the net's ----------------------------------------------------------------------------------------- */
+/* ---- setup of a net ---- */
 
 int wr_lean_open(struct wr_net *net)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lean_answer.c - what comes on a connection: lines of heads, body, trailer; and whether it is whole (RFC 9112 6.3). */
+/* lean_answer.c - reads a response: lines of heads, body, trailer, and its end (RFC 9112 6.3). */
 #include "shell/net/state.h"
 
 #include "core/rules/http/field.h"
@@ -8,16 +8,16 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#define READS_MAX 4 /* at once from one connection: others are waiting */
+#define READS_MAX 4 /* most reads of a connection at once: others wait */
 
 static void refuse(struct wr_transfer *transfer, const char *words)
 {
     wr_transfer_set_end(transfer, WR_NET_PROTOCOL, words);
 }
 
-/* ---- the head ------------------------------------------------------------------------------------------ */
+/* ---- the head ---- */
 
-/* Whether this can be the beginning of a status line. */
+/* Returns true if the bytes can begin a status line. Otherwise sets the end of the transfer. */
 static bool begins_well(struct wr_transfer *transfer, struct wr_span line)
 {
     static const char begin[] = "HTTP/1.";
@@ -38,7 +38,7 @@ static bool begins_well(struct wr_transfer *transfer, struct wr_span line)
     return !transfer->has_end;
 }
 
-/* "close" or "keep-alive" among the words of Connection (RFC 9112 9.3). */
+/* Returns true if the connection persists: "close" or "keep-alive" in Connection (RFC 9112 9.3). */
 static bool is_kept(const struct wr_transfer *transfer)
 {
     bool is_kept = transfer->lean.version == 11;
@@ -60,7 +60,7 @@ static bool is_kept(const struct wr_transfer *transfer)
     return is_kept;
 }
 
-/* Of a length and chunks there is at most one; the head has seen to that. */
+/* Returns how the body ends. wr_head has rejected heads with both a length and chunks. */
 static enum wr_frame frame_of(const struct wr_transfer *transfer)
 {
     const struct wr_head *head = &transfer->head;
@@ -81,12 +81,13 @@ static void begin_body(struct wr_transfer *transfer)
     lean->left = transfer->head.length > 0 ? (uint64_t)transfer->head.length : 0;
     wr_chunks_init(&lean->chunks);
     lean->is_kept = lean->frame != WR_FRAME_CLOSE && is_kept(transfer) &&
-                    !(lean->version == 10 && lean->frame == WR_FRAME_CHUNKS); /* which 1.0 does not know */
+                    /* HTTP/1.0 has no chunks. */
+                    !(lean->version == 10 && lean->frame == WR_FRAME_CHUNKS);
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
-/* The next line, of which the beginning may have come before. False: it has not come in full. */
+/* Returns true and the next line, which may have begun in an earlier read; false if incomplete. */
 static bool next_line(struct wr_transfer *transfer, struct wr_span *rest, struct wr_span *ret_line)
 {
     struct wr_buf *kept = &transfer->lean.line;
@@ -131,7 +132,7 @@ static void take_line(struct wr_transfer *transfer, struct wr_span *rest)
         begin_body(transfer);
 }
 
-/* ---- the body ------------------------------------------------------------------------------------------ */
+/* ---- the body ---- */
 
 static void take_counted(struct wr_transfer *transfer, struct wr_span *rest)
 {
@@ -166,7 +167,7 @@ static void take_chunk(struct wr_transfer *transfer, struct wr_span *rest)
     }
 }
 
-/* ---- what was read ------------------------------------------------------------------------------------- */
+/* ---- received bytes ---- */
 
 static void take(struct wr_transfer *transfer, struct wr_span *rest)
 {
@@ -194,7 +195,7 @@ static void take(struct wr_transfer *transfer, struct wr_span *rest)
     }
 }
 
-/* Nothing more will come. */
+/* Handles the end of the connection. */
 static enum wr_read at_close(struct wr_transfer *transfer, int failure)
 {
     if (failure != 0 || transfer->lean.frame != WR_FRAME_CLOSE)
@@ -225,7 +226,7 @@ enum wr_read wr_lean_read(struct wr_conn *conn, int *ret_errno)
         take(transfer, &rest);
         if (transfer->is_cancelled)
             wr_transfer_set_end(transfer, WR_NET_CANCELLED, NULL);
-        if (rest.bytes > 0) /* more than was asked for: what follows would be taken for the next answer */
+        if (rest.bytes > 0) /* extra bytes would be taken for the next response */
             lean->is_kept = false;
         if (!transfer->has_end && wr_body_waits(transfer))
             return WR_READ_WAITS;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* lean_request.c - the bytes of a request: the lines that libcurl sends, in its order. */
+/* lean_request.c - builds the bytes of a request: the same lines as libcurl, in the same order. */
 #include "shell/net/state.h"
 
 #include "core/rules/http/field.h"
 
 #define REQUEST_MAX ((size_t)16 << 20)
-#define KEEP_BYTES 8192 /* from one request to the next */
+#define KEEP_BYTES 8192 /* largest buffer kept for the next request */
 
 static void add(struct wr_buf *buf, struct wr_span name, struct wr_span value)
 {
@@ -15,7 +15,7 @@ static void add(struct wr_buf *buf, struct wr_span name, struct wr_span value)
     wr_buf_append_string(buf, "\r\n");
 }
 
-/* Ours, unless the caller has one of that name. */
+/* Adds a default field, unless the caller has a field of that name. */
 static void add_ours(struct wr_buf *buf, const struct wr_net_request *request, const char *name, const char *value)
 {
     for (size_t i = 0; i < request->field_count; i++)

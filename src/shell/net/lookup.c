@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lookup.c - the system's resolver, and what stands between its words and ours. */
+/* lookup.c - looks names up with the system's resolver, and converts addresses. */
 #include "shell/net/resolver.h"
 
 #include "shell/memory/reserve.h"
@@ -55,7 +55,7 @@ void wr_lookup_system(void *context, const char *name, struct wr_answer *ret_ans
     if (failure == EAI_NONAME || failure == EAI_NODATA)
         ret_answer->kind = WR_ANSWER_ABSENT;
     if (failure == EAI_MEMORY || (failure != 0 && wr_memory_left() < WR_MEMORY_LEAST))
-        ret_answer->kind = WR_ANSWER_SCARCE; /* whatever it says */
+        ret_answer->kind = WR_ANSWER_SCARCE; /* its own result may be misleading */
     if (failure != 0)
         return;
     for (const struct addrinfo *each = records; each != NULL && looked_at < WR_ANSWER_RECORDS_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* net.c - making a net, closing it, and calls from other threads. */
+/* net.c - creates and closes nets, and runs calls posted by other threads. */
 #include "shell/net/state.h"
 
 #include "base/alloc.h"
@@ -18,11 +18,11 @@
 #define TRANSFERS_DEFAULT 256
 #define TRANSFERS_MAX 65536
 #define CONNECTIONS_MAX (1 << 20)
-#define DESCRIPTORS_LEFT 64 /* for the rest of the program */
-#define VALIDATOR_MAX 1024  /* bytes; more is not echoed */
+#define DESCRIPTORS_LEFT 64 /* descriptors left for the rest of the program */
+#define VALIDATOR_MAX 1024  /* bytes; longer ones are not sent back */
 #define BODY_DEFAULT ((uint64_t)32 << 20)
 
-/* ---- from other threads, and later --------------------------------------------------------------------- */
+/* ---- posted calls and ends ---- */
 
 void wr_net_wake(struct wr_net *net)
 {
@@ -39,7 +39,7 @@ void wr_net_post(struct wr_net *net, struct wr_net_call *call)
     wr_net_wake(net);
 }
 
-/* Behind those that were left when the last share was over. */
+/* Appends new posts to those that the last share of time did not reach. */
 static void take_posted(struct wr_net *net)
 {
     (void)pthread_mutex_lock(&net->post_lock);
@@ -56,7 +56,7 @@ static void run_next(struct wr_net *net)
 {
     struct wr_net_call *call = net->calls;
 
-    net->calls = call->next; /* the call may be gone after it has run */
+    net->calls = call->next; /* `run` may free the call */
     if (net->calls == NULL)
         net->calls_end = &net->calls;
     call->run(call);
@@ -112,7 +112,7 @@ void wr_net_settle(struct wr_net *net)
     wr_net_finish(net);
 }
 
-/* ---- closing ------------------------------------------------------------------------------------------- */
+/* ---- closing ---- */
 
 static void give_string(struct wr_net *net, const char *string)
 {
@@ -146,7 +146,7 @@ static void on_closed(uv_handle_t *handle)
     wr_net_let_go(handle->data);
 }
 
-/* The sockets' handles are closed as libcurl closes its connections, before these. */
+/* Closes the net's own handles. Those of sockets were closed with libcurl's connections before. */
 static void close_handles(struct wr_net *net)
 {
     uv_close((uv_handle_t *)&net->curl_timer, on_closed);
@@ -180,7 +180,7 @@ void wr_net_close(struct wr_net *net)
     }
     wr_net_settle(net);
     take_posted(net);
-    while (net->calls != NULL) /* answers that were on the way: all transfers are in the pool now */
+    while (net->calls != NULL) /* late answers of the resolver; all transfers are in the pool */
         run_next(net);
     while (net->pool != NULL) {
         struct wr_transfer *transfer = net->pool;
@@ -201,14 +201,14 @@ static void on_wakeup(struct wr_wakeup *wakeup)
     wr_net_settle(net);
 }
 
-/* ---- making -------------------------------------------------------------------------------------------- */
+/* ---- creating ---- */
 
 static int64_t or_default(int64_t value, int64_t otherwise)
 {
     return value != 0 ? value : otherwise;
 }
 
-/* As many as the descriptors reach. */
+/* Returns the connection limit, reduced to the available descriptors. */
 static uint32_t connections_of(const struct wr_net_options *options)
 {
     uint64_t wanted = options->connections_max != 0 ? options->connections_max : (uint64_t)4 * options->transfers_max;
@@ -281,7 +281,7 @@ static int copy(const weir_allocator *allocator, const char **string)
     return 0;
 }
 
-/* The strings become ours, or stay NULL. */
+/* Replaces the strings by copies; NULL stays NULL. */
 static int copy_strings(struct wr_net *net)
 {
     const char *agent = net->options.agent, *ca_file = net->options.ca_file;
@@ -296,7 +296,8 @@ static int copy_strings(struct wr_net *net)
     return 0;
 }
 
-/* Only for the libcurl whose ways are known; others may object, and walk over no more than that one does. */
+/* Creates the empty connection cache of wr_easy_forget. Only for libcurl 7, whose behaviour is
+ * known. Others may reject it, and scan no more connections than libcurl 7 does. */
 static int make_nowhere(struct wr_net *net)
 {
     if (curl_version_info(CURLVERSION_NOW)->version_num >= 0x080000)
@@ -317,11 +318,12 @@ static int make_multi(struct wr_net *net)
     (void)curl_multi_setopt(net->multi, CURLMOPT_TIMERFUNCTION, wr_socket_set_timer);
     (void)curl_multi_setopt(net->multi, CURLMOPT_TIMERDATA, net);
     (void)curl_multi_setopt(net->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)net->options.connections_max);
-    (void)curl_multi_setopt(net->multi, CURLMOPT_MAXCONNECTS, 2L * CONNECTIONS_MAX); /* never full; see is_crowded */
+    /* A connection cache of this size is never full; see wr_net_is_crowded. */
+    (void)curl_multi_setopt(net->multi, CURLMOPT_MAXCONNECTS, 2L * CONNECTIONS_MAX);
     return 0;
 }
 
-/* From here on it can only be closed by the loop. */
+/* Initialises all handles. Afterwards only the loop can close the net. */
 static int make_handles(struct wr_net *net)
 {
     uv_loop_t *loop = net->options.loop;
@@ -329,7 +331,7 @@ static int make_handles(struct wr_net *net)
     int error = wr_wakeup_init(&net->wakeup, loop, on_wakeup);
     if (error != 0)
         return error;
-    (void)uv_timer_init(loop, &net->curl_timer); /* none of these can fail */
+    (void)uv_timer_init(loop, &net->curl_timer); /* none of these calls can fail */
     (void)uv_timer_init(loop, &net->due_timer);
     (void)uv_idle_init(loop, &net->no_wait);
     (void)uv_check_init(loop, &net->polled);
@@ -343,7 +345,7 @@ static int make_handles(struct wr_net *net)
         (uv_handle_t *)&net->lean.polled, (uv_handle_t *)&net->unpacking.turn, (uv_handle_t *)&net->unpacking.no_wait};
     for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
         handles[i]->data = net;
-        uv_unref(handles[i]); /* the loop runs for as long as there are transfers */
+        uv_unref(handles[i]); /* only transfers keep the loop running */
         net->open_handles++;
     }
     wr_round_open(&net->round, loop);
@@ -360,7 +362,8 @@ static void block_sigpipe(void)
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-/* What libcurl has begun may use up the reserve. If the program has made libcurl ready before, it stays as it is. */
+/* Initialises libcurl with functions that may use the memory reserve, so that begun work can
+ * finish. If the program has initialised libcurl before, its functions stay. */
 static CURLcode init_curl(void)
 {
     return curl_global_init_mem(CURL_GLOBAL_DEFAULT, wr_reserve_malloc, free, wr_reserve_realloc, wr_reserve_strdup,

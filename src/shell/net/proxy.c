@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* proxy.c - the proxy's URL, taken apart: its name is resolved by us, its password goes to nobody else. */
+/* proxy.c - parses the proxy's URL. Its name is resolved here; only the proxy gets the password. */
 #include "shell/net/state.h"
 
 #include "base/error.h"
 #include "core/rules/url/percent.h"
 
-/* False if it is too long, or has a NUL. */
+/* Decodes percent-encoding. Returns false if the result is too long or has a NUL. */
 static bool decode(struct wr_span text, char *ret_text, size_t room)
 {
     struct wr_buf buf;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* resolver.c - names, the queues in which they wait, and the threads that look them up.
+/* resolver.c - names, their queues, and the threads that look them up.
  *
- * A name is in one list at a time: kept (an answer is known), quick or slow (waits for a lookup), running. All under
- * one lock, which no lookup holds.
+ * A name is in one list at a time: kept (the answer is cached), quick or slow (waits for a lookup),
+ * or running. One lock guards everything; no lookup holds it.
  *
- * A worker that finds nothing to do parks. Whoever queues a name or takes one while others wait wakes one worker, so
- * while names wait, one worker at least is awake, looking up, or parked until the next young lookup becomes slow: that
- * is when another may start.
+ * A worker without work parks. A worker is woken when a name is queued, and when one is taken while
+ * others wait. So while names wait, at least one worker is awake, in a lookup, or parked until the
+ * next young lookup becomes slow, because then another may start.
  */
 #include "shell/net/resolver.h"
 
@@ -27,8 +27,8 @@
 #define ABSENT_DEFAULT (30 * WEIR_SECOND)
 #define FAILED_DEFAULT (5 * WEIR_SECOND)
 #define SLOW_DEFAULT WEIR_SECOND
-#define SLOW_FOR (5 * WEIR_MINUTE)      /* how long a domain is held to be slow; one quick answer ends it */
-#define SLOW_MARKS 1024                 /* a power of two */
+#define SLOW_FOR (5 * WEIR_MINUTE)      /* a domain counts as slow, unless a lookup is quick */
+#define SLOW_MARKS 1024                 /* must be a power of two */
 #define STACK_BYTES ((size_t)512 << 10) /* glibc's resolver needs some 100 KB */
 
 struct names {
@@ -37,30 +37,30 @@ struct names {
 };
 
 struct wr_name {
-    struct wr_name *prev, *next; /* in `in` */
+    struct wr_name *prev, *next; /* in the list `in` */
     struct names *in;
     struct wr_query *queries;
     struct wr_answer answer;
-    int64_t until;      /* the answer is good before; kept only */
-    int64_t started_at; /* running only */
-    bool is_slow;       /* started as one */
+    int64_t until;      /* expiry of a cached answer */
+    int64_t started_at; /* start of a running lookup */
+    bool is_slow;       /* its lookup started as a slow one */
     uint16_t bytes;
-    char text[]; /* terminated */
+    char text[]; /* NUL-terminated */
 };
 
 enum place {
-    AT_HOME,     /* has the resolver's lock, or will not be long */
-    IN_LOOKUP,   /* may be away for long */
-    LEFT_BEHIND, /* the resolver has gone meanwhile */
+    AT_HOME,     /* not in a lookup; notices a close soon */
+    IN_LOOKUP,   /* in a lookup, which may take long */
+    LEFT_BEHIND, /* the resolver was freed meanwhile */
 };
 
-/* Of the system's memory: a lookup may outlast the resolver and its allocator. */
+/* A thread. Uses the system's memory: a lookup may outlive the resolver and its allocator. */
 struct worker {
-    struct worker *next;          /* idle */
-    struct worker *other, **back; /* of all */
+    struct worker *next;          /* next idle worker */
+    struct worker *other, **back; /* links all workers */
     struct wr_resolver *resolver;
     struct wr_parker parker;
-    enum place place; /* under parker.lock */
+    enum place place; /* guarded by parker.lock */
     char text[WR_NAME_MAX + 1];
 };
 
@@ -69,17 +69,17 @@ struct wr_resolver {
     pthread_mutex_t lock;
     struct wr_hash_key hash_key;
     struct wr_map map;
-    struct names kept; /* the least used first */
+    struct names kept; /* least recently used first */
     struct names quick, slow, running;
     struct worker *idle, *all;
     uint32_t workers;
-    pthread_cond_t changed; /* when closed: a worker left */
+    pthread_cond_t changed; /* signalled when a worker ends after closing */
     uint64_t lookups;
     bool is_closed;
-    int64_t slow_until[SLOW_MARKS]; /* by the hash of a domain */
+    int64_t slow_until[SLOW_MARKS]; /* end of slowness, by hash of the domain */
 };
 
-/* ---- lists --------------------------------------------------------------------------------------------- */
+/* ---- lists ---- */
 
 static void leave(struct wr_name *name)
 {
@@ -133,10 +133,10 @@ static int remember(struct wr_resolver *resolver, struct wr_span text, struct wr
     return 0;
 }
 
-/* ---- who is slow --------------------------------------------------------------------------------------- */
+/* ---- slow domains ---- */
 
-/* The mark of the last two labels: names under one domain mostly have the same servers. Of two that share a mark by
- * chance one may wait a little longer than it must. */
+/* Returns the mark of a name's last two labels, because names under one domain mostly share
+ * servers. Two domains may share a mark by chance; then one may wait a little too long. */
 static int64_t *mark_of(struct wr_resolver *resolver, const struct wr_name *name)
 {
     size_t from = name->bytes;
@@ -156,7 +156,7 @@ static bool is_young(const struct wr_resolver *resolver, const struct wr_name *n
     return !name->is_slow && now - name->started_at < resolver->options.slow_ns;
 }
 
-/* The next name to look up, or NULL; then *ret_wake_at is when to look again. */
+/* Returns the next name to look up, or NULL with the time to look again in *ret_wake_at. */
 static struct wr_name *choose(struct wr_resolver *resolver, int64_t now, int64_t *ret_wake_at)
 {
     uint32_t slow_places = resolver->options.threads / 2, young = 0;
@@ -165,7 +165,7 @@ static struct wr_name *choose(struct wr_resolver *resolver, int64_t now, int64_t
     for (struct wr_name *name = resolver->running.first; name != NULL; name = name->next) {
         if (is_young(resolver, name, now)) {
             young++;
-            if (wake_at == WEIR_FOREVER) /* they are in the order of their starts */
+            if (wake_at == WEIR_FOREVER) /* the list is in the order of starts */
                 wake_at = name->started_at + resolver->options.slow_ns;
         } else {
             *mark_of(resolver, name) = now + SLOW_FOR;
@@ -185,7 +185,7 @@ static struct wr_name *choose(struct wr_resolver *resolver, int64_t now, int64_t
     return NULL;
 }
 
-/* ---- workers ------------------------------------------------------------------------------------------- */
+/* ---- workers ---- */
 
 static int64_t kept_for(const struct wr_resolver_options *options, const struct wr_answer *answer)
 {
@@ -202,7 +202,7 @@ static int64_t kept_for(const struct wr_resolver_options *options, const struct 
     return options->failed_ns;
 }
 
-/* Tells all who asked. */
+/* Stores an answer and delivers it to all queries of the name. */
 static void answer(struct wr_resolver *resolver, struct wr_name *name, const struct wr_answer *found)
 {
     int64_t now = wr_clock_now(resolver->options.clock);
@@ -236,7 +236,7 @@ static void leave_idle(struct wr_resolver *resolver, struct worker *worker)
 
 static int start_worker(struct wr_resolver *resolver);
 
-/* Sees to it that somebody looks after the names that wait. */
+/* Wakes or starts a worker for waiting names. Returns WEIR_E_SYSTEM if no worker exists. */
 static int call_worker(struct wr_resolver *resolver)
 {
     struct worker *worker = resolver->idle;
@@ -251,7 +251,7 @@ static int call_worker(struct wr_resolver *resolver)
     return 0;
 }
 
-/* False if the resolver has gone meanwhile. */
+/* Returns false if the resolver was freed during the lookup. */
 static bool come_home(struct worker *worker)
 {
     (void)pthread_mutex_lock(&worker->parker.lock);
@@ -274,7 +274,7 @@ static bool look_up(struct worker *worker, struct wr_name *name)
     if (resolver->quick.first != NULL || resolver->slow.first != NULL)
         (void)call_worker(resolver);
     memcpy(worker->text, name->text, (size_t)name->bytes + 1);
-    worker->place = IN_LOOKUP; /* whoever looks at it has the resolver's lock, which we have */
+    worker->place = IN_LOOKUP; /* readers hold the resolver's lock, held here as well */
     (void)pthread_mutex_unlock(&resolver->lock);
     lookup(context, worker->text, &found);
     if (!come_home(worker))
@@ -300,7 +300,7 @@ static void bury(struct worker *worker)
     wr_give(weir_allocator_system(), worker, sizeof *worker, _Alignof(struct worker));
 }
 
-/* With the resolver's lock held. */
+/* Removes a worker from the resolver. The resolver's lock is held. */
 static void sign_off(struct worker *worker)
 {
     *worker->back = worker->other;
@@ -333,7 +333,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* No signal of the program's is ours to take. */
+/* Starts a thread that blocks all signals, so that the program's threads handle them. */
 static int start_thread(struct worker *worker)
 {
     pthread_attr_t attributes;
@@ -376,7 +376,7 @@ static int start_worker(struct wr_resolver *resolver)
     return 0;
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 static void add_query(struct wr_name *name, struct wr_query *query)
 {
@@ -396,7 +396,7 @@ static void remove_query(struct wr_query *query)
     query->name = NULL;
 }
 
-/* With the lock held. */
+/* Asks for a name. The lock is held. */
 static int ask(struct wr_resolver *resolver, struct wr_span text, struct wr_query *query, bool *ret_is_ready)
 {
     int64_t now = wr_clock_now(resolver->options.clock);
@@ -442,7 +442,7 @@ void wr_resolver_withdraw(struct wr_resolver *resolver, struct wr_query *query)
     struct wr_name *name = query->name;
     if (name != NULL) {
         remove_query(query);
-        if (name->queries == NULL && name->in != &resolver->running) /* nobody waits for it any more */
+        if (name->queries == NULL && name->in != &resolver->running) /* no query is left */
             forget(resolver, name);
     }
     (void)pthread_mutex_unlock(&resolver->lock);
@@ -461,7 +461,7 @@ void wr_resolver_stats(struct wr_resolver *resolver, struct wr_resolver_stats *r
     (void)pthread_mutex_unlock(&resolver->lock);
 }
 
-/* ---- making and ending --------------------------------------------------------------------------------- */
+/* ---- creating and freeing ---- */
 
 static int64_t or_default(int64_t value, int64_t otherwise)
 {
@@ -509,7 +509,7 @@ int wr_resolver_new(const struct wr_resolver_options *options, struct wr_resolve
     resolver->options = filled;
     wr_hash_key_init(&resolver->hash_key, secret);
     wr_map_init(&resolver->map, filled.allocator, &resolver->hash_key, filled.names_max);
-    (void)pthread_mutex_init(&resolver->lock, NULL); /* with no attributes, neither can fail */
+    (void)pthread_mutex_init(&resolver->lock, NULL); /* cannot fail without attributes */
     (void)pthread_cond_init(&resolver->changed, NULL);
     *ret_resolver = resolver;
     return 0;
@@ -529,7 +529,7 @@ static void release(struct wr_resolver *resolver)
     wr_give(allocator, resolver, sizeof *resolver, _Alignof(struct wr_resolver));
 }
 
-/* Lets those go who are in a lookup: they touch nothing of ours any more. */
+/* Detaches workers that are in a lookup. They do not use the resolver's memory any more. */
 static void leave_behind(struct wr_resolver *resolver)
 {
     for (struct worker *worker = resolver->all, *next; worker != NULL; worker = next) {

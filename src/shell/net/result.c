@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* result.c - how a transfer ended, in our words. */
+/* result.c - determines the result of a transfer. */
 #include "shell/net/state.h"
 
 #include "base/ascii.h"
@@ -26,7 +26,7 @@ const char *wr_net_end_text(enum wr_net_end end)
     return ends[end].words;
 }
 
-/* Servers choose some of libcurl's words. */
+/* Appends text of libcurl, some of which the server chooses, as printable ASCII. */
 static void append_clean(struct wr_buf *buf, const char *words)
 {
     for (; *words != '\0'; words++)
@@ -52,14 +52,14 @@ void wr_transfer_set_end(struct wr_transfer *transfer, enum wr_net_end end, cons
     transfer->result.words = transfer->words;
 }
 
-/* ---- libcurl's results --------------------------------------------------------------------------------- */
+/* ---- libcurl's results ---- */
 
 bool wr_result_is_scarce(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == EADDRNOTAVAIL;
 }
 
-/* Nothing was connected to. */
+/* Returns the end for a failure to connect. */
 static enum wr_net_end connect_end(const struct wr_transfer *transfer)
 {
     long system = 0;
@@ -70,7 +70,7 @@ static enum wr_net_end connect_end(const struct wr_transfer *transfer)
     return transfer->net->proxy.is_set ? WR_NET_PROXY : WR_NET_CONNECT;
 }
 
-/* libcurl has one code for a connection that broke and for chunks that are none. */
+/* Separates broken connections from invalid chunks, for which libcurl has the same code. */
 static enum wr_net_end receive_end(const struct wr_transfer *transfer)
 {
     bool is_chunk = strstr(transfer->said, "hunk") != NULL || strstr(transfer->said, "Too large") != NULL;
@@ -78,7 +78,7 @@ static enum wr_net_end receive_end(const struct wr_transfer *transfer)
     return is_chunk ? WR_NET_PROTOCOL : WR_NET_BROKEN;
 }
 
-/* Whether the proxy refused to connect us. */
+/* Returns true if the proxy refused to connect to the target. */
 static bool is_refused_by_proxy(const struct wr_transfer *transfer)
 {
     long status = 0;
@@ -87,7 +87,7 @@ static bool is_refused_by_proxy(const struct wr_transfer *transfer)
     return transfer->net->proxy.is_set && transfer->result.sends == 0 && status / 100 != 2;
 }
 
-/* Without memory any certificate may seem wrong, and any body broken. */
+/* Returns true if libcurl lacked memory, which it may report as an invalid certificate or body. */
 static bool is_for_want_of_memory(const struct wr_transfer *transfer, CURLcode code)
 {
     static const char *const words[] = {"malloc failure", "ut of memory", "thread failed", "nsufficient randomness"};
@@ -112,7 +112,7 @@ static enum wr_net_end end_of(const struct wr_transfer *transfer, CURLcode code)
         return WR_NET_PROXY;
     case CURLE_COULDNT_CONNECT:
         return connect_end(transfer);
-    case CURLE_OPERATION_TIMEDOUT: /* ours are checked by ourselves */
+    case CURLE_OPERATION_TIMEDOUT: /* this code checks all other timeouts itself */
         return WR_NET_CONNECT_TIMEOUT;
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
@@ -122,9 +122,9 @@ static enum wr_net_end end_of(const struct wr_transfer *transfer, CURLcode code)
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_INVALIDCERTSTATUS:
         return WR_NET_TLS;
-    case CURLE_OUT_OF_MEMORY: /* also a line of a head that is longer than libcurl's 100 KB */
+    case CURLE_OUT_OF_MEMORY: /* memory, or a header line above libcurl's 100 KB */
         return transfer->result.sends > 0 && !transfer->is_head_told ? WR_NET_PROTOCOL : WR_NET_SCARCE;
-    case CURLE_BAD_CONTENT_ENCODING: /* of a Transfer-Encoding since 8.14: of Content-Encoding libcurl takes off none */
+    case CURLE_BAD_CONTENT_ENCODING: /* since libcurl 8.14, for Transfer-Encoding only */
         return WR_NET_PROTOCOL;
     case CURLE_RECV_ERROR:
         return receive_end(transfer);
@@ -143,7 +143,7 @@ void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code)
 
     if (transfer->has_end)
         return;
-    if (code == CURLE_OK && !transfer->is_head_told) { /* a head that is cut is an empty answer to it */
+    if (code == CURLE_OK && !transfer->is_head_told) { /* libcurl accepts a truncated head */
         wr_transfer_set_end(transfer, WR_NET_BROKEN, "the head was cut");
         return;
     }
@@ -151,7 +151,7 @@ void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code)
         wr_transfer_set_end(transfer, WR_NET_BLOCKED, wr_guard_text(transfer->judged));
         return;
     }
-    if (code != CURLE_OK && is_for_want_of_memory(transfer, code)) /* whatever it is taken for */
+    if (code != CURLE_OK && is_for_want_of_memory(transfer, code)) /* libcurl's code may mislead */
         end = WR_NET_SCARCE;
     if (end != WR_NET_SCARCE && code != CURLE_OK && is_refused_by_proxy(transfer))
         end = WR_NET_PROXY;
@@ -159,11 +159,11 @@ void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code)
                         transfer->said[0] != '\0' ? transfer->said
                         : code == CURLE_OK        ? ""
                                                   : curl_easy_strerror(code));
-    if (code == CURLE_SSL_CONNECT_ERROR) /* a handshake that broke, not a certificate that is wrong */
+    if (code == CURLE_SSL_CONNECT_ERROR) /* the handshake broke; the certificate may be valid */
         transfer->result.retry = WR_NET_LATER;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------- */
+/* ---- sizes and flags ---- */
 
 static uint8_t version_of(CURL *easy)
 {
@@ -182,7 +182,7 @@ static uint8_t version_of(CURL *easy)
     }
 }
 
-/* With a proxy and without TLS, these are its own words: it is the gateway that could not. */
+/* Without TLS a proxy may respond itself: it needs a login (407) or failed as a gateway. */
 bool wr_net_is_proxys(const struct wr_transfer *transfer)
 {
     int status = transfer->result.status;

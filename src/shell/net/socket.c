@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* socket.c - libcurl's sockets: judged and opened here, watched by libuv.
+/* socket.c - libcurl's sockets: checked and opened here, watched by libuv.
  *
- * When a transfer ends, libcurl stops watching its connection, and the next transfer on it begins to watch again: two
- * system calls a page for nothing. So a socket that is no longer wanted stays where it is. If something comes while it
- * is idle, then the server has closed it, or says something that nobody asked for. libcurl would use it again all the
- * same: it notices a FIN, but no RST, and takes bytes that came too early for the next answer. So it is made to look as
- * after a FIN. (With TLS, bytes that come between may be TLS's own, or frames of HTTP/2; those are libcurl's to read.)
- * That is also why libcurl gets to send only after the loop has polled: what has come by then is seen first.
+ * When a transfer ends, libcurl stops watching its connection, and starts again with the next
+ * transfer. To save these two system calls per page, a socket that libcurl no longer uses stays
+ * watched. If bytes arrive while it is idle, the server has closed it or sent unrequested bytes.
+ * libcurl would reuse it all the same: it notices a FIN but no RST, and takes early bytes for the
+ * next response. So the socket is made to look like one after a FIN. (With TLS, such bytes may
+ * belong to TLS itself or be HTTP/2 frames, which libcurl must read.) For the same reason libcurl
+ * sends only after the loop has polled.
  *
- * libcurl 7.88 closes sockets that lost the race of addresses, or did not connect in time, without telling; it only
- * stops watching. Such a socket, from which it has not read yet, is let go at once. And if the next one gets the same
- * number before that, libcurl would not notice that it is another: it gets another number.
+ * libcurl 7.88 closes sockets that lost the race of addresses, or did not connect in time, without
+ * notice; it only stops watching. Such a socket, from which it has not read yet, is released at
+ * once. If a new socket gets the same number before that, libcurl would not notice the difference,
+ * so it is renumbered.
  */
 #include "shell/net/state.h"
 
@@ -26,7 +28,7 @@
 #define SOCKETS_MIN 64
 #define IDLE_READS 64
 
-/* ---- opening and closing ------------------------------------------------------------------------------- */
+/* ---- opening and closing ---- */
 
 enum wr_guard_class wr_net_judge(const struct wr_net *net, const struct wr_address *address)
 {
@@ -74,7 +76,7 @@ void wr_socket_give_spares(struct wr_net *net)
         wr_give(net->allocator, take_spare(net), sizeof(struct wr_socket), _Alignof(struct wr_socket));
 }
 
-/* All the memory that watching will take. */
+/* Allocates all the memory that watching a socket needs. */
 static int reserve(struct wr_net *net, int fd)
 {
     if (make_room(net, (size_t)fd) < 0)
@@ -96,7 +98,7 @@ int wr_socket_renumber(struct wr_net *net, int fd)
     return fd;
 }
 
-/* libcurl counts its own connections only: those that are idle without it make room. */
+/* Returns true if a connection may be opened. Evicts idle direct ones, which libcurl ignores. */
 static bool has_room(struct wr_net *net)
 {
     return net->connections < net->options.connections_max || net->lean.open == 0 || wr_conn_evict(net);
@@ -143,7 +145,7 @@ static void on_let_go(uv_handle_t *handle)
     wr_net_let_go(net);
 }
 
-/* It is connected, or gone. */
+/* Removes a socket from its transfer, because it is connected or closed. */
 static void disown(struct wr_socket *watched)
 {
     if (watched->owner == NULL)
@@ -179,9 +181,9 @@ int wr_socket_close(void *context, curl_socket_t fd)
     return close(fd);
 }
 
-/* ---- watching ------------------------------------------------------------------------------------------ */
+/* ---- watching ---- */
 
-/* libcurl has written what it said it would. */
+/* Reports requests that libcurl has written in the call that has just returned. */
 static void tell_written(struct wr_net *net)
 {
     while (net->writing != NULL) {
@@ -214,7 +216,7 @@ static void watch(struct wr_socket *watched, int events)
     wr_poll_watch(&watched->poll, events);
 }
 
-/* Reads what nobody asked for, or the error that a RST leaves; from then on there is nothing to read. */
+/* Reads unrequested bytes, or the error after a RST. Afterwards the socket looks closed. */
 static void end_idle(struct wr_socket *ended)
 {
     char bin[4096];
@@ -230,7 +232,7 @@ static void end_idle(struct wr_socket *ended)
     (void)shutdown(ended->fd, SHUT_RDWR);
 }
 
-/* Bytes, an end or an error. */
+/* Returns true if bytes, an end or an error have arrived. */
 static bool has_come(const struct wr_socket *idle)
 {
     char byte;
@@ -238,8 +240,9 @@ static bool has_come(const struct wr_socket *idle)
     return recv(idle->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-/* What came may have been put off, and libcurl may have read it since. libcurl does not want a socket that a paused
- * transfer uses either, and does not tell which that is: what came on it must stay there. */
+/* Handles an event on an idle socket. The event may be old, and libcurl may have read the bytes
+ * since. A paused transfer's socket also looks unused, and libcurl does not tell which it is. So
+ * while any transfer is paused, nothing is read. */
 static void on_idle_ready(struct wr_socket *ready)
 {
     if (ready->net->paused > 0)
@@ -252,7 +255,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct wr_socket *ready = poll->data;
 
-    if (status < 0) /* libuv has stopped it */
+    if (status < 0) /* libuv has stopped polling */
         ready->events = 0;
     if (!ready->is_wanted) {
         on_idle_ready(ready);
@@ -260,12 +263,12 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     }
     if (ready->is_tls && !ready->net->has_trust)
         wr_away_excuse(WR_AWAY_TRUSTS);
-    /* After an error libcurl looks by itself (0): told of one, it would give up where it else sends anew. */
+    /* After an error, 0 makes libcurl look itself. An error flag would prevent a resend. */
     int what = (events & UV_READABLE ? CURL_CSELECT_IN : 0) | (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
     act(ready->net, ready->fd, status < 0 ? 0 : what);
 }
 
-/* libcurl does not want it any more. */
+/* Handles a socket that libcurl no longer uses. */
 static void set_idle(struct wr_socket *watched)
 {
     if (!watched->has_read) {
@@ -273,9 +276,9 @@ static void set_idle(struct wr_socket *watched)
         return;
     }
     watched->is_wanted = false;
-    watched->poll.is_urgent = true; /* or libcurl would use it again before we know */
+    watched->poll.is_urgent = true; /* otherwise libcurl might reuse it too early */
     uv_unref((uv_handle_t *)&watched->poll.uv);
-    if (watched->events != UV_READABLE) /* writable it is always */
+    if (watched->events != UV_READABLE) /* an idle socket is always writable */
         watch(watched, UV_READABLE);
 }
 
@@ -288,7 +291,7 @@ void wr_socket_look_again(struct wr_net *net)
     }
 }
 
-/* NULL: there is no memory; the transfer will end with its time. */
+/* Starts watching a socket. Returns NULL without memory; then the transfer ends by its timeout. */
 static struct wr_socket *begin(struct wr_net *net, int fd, CURL *easy)
 {
     struct wr_socket *watched = take_spare(net);
@@ -343,7 +346,7 @@ int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *context, void 
     return 0;
 }
 
-/* ---- libcurl's timer ----------------------------------------------------------------------------------- */
+/* ---- libcurl's timer ---- */
 
 static void on_polled(uv_check_t *polled)
 {
@@ -359,7 +362,7 @@ static void on_idle(uv_idle_t *no_wait)
     (void)no_wait;
 }
 
-/* As soon as the loop has polled, which it does now. */
+/* Lets libcurl act as soon as the loop has polled, which it does without waiting. */
 static void act_when_polled(struct wr_net *net)
 {
     (void)uv_check_start(&net->polled, on_polled);
@@ -378,7 +381,7 @@ int wr_socket_set_timer(CURLM *multi, long after_ms, void *context)
     (void)multi;
     if (after_ms <= 0)
         (void)uv_timer_stop(&net->curl_timer);
-    if (after_ms == 0 && !net->in_curl && !net->in_settle) /* a start, and not in the middle of what was polled */
+    if (after_ms == 0 && !net->in_curl && !net->in_settle) /* a start outside of any event */
         act_when_polled(net);
     else if (after_ms >= 0)
         (void)uv_timer_start(&net->curl_timer, on_timer, (uint64_t)after_ms, 0);

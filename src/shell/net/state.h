@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* state.h - what the parts of a net share.
+/* state.h - declarations that the parts of a net share.
  *
- *     net.c       making, closing, posting          socket.c   sockets: judged, opened, watched by libuv, closed
- *     transfer.c  a transfer's life                  easy.c     its handle of libcurl: options and callbacks
- *     deadline.c  when it has lasted too long        result.c   how it ended, in our words
- *     proxy.c     the proxy's URL                    tell.c     what its owner is asked and told
- *     unpack.c    bodies, some of them in each turn  decode.h   their coding
- *     tls.c       servers that never stop talking    lean.h     the way without libcurl, and its files
- *     admit.c     whether libcurl has the memory
+ *     net.c       creates, closes, posts              socket.c   libcurl's sockets
+ *     transfer.c  life of a transfer                  easy.c     its libcurl handle
+ *     deadline.c  timeouts                            result.c   result of a transfer
+ *     proxy.c     the proxy's URL                     tell.c     calls to the owner
+ *     unpack.c    bodies, a part in each round        decode.h   content codings
+ *     tls.c       servers that never stop sending     lean.h     the direct path: no libcurl
+ *     admit.c     checks memory for libcurl
  *
- * libcurl must not be called from inside its callbacks, but for getting and setting options. So a callback only notes
- * what is to happen, and transfers end in wr_net_settle, which runs after each call into libcurl.
+ * libcurl must not be called from inside its callbacks, except to get and set options. So a
+ * callback only notes what must happen. Transfers end in wr_net_settle, which runs after each call
+ * into libcurl.
  */
 #ifndef WR_SHELL_NET_STATE_H
 #define WR_SHELL_NET_STATE_H
@@ -24,232 +25,235 @@
 #include <curl/curl.h>
 #include <pthread.h>
 
-#define WR_NET_INTERIMS_MAX 16                   /* answers 1xx; servers send one or two */
-#define WR_NET_CODINGS "deflate, gzip, br, zstd" /* for Accept-Encoding; decode.c knows them */
-#define WR_PIN_MAX (WR_NAME_MAX + sizeof ":65535" + (size_t)WR_ANSWER_MAX * 48) /* "host:port:address,…" */
+#define WR_NET_INTERIMS_MAX 16                   /* most 1xx responses; servers send one or two */
+#define WR_NET_CODINGS "deflate, gzip, br, zstd" /* for Accept-Encoding; implemented in decode.c */
+/* Fits "host:port:address,…". */
+#define WR_PIN_MAX (WR_NAME_MAX + sizeof ":65535" + (size_t)WR_ANSWER_MAX * 48)
 
 enum wr_stage {
     WR_STAGE_IDLE,      /* in the pool */
-    WR_STAGE_POSTED,    /* started from inside libcurl: begins when that has returned */
-    WR_STAGE_RESOLVING, /* asks for addresses */
-    WR_STAGE_CURL,      /* is libcurl's */
-    WR_STAGE_LEAN,      /* goes the lean way */
-    WR_STAGE_ENDED,     /* on_done is due */
-    WR_STAGE_LEAVING,   /* all is said; an answer for it is still in the queue of calls */
+    WR_STAGE_POSTED,    /* started in a libcurl callback; begins when libcurl returns */
+    WR_STAGE_RESOLVING, /* waits for addresses */
+    WR_STAGE_CURL,      /* handled by libcurl */
+    WR_STAGE_LEAN,      /* handled without libcurl */
+    WR_STAGE_ENDED,     /* on_done will be called */
+    WR_STAGE_LEAVING,   /* on_done was called; a resolver's answer is still on the way */
 };
 
-/* A transfer's body, as it comes. */
+/* A transfer's body while it is received. */
 struct wr_body {
-    struct wr_transfer *next, *prev; /* of those that wait for a turn */
+    struct wr_transfer *next, *prev; /* list of transfers whose body waits to be decoded */
     bool is_waiting;
-    bool is_held;     /* by its owner, since held_at; before for held_ns in all */
-    bool is_paused;   /* libcurl reads no more of it */
-    bool is_all_here; /* libcurl is done with it; `code` says how */
+    bool is_held;     /* held by the owner since held_at; held_ns: earlier holds */
+    bool is_paused;   /* libcurl reads no more of this body */
+    bool is_all_here; /* libcurl has finished the transfer; `code` is its result */
     CURLcode code;
-    struct wr_decoder *decoder; /* NULL: nothing was decoded yet */
-    struct wr_buf waiting;      /* what came and is not decoded yet, */
-    size_t waiting_at;          /* from here on */
-    uint64_t wire;              /* bytes, as they came */
+    struct wr_decoder *decoder; /* decoder of the content coding; NULL: not needed so far */
+    struct wr_buf waiting;      /* received bytes, not all decoded yet */
+    size_t waiting_at;          /* start of the undecoded bytes in `waiting` */
+    uint64_t wire;              /* bytes of the body received, before decoding */
     int64_t held_at, held_ns;
 };
 
-/* A net's transfers of which something waits to be decoded. */
+/* A net's transfers whose bodies wait to be decoded. */
 struct wr_unpacking {
     struct wr_transfer *first, *last;
-    uv_prepare_t turn; /* while anything waits */
+    uv_prepare_t turn; /* active while a body waits */
     uv_idle_t no_wait;
 };
 
 struct wr_transfer {
     struct wr_net *net;
-    struct wr_transfer *next, *prev; /* in the pool (next only), under way, or ended */
+    struct wr_transfer *next, *prev; /* list of pooled (next only), running or ended transfers */
     struct wr_net_calls calls;
     void *context;
     enum wr_stage stage;
 
-    /* libcurl's: they stay from one use to the next */
+    /* Data for libcurl, kept from one use to the next. */
     CURL *easy;
-    CURLSH *share;        /* holds what is pinned, for this handle alone: libcurl's cache cannot grow */
-    char pin[WR_PIN_MAX]; /* what is in there; "": nothing */
-    bool is_pin_known;    /* libcurl has taken it */
+    CURLSH *share;        /* this handle's own DNS cache, for pins: libcurl's cannot grow */
+    char pin[WR_PIN_MAX]; /* the pinned addresses; "": none */
+    bool is_pin_known;    /* libcurl has processed the pin */
     char said[CURL_ERROR_SIZE];
 
-    /* the request */
+    /* The request. */
     struct curl_slist *fields, *pins;
     struct wr_query query;
     struct wr_net_call answered;
     bool is_answer_posted;
     bool is_proxy_asked; /* the query is for the proxy's name */
     bool is_https;
-    bool is_lean;               /* goes without libcurl */
-    bool is_admitted, is_young; /* see admit.c */
-    size_t failures;            /* of libcurl's to get memory, when it began */
+    bool is_lean;               /* takes the direct path, without libcurl */
+    bool is_admitted, is_young; /* counted in admit.c */
+    size_t failures;            /* number of failed allocations when the transfer began */
     bool is_idempotent;
     bool is_writing;                  /* libcurl is about to write the request */
-    struct wr_transfer *next_writing; /* such as well */
-    bool has_settings;                /* beyond those of a plain GET: to be reset */
+    struct wr_transfer *next_writing; /* next in net->writing */
+    bool has_settings;                /* the handle has options beyond a plain GET */
     uint16_t port;
     uint64_t body_max;
-    char host[WR_NAME_MAX + 1]; /* without brackets */
+    char host[WR_NAME_MAX + 1]; /* host name or address, without brackets */
 
     struct wr_lean_part lean;
     struct wr_body body;
 
-    struct wr_socket *connecting; /* few: libcurl tries an address of each family at once */
+    struct wr_socket *connecting; /* few: libcurl tries one address of each family at once */
 
-    /* the answer */
+    /* The response. */
     struct wr_head head;
     bool is_head_told;
     bool is_cancelled;
-    bool is_busy;               /* inside calls of the owner, and not libcurl's */
-    enum wr_guard_class judged; /* the last address that was refused */
-    int socket_errno;           /* why there was no socket */
+    bool is_busy;               /* in a callback of the owner, but not inside libcurl */
+    enum wr_guard_class judged; /* class of the last blocked address */
+    int socket_errno;           /* errno of the last failure to open or connect a socket */
     struct wr_heap_item due;
-    int64_t due_at; /* where it is in the heap */
+    int64_t due_at; /* time of the transfer in the heap of deadlines */
     int64_t speed_at;
-    uint64_t speed_bytes; /* on the wire at speed_at */
+    uint64_t speed_bytes; /* bytes on the wire at speed_at */
     char words[256];
     struct wr_net_result result;
-    bool has_end; /* result.end is set: what libcurl says does not matter */
+    bool has_end; /* result.end is set; libcurl's result is ignored */
 };
 
 struct wr_socket {
     struct wr_poll poll;
     struct wr_net *net;
-    struct wr_socket *next;    /* spare, or the owner's */
-    struct wr_transfer *owner; /* that connects it; NULL when it is connected */
+    struct wr_socket *next;    /* next in the spare list or in its owner's list */
+    struct wr_transfer *owner; /* transfer that connects the socket; NULL once connected */
     int fd;
-    int events;     /* that libuv watches; 0: none */
-    bool is_wanted; /* by libcurl; else it is idle */
-    bool has_read;  /* libcurl has waited for bytes: it is connected */
+    int events;     /* events that libuv watches; 0: none */
+    bool is_wanted; /* true: libcurl uses the socket; false: idle */
+    bool has_read;  /* libcurl has waited for bytes, so the socket is connected */
     bool is_tls;
 };
 
 struct wr_proxy {
     bool is_set;
     bool is_https;
-    char url[WR_NAME_MAX + sizeof "https://[]:65535"]; /* without user and password */
-    char user[256], password[256];                     /* "": none */
+    char url[WR_NAME_MAX + sizeof "https://[]:65535"]; /* the proxy without user and password */
+    char user[256], password[256];                     /* decoded credentials; "": none */
     char host[WR_NAME_MAX + 1];                        /* a name, or an address without brackets */
     uint16_t port;
 };
 
 struct wr_net {
-    struct wr_net_options options; /* filled; its strings are copies */
+    struct wr_net_options options; /* options with defaults; strings are copies */
     struct wr_proxy proxy;
     const weir_allocator *allocator;
     const weir_clock *clock;
     CURLM *multi;
-    struct wr_transfer *writing; /* what libcurl has begun to write since it was called */
-    CURLSH *nowhere;             /* shares connections, and never has one; see wr_easy_forget. NULL: not needed */
+    struct wr_transfer *writing; /* requests that libcurl began to write in this call */
+    CURLSH *nowhere;             /* empty connection cache, see wr_easy_forget; or NULL */
     uv_timer_t curl_timer, due_timer;
-    uv_idle_t no_wait; /* with it the loop polls without waiting */
-    uv_check_t polled; /* when it has polled */
+    uv_idle_t no_wait; /* while active, the loop polls without waiting */
+    uv_check_t polled; /* runs after the loop has polled */
     struct wr_wakeup wakeup;
     struct wr_round round;
-    int open_handles; /* of libuv */
+    int open_handles; /* open libuv handles */
     bool in_curl;
-    uint32_t records; /* of TLS, that came in one call into libcurl */
+    uint32_t records; /* TLS records received in the current call into libcurl */
     int64_t talks_since;
-    const struct wr_transfer *looked_at; /* whose progress libcurl told last in one call into it */
-    uint32_t looks;                      /* how often in a row */
+    const struct wr_transfer *looked_at; /* transfer of libcurl's last progress callback */
+    uint32_t looks;                      /* consecutive progress callbacks for looked_at */
     bool speaks_http2;
-    bool has_trust; /* an https server has answered: libcurl has read the certificates that it trusts */
+    bool has_trust; /* libcurl has read its certificates: an https server has responded */
     bool in_settle;
-    bool has_cancelled; /* a transfer that could not be ended when it was cancelled */
-    bool is_short;      /* of memory: connections are not kept */
+    bool has_cancelled; /* a cancelled transfer could not be ended at once */
+    bool is_short;      /* memory is short: connections are not kept */
 
-    struct wr_socket **sockets; /* by descriptor: those that libcurl watches, or has watched */
+    struct wr_socket **sockets; /* sockets that libcurl watches or watched, by descriptor */
     size_t sockets_room;
-    struct wr_socket *spares; /* so that watching needs no memory */
+    struct wr_socket *spares; /* spare structs, so that watching needs no memory */
     uint32_t connections;
     uint64_t opened, started;
 
     struct wr_lean lean;
     struct wr_unpacking unpacking;
-    uint32_t paused; /* transfers of libcurl's: too much waits to be decoded */
+    uint32_t paused; /* libcurl's transfers that are paused: too much waits to be decoded */
 
     struct wr_transfer *pool, *under_way, *ended;
-    uint32_t made, transfers; /* in all, and not in the pool */
+    uint32_t made, transfers; /* made: all transfers; transfers: those not in the pool */
     struct wr_heap dues;
-    int64_t due_armed_at; /* WEIR_FOREVER: the timer sleeps */
+    int64_t due_armed_at; /* time set in due_timer; WEIR_FOREVER: off */
 
     pthread_mutex_t post_lock;
     struct wr_net_call *posted, **posted_end;
-    struct wr_net_call *calls, **calls_end; /* that were posted, and are the loop's to run */
+    struct wr_net_call *calls, **calls_end; /* posted calls that the loop has taken over */
 };
 
 /* ---- net.c ---- */
 
-/* Ends what has ended, after a call into libcurl or a change of ours. */
+/* Ends transfers that have finished. Called after each call into libcurl or change of state. */
 void wr_net_settle(struct wr_net *net);
 
-/* Calls on_done of those that have ended. */
+/* Calls on_done of ended transfers. */
 void wr_net_finish(struct wr_net *net);
 
-/* wr_net_settle, soon. */
+/* Makes the loop call wr_net_settle soon. */
 void wr_net_wake(struct wr_net *net);
 
-/* Whether connections are closed after use: there are so many that libcurl's cache, and what it may still open, must
- * have room. Once that cache is full, each return of a connection walks over all of it. */
+/* Returns true if connections should be closed after use, so that libcurl's cache has room for
+ * those that it may still open. With a full cache, each return of a connection scans all of it. */
 bool wr_net_is_crowded(const struct wr_net *net);
 
-/* Whether a validator that a server gave us is sent back to it (C11). */
+/* Returns true if a server's validator is short and sound enough to be sent back to it. */
 bool wr_net_may_echo(struct wr_span validator);
 
-/* One handle of libuv less; with the last the net goes. */
+/* Counts a closed libuv handle. Frees the net with the last one. */
 void wr_net_let_go(struct wr_net *net);
 
 /* ---- proxy.c ---- */
 
-/* WEIR_E_INVAL. */
+/* Parses a proxy URL. Returns WEIR_E_INVAL if it is invalid. */
 int wr_proxy_parse(const char *text, struct wr_proxy *ret_proxy);
 
 /* ---- socket.c ---- */
 
-/* libcurl's callbacks; the context of the first is the transfer, of the others the net. */
+/* libcurl's callbacks. The context is the transfer for wr_socket_open, the net for the others. */
 curl_socket_t wr_socket_open(void *context, curlsocktype purpose, struct curl_sockaddr *address);
 int wr_socket_close(void *context, curl_socket_t fd);
 int wr_socket_watch(CURL *easy, curl_socket_t fd, int what, void *context, void *unused);
 int wr_socket_set_timer(CURLM *multi, long after_ms, void *context);
 void wr_socket_give_spares(struct wr_net *net);
 
-/* The same socket, by a number that libcurl does not take for another's. -1 if that fails, or fd is: errno tells. */
+/* Returns the same socket under a descriptor number that libcurl does not confuse with another
+ * socket. Returns -1 with errno set if that fails or fd is -1. */
 int wr_socket_renumber(struct wr_net *net, int fd);
 
-/* Before a transfer is taken from libcurl, which then closes what it was connecting without telling: by the time that
- * we heard of it, another thread might have a descriptor of that number. */
+/* Releases the sockets that a transfer is connecting. Must be called before the transfer is removed
+ * from libcurl, which then closes them without notice: afterwards another thread might have a
+ * descriptor of the same number. */
 void wr_socket_leave(struct wr_transfer *transfer);
 
-/* No transfer is paused any more: idle sockets are watched again. */
+/* Watches idle sockets again, because no transfer is paused any more. */
 void wr_socket_look_again(struct wr_net *net);
 
-/* The class of an address that is blocked, or WR_GUARD_PUBLIC. */
+/* Returns the class of a blocked address, or WR_GUARD_PUBLIC if it is allowed. */
 enum wr_guard_class wr_net_judge(const struct wr_net *net, const struct wr_address *address);
 
 /* ---- transfer.c ---- */
 
-/* Takes it from libcurl, and puts it where wr_net_settle finds it. Not inside libcurl. */
+/* Ends a transfer: removes it from libcurl and all lists, for wr_net_finish. Not inside libcurl. */
 void wr_transfer_end(struct wr_transfer *transfer);
 
-/* Calls on_done, and puts it into the pool. */
+/* Calls on_done, and returns the transfer to the pool. */
 void wr_transfer_finish(struct wr_transfer *transfer);
 
 void wr_transfer_free(struct wr_transfer *transfer);
 
-/* ---- tell.c: false, the transfer has an end ---- */
+/* ---- tell.c: bool functions return false if the transfer must end ---- */
 
-/* The request is about to be written: asks before_send. */
+/* Calls before_send, because the request is about to be written. */
 bool wr_tell_send(struct wr_transfer *transfer, const struct wr_address *address, uint16_t port);
 
-/* Its first bytes go to the kernel next (libcurl does not say so), or have gone there. Since wr_tell_send the process
- * may have been stopped, or had no processor. */
+/* Report that the first bytes of the request will be or have been passed to the kernel, which
+ * libcurl does not report. Since wr_tell_send the process may have been stopped or preempted. */
 void wr_tell_writing(struct wr_transfer *transfer);
 void wr_tell_written(struct wr_transfer *transfer);
 
 void wr_tell_first_byte(struct wr_transfer *transfer);
 
-/* The next line of a head or trailer; a body's next bytes, decoded. */
+/* Handle the next line of a head or trailer, and the next decoded bytes of a body. */
 bool wr_tell_line(struct wr_transfer *transfer, struct wr_span line);
 bool wr_tell_data(struct wr_transfer *transfer, const char *data, size_t bytes);
 
@@ -257,83 +261,85 @@ bool wr_tell_data(struct wr_transfer *transfer, const char *data, size_t bytes);
 
 void wr_body_init(struct wr_transfer *transfer);
 
-/* The next bytes of the body. False: the transfer has an end. */
+/* Takes the next bytes of a body as received. Returns false if the transfer must end. */
 bool wr_body_take(struct wr_transfer *transfer, struct wr_span piece);
 
-/* Some of what came waits to be decoded, or its owner wants no more for now: the transfer does not end. */
+/* Returns true if bytes wait to be decoded or the owner holds the body, so it has not ended. */
 bool wr_body_waits(const struct wr_transfer *transfer);
 
-/* So much waits that no more should be read. */
+/* Returns true if the connection must not be read: the body is held or has FULL_BYTES waiting. */
 bool wr_body_is_full(const struct wr_transfer *transfer);
 
-/* The transfer ends. */
+/* Removes an ending transfer from the queue of bodies to decode. */
 void wr_body_leave(struct wr_transfer *transfer);
 
 void wr_body_clear(struct wr_transfer *transfer);
 
 /* ---- easy.c ---- */
 
-/* A handle with the options that are the same for all. WEIR_E_NOMEM. */
+/* Creates a handle with the options that all requests share. Returns WEIR_E_NOMEM on failure. */
 int wr_easy_new(struct wr_transfer *transfer);
 void wr_easy_free(struct wr_transfer *transfer);
 
-/* The options of one request. WEIR_E_NOMEM. */
+/* Sets the options of one request. Returns WEIR_E_NOMEM on failure. */
 int wr_easy_set(struct wr_transfer *transfer, const struct wr_net_request *request);
 
-/* Pins the name that is connected to (the proxy's, if there is one) to these addresses. WEIR_E_NOMEM. */
+/* Pins the name to connect to (a proxy's, if set) to addresses. Returns WEIR_E_NOMEM on failure. */
 int wr_easy_pin(struct wr_transfer *transfer, const struct wr_answer *answer);
 
-/* Forgets which connection it had, once libcurl has said that it is done. */
+/* Makes a handle forget its last connection, after libcurl has finished with it. */
 void wr_easy_forget(struct wr_transfer *transfer);
 
-/* libcurl is done with it. */
+/* Handles libcurl's result for a transfer. */
 void wr_easy_done(struct wr_transfer *transfer, CURLcode code);
 
-/* All that came is decoded. */
+/* Continues or ends a transfer whose received bytes are all decoded. */
 void wr_easy_unpacked(struct wr_transfer *transfer);
 
-/* It ends: it is paused no longer. */
+/* Clears the pause of a transfer that ends. */
 void wr_easy_unpause(struct wr_transfer *transfer);
 
-/* Forgets the request. */
+/* Clears the request in a transfer's handle. */
 void wr_easy_clear(struct wr_transfer *transfer);
 
 /* ---- tls.c ---- */
 
-/* Connections of this handle cannot hold up the loop. False: libcurl is not built upon OpenSSL. */
+/* Makes OpenSSL report records of this handle, so that no server can hold up the loop. Returns
+ * false if libcurl does not use OpenSSL. */
 bool wr_tls_watch(struct wr_net *net, CURL *easy);
 
 /* ---- admit.c ---- */
 
-/* Whether one more may be libcurl's. */
+/* Returns true if there is memory for one more transfer by libcurl. */
 bool wr_admit(struct wr_transfer *transfer);
 
-/* It has all the memory that it takes, but for a decoder's; it has ended. */
+/* Note that a transfer has all its memory, except a decoder's; and that a transfer has ended. */
 void wr_admit_grown(struct wr_transfer *transfer);
 void wr_admit_over(struct wr_transfer *transfer);
 
-/* Whether libcurl was denied memory since the transfer began. */
+/* Returns true if an allocation by libcurl has failed since the transfer began. */
 bool wr_admit_was_denied(const struct wr_transfer *transfer);
 
 /* ---- deadline.c ---- */
 
 int wr_due_begin(struct wr_transfer *transfer);
-void wr_due_change(struct wr_transfer *transfer, int64_t now); /* after a step was made */
+/* Moves a transfer in the heap of deadlines after a completed step. */
+void wr_due_change(struct wr_transfer *transfer, int64_t now);
 void wr_due_end(struct wr_transfer *transfer);
 void wr_due_on_timer(uv_timer_t *timer);
 
 /* ---- result.c ---- */
 
-/* Sets how it ends, unless that is known. `words` may be NULL: those of the end. */
+/* Sets how a transfer ends, unless it is already set. `words` adds details; NULL: none. */
 void wr_transfer_set_end(struct wr_transfer *transfer, enum wr_net_end end, const char *words);
 
-/* Whether an errno means that we are out of something. */
+/* Returns true if an errno means that memory, descriptors or ports are exhausted. */
 bool wr_result_is_scarce(int error);
 
-/* What libcurl's result means; sets the end. */
+/* Sets how a transfer ends from libcurl's result. */
 void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code);
 
-/* The numbers that were counted, by libcurl or by us. */
+/* Fills in the sizes and flags of the result, counted by libcurl or by this code. */
 void wr_result_fill(struct wr_transfer *transfer);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* tell.c - what a transfer's owner is asked and told, whoever speaks HTTP for it. */
+/* tell.c - calls the owner's callbacks, for libcurl and the direct path alike. */
 #include "shell/net/state.h"
 
 #include "shell/clock/clock.h"
 #include "shell/loop/away.h"
 
 #define LATE_NS (20 * WEIR_MICROSECOND)
-#define STOPPED_NS (50 * WEIR_MILLISECOND) /* less, and most probably it was out before others had the processor */
+/* After a shorter delay, the request was most probably written before the process lost the CPU. */
+#define STOPPED_NS (50 * WEIR_MILLISECOND)
 
 static bool ask_owner(struct wr_transfer *transfer, const struct wr_net_send *send)
 {
@@ -38,7 +39,7 @@ static void tell_late(struct wr_transfer *transfer, int64_t now)
 {
     if (transfer->is_cancelled)
         return;
-    if (transfer->result.first_byte_at == 0) { /* libcurl may have read its answer already */
+    if (transfer->result.first_byte_at == 0) { /* libcurl may have read the response already */
         transfer->result.sent_at = now;
         wr_due_change(transfer, now);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* tls.c - a server that never stops talking is hung up on.
+/* tls.c - closes connections to servers that never stop sending.
  *
- * libcurl 7.88 reads frames of HTTP/2 until there is something for the transfer that it reads for, or nothing more has
- * come. A server that sends PING or SETTINGS as fast as they are read keeps it inside one call, and the loop with all
- * its other hosts, for as long as it likes. OpenSSL tells of every record that comes, so here the time is seen. What
- * has been going on for too long looks like a connection that the server has closed.
+ * libcurl 7.88 reads HTTP/2 frames until there is something for the transfer or nothing more has
+ * arrived. A server that sends PING or SETTINGS as fast as they are read keeps it inside one call,
+ * and so blocks the loop with all other hosts. OpenSSL reports every record, so the time is checked
+ * there. A call that takes too long is ended as if the server had closed the connection.
  */
 #include "shell/net/state.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* transfer.c - a transfer's life: from the pool, through the resolver and libcurl, to on_done and back. */
+/* transfer.c - the life of a transfer: pool, resolver, libcurl or direct path, on_done, pool. */
 #include "shell/net/state.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 #include "core/rules/http/field.h"
 #include "shell/clock/clock.h"
 
-/* ---- lists --------------------------------------------------------------------------------------------- */
+/* ---- lists ---- */
 
 static void join(struct wr_transfer **list, struct wr_transfer *transfer)
 {
@@ -25,7 +25,7 @@ static void leave(struct wr_transfer **list, struct wr_transfer *transfer)
         transfer->next->prev = transfer->prev;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------- */
+/* ---- ending ---- */
 
 void wr_transfer_end(struct wr_transfer *transfer)
 {
@@ -51,7 +51,7 @@ void wr_transfer_end(struct wr_transfer *transfer)
     join(&net->ended, transfer);
 }
 
-/* In the pool again, unless an answer to its question is still on the way through the queue of calls. */
+/* Returns a transfer to the pool, unless a resolver's answer for it is still queued as a call. */
 static void recycle(struct wr_transfer *transfer)
 {
     struct wr_net *net = transfer->net;
@@ -65,7 +65,7 @@ static void recycle(struct wr_transfer *transfer)
         uv_unref((uv_handle_t *)&net->wakeup.uv);
 }
 
-/* Forgets the request and its answer. */
+/* Clears the request and its response. */
 static void clear(struct wr_transfer *transfer)
 {
     if (transfer->is_lean)
@@ -110,7 +110,7 @@ void wr_net_cancel(struct wr_transfer *transfer)
     wr_net_wake(transfer->net);
 }
 
-/* ---- resolving ----------------------------------------------------------------------------------------- */
+/* ---- resolving ---- */
 
 static void end_soon(struct wr_transfer *transfer, enum wr_net_end end, const char *words)
 {
@@ -119,7 +119,7 @@ static void end_soon(struct wr_transfer *transfer, enum wr_net_end end, const ch
     wr_net_wake(transfer->net);
 }
 
-/* Leaves out the addresses that are blocked. False if there is none left: the transfer ends. */
+/* Removes blocked addresses. Returns false and ends the transfer if no address is left. */
 static bool judge(struct wr_transfer *transfer, const struct wr_answer *answer, struct wr_answer *ret_allowed)
 {
     struct wr_answer allowed = {.kind = WR_ANSWER_FOUND};
@@ -140,7 +140,7 @@ static bool judge(struct wr_transfer *transfer, const struct wr_answer *answer, 
     return true;
 }
 
-/* To one of these addresses, by libcurl or without it. */
+/* Connects to one of these addresses, with libcurl or directly. */
 static void connect_to(struct wr_transfer *transfer, const struct wr_answer *answer)
 {
     struct wr_net *net = transfer->net;
@@ -154,7 +154,7 @@ static void connect_to(struct wr_transfer *transfer, const struct wr_answer *ans
         transfer->stage = WR_STAGE_CURL;
 }
 
-/* Asks for the addresses of a host, which may be one itself. True if the answer is there. */
+/* Asks for the addresses of a host, or parses it as one. Returns true if the answer is known. */
 static bool ask(struct wr_transfer *transfer, const char *host)
 {
     struct wr_address address;
@@ -182,7 +182,8 @@ static void end_without_name(struct wr_transfer *transfer)
         end_soon(transfer, transfer->query.answer.kind == WR_ANSWER_ABSENT ? WR_NET_NO_NAME : WR_NET_NAME_FAILED, NULL);
 }
 
-/* True if the proxy's addresses are to be asked for next: then those of the target were only judged. */
+/* Handles the resolver's answer. Returns true if the proxy's addresses are needed next; then those
+ * of the target were only checked by the guard. */
 static bool take_answer(struct wr_transfer *transfer)
 {
     const struct wr_answer *answer = &transfer->query.answer;
@@ -212,7 +213,7 @@ static void go_on(struct wr_transfer *transfer)
         has_answer = ask(transfer, transfer->net->proxy.host);
 }
 
-/* The first question: for the target, unless only the proxy's address matters. */
+/* Asks for the target's addresses, which the guard checks; without it, a proxy's are enough. */
 static void ask_first(struct wr_transfer *transfer)
 {
     const struct wr_net *net = transfer->net;
@@ -222,7 +223,7 @@ static void ask_first(struct wr_transfer *transfer)
         go_on(transfer);
 }
 
-/* On the loop's thread. */
+/* Continues a transfer on the loop's thread after the resolver's answer. */
 static void on_answered(struct wr_net_call *call)
 {
     struct wr_transfer *transfer = (struct wr_transfer *)((char *)call - offsetof(struct wr_transfer, answered));
@@ -236,7 +237,7 @@ static void on_answered(struct wr_net_call *call)
         recycle(transfer);
 }
 
-/* On a thread of the resolver. */
+/* Called on a thread of the resolver. */
 static void on_answer(struct wr_query *query)
 {
     struct wr_transfer *transfer = (struct wr_transfer *)((char *)query - offsetof(struct wr_transfer, query));
@@ -245,7 +246,7 @@ static void on_answer(struct wr_query *query)
     wr_net_post(transfer->net, &transfer->answered);
 }
 
-/* ---- the start ----------------------------------------------------------------------------------------- */
+/* ---- starting ---- */
 
 static int check_fields(const struct wr_net_request *request)
 {
@@ -329,7 +330,7 @@ static void note_request(struct wr_transfer *transfer, const struct wr_net_reque
     transfer->result = (struct wr_net_result){.asked_at = wr_clock_now(transfer->net->clock)};
 }
 
-/* Without the memory it begins only to end. */
+/* Prepares the libcurl handle. Does nothing if memory is short: the transfer then ends at once. */
 static int set_easy(struct wr_transfer *transfer, const struct wr_net_request *request)
 {
     if (!wr_admit(transfer))
@@ -338,7 +339,7 @@ static int set_easy(struct wr_transfer *transfer, const struct wr_net_request *r
     return error == 0 ? wr_easy_set(transfer, request) : error;
 }
 
-/* All that can fail. */
+/* Does every step of starting a transfer that can fail. */
 static int prepare(struct wr_transfer *transfer, const struct wr_net_request *request)
 {
     note_request(transfer, request);
@@ -364,7 +365,7 @@ static void begin(struct wr_transfer *transfer)
     net->started++;
     if (!transfer->is_lean && !transfer->is_admitted) {
         end_soon(transfer, WR_NET_SCARCE, "little memory is left");
-    } else if (net->in_curl) { /* which can take no transfer now */
+    } else if (net->in_curl) { /* libcurl can take no transfer inside a callback */
         transfer->stage = WR_STAGE_POSTED;
         on_answer(&transfer->query);
     } else {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* unpack.c - bodies as they come, to their owners: at once if they are not coded, else decoded a little in each turn of
- * the loop.
+/* unpack.c - passes bodies to their owners; coded ones are decoded a little in each round.
  *
  *     lean_answer.c, easy.c ──▶ wr_body_take ──▶ decoder ──▶ wr_tell_data
  *                                    │              ▲
- *                                    └──▶ waiting ──┘  in the next turns, when this one has no more time
+ *                                    └──▶ waiting ──┘  in later rounds, if time runs out
  *
- * What has come is decoded for AT_ONCE_NS, and for STEPS_MAX steps whatever the clock says. The rest waits, and its
- * connection is not read meanwhile: by libcurl when FULL_BYTES wait. Transfers that wait share WR_SHARE_NS of each
- * turn, in their order. Of a body that its owner holds nothing is decoded and no more is read.
+ * Received bytes are decoded for AT_ONCE_NS, and for at most STEPS_MAX steps whatever the clock
+ * says. The rest waits, and its connection is not read meanwhile; libcurl stops at FULL_BYTES.
+ * Waiting transfers share WR_SHARE_NS of each round of the loop, in order. A body that its owner
+ * holds is neither decoded nor read.
  */
 #include "shell/net/state.h"
 
@@ -17,10 +17,11 @@
 
 #define AT_ONCE_NS (200 * WEIR_MICROSECOND) /* a usual page takes 100 us to 500 us */
 #define STEPS_MAX 256
-#define FULL_BYTES ((size_t)512 << 10) /* libcurl reads up to 1.6 MB in one call if it may */
+/* libcurl reads up to 1.6 MB in one call if it may. */
+#define FULL_BYTES ((size_t)512 << 10)
 #define WAITING_MAX (2 * FULL_BYTES)
 
-/* ---- the queue ----------------------------------------------------------------------------------------- */
+/* ---- the queue ---- */
 
 static void enqueue(struct wr_transfer *transfer)
 {
@@ -61,7 +62,7 @@ void wr_body_leave(struct wr_transfer *transfer)
     dequeue(transfer);
 }
 
-/* ---- decoding ------------------------------------------------------------------------------------------ */
+/* ---- decoding ---- */
 
 static void note_fault(struct wr_transfer *transfer, enum wr_decode fault)
 {
@@ -85,7 +86,7 @@ static void hand_on(struct wr_transfer *transfer)
         (void)wr_tell_data(transfer, made.data, made.bytes);
 }
 
-/* Decodes what there is time for of `in`. At least one step. */
+/* Decodes `in` until the share of time is used up, but at least one step. */
 static void decode(struct wr_transfer *transfer, struct wr_span *in, const struct wr_share *share)
 {
     struct wr_decoder *decoder = transfer->body.decoder;
@@ -104,7 +105,7 @@ static void decode(struct wr_transfer *transfer, struct wr_span *in, const struc
         note_fault(transfer, result);
 }
 
-/* ---- turns --------------------------------------------------------------------------------------------- */
+/* ---- rounds ---- */
 
 static void on_idle(uv_idle_t *no_wait)
 {
@@ -117,7 +118,7 @@ void wr_body_init(struct wr_transfer *transfer)
     wr_buf_init(&transfer->body.waiting, transfer->net->allocator, WAITING_MAX);
 }
 
-/* Nothing waits any more: the connection is read again, or the transfer ends. */
+/* Continues a transfer with nothing left to decode: its connection is read again, or it ends. */
 static void end_wait(struct wr_transfer *transfer)
 {
     struct wr_body *body = &transfer->body;
@@ -141,7 +142,7 @@ static void begin_wait(struct wr_transfer *transfer)
     (void)uv_idle_start(&unpacking->no_wait, on_idle);
 }
 
-/* With what is left of it, if anything is. */
+/* Queues a transfer for the next round if anything is left to decode. */
 static void go_on_later(struct wr_transfer *transfer)
 {
     struct wr_body *body = &transfer->body;
@@ -169,7 +170,7 @@ static void go_on(struct wr_transfer *transfer, const struct wr_share *share)
         go_on_later(transfer);
 }
 
-/* Before the loop polls: a new turn. */
+/* Decodes waiting bodies, once in each round before the loop polls. */
 static void on_turn(uv_prepare_t *turn)
 {
     struct wr_net *net = turn->data;
@@ -189,7 +190,7 @@ static void on_turn(uv_prepare_t *turn)
     wr_net_finish(net);
 }
 
-/* What does not fit into this turn is kept for the next. */
+/* Keeps bytes that do not fit into this round for the next one. */
 static void wait(struct wr_transfer *transfer, struct wr_span rest)
 {
     struct wr_buf *waiting = &transfer->body.waiting;
@@ -204,7 +205,7 @@ static void wait(struct wr_transfer *transfer, struct wr_span rest)
         begin_wait(transfer);
 }
 
-/* ---- what comes ---------------------------------------------------------------------------------------- */
+/* ---- receiving ---- */
 
 static bool has_decoder(struct wr_transfer *transfer)
 {
@@ -235,7 +236,7 @@ bool wr_body_take(struct wr_transfer *transfer, struct wr_span piece)
     return !transfer->has_end;
 }
 
-/* ---- the owner's wish ---------------------------------------------------------------------------------- */
+/* ---- holding ---- */
 
 void wr_net_hold(struct wr_transfer *transfer)
 {

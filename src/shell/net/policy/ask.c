@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ask.c - one answer: as far as known now. */
+/* ask.c - returns a ruling for a URL from the rules known now. */
 #include "shell/net/policy/parts.h"
 
-/* The gate's key is in the URL of the robots.txt: what is between the scheme and the path. */
+/* Returns the key of a policy's gate: the part of the robots.txt URL between scheme and path. */
 static struct wr_span gate_key(const struct wr_policy *policy)
 {
     struct wr_span key = {policy->key, policy->key_bytes};
@@ -11,8 +11,8 @@ static struct wr_span gate_key(const struct wr_policy *policy)
     return key;
 }
 
-/* Between reading the delay and telling it, it may have changed, and somebody else may have told the new one before us:
- * so look again. */
+/* Another thread may change the delay, or pass a newer one to the pacer, at the same time. So this
+ * function compares the delay afterwards and repeats. */
 int wr_policy_tell_delay(struct wr_policies *policies, struct wr_policy *policy, int64_t delay_ns)
 {
     struct wr_span key = gate_key(policy);
@@ -29,13 +29,13 @@ int wr_policy_tell_delay(struct wr_policies *policies, struct wr_policy *policy,
     }
 }
 
-/* What was seen of a policy with the lock held. */
+/* State of a policy that was read under the lock. */
 struct glance {
     struct wr_policy *policy;
     struct wr_life_action action;
-    struct wr_rules *rules;        /* held */
-    struct wr_robots_fetch *fetch; /* to be sent */
-    int64_t delay_ns;              /* if not 0, the policy is held */
+    struct wr_rules *rules;        /* rules with a reference, or NULL */
+    struct wr_robots_fetch *fetch; /* fetch to be sent; may be NULL */
+    int64_t delay_ns;              /* delay for the gate; if not 0, the policy is referenced */
 };
 
 static int glance(struct wr_policies *policies, int64_t now, struct glance *glance)
@@ -48,7 +48,7 @@ static int glance(struct wr_policies *policies, int64_t now, struct glance *glan
         if (glance->fetch != NULL)
             return 0;
         if (glance->action.holds == WR_HOLDS_WAIT)
-            return WEIR_E_NOMEM; /* else it serves, and is refreshed another time */
+            return WEIR_E_NOMEM; /* otherwise the old copy serves, and is refreshed later */
     }
     glance->rules = wr_rules_hold(policy->rules);
     glance->delay_ns = wr_policy_delay(policy);
@@ -85,7 +85,7 @@ int wr_policy_ask(struct wr_policies *policies, struct wr_policy *policy, const 
             return bad;
         if (seen.fetch == NULL)
             return rule(policies, &seen, target, now, ret_ruling);
-        wr_fetch_send(seen.fetch); /* it may have ended already: look again */
+        wr_fetch_send(seen.fetch); /* it may have ended already: ask anew */
     }
 }
 

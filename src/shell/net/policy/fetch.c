@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* fetch.c - fetching a robots.txt, hop by hop, and what becomes of it. */
+/* fetch.c - fetches a robots.txt over its redirects, and applies the result to its policy. */
 #include "core/rules/http/field.h"
 #include "core/rules/url/redirect.h"
 #include "shell/net/idna.h"
 #include "shell/net/policy/parts.h"
 
-/* What the fetcher sees is the first part of it. It holds its policy and the registry. */
+/* One fetch. The fetcher sees only the first member. It holds references to policy and registry. */
 struct fetch {
     struct wr_robots_fetch seen;
     struct wr_policies *policies;
     struct wr_policy *policy;
-    int64_t wall_at;   /* when the first hop was sent */
-    char *hop_text;    /* the url's, after a redirect; NULL: it is `text` */
-    size_t text_bytes; /* of `text` */
+    int64_t wall_at;   /* wall time when the first request was sent */
+    char *hop_text;    /* text of the url after a redirect; NULL: it is in `text` */
+    size_t text_bytes; /* size of `text` */
     char text[];
 };
 
@@ -68,10 +68,11 @@ void wr_fetch_send(struct wr_robots_fetch *fetch)
     policies->options.fetch(policies->options.fetch_context, fetch);
 }
 
-/* ---- a hop ---- */
+/* ---- redirects ---- */
 
-/* Where a redirect leads, without a stranger's password, in a block of its own: *ret_text, or NULL if it leads nowhere.
- * WEIR_E_NOMEM. Not on the stack: a fetcher that ends at once comes back here for every hop. */
+/* Parses a redirect target, without user name and password, into allocated memory: *ret_text, or
+ * NULL if the target is invalid. Returns WEIR_E_NOMEM without memory. The stack would be too small:
+ * a fetcher that ends at once recurses for every hop. */
 static int resolve(const struct fetch *fetch, struct wr_span location, struct wr_url *ret_url, char **ret_text)
 {
     *ret_text = NULL;
@@ -99,13 +100,13 @@ static void follow(struct fetch *fetch, const struct wr_url *url, char *text)
     wr_fetch_send(&fetch->seen);
 }
 
-/* ---- the end ---- */
+/* ---- ending ---- */
 
-/* What came of a fetch. */
+/* Result of a fetch. */
 struct yield {
     struct wr_life_event event;
     enum wr_life_copy copy;
-    struct wr_rules *rules; /* if READ */
+    struct wr_rules *rules; /* parsed, if copy is WR_COPY_READ */
     struct wr_span etag, modified;
 };
 
@@ -129,7 +130,7 @@ static void save(const struct fetch *fetch, const struct yield *yield, const str
     options->save(options->save_context, &record);
 }
 
-/* With the lock held: the policy is what came. */
+/* Applies the result of a fetch to its policy. The lock is held. */
 static void apply(struct fetch *fetch, struct yield *yield)
 {
     struct wr_policies *policies = fetch->policies;
@@ -162,7 +163,8 @@ static void end(struct fetch *fetch, struct yield *yield)
     policies->fetching--;
     wr_policies_unlock(policies);
     wr_rules_drop(policies, yield->rules);
-    if (delay_ns != old_ns) /* whoever may go tells it again: here it matters that a shorter one is noticed */
+    /* Allowed pages pass on the delay as well. This call matters if the delay became shorter. */
+    if (delay_ns != old_ns)
         (void)wr_policy_tell_delay(policies, policy, delay_ns);
     wr_policy_wake(policies, policy);
     wr_policies_lock(policies);
@@ -181,7 +183,7 @@ static struct wr_life_event event_of(const struct wr_robots_fetched *fetched, bo
                                   .retry_after_ns = fetched->retry_after_ns};
 }
 
-/* What the answer means; a hop is counted. */
+/* Returns what the lifecycle does with a response, and counts a redirect. */
 static struct wr_life_action judge(struct fetch *fetch, const struct wr_life_event *event)
 {
     struct wr_policies *policies = fetch->policies;
@@ -195,7 +197,7 @@ static struct wr_life_action judge(struct fetch *fetch, const struct wr_life_eve
     return action;
 }
 
-/* Reads the rules that came; what cannot be read for want of memory has failed. */
+/* Parses the received rules. Without memory for them, the fetch counts as failed. */
 static void read_rules(const struct fetch *fetch, const struct wr_robots_fetched *fetched, struct yield *yield)
 {
     if (wr_rules_new(fetch->policies, fetched->body, &yield->rules) != 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* policy.c - the registry of policies: making, loading, looking, ending. */
+/* policy.c - creates, loads, inspects and closes the registry of robots.txt policies. */
 #include "base/error.h"
 #include "shell/hosts/hosts.h"
 #include "shell/memory/memory.h"
@@ -11,7 +11,7 @@
 #define MAX_BYTES ((size_t)256 << 20)
 #define FACTOR_MIN 0.01
 #define FACTOR_MAX 100
-#define SKEW_NS WEIR_MINUTE /* a store may be written by a machine whose clock is a little ahead */
+#define SKEW_NS WEIR_MINUTE /* accepted advance of the clock of the machine that wrote a record */
 
 /* ---- options ---- */
 
@@ -86,7 +86,7 @@ int wr_policies_new(const struct wr_policies_options *options, struct wr_policie
         wr_give(allocator, policies, block_bytes(agent), _Alignof(struct wr_policies));
         return bad;
     }
-    wr_pacer_hold(options->pacer); /* a fetch may end after the owner has freed both */
+    wr_pacer_hold(options->pacer); /* a fetch may end after the owner has freed the pacer */
     *ret_policies = policies;
     return 0;
 }
@@ -111,7 +111,7 @@ void wr_policies_drop(struct wr_policies *policies)
     wr_give(policies->allocator, policies, block_bytes(policies->agent), _Alignof(struct wr_policies));
 }
 
-/* A closed registry neither makes policies nor lets them go: so the map may be walked without the lock. */
+/* A closed registry neither adds nor removes policies, so the map is iterated without the lock. */
 void wr_policies_close(struct wr_policies *policies)
 {
     const struct wr_map_slot *slot;
@@ -135,14 +135,14 @@ void wr_policies_free(struct wr_policies *policies)
     wr_policies_drop(policies);
 }
 
-/* ---- a store ---- */
+/* ---- stored records ---- */
 
 int64_t wr_policies_wall(const struct wr_policies *policies)
 {
     return policies->options.wall != NULL ? wr_clock_now(policies->options.wall) : weir_wall_now();
 }
 
-/* Whatever the wall clock says: what is far in the future has an age that nobody knows (-1). */
+/* Returns the age of a stored record, ns; -1 if its date is too far in the future to know it. */
 static int64_t age_of(const struct wr_policies *policies, int64_t wall_at)
 {
     int64_t wall_now = wr_policies_wall(policies);
@@ -153,7 +153,7 @@ static int64_t age_of(const struct wr_policies *policies, int64_t wall_at)
     return wall_at - wall_now <= SKEW_NS ? 0 : -1;
 }
 
-/* With the lock held. */
+/* Puts a parsed record into the registry. The lock is held. */
 static int load(struct wr_policies *policies, const struct wr_url *url, const struct wr_robots_record *record,
                 struct wr_rules *rules)
 {
@@ -198,7 +198,7 @@ int wr_policies_load(struct wr_policies *policies, const struct wr_robots_record
     return bad;
 }
 
-/* ---- looking ---- */
+/* ---- inspecting ---- */
 
 static struct wr_policy_look look_of(const struct wr_policy *policy, int64_t now)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* room.c - policies in memory: found by key, at most so many, the least recently used one goes first. */
+/* room.c - finds policies by key, and evicts the least recently used beyond the limits. */
 #include "core/rules/http/field.h"
 #include "shell/net/policy/parts.h"
 
-#define LOOKS_MAX 1024 /* policies that are looked at for one that may go: some 50 us */
+#define LOOKS_MAX 1024 /* most policies examined to evict one: some 50 us */
 
 /* ---- rules ---- */
 
@@ -63,7 +63,7 @@ static size_t own_bytes(size_t key_bytes)
     return sizeof(struct wr_policy) + key_bytes;
 }
 
-/* Lets go of rules and validators. */
+/* Frees rules and validators of a policy. */
 static void empty(struct wr_policies *policies, struct wr_policy *policy)
 {
     policies->bytes -= wr_rules_bytes(policy->rules) + validator_bytes(policy);
@@ -82,7 +82,8 @@ void wr_policy_free(struct wr_policies *policies, struct wr_policy *policy)
     wr_give(policies->allocator, policy, bytes, _Alignof(struct wr_policy));
 }
 
-/* Nothing, if it is too long, or could not be sent back: a server or a store may have any bytes in it (C11). */
+/* Returns the validator, or an empty span if it is too long or could not be sent back. A server or
+ * a store may put any bytes into it. */
 static struct wr_span usable(struct wr_span validator)
 {
     bool is_usable = validator.bytes <= WR_VALIDATOR_MAX && wr_field_is_sound(wr_span_of("ETag"), validator);
@@ -96,7 +97,7 @@ static void put_validators(struct wr_policies *policies, struct wr_policy *polic
     modified = usable(modified);
     policy->validators = wr_take(policies->allocator, etag.bytes + modified.bytes, 1);
     if (policy->validators == NULL)
-        return; /* then it is fetched without them */
+        return; /* it will be fetched without validators */
     if (etag.bytes > 0)
         memcpy(policy->validators, etag.data, etag.bytes);
     if (modified.bytes > 0)
@@ -121,7 +122,7 @@ int64_t wr_policy_delay(const struct wr_policy *policy)
     return policy->delay_ns > other_ns ? policy->delay_ns : other_ns;
 }
 
-/* ---- newest to oldest ---- */
+/* ---- list from newest to oldest ---- */
 
 static void unlink_policy(struct wr_policies *policies, struct wr_policy *policy)
 {
@@ -145,7 +146,7 @@ void wr_policy_touch(struct wr_policies *policies, struct wr_policy *policy)
     link_newest(policies, policy);
 }
 
-/* ---- room ---- */
+/* ---- eviction ---- */
 
 static void evict(struct wr_policies *policies, struct wr_policy *policy)
 {
@@ -157,8 +158,8 @@ static void evict(struct wr_policies *policies, struct wr_policy *policy)
     policies->evicted++;
 }
 
-/* The oldest that may go. Those that may not are made the newest: they are in use, and need not be looked at again
- * soon. */
+/* Evicts the oldest policy that may be evicted. Those that may not become the newest: they are in
+ * use, and need no second check soon. */
 static bool evict_one(struct wr_policies *policies, int64_t now)
 {
     size_t most = policies->map.count < LOOKS_MAX ? policies->map.count : LOOKS_MAX;
@@ -182,7 +183,7 @@ bool wr_policy_room(struct wr_policies *policies, size_t bytes, int64_t now)
     return may;
 }
 
-/* ---- by key ---- */
+/* ---- finding by key ---- */
 
 static struct wr_span key_of(const struct wr_url *url, char memory[WR_POLICY_KEY_MAX + 1])
 {
@@ -200,7 +201,8 @@ struct wr_policy *wr_policy_find(struct wr_policies *policies, const struct wr_u
     return wr_map_get(&policies->map, key.data, key.bytes);
 }
 
-/* http://h:80 and https://h:443 are different authorities with one gate, "h"; so are both schemes of any "h:port". */
+/* Links the policies of http and https on the same host, which share one gate: "h" for http://h:80
+ * and https://h:443, and "h:port" for both schemes on any other port. */
 static void link_sibling(struct wr_policies *policies, struct wr_policy *policy)
 {
     char memory[WR_POLICY_KEY_MAX + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wait.c - waiting until robots.txt is known: tickets for event loops, and a thread that parks on one. */
+/* wait.c - waits until robots.txt is known: tickets for event loops, and blocking calls. */
 #include "base/error.h"
 #include "shell/net/policy/parts.h"
 
@@ -21,7 +21,7 @@ static void unlink_ticket(struct wr_policy *policy, struct wr_policy_ticket *tic
     *(ticket->next != NULL ? &ticket->next->prev : &policy->last) = ticket->prev;
 }
 
-/* Fills it. On failure there is nothing to release. */
+/* Fills in a ticket and adds it to its policy. After a failure there is nothing to release. */
 static int join(struct wr_policies *policies, const struct wr_url *url, int64_t timeout_ns, weir_wake *wake,
                 void *context, struct wr_policy_ticket *ret_ticket)
 {
@@ -56,7 +56,7 @@ static void leave(struct wr_policy_ticket *ticket)
     wr_policies_drop(policies);
 }
 
-/* The next that was not told of this round, pinned: those who were told stand at the end. */
+/* Pins and returns the next ticket to wake in this round, and moves it to the end of the list. */
 static struct wr_policy_ticket *next_untold(struct wr_policy *policy)
 {
     struct wr_policy_ticket *ticket = policy->first;
@@ -125,7 +125,7 @@ void wr_policy_ticket_free(struct wr_policy_ticket *ticket)
     wr_give(allocator, ticket, sizeof *ticket, _Alignof(struct wr_policy_ticket));
 }
 
-/* ---- threads ---- */
+/* ---- blocking calls ---- */
 
 static void unpark(void *context)
 {
@@ -181,7 +181,7 @@ int wr_policies_await(struct wr_policies *policies, const struct wr_url *url, in
         return WEIR_E_INVAL;
     if (wr_cancel_fired(cancel))
         return WEIR_E_CANCELLED;
-    int bad = wr_policies_ask(policies, url, &ruling); /* most are known */
+    int bad = wr_policies_ask(policies, url, &ruling); /* usually the rules are known */
     if (bad == 0 && ruling.decision.verdict == WEIR_WAIT)
         bad = await_ticket(policies, url, timeout_ns, cancel, &ruling);
     if (bad == 0)
@@ -189,9 +189,9 @@ int wr_policies_await(struct wr_policies *policies, const struct wr_url *url, in
     return bad;
 }
 
-/* ---- and for the gate ---- */
+/* ---- robots.txt and gate ---- */
 
-/* What is left until `deadline_at`. */
+/* Returns the time left until `deadline_at`, ns; WEIR_FOREVER without a deadline. */
 static int64_t left(const struct wr_policies *policies, int64_t deadline_at)
 {
     if (deadline_at == WEIR_FOREVER)
@@ -200,8 +200,9 @@ static int64_t left(const struct wr_policies *policies, int64_t deadline_at)
     return left_ns > 0 ? left_ns : 0;
 }
 
-/* The permit is reserved: whether it may still be used, and if so marks it as sent unless its owner will. 1: it may
- * not, and holds nothing any more. */
+/* Checks after the wait at the gate that the reserved permit may still be used. If so, marks it as
+ * sent, unless its owner does that (WEIR_REPORTS_SENT). Returns 1 if it may not; the permit then
+ * holds nothing. */
 static int confirm(struct wr_policies *policies, const struct wr_url *url, uint32_t flags, weir_permit *permit,
                    struct wr_ruling *ret_ruling)
 {
