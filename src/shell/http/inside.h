@@ -158,8 +158,7 @@ struct wr_http_loop {
     bool takes_notes;
     /* notes moved out of the lock, to be run by the loop */
     struct wr_http_note *taken, **taken_end;
-    /* work remains that exceeded the time slice; see on_wakeup */
-    bool is_late;
+    bool is_late; /* work remains that exceeded the time slice; see on_wakeup */
     struct wr_http_reading reading;
     char in[WR_HTTP_READ_BYTES];
 };

@@ -85,10 +85,9 @@ static bool accept_some(struct wr_http_gate *gate, int most)
         if (fd >= 0)
             let_in(gate, fd, &from);
         else if (i == 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
-            look_away(
-                /* Only for the first: a later accept4 allocates a descriptor before it finds that
-                 * no connection waits */
-                gate);
+            /* Only for the first: a later accept4 allocates a descriptor before it finds that no
+             * connection waits */
+            look_away(gate);
         if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
             return false;
     }

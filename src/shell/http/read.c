@@ -222,9 +222,8 @@ static void keep(struct wr_http_conn *conn, struct wr_http_reading *reading, cha
 /* Saves or drops the remaining input when no further request can be processed now. */
 static void put_away(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text, size_t bytes)
 {
-    conn->lingers |=
-        /* closing with unread input would send a reset and discard the response */
-        conn->closes && bytes > 0;
+    /* closing with unread input would send a reset and discard the response */
+    conn->lingers |= conn->closes && bytes > 0;
     if (bytes == 0 || (conn->closes && !conn->has_exchange)) {
         wr_http_inbox_drop(conn);
         return;
@@ -290,9 +289,8 @@ static bool read_more(struct wr_http_conn *conn)
     }
     struct wr_http_inbox *inbox = conn->inbox;
     size_t room = inbox->room - inbox->bytes;
-    room =
-        /* a limit, so that other connections get their turn */
-        room < WR_HTTP_READ_BYTES ? room : WR_HTTP_READ_BYTES;
+    /* a limit, so that other connections get their turn */
+    room = room < WR_HTTP_READ_BYTES ? room : WR_HTTP_READ_BYTES;
     ssize_t count = recv(conn->fd, inbox->text + inbox->bytes, room, MSG_DONTWAIT);
     if (count <= 0)
         return count < 0 && (errno == EAGAIN || errno == EINTR);

@@ -39,10 +39,8 @@ struct wr_serve {
     struct wr_http *http;
     struct wr_rulebook *book;
     struct wr_metrics_page *metrics;
-    pthread_mutex_t
-        /* guards reloads and the members below; never held while a file is written, as loops take
-         * it */
-        lock;
+    /* guards reloads and the members below; never held while a file is written, as loops take it */
+    pthread_mutex_t lock;
     struct wr_rulebook_settings *settings; /* buffer for reading the file; large */
     bool is_started, has_taken;
     struct wr_http_listen listens[WR_HTTP_LISTENS_MAX];
