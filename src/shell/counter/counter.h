@@ -24,10 +24,10 @@ struct wr_counted_rule {
 };
 
 struct weir_counter {
-    weir_counter_options options; /* with clock and allocator set */
+    weir_counter_options options; /* options, with clock and allocator set */
     uint32_t count;
     bool reads;                    /* a rule reads method, target or host */
-    struct wr_counted_rule *rules; /* in the same memory block */
+    struct wr_counted_rule *rules; /* `count` rules, in the same memory block */
 };
 
 /* ---- steps of a decision, for callers that wait in an event loop ---- */

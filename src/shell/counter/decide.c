@@ -21,7 +21,7 @@
 /* Whether a caller waits, and how long. */
 struct patience {
     bool waits;
-    int64_t until; /* by the counter's clock; or WEIR_FOREVER */
+    int64_t until; /* deadline by the counter's clock, ns; or WEIR_FOREVER */
     weir_cancel *cancel;
 };
 

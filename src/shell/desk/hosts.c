@@ -141,10 +141,10 @@ struct kept {
 
 struct listing {
     const struct wr_look_query *query;
-    char filter[WEIR_PACE_KEY_MAX + 1]; /* lower-case, like host keys */
+    char filter[WEIR_PACE_KEY_MAX + 1]; /* filter in lower case, like host keys */
     int64_t wall_now, last;
     uint64_t read, matched;
-    struct kept *kept[WR_LOOK_MAX + 1]; /* in order of rank, the first row first */
+    struct kept *kept[WR_LOOK_MAX + 1]; /* hosts in order of rank, the first row first */
     size_t count;
     int error;
 };
@@ -184,7 +184,7 @@ static void on_host(void *context, const struct wr_store_row *row)
     struct listing *listing = context;
     const struct wr_look_query *query = listing->query;
     struct wr_span key = row->host.key;
-    if (row->what == WR_STORE_TASKS) /* a row of a host that cannot be read */
+    if (row->what == WR_STORE_TASKS) /* such a row reports a host that cannot be read */
         return;
     listing->read++;
     listing->last = row->host.id;
@@ -281,7 +281,7 @@ static int list_stored(struct wr_desk_ask *ask, struct wr_look_query *query)
     query->filter.data = listing->filter;
     wr_buf_append_string(ask->answer, ",\"live\":false");
     int error = wr_ask_processes(ask, 0, &processes);
-    if (error == 0 && query->sort == WR_SORT_QUEUE && job > 0) /* only hosts with a queue */
+    if (error == 0 && query->sort == WR_SORT_QUEUE && job > 0) /* lists only hosts with a queue */
         error = read_hosts(ask->source->store, listing, WR_STORE_HOSTS, job);
     if (error == 0 && listing->matched == 0)
         error = read_hosts(ask->source->store, listing, WR_STORE_ALL_HOSTS, job);
@@ -382,7 +382,7 @@ static void tell_steered(struct wr_desk_ask *ask, const char *key)
     struct steered steered = {.is_known = engine != NULL && wr_engine_look_host(engine, wr_span_of(key), &host) == 0};
     uint64_t processes;
     if (!steered.is_known && look_at_steered(ask, key, &steered) != 0)
-        steered.is_known = true; /* the store could not be read: unknown */
+        steered.is_known = true; /* the store could not be read: assume that the host is known */
     wr_append_json_word(ask->answer, ",\"host\":", key);
     wr_append_json_bool(ask->answer, ",\"live\":", engine != NULL);
     wr_append_json_bool(ask->answer, ",\"known\":", steered.is_known || steered.leased_by[0] != '\0');

@@ -5,7 +5,7 @@
 #include "shell/engine/line.h"
 #include "shell/memory/memory.h"
 
-#define TASKS_MOST 1000 /* tasks per response */
+#define TASKS_MOST 1000 /* limit of tasks per response */
 #define TASK_ROOM 65536 /* limit of one task as JSON, bytes */
 _Static_assert(6 * (WR_URL_MAX + WEIR_PACE_KEY_MAX + WR_STORE_WORD_MAX + WR_STORE_WHY_MAX) + 512 < TASK_ROOM,
                "however much of it is escaped");
@@ -18,7 +18,7 @@ _Static_assert(6 * (2 * WR_URL_MAX + WR_STORE_DIGEST_MAX + WR_STORE_WHY_MAX) + 1
 struct jobs {
     struct wr_desk_ask *ask;
     uint64_t told;
-    int64_t newest, unfinished; /* job number; 0 if there is none */
+    int64_t newest, unfinished; /* job numbers; 0: there is no such job */
     enum wr_job_status status;  /* status of the last job read */
     bool has_settings;
     struct wr_desk_crew crew;

@@ -37,7 +37,7 @@ struct wr_desk {
     struct wr_desk_place place;
     struct wr_desk_source source;
     int fd, wake_fd;
-    int64_t rests_until; /* no client is accepted before */
+    int64_t rests_until; /* time before which no client is accepted, ns */
     pthread_t thread;
     struct client clients[WR_DESK_CLIENTS];
 };
@@ -121,7 +121,7 @@ static void speak(struct client *client)
         client->sent += (size_t)sent;
         client->moved_at = now_of();
     }
-    wr_buf_release(&client->answer); /* free its memory, which may be large */
+    wr_buf_release(&client->answer); /* frees the memory of the response, which may be large */
     begin_answer(client);
 }
 

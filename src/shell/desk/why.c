@@ -11,13 +11,13 @@ struct why {
     struct wr_url url;
     int64_t job;
     char agent[WR_DESK_AGENT_ROOM];
-    struct wr_why live; /* state in a running crawl */
-    /* The state in the store. */
+    struct wr_why live; /* state of the URL in a running crawl */
+    /* The state of the URL in the store. */
     bool was_cut_off; /* a limit ended the last run of the job */
     bool has_task;
     enum wr_task_state state;
     uint64_t before;
-    struct wr_buf task; /* the task as JSON */
+    struct wr_buf task; /* the stored task as JSON */
     bool has_host;
     struct wr_store_host host; /* its text members are invalid after the query */
     /* process that has leased the host; "" if there is none */

@@ -46,7 +46,7 @@ void wr_http_conn_later(struct wr_http_conn *conn)
 static void listen_for(struct wr_http_conn *conn, int events)
 {
     if (conn->has_half)
-        events &= ~UV_DISCONNECT; /* libuv would report it in each round */
+        events &= ~UV_DISCONNECT; /* UV_DISCONNECT would be reported again in each round */
     if (conn->events == events)
         return;
     conn->events = (uint8_t)events;

@@ -84,7 +84,8 @@ void wr_http_each(struct wr_http *server, wr_http_give *give, void *context)
 {
     for (uint32_t i = 0; i < server->options.loops; i++)
         for (size_t gate = 0; gate < server->place_count; gate++)
-            for (int wait = 0; wait < WR_WAIT_COUNT; wait++) /* each list is ordered oldest first */
+            /* the connections of each list are ordered oldest first */
+            for (int wait = 0; wait < WR_WAIT_COUNT; wait++)
                 for (struct wr_list_link *link = server->loops[i]->gates[gate].waits[wait].first; link != NULL;
                      link = link->next)
                     give_one(WR_LINKED(link, struct wr_http_conn, link), give, context);

@@ -159,7 +159,7 @@ struct wr_http_options {
     void *context;
     int64_t tick_ns; /* interval of `tick`; default 250 ms */
     uint32_t loops;  /* number of loops, each with a thread; default 1 */
-    /* limit per listener; default 16384, less if descriptors are scarce */
+    /* limit of connections per listener; default 16384, less if descriptors are scarce */
     uint32_t connections_max;
     uint32_t body_max; /* bytes of a request body; default and maximum WR_REQUEST_BODY_MAX */
     size_t stream_max; /* bytes that a stream may buffer; default 256 KiB */
@@ -202,7 +202,7 @@ uint16_t wr_http_port(const struct wr_http *server, size_t index);
 /* A function to run in a loop's thread. The caller owns the memory and may post the note again once
  * it runs. */
 struct wr_http_note {
-    struct wr_http_note *next; /* used by the loop */
+    struct wr_http_note *next; /* next note in the loop's queue */
     void (*run)(struct wr_http_note *note);
 };
 

@@ -52,7 +52,7 @@ struct wr_http_reading {
     uint32_t raw_at;
     bool has_head;
     bool is_continued;         /* 100 Continue was sent */
-    struct wr_request request; /* last: only the fields in use are copied */
+    struct wr_request request; /* last member: only the fields in use are copied */
 };
 
 /* Input that a connection keeps, beginning with the first byte of a request. */
@@ -69,7 +69,7 @@ enum wr_http_wait {
     WR_WAIT_IDLE,
     WR_WAIT_BODY,
     WR_WAIT_SEND,
-    WR_WAIT_ANSWER, /* no time limit, unless a stream has unsent output */
+    WR_WAIT_ANSWER, /* waits for the response; no time limit, unless a stream has unsent output */
     WR_WAIT_LINGER,
 };
 #define WR_WAIT_COUNT (WR_WAIT_LINGER + 1)
@@ -78,8 +78,8 @@ struct wr_http_conn {
     struct wr_http_exchange exchange; /* first member: the structs are cast into each other */
     struct wr_poll poll;
     struct wr_http_gate *gate;
-    struct wr_list_link link;  /* in gate->waits[wait] */
-    struct wr_list_link ready; /* in loop->ready */
+    struct wr_list_link link;  /* link in gate->waits[wait] */
+    struct wr_list_link ready; /* link in loop->ready */
     int64_t since;             /* start of the current wait, ms by the loop's clock */
     struct wr_http_inbox *inbox;
     char *out; /* unsent output, from out_at to out_bytes */
@@ -91,14 +91,14 @@ struct wr_http_conn {
     bool has_exchange;  /* a request is waiting for its response */
     bool is_stream;     /* the current response is a stream that has begun */
     bool is_turn;       /* its requests are being read now: responses gather in loop->out */
-    bool closes;        /* to be closed when all output is sent */
-    bool lingers;       /* to linger before it is closed: unread input may follow */
+    bool closes;        /* the connection is to be closed when all output is sent */
+    bool lingers;       /* the connection is to linger before it closes: unread input may follow */
     bool is_broken;     /* sending failed, or the peer is gone */
     bool is_fresh;      /* no request was received yet */
     bool is_renewed;    /* the next wait is timed anew, even if it is of the same kind */
     bool is_held;       /* the inbox begins with the request of the exchange */
     bool is_behind;     /* the inbox may hold complete requests */
-    bool was_looked_at; /* read from once since the server began to stop */
+    bool was_looked_at; /* was read from once since the server began to stop */
     bool has_half;      /* the peer has shut down its sending side */
     char peer[WR_HTTP_PEER_MAX];
 };
@@ -190,7 +190,7 @@ struct wr_http {
     pthread_mutex_t frost; /* guards the members below, except is_left and adopted */
     pthread_cond_t frost_changed;
     bool is_frozen;
-    bool is_left; /* its connections belong to another process: nothing more is sent */
+    bool is_left; /* another process has the connections: nothing more is sent */
     uint32_t parked;
     uint32_t adopted; /* connections adopted before the start */
 };

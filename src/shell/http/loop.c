@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define ACCEPTS_AT_ONCE 16
-#define FRESH_GRACE_MS 1000 /* for connections that have sent nothing when the server stops */
+#define FRESH_GRACE_MS 1000 /* grace period for connections that have sent nothing at the stop */
 
 /* ---- accepting ---- */
 
@@ -121,7 +121,8 @@ static bool close_late(struct wr_http_gate *gate, enum wr_http_wait wait, int64_
             return false;
         if (wait == WR_WAIT_HEAD || wait == WR_WAIT_BODY || wait == WR_WAIT_SEND)
             wr_http_count(&gate->loop->counts.late);
-        if (conn->inbox == NULL || wr_http_sends(conn)) { /* no request, or a response has begun */
+        /* no request has begun, or a response is partly sent */
+        if (conn->inbox == NULL || wr_http_sends(conn)) {
             wr_http_conn_close(conn);
             continue;
         }
@@ -241,7 +242,7 @@ static bool last_look(struct wr_http_gate *gate, enum wr_http_wait wait, const s
         if (!wr_http_read(conn))
             conn->is_broken = true;
         wr_http_conn_settle(conn);
-        /* settling closed the next one to make space */
+        /* settling `conn` closed the next connection to make space */
         if (next != NULL && next->list != &gate->waits[wait])
             next = gate->waits[wait].first;
     }
@@ -395,11 +396,11 @@ static void on_wakeup(struct wr_wakeup *wakeup)
 {
     struct wr_http_loop *loop = wakeup->uv.data;
     loop->is_late = !wr_http_loop_notes(loop);
-    /* before parking: requests with a response must not be handed over */
+    /* settle before parking: requests with a response must not be handed over */
     wr_http_loop_settle(loop);
     if (!loop->is_late)
         wr_http_loop_park(loop);
-    /* read after parking, during which it may have changed */
+    /* read the phase after parking, during which it may change */
     int phase = atomic_load(&loop->server->phase);
     if (phase >= WR_HTTP_CUTS)
         cut_off(loop);
@@ -477,7 +478,7 @@ static void *run(void *context)
     if (loop->alarm_fd >= 0)
         (void)uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
     wr_away_begin("the loop of a server");
-    wr_http_loop_settle(loop); /* connections adopted before the start */
+    wr_http_loop_settle(loop); /* settles connections that were adopted before the start */
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     wr_away_end();
     (void)sem_post(&loop->server->ended);
@@ -507,7 +508,7 @@ static void close_each(uv_handle_t *handle, void *unused)
 void wr_http_loop_free(struct wr_http_loop *loop)
 {
     if (loop->has_uv) {
-        cut_off(loop); /* for a loop that never ran */
+        cut_off(loop); /* closes the connections of a loop that never ran */
         uv_walk(&loop->uv, close_each, NULL);
         (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
         (void)uv_loop_close(&loop->uv);

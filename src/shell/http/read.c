@@ -200,7 +200,7 @@ static bool goes_on(const struct wr_http_conn *conn)
 static void keep(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text, size_t bytes)
 {
     if (conn->inbox != NULL) {
-        /* if equal, each byte of a slow request would move all bytes before it */
+        /* otherwise already in place: a slow request must not be moved at each byte */
         if (text != conn->inbox->text)
             memmove(conn->inbox->text, text, bytes);
         conn->inbox->bytes = bytes;
@@ -245,7 +245,7 @@ static void take_turn(struct wr_http_conn *conn, struct wr_http_reading *reading
     enum wr_request_step step = WR_REQUEST_END;
     struct wr_http_loop *loop = wr_http_conn_loop(conn);
     struct wr_buf *out = &loop->out;
-    bool lasts = true; /* process at least one request */
+    bool lasts = true; /* processes at least one request, whatever the time slice */
     conn->is_turn = true;
     while (bytes > 0 && goes_on(conn) && lasts) {
         step = read_request(conn, reading, text, bytes);
@@ -289,7 +289,7 @@ static bool read_more(struct wr_http_conn *conn)
     }
     struct wr_http_inbox *inbox = conn->inbox;
     size_t room = inbox->room - inbox->bytes;
-    /* a limit, so that other connections get their turn */
+    /* a limit per read, so that other connections get their turn */
     room = room < WR_HTTP_READ_BYTES ? room : WR_HTTP_READ_BYTES;
     ssize_t count = recv(conn->fd, inbox->text + inbox->bytes, room, MSG_DONTWAIT);
     if (count <= 0)

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #define OUT_LEAST 4096
-#define OUT_KEPT (1 << 20) /* bytes; a loop buffer that grew beyond it is freed after use */
+#define OUT_KEPT (1 << 20) /* a loop's buffer with more bytes is freed after use */
 
 static atomic_size_t *count_of(struct wr_http_conn *conn)
 {

@@ -12,7 +12,7 @@
 struct weir_limiter {
     struct wr_lock lock; /* guards the members below, except the constants */
     bool closed;
-    void *state; /* a buffer of stack.state_bytes */
+    void *state; /* state of the rules, stack.state_bytes */
     weir_stack stack;
     struct wr_line line;
     uint64_t acquired, rejected;
@@ -173,7 +173,7 @@ int weir_limiter_change(weir_limiter *limiter, const weir_limit *limits, size_t 
     weir_stack stack;
     if (weir_stack_init(&stack, limits, count) != 0)
         return WEIR_E_INVAL;
-    /* saved, as a wake may free the limiter */
+    /* saved before the wake, which may free the limiter */
     const weir_allocator *allocator = limiter->allocator;
     void *state = wr_take(allocator, stack.state_bytes, 8);
     if (state == NULL)

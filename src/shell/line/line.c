@@ -109,7 +109,7 @@ static int give_up(const struct wr_spot *spot, int64_t now, uint32_t permits)
 int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket, int64_t now)
 {
     weir_decision decision = {.verdict = WEIR_WAIT};
-    /* has no time to wait: it would be overdue at its first poll */
+    /* without time to wait, the ticket would be overdue at its first poll */
     if (now >= ticket->deadline_at && first(line, now) == NULL)
         decision = weir_stack_try(spot->stack, spot->state, now, ticket->permits, &ticket->receipt);
     int bad = 0;
@@ -233,7 +233,7 @@ static int decide(struct weir_ticket *ticket, const struct wr_spot *spot, int64_
 
 /* Tickets to wake after a ticket has left the queue. */
 struct left {
-    struct weir_ticket *first, *behind; /* pinned; NULL: none to wake */
+    struct weir_ticket *first, *behind; /* pinned tickets; NULL: none to wake */
 };
 
 /* Removes a ticket from the queue and sets its result. The lock is held. */

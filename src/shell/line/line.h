@@ -56,21 +56,21 @@ struct wr_line {
 };
 
 struct weir_ticket {
-    struct wr_line *line; /* NULL: not in a queue */
+    struct wr_line *line; /* the queue; NULL: the ticket is not in one */
     struct weir_ticket *next, *prev;
     uint32_t permits;
-    bool insists;         /* waits even if an algorithm gives up */
+    bool insists;         /* the ticket waits even if an algorithm gives up */
     int result;           /* WR_WAITING; 0 once granted; otherwise the error */
-    weir_receipt receipt; /* valid once granted */
-    int64_t deadline_at;  /* ns; WEIR_FOREVER: no deadline */
+    weir_receipt receipt; /* receipt of the grant; valid once granted */
+    int64_t deadline_at;  /* deadline, ns; WEIR_FOREVER: none */
     weir_wake *wake;
     void *context;
-    const weir_allocator *allocator; /* frees a ticket made for an event loop */
-    bool late;                       /* in the late list */
-    bool told;                       /* woken because the owner was closed */
-    atomic_uint pins;                /* wakes that are due or running */
-    atomic_bool wake_due;            /* in the wake list of a thread */
-    struct weir_ticket *wake_next;   /* next in that wake list */
+    const weir_allocator *allocator; /* frees the ticket; only set for event loops */
+    bool late;                       /* the ticket is in the late list */
+    bool told;                       /* the ticket was woken because the owner was closed */
+    atomic_uint pins;                /* number of wakes that are due or running */
+    atomic_bool wake_due;            /* the ticket is in the wake list of a thread */
+    struct weir_ticket *wake_next;   /* next ticket in the wake list */
 };
 
 #define WR_WAITING 1

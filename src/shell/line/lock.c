@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <time.h>
 
-#define SPINS 64   /* about a microsecond: longer than the lock is held */
-#define YIELDS 256 /* beyond it, a thread of higher priority may be blocking the holder */
+#define SPINS 64   /* attempts before yielding: a microsecond, longer than the lock is held */
+#define YIELDS 256 /* yields before sleeping: a thread of higher priority may block the holder */
 #define SLEEP_NS 50000
 
 static void pause_processor(void)

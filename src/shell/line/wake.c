@@ -9,7 +9,7 @@
 /* The due wakes of this thread, oldest first, and the ticket whose wake is running. */
 static _Thread_local struct {
     struct weir_ticket *first, *last;
-    struct weir_ticket *calling; /* NULL once its own wake has freed it */
+    struct weir_ticket *calling; /* NULL once the ticket's own wake has freed it */
     bool working;
 } mine;
 
@@ -46,7 +46,7 @@ void wr_ticket_wake(struct weir_ticket *ticket)
     if (ticket == NULL)
         return;
     if (atomic_exchange_explicit(&ticket->wake_due, true, memory_order_acq_rel)) {
-        unpin(ticket); /* it is in a thread's list already */
+        unpin(ticket); /* the ticket is in a thread's list already */
         return;
     }
     ticket->wake_next = NULL;

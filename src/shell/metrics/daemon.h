@@ -13,7 +13,7 @@
 void wr_metrics_rules(struct wr_metrics *metrics, struct wr_rulebook *book);
 void wr_metrics_http(struct wr_metrics *metrics, const struct wr_http *server);
 
-/* Writes both, and those of wr_metrics_program. */
+/* Writes the metrics of the rules, the server and the program. */
 void wr_metrics_daemon(struct wr_metrics *metrics, struct wr_rulebook *book, const struct wr_http *server);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* page.c - GET /metrics. */
+/* page.c - serves GET /metrics for a server with several loops. */
 #include "shell/metrics/page.h"
 
 #include <pthread.h>

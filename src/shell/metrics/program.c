@@ -45,7 +45,7 @@ static uint64_t open_files(void)
         count += entry->d_name[0] != '.';
     if (folder != NULL)
         (void)closedir(folder);
-    return count > 0 ? count - 1 : 0; /* without the descriptor of the folder itself */
+    return count > 0 ? count - 1 : 0; /* minus the descriptor of the folder itself */
 }
 
 void wr_metrics_program(struct wr_metrics *metrics)

@@ -12,7 +12,7 @@
 #include "shell/panel/history.h"
 #include "shell/panel/panel.h"
 
-#define WR_PANEL_TOKEN_MIN 16 /* bytes; too many to guess */
+#define WR_PANEL_TOKEN_MIN 16 /* minimum length of a token, bytes; too long to guess */
 #define WR_PANEL_TOKEN_MAX 255
 
 struct wr_panel_view {

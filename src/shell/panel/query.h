@@ -15,7 +15,7 @@
 /* The view that a viewer requests. Unused bytes are 0, so that equal queries can be compared with
  * memcmp. */
 struct wr_panel_query {
-    char view[WR_PANEL_WORD_MAX + 1]; /* default: "overview" */
+    char view[WR_PANEL_WORD_MAX + 1]; /* name of the view; default: "overview" */
     char sort[WR_PANEL_WORD_MAX + 1];
     char text[WR_PANEL_TEXT_MAX + 1]; /* parameter q: text to search for */
     char name[WEIR_PACE_KEY_MAX + 1]; /* host or other object of a detail view */
@@ -25,7 +25,7 @@ struct wr_panel_query {
 
 /* The samples that a reconnecting viewer already has. */
 struct wr_panel_since {
-    char run[WR_PANEL_RUN_BYTES + 1]; /* identifies the process they came from */
+    char run[WR_PANEL_RUN_BYTES + 1]; /* process that sent the samples */
     uint64_t number;                  /* number of the last sample */
 };
 

@@ -10,7 +10,8 @@
 struct wr_panel_stand;
 
 struct wr_panel_stand_options {
-    const char *address;      /* must stay valid, like the source of the dashboard */
+    /* listening address; must stay valid, like the source of the dashboard */
+    const char *address;
     const char *const *names; /* value for wr_http_options.names; may be NULL */
     struct wr_panel_options panel;
     /* Called first. Returns true if it has handled the request. May be NULL. */

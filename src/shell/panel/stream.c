@@ -212,7 +212,7 @@ void wr_panel_tick(struct wr_panel *panel)
     if (now >= panel->sample_at) {
         take_sample(panel);
         panel->sample_at += WR_PANEL_EVERY_NS;
-        if (panel->sample_at < now) /* late by more than one interval */
+        if (panel->sample_at < now) /* the tick was late by more than one interval */
             panel->sample_at = now + WR_PANEL_EVERY_NS;
     }
     /* Updated views move to the end of the list, so the round ends with the view that was last at

@@ -12,7 +12,7 @@ struct mark {
 };
 
 struct path {
-    char key[WEIR_PACE_KEY_MAX + 1]; /* host; empty: the slot is free */
+    char key[WEIR_PACE_KEY_MAX + 1]; /* key of the host; empty: the slot is free */
     int64_t marked_at;
     uint32_t count; /* records ever made; the last WR_TRAIL_MARKS are kept */
     struct mark marks[WR_TRAIL_MARKS];

@@ -79,7 +79,7 @@ struct wr_edition_rule {
     weir_rule rule;
     weir_stack stacks[1 + WR_BOOK_PLANS_MAX];
     struct wr_drawer *drawers[1 + WR_BOOK_PLANS_MAX];
-    uint64_t max_keys; /* limit of each table */
+    uint64_t max_keys; /* limit of keys in each table */
     weir_repository repository, plans[WR_PLAN_FIRST - 1 + WR_BOOK_PLANS_MAX];
 };
 
@@ -111,7 +111,7 @@ struct wr_hold;
 
 /* Slot of a reservation. Free slots form a ring, so that one is found without a search. */
 struct wr_hold_slot {
-    struct wr_hold *hold; /* NULL: free */
+    struct wr_hold *hold; /* the reservation; NULL: the slot is free */
     uint32_t next, before;
 };
 
@@ -159,7 +159,7 @@ int wr_edition_new(struct wr_rulebook *book, const struct wr_rulebook_settings *
 int wr_edition_enforce(const struct wr_edition *edition);
 
 void wr_edition_hold(struct wr_edition *edition);
-void wr_edition_drop(struct wr_edition *edition); /* frees it with the last reference */
+void wr_edition_drop(struct wr_edition *edition); /* frees the edition with its last reference */
 
 /* Returns NULL if there is no rule of this name. */
 const struct wr_edition_rule *wr_edition_find(const struct wr_edition *edition, const char *rule);
@@ -169,7 +169,7 @@ const struct wr_edition_rule *wr_edition_find(const struct wr_edition *edition, 
 /* The rule or plan that a table is needed for. */
 struct wr_drawer_wish {
     const struct wr_book_rule *rule;
-    const char *plan; /* NULL: the rule's own limits */
+    const char *plan; /* name of the plan; NULL: the rule's own limits */
     const weir_stack *stack;
     uint64_t max_keys;
     int64_t forget_ns;

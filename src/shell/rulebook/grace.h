@@ -43,7 +43,8 @@ static inline struct wr_grace_pass wr_grace_enter(struct wr_grace *grace)
 {
     unsigned turn = atomic_load_explicit(&grace->turn, memory_order_relaxed) & 1;
     struct wr_grace_pass pass = {&grace->stripes[wr_grace_thread() % WR_GRACE_STRIPES].inside[turn]};
-    /* sequentially consistent: visible before the pointer is read */
+    /* The addition is sequentially consistent: other threads see it before the pointer is
+     * loaded. */
     atomic_fetch_add(pass.inside, 1);
     return pass;
 }

@@ -19,7 +19,7 @@ struct wr_hold {
     uint64_t number;
     int64_t ends_at;
     struct wr_edition *edition;
-    size_t bytes; /* size of this block */
+    size_t bytes; /* size of this memory block */
     uint32_t origin, count;
     weir_ruling rulings[]; /* `count` rulings, followed by their keys, concatenated */
 };
@@ -313,7 +313,7 @@ void wr_holds_expire(struct wr_rulebook *book)
     while (at < holds->max) {
         uint32_t end = holds->max - at > LOOKED_AT ? at + LOOKED_AT : holds->max;
         uint64_t number = next_over(holds, &at, end, now);
-        /* false if another thread has ended it meanwhile */
+        /* fails if another thread has ended it meanwhile */
         if (number != 0 && wr_rulebook_end(book, number) == 0)
             atomic_fetch_add(&holds->expired, 1);
     }

@@ -43,9 +43,9 @@ struct wr_rulebook;
 struct wr_turn;
 
 struct wr_rulebook_options {
-    const weir_clock *clock;         /* default: weir_clock_fast() */
-    const weir_allocator *allocator; /* default: the system allocator */
-    /* for save and load; default: wr_moment_now */
+    const weir_clock *clock;         /* clock; default: weir_clock_fast() */
+    const weir_allocator *allocator; /* allocator; default: the system's */
+    /* reads the time for save and load; default: wr_moment_now */
     void (*moment_now)(struct wr_moment *ret_moment);
     /* sources of requests, each with an equal part of the reservations; default 1 */
     uint32_t origins;
@@ -106,7 +106,7 @@ struct wr_verdict {
     /* time until a retry may succeed; 0 if allowed; WEIR_UNTIL_RELEASE if unknown */
     int64_t retry_after_ns;
     uint64_t hold;    /* number of the reservation; 0 if there is none */
-    weir_fault fault; /* the kind of error, with MALFORMED */
+    weir_fault fault; /* why the request is malformed; with MALFORMED */
     /* the rulings, for weir_fields_format; count 0 if no rule was checked */
     weir_admission admission;
 };
@@ -173,11 +173,11 @@ int wr_rulebook_enqueue(struct wr_rulebook *book, const weir_request *request, i
  * it. `wish` selects the call. Returns WEIR_E_NOMEM, or WEIR_E_ABSENT or WEIR_E_INVAL as
  * try_key. */
 struct wr_turn_wish {
-    const weir_request *request; /* the request; or else rule and key */
-    const char *rule, *key;      /* one rule by its name, and the key */
+    const weir_request *request; /* the request to decide, unless rule and key are given */
+    const char *rule, *key;      /* name of one rule, and a key */
     size_t key_bytes;
-    uint32_t cost;    /* cost of the request; with a key */
-    bool holds;       /* always make a reservation, as reserve does */
+    uint32_t cost;    /* cost of the request, with a key; 0: the rule's cost */
+    bool holds;       /* always makes a reservation, as reserve does */
     int64_t lease_ns; /* lease of the reservation; 0: that of the settings */
 };
 int wr_rulebook_enqueue_wish(struct wr_rulebook *book, const struct wr_turn_wish *wish, weir_wake *wake, void *context,
@@ -197,19 +197,20 @@ void wr_turn_free(struct wr_turn *turn);
 #define WR_RULE_TEXT_BYTES 256
 
 struct wr_rule_view {
-    const char *name; /* valid as long as the rulebook */
+    const char *name; /* name of the rule; valid as long as the rulebook */
     bool shadow;
     uint32_t plans; /* number of plans besides the rule's own limits */
     /* requests that this rule granted, or for which it was decisive */
     uint64_t causes[WR_CAUSE_COUNT];
     /* requests that this rule refused in shadow mode */
     uint64_t shadowed;
-    weir_table_stats table;                                   /* totals over its plans */
+    weir_table_stats table;                                   /* totals over the rule's plans */
     char limits[WR_BOOK_LIMITS_MAX * (WR_BOOK_WORD_MAX + 1)]; /* the limits as configured */
-    bool is_shared;                                           /* shared with other processes */
-    /* totals over its plans; bound and overshoot: maximum */
-    struct wr_budget_view share;
-    char match[WR_RULE_TEXT_BYTES], key[WR_RULE_TEXT_BYTES]; /* short texts; cut off if too long */
+    /* the rule is shared with other processes */
+    bool is_shared;
+    struct wr_budget_view share; /* totals over the rule's plans; bound and overshoot: maximum */
+    /* short descriptions; cut off if too long */
+    char match[WR_RULE_TEXT_BYTES], key[WR_RULE_TEXT_BYTES];
 };
 
 /* Figures of the whole rulebook. `causes` includes requests that ended before any rule was checked
@@ -220,7 +221,7 @@ struct wr_rulebook_view {
     uint64_t shadowed;
     uint64_t reloads, reloads_failed;
     uint64_t holds, holds_max, holds_expired;
-    uint64_t waiting;  /* turns that are not decided */
+    uint64_t waiting;  /* turns that are not decided yet */
     uint64_t restored; /* keys restored by wr_rulebook_load */
     bool has_store;    /* a rule is shared; `store` is valid */
     struct wr_agency_view store;

@@ -18,7 +18,7 @@
 
 #define WR_BOOK_RULES_MAX 100
 #define WR_BOOK_PATTERNS_MAX 8  /* maximum number of paths, hosts or headers of a rule */
-#define WR_BOOK_PATTERN_MAX 255 /* bytes */
+#define WR_BOOK_PATTERN_MAX 255 /* bytes of a pattern */
 #define WR_BOOK_METHODS_MAX 9
 #define WR_BOOK_LIMITS_MAX 4 /* limits of one rule or plan */
 #define WR_BOOK_PLANS_MAX 8
@@ -31,7 +31,7 @@ typedef char wr_book_pattern[WR_BOOK_PATTERN_MAX + 1];
 
 struct wr_book_header {
     wr_book_word name;
-    wr_book_pattern value; /* glob pattern; empty: any value */
+    wr_book_pattern value; /* glob pattern for the header's value; empty: any value */
 };
 
 /* The requests that a rule applies to. In each list that is not empty, at least one item must
@@ -40,7 +40,7 @@ struct wr_book_match {
     wr_book_word methods[WR_BOOK_METHODS_MAX];
     wr_book_pattern paths[WR_BOOK_PATTERNS_MAX];
     wr_book_pattern hosts[WR_BOOK_PATTERNS_MAX];
-    struct wr_book_header headers[WR_BOOK_PATTERNS_MAX]; /* all must match */
+    struct wr_book_header headers[WR_BOOK_PATTERNS_MAX]; /* headers, of which all must match */
     uint32_t method_count, path_count, host_count, header_count;
 };
 
@@ -59,7 +59,7 @@ enum wr_book_missing {
 
 /* How a rule's limit is shared with other processes. */
 struct wr_book_share {
-    wr_book_word overshoot; /* "1%"; "0%": exact; empty: not shared */
+    wr_book_word overshoot; /* permitted excess, as "1%"; "0%": exact; empty: not shared */
     enum wr_book_outage {
         WR_OUTAGE_SHARE,
         WR_OUTAGE_OPEN,
@@ -69,7 +69,7 @@ struct wr_book_share {
 
 /* The store of shared limits. */
 struct wr_book_store {
-    wr_book_pattern url; /* empty: no store */
+    wr_book_pattern url; /* URL of the store; empty: there is no store */
     uint32_t nodes;
     int64_t timeout_ns;
     wr_book_word prefix; /* prefix of its keys; empty: "weir" */
@@ -91,7 +91,7 @@ struct wr_book_rule {
     uint32_t plan_count, allow_count, deny_count;
     bool shadow;
     struct wr_book_share share;
-    uint64_t max_keys; /* 0: that of `admission` */
+    uint64_t max_keys; /* limit of keys; 0: that of `admission` */
 };
 
 /* Path differences that the services ignore (any) or distinguish (exact). */
@@ -126,8 +126,8 @@ struct wr_rulebook_settings {
     uint32_t v4_prefix, v6_prefix;
     wr_book_word allow[WR_BOOK_NETWORKS_MAX], deny[WR_BOOK_NETWORKS_MAX];
     uint32_t allow_count, deny_count;
-    wr_book_word secret; /* for token: keys; empty: drawn when the rulebook is created */
-    uint64_t max_keys;   /* keys per rule and per plan */
+    wr_book_word secret; /* secret for token: keys; empty: drawn when the rulebook is created */
+    uint64_t max_keys;   /* limit of keys per rule and per plan */
     int64_t forget_ns;   /* time after which idle keys with their full limit are removed */
     uint32_t holds_max;  /* limit of reservations, including permits in flight */
     int64_t lease_ns;    /* lease of a reservation, unless its request sets one */
@@ -139,6 +139,7 @@ void wr_rulebook_settings_init(struct wr_rulebook_settings *ret_settings);
 
 extern const struct wr_config_field wr_rulebook_rule;       /* an item of `rules` */
 extern const struct wr_config_schema wr_rulebook_admission; /* the mapping `admission` */
-extern const struct wr_config_schema wr_rulebook_schema;    /* a file with both */
+/* a file with `rules` and `admission` */
+extern const struct wr_config_schema wr_rulebook_schema;
 
 #endif

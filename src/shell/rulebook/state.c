@@ -63,7 +63,7 @@ static int refuse_errno(const char *path, int failure, char *ret_why, size_t why
 struct part {
     int64_t since; /* only keys changed since this time; ALL_KEYS: all keys with used limits */
     bool with_holds;
-    bool is_copy; /* read soon and then deleted: no need to sync it to the disk */
+    bool is_copy; /* the file is read soon and then deleted: no need to sync it */
 };
 
 #define ALL_KEYS INT64_MIN
@@ -254,7 +254,8 @@ int wr_rulebook_copy(struct wr_rulebook *book, struct wr_rulebook_copy *copy, bo
 
     atomic_store(&book->is_copied, true);
     copy->has_begun = true;
-    copy->at = wr_clock_now(book->clock); /* before any key is examined */
+    /* read before any key is examined, so that no change is missed */
+    copy->at = wr_clock_now(book->clock);
     return save(book, part, path, ret_why, why_bytes);
 }
 
@@ -266,7 +267,7 @@ struct reader {
     size_t at, bytes;
     struct wr_rulebook *book;
     struct wr_edition *edition;
-    bool applies; /* second pass: the lines take effect */
+    bool applies; /* second pass, in which the lines take effect */
     struct wr_moment now;
     int64_t ago_ns;
     /* rule of the current lines; NULL: it does not exist any more */

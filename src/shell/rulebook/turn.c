@@ -20,14 +20,14 @@ struct wr_turn {
     struct wr_edition *edition;
     weir_wake *wake;
     void *context;
-    int64_t until; /* deadline; or WEIR_FOREVER */
+    int64_t until; /* deadline, ns; or WEIR_FOREVER */
     uint32_t permits[WEIR_RULINGS_MAX];
     uint32_t at; /* index of the ruling that is waited for */
     weir_ticket *ticket;
     struct wr_errand *errand; /* request to the store of a shared rule */
     int64_t again_at;         /* earliest time for the next request to the store; 0: any time */
-    bool waits;               /* waits for permits, not only for a store */
-    bool holds;               /* always makes a reservation, for lease_ns */
+    bool waits;               /* the turn waits for permits, not only for a store */
+    bool holds;               /* the turn always makes a reservation, for lease_ns */
     int64_t lease_ns;
     bool over, told;
     struct wr_verdict verdict;

@@ -47,10 +47,10 @@ enum {
 struct wr_ask {
     /* bits of the members that are present, WR_ASK_... */
     unsigned members;
-    struct wr_span method, target, host, client; /* describe an HTTP request */
-    struct wr_span rule, key;                    /* alternative to an HTTP request */
+    struct wr_span method, target, host, client; /* description of an HTTP request */
+    struct wr_span rule, key;                    /* rule name and key, instead of an HTTP request */
     struct wr_span hold;
-    uint32_t cost; /* 1 or more if present */
+    uint32_t cost; /* cost of the request; 1 or more if present */
     uint32_t used; /* permits used; 0 or more */
     int64_t timeout_ns, lease_ns;
     uint32_t header_count;

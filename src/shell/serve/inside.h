@@ -18,10 +18,11 @@
 
 struct wr_serve_desk {
     struct wr_serve *serve;
-    struct wr_heap waiters;         /* struct waiter, by the time of the next poll */
-    bool has_told;                  /* logged that an untrusted proxy's fields are ignored */
-    bool has_told_foreign;          /* logged that a request of another origin was refused */
-    bool has_told_unsaid;           /* logged that a trusted proxy lacks or repeats a field */
+    struct wr_heap waiters; /* heap of struct waiter, by the time of the next poll */
+    bool has_told;          /* already logged that an untrusted proxy's fields are ignored */
+    bool has_told_foreign;  /* already logged that a request of another origin was refused */
+    /* already logged that a trusted proxy lacks or repeats a field */
+    bool has_told_unsaid;
     int64_t asked_at;               /* time at which the current request was read, ns */
     bool is_answered_later;         /* the current request gets its response later */
     atomic_int_fast64_t longest_ns; /* longest time from request to response, ns */
@@ -55,7 +56,8 @@ struct wr_serve {
     pthread_cond_t wakes;
     bool has_keeper, is_ending;
     atomic_uint waiting;
-    atomic_uint waiting_at[WR_HTTP_LISTENS_MAX]; /* parts of `waiting`, by listener */
+    /* waiting requests of each listener; included in `waiting` */
+    atomic_uint waiting_at[WR_HTTP_LISTENS_MAX];
     atomic_uint_fast64_t saves, saves_failed, lost;
     atomic_bool is_save_bad, is_reload_bad, is_store_bad;
     atomic_int failing; /* enum wr_serve_health, from the latest decisions */

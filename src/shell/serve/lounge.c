@@ -11,14 +11,15 @@
 #include "shell/loop/round.h"
 
 struct waiter {
-    struct wr_heap_item item; /* first member: in desk->waiters */
+    struct wr_heap_item item; /* first member; link in desk->waiters */
     struct wr_http_note note;
     struct wr_serve_desk *desk;
-    struct wr_http_exchange *exchange; /* NULL: finished; freed when the posted note has run */
+    /* NULL: the waiter has finished, and is freed when its note has run */
+    struct wr_http_exchange *exchange;
     struct wr_http_loop *loop;
     uint32_t listener;
     struct wr_turn *turn;
-    struct wr_serve_order order; /* `wish` is not kept */
+    struct wr_serve_order order; /* how to respond; its `wish` is not kept */
     int64_t asked_at;            /* time at which the request was read, ns; 0 for /v1/acquire */
     atomic_bool is_posted;
 };

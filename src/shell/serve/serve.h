@@ -33,8 +33,9 @@
 struct wr_serve;
 
 struct wr_serve_options {
-    const char *config;          /* the file with the sections `rules` and `admission` */
-    struct wr_http_options http; /* except answer, speaks, foreign, alarm and context */
+    const char *config; /* the file with the sections `rules` and `admission` */
+    /* HTTP options; answer, speaks, foreign, alarm and context are ignored */
+    struct wr_http_options http;
     /* for /check: 403 (default, as nginx needs) or 429; ?deny= overrides it */
     int denied_status;
     /* weir_field bits, for /check; default RETRY_AFTER and RATELIMIT */

@@ -11,9 +11,10 @@
 #define BLOCKS_MAX 32 /* blocks per chunk; a larger chunk would rarely become empty */
 
 struct wr_chunk {
-    _Alignas(WR_LINE_BYTES) struct wr_list_link link; /* in wr_blocks.open, if a block is free */
+    /* link in wr_blocks.open, if a block is free */
+    _Alignas(WR_LINE_BYTES) struct wr_list_link link;
     uint64_t used;
-    uint32_t count; /* number of blocks that fit */
+    uint32_t count; /* number of blocks in the chunk */
 };
 
 void wr_blocks_init(struct wr_blocks *ret_blocks, const weir_allocator *allocator, size_t most)

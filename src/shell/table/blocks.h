@@ -33,7 +33,7 @@ struct wr_blocks {
     struct wr_list
         /* chunks with a free block, by block size in lines */
         open[WR_BLOCK_SMALL_BYTES / WR_LINE_BYTES];
-    _Atomic size_t bytes; /* taken from the allocator, bytes */
+    _Atomic size_t bytes; /* memory taken from the allocator, bytes */
 };
 
 struct wr_chunk;

@@ -275,7 +275,7 @@ int wr_table_reserve_peek(weir_table *table, const char *key, size_t key_bytes, 
 int weir_table_try(weir_table *table, const char *key, size_t key_bytes, uint32_t permits, weir_decision *ret_decision)
 {
     if (__builtin_expect(ret_decision == NULL || wr_table_check(table, key, key_bytes, permits) != 0, 0))
-        /* reports the invalid argument */
+        /* fails, and reports the invalid argument */
         return weir_table_reserve(table, key, key_bytes, permits, NULL, ret_decision);
     struct wr_query query = wr_table_query(table, key, key_bytes, permits, 0);
     struct wr_shard *shard = wr_table_shard(table, query.hash);

@@ -18,8 +18,8 @@ bool wr_entry_used_since(const weir_table *table, const struct wr_entry *entry, 
 
 /* What wr_table_recall does with a key that exists and has used permits. */
 enum wr_recall {
-    WR_RECALL_MISSING, /* keeps its state */
-    WR_RECALL_ALL,     /* replaces its state, even if `pasts` says that nothing is used */
+    WR_RECALL_MISSING, /* the key keeps its state */
+    WR_RECALL_ALL,     /* the state is replaced, even if `pasts` says that nothing is used */
 };
 
 /* Creates the key and charges what it had used `ago_ns` (0 ... WEIR_DURATION_MAX) ago, at most the

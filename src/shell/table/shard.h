@@ -42,7 +42,7 @@ struct wr_entry {
     uint8_t flags;
     uint32_t used_at; /* time of the last use, in ticks of the table */
     uint32_t denied;  /* number of refusals; stops at UINT32_MAX */
-    /* followed by the state and the key */
+    /* the state and the key follow */
 };
 
 #define WR_WAITED_FOR 1 /* the key has a queue of waiters */
@@ -50,7 +50,7 @@ struct wr_entry {
 
 /* Layout of an entry, the same for all entries of a table. */
 struct wr_layout {
-    uint32_t entry_bytes;  /* size; a multiple of a cache line */
+    uint32_t entry_bytes;  /* size of an entry; a multiple of a cache line */
     uint32_t key_offset;   /* offset of the key, or of the pointer to it */
     uint32_t inline_bytes; /* longest key stored in the entry itself */
 };
@@ -63,7 +63,7 @@ struct wr_block {
     uint32_t groups;  /* number of groups; 0: nothing is allocated */
     uint8_t *control; /* start of the memory block */
     struct wr_chunk *chunk;
-    unsigned char *slots; /* in the same memory block */
+    unsigned char *slots; /* start of the slots, in the same memory block */
 };
 
 struct wr_shard {
@@ -74,10 +74,10 @@ struct wr_shard {
     struct wr_block block;
     uint64_t acquired, rejected;
     struct wr_key_line *lines;
-    uint32_t live, removed; /* numbers of slots */
+    uint32_t live, removed; /* numbers of slots in use, and of removed ones */
     bool closed;
     bool plan_set; /* index of the table's plan set that is in force here */
-    /* rarely used members */
+    /* The members below are rarely used. */
     uint32_t hand; /* slot at which the search for a key to evict continues */
     uint64_t keys_created, keys_removed, keys_evicted, overflowed;
     size_t long_key_bytes; /* memory of keys that are not inline, bytes */

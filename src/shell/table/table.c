@@ -9,7 +9,7 @@
 #define KEYS_PER_SHARD 512
 /* fewer only if each would have less than FEWEST_KEYS_PER_SHARD keys */
 #define FEWEST_SHARDS 16
-#define FEWEST_KEYS_PER_SHARD 64 /* among this many there is nearly always one to evict */
+#define FEWEST_KEYS_PER_SHARD 64 /* among this many keys there is nearly always one to evict */
 /* limit of the default: each shard may be a memory mapping, and the kernel allows 65530 */
 #define USUAL_SHARDS 16384
 #define MOST_SHARDS ((size_t)1 << 21)

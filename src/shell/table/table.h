@@ -29,7 +29,7 @@ struct wr_overflow {
     bool plan_set;
     /* permits in flight cannot be shared: a release could not be assigned to its key */
     bool refuses;
-    void *state; /* state of plan 0 */
+    void *state; /* state of the limiter, by plan 0 */
 };
 
 struct wr_janitor {
@@ -249,9 +249,9 @@ void wr_table_drop(void *owner);
 struct wr_part {
     weir_table *table;
     struct wr_query query;
-    struct wr_shard *shard; /* set by wr_parts_lock */
-    struct wr_entry *entry; /* set by find and get; NULL: the overflow limiter */
-    weir_receipt receipt;   /* valid once granted */
+    struct wr_shard *shard; /* shard of the key; set by wr_parts_lock */
+    struct wr_entry *entry; /* entry of the key; set by find and get; NULL: the overflow limiter */
+    weir_receipt receipt;   /* receipt of the grant; valid once granted */
 };
 
 /* Locks the shards of all parts, in the order of their addresses, which cannot deadlock. */
