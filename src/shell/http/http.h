@@ -115,10 +115,9 @@ void wr_http_stream_end(struct wr_http_exchange *exchange);
 /* ---- access ---------------------------------------------------------------------------------- */
 
 /* Before `answer`, on every path, the server refuses requests that a page of another origin can
- * make a browser send. With 403: a Host that is not an address, "localhost" or one of
- * options.names; an Origin other than this Host; a Sec-Fetch-Site of another site, except for links
- * to "/". With 415: a body that is not application/json. Peers of a Unix socket may send any
- * Host. */
+ * make a browser send. 403: a Host that is not an address, "localhost" or one of options.names; an
+ * Origin other than this Host; a Sec-Fetch-Site of another site, except for links to "/". 415: a
+ * body that is not application/json. Peers of a Unix socket may send any Host. */
 
 /* Returns true if the request has "Authorization: Bearer TOKEN", compared in constant time. Returns
  * false if `token` is NULL or empty. */
@@ -144,8 +143,7 @@ struct wr_http_options {
     const struct wr_http_listen *listens; /* 1 ... WR_HTTP_LISTENS_MAX addresses */
     size_t listen_count;
     void (*answer)(void *context, struct wr_http_exchange *exchange);
-    /* names accepted as Host, besides addresses and localhost; ends with NULL; may be NULL */
-    const char *const *names;
+    const char *const *names; /* further names accepted as Host; ends with NULL; may be NULL */
     /* Returns true if the exchange is a proxy's query about another request, whose Origin,
      * Sec-Fetch-Site and body type the proxy passed on. Called only before a refusal for one of
      * these. NULL: there is no such proxy. */
@@ -187,8 +185,7 @@ int wr_http_new(const struct wr_http_options *options, struct wr_http **ret_serv
 int wr_http_start(struct wr_http *server);
 
 /* Stops accepting, answers the requests already sent with "Connection: close", and returns when all
- * connections have ended. Cuts off those still open after `grace_ns`. Ends streams at once. May be
- * called repeatedly. */
+ * connections have ended. Ends streams at once, and the rest after `grace_ns`. May be repeated. */
 void wr_http_stop(struct wr_http *server, int64_t grace_ns);
 
 /* Stops the server without grace, unlinks its Unix sockets and frees it. Accepts NULL. */
@@ -199,8 +196,7 @@ uint16_t wr_http_port(const struct wr_http *server, size_t index);
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
-/* A function to run in a loop's thread. The caller owns the memory and may post the note again once
- * it runs. */
+/* A function to run in a loop's thread. The caller owns the note, and may reuse it once it runs. */
 struct wr_http_note {
     struct wr_http_note *next; /* next note in the loop's queue */
     void (*run)(struct wr_http_note *note);
@@ -242,8 +238,7 @@ void wr_http_each(struct wr_http *server, wr_http_give *give, void *context);
  * response and keeps its socket files. wr_http_free must follow. */
 void wr_http_leave(struct wr_http *server);
 
-/* Takes over a connection, in a server that was not started yet. Its requests are processed after
- * the start. */
+/* Takes over a connection before the start of the server. Its requests are processed afterwards. */
 void wr_http_adopt(struct wr_http *server, const struct wr_http_baggage *baggage);
 
 /* Returns the listening descriptor; -1 if there are not as many listeners. */

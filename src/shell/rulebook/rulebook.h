@@ -45,7 +45,7 @@ struct wr_turn;
 struct wr_rulebook_options {
     const weir_clock *clock;         /* clock; default: weir_clock_fast() */
     const weir_allocator *allocator; /* allocator; default: the system's */
-    /* reads the time for save and load; default: wr_moment_now */
+    /* for save and load; default: wr_moment_now */
     void (*moment_now)(struct wr_moment *ret_moment);
     /* sources of requests, each with an equal part of the reservations; default 1 */
     uint32_t origins;
@@ -56,8 +56,7 @@ struct wr_rulebook_options {
 int wr_rulebook_new(const struct wr_rulebook_settings *settings, const struct wr_rulebook_options *options,
                     struct wr_rulebook **ret_book, char *ret_why, size_t why_bytes);
 
-/* Checks whether a rulebook could be created from the settings, without keeping one. Errors are
- * those of new. */
+/* Checks whether a rulebook could be created from the settings. Errors are those of new. */
 int wr_rulebook_check(const struct wr_rulebook_settings *settings, char *ret_why, size_t why_bytes);
 
 /* Replaces the rules. On failure the old ones stay in force; errors are those of new. holds_max and
@@ -121,8 +120,7 @@ void wr_rulebook_try(struct wr_rulebook *book, const weir_request *request, stru
 
 /* Rules with `share` may have to ask their store. Then try, reserve and try_key fail as on_error
  * says. A caller that can wait uses try_now first. It returns false if a store must be asked:
- * nothing has been charged or counted, and the verdict is invalid. Then enqueue a turn, which asks
- * the store. */
+ * nothing was charged or counted, the verdict is invalid, and a turn must be enqueued to ask it. */
 bool wr_rulebook_try_now(struct wr_rulebook *book, const weir_request *request, struct wr_verdict *ret_verdict);
 bool wr_rulebook_reserve_now(struct wr_rulebook *book, const weir_request *request, int64_t lease_ns,
                              struct wr_verdict *ret_verdict);
@@ -140,8 +138,7 @@ void wr_rulebook_reserve(struct wr_rulebook *book, const weir_request *request, 
 int wr_rulebook_try_key(struct wr_rulebook *book, const char *rule, const char *key, size_t key_bytes, uint32_t cost,
                         struct wr_verdict *ret_verdict);
 
-/* Returns true if a peer is in `trusted`, so that the fields in which it describes requests may be
- * used. */
+/* Returns true if a peer is in `trusted`, so that its description of a request is believed. */
 bool wr_rulebook_trusts(struct wr_rulebook *book, struct wr_span peer);
 
 /* ---- reservations ---------------------------------------------------------------------------- */
@@ -153,8 +150,7 @@ bool wr_rulebook_trusts(struct wr_rulebook *book, struct wr_span peer);
  * there is no such reservation. */
 int wr_rulebook_commit(struct wr_rulebook *book, uint64_t hold, uint32_t used);
 
-/* Ends a reservation of a request that was not served, and returns all permits. Returns
- * WEIR_E_ABSENT. */
+/* Cancels a reservation: returns all permits. Returns WEIR_E_ABSENT if there is none. */
 int wr_rulebook_cancel(struct wr_rulebook *book, uint64_t hold);
 
 /* Ends a reservation; the permits stay charged, except those in flight. Returns WEIR_E_ABSENT. */
@@ -169,9 +165,8 @@ int wr_rulebook_end(struct wr_rulebook *book, uint64_t hold);
 int wr_rulebook_enqueue(struct wr_rulebook *book, const weir_request *request, int64_t timeout_ns, weir_wake *wake,
                         void *context, struct wr_turn **ret_turn);
 
-/* Does what try, reserve or try_key would do, but waits for the store of shared rules, and only for
- * it. `wish` selects the call. Returns WEIR_E_NOMEM, or WEIR_E_ABSENT or WEIR_E_INVAL as
- * try_key. */
+/* Like try, reserve or try_key, but waits for the store of shared rules, and only for it. `wish`
+ * selects the call. Returns WEIR_E_NOMEM, or WEIR_E_ABSENT or WEIR_E_INVAL as try_key. */
 struct wr_turn_wish {
     const weir_request *request; /* the request to decide, unless rule and key are given */
     const char *rule, *key;      /* name of one rule, and a key */
@@ -188,8 +183,8 @@ int wr_rulebook_enqueue_wish(struct wr_rulebook *book, const struct wr_turn_wish
  * earlier if it is woken; the verdict is then unchanged. */
 bool wr_turn_poll(struct wr_turn *turn, struct wr_verdict *ret_verdict, int64_t *ret_wait_ns);
 
-/* Leaves the queue, and returns what was granted if no poll has reported it. See weir_ticket_free.
- * Accepts NULL. */
+/* Leaves the queue as weir_ticket_free does, and returns what was granted but not reported by a
+ * poll. Accepts NULL. */
 void wr_turn_free(struct wr_turn *turn);
 
 /* ---- inspection ------------------------------------------------------------------------------ */
@@ -199,15 +194,14 @@ void wr_turn_free(struct wr_turn *turn);
 struct wr_rule_view {
     const char *name; /* name of the rule; valid as long as the rulebook */
     bool shadow;
-    uint32_t plans; /* number of plans besides the rule's own limits */
-    /* requests that this rule granted, or for which it was decisive */
+    /* number of plans besides the rule's own limits */
+    uint32_t plans;
+    /* requests granted, or decided, by this rule */
     uint64_t causes[WR_CAUSE_COUNT];
-    /* requests that this rule refused in shadow mode */
-    uint64_t shadowed;
+    uint64_t shadowed;                                        /* requests refused in shadow mode */
     weir_table_stats table;                                   /* totals over the rule's plans */
     char limits[WR_BOOK_LIMITS_MAX * (WR_BOOK_WORD_MAX + 1)]; /* the limits as configured */
-    /* the rule is shared with other processes */
-    bool is_shared;
+    bool is_shared;                                           /* rule shared between processes */
     struct wr_budget_view share; /* totals over the rule's plans; bound and overshoot: maximum */
     /* short descriptions; cut off if too long */
     char match[WR_RULE_TEXT_BYTES], key[WR_RULE_TEXT_BYTES];
@@ -276,10 +270,9 @@ struct wr_rulebook_copy {
 int wr_rulebook_copy(struct wr_rulebook *book, struct wr_rulebook_copy *copy, bool is_last, const char *path,
                      char *ret_why, size_t why_bytes);
 
-/* Restores the keys of a state file. Keys of rules that changed are skipped. Whatever the file
- * says, a key is at worst one that has just used up its limit. A missing file is not an error.
- * Returns WEIR_E_INVAL if the file is invalid (nothing is restored), WEIR_E_SYSTEM or
- * WEIR_E_NOMEM. */
+/* Restores the keys of a state file. Skips keys of changed rules. Whatever the file says, a key is
+ * at worst one that has just used up its limit. A missing file is not an error. Returns
+ * WEIR_E_INVAL if the file is invalid (nothing is restored), WEIR_E_SYSTEM or WEIR_E_NOMEM. */
 int wr_rulebook_load(struct wr_rulebook *book, const char *path, char *ret_why, size_t why_bytes);
 
 #endif
