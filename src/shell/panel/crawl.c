@@ -12,8 +12,7 @@
 #include <jansson.h>
 
 #define TRAILED 64 /* hosts recorded at a time: the busiest */
-/* a query for the host history is not repeated before PAUSE times its duration */
-#define PAUSE 50
+#define PAUSE 50   /* pause between queries for the host history, in multiples of their duration */
 
 struct wr_panel_crawl {
     struct wr_panel_source source;

@@ -31,7 +31,7 @@
 #define WR_PANEL_SAMPLE_MAX 2048 /* bytes of one sample */
 #define WR_PANEL_VIEW_MAX ((size_t)2 << 20)
 #define WR_PANEL_EVERY_NS WEIR_SECOND
-/* a view is not queried again before WR_PANEL_PAUSE times the duration of its last query */
+/* pause between queries of a view, in multiples of the last query's duration */
 #define WR_PANEL_PAUSE 20
 
 /* Supplies the data. Each function appends one JSON object, on one line. */

@@ -122,7 +122,7 @@ void wr_drawer_drop(struct wr_drawer *drawer)
     if (drawer == NULL || atomic_fetch_sub_explicit(&drawer->holders, 1, memory_order_acq_rel) != 1)
         return;
     if (drawer->budget != NULL)
-        wr_budget_free(drawer->budget); /* frees the table, too */
+        wr_budget_free(drawer->budget); /* the shared limit frees its table as well */
     else
         weir_table_free(drawer->table);
     wr_give(drawer->allocator, drawer, sizeof *drawer, _Alignof(struct wr_drawer));

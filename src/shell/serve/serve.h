@@ -69,8 +69,8 @@ int wr_serve_start(struct wr_serve *serve);
  * reason. */
 int wr_serve_reload(struct wr_serve *serve, char *ret_why, size_t why_bytes);
 
-/* Writes the state file. Returns WEIR_E_SYSTEM on failure. Not for use after wr_serve_stop, which
- * saves the state itself. */
+/* Writes the state file. Returns WEIR_E_SYSTEM or WEIR_E_NOMEM on failure. Not for use after
+ * wr_serve_stop, which saves the state itself. */
 int wr_serve_save(struct wr_serve *serve, char *ret_why, size_t why_bytes);
 
 /* Stops the daemon and saves the state. Returns WEIR_E_SYSTEM or WEIR_E_NOMEM if the state was not
