@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* counter.c - makes and frees counters. */
+/* counter.c - creates and frees counters, which decide about requests by rules. */
 #include "shell/counter/counter.h"
 
 #include "base/alloc.h"
@@ -19,9 +19,9 @@ void weir_counter_options_init(weir_counter_options *ret_options)
         *ret_options = (weir_counter_options){.size = sizeof *ret_options};
 }
 
-/* ---- checks -------------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
-/* A String of RFC 9651, as it goes into the RateLimit field. */
+/* Requires a String of RFC 9651, as the name is sent in the RateLimit field. */
 static int check_name(const char *name)
 {
     static const char right[] = "use 1 ... 64 printable ASCII characters";
@@ -92,7 +92,7 @@ static int check_rules(const weir_rule *rules, size_t count)
     return 0;
 }
 
-/* ---- what rules look at -------------------------------------------------------------------------------- */
+/* ---- parts of a request that rules read ------------------------------------------------------ */
 
 static bool has_custom(const weir_key *key)
 {
@@ -112,9 +112,9 @@ static void count_rule(weir_counter *counter, struct wr_counted_rule *counted, c
     counter->reads = counter->reads || counted->has_eyes;
 }
 
-/* ---- new and free -------------------------------------------------------------------------------------- */
+/* ---- create and free ------------------------------------------------------------------------- */
 
-/* The counter and its rules are one block: rules begin at the first cache line after the struct. */
+/* Returns the offset of the rules: they are in the counter's block, from the next cache line on. */
 static size_t rules_at(void)
 {
     return wr_round_up(sizeof(weir_counter), WR_CACHE_LINE);
@@ -158,7 +158,7 @@ int weir_counter_new(const weir_rule *rules, size_t count, const weir_counter_op
     return 0;
 }
 
-/* Whether a later rule owns the same repository: then that one frees it. */
+/* Returns true if a later rule owns the same repository; that rule frees it. */
 static bool is_owned_again(const weir_counter *counter, uint32_t index)
 {
     const struct wr_counted_rule *counted = &counter->rules[index];

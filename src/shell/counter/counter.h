@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* counter.h - what a counter is made of. It never changes once made, but for the tallies: so there is no lock. */
+/* counter.h - internals of a counter. It needs no lock, because only its tallies change after its
+ * creation. */
 #ifndef WR_SHELL_COUNTER_COUNTER_H
 #define WR_SHELL_COUNTER_COUNTER_H
 
@@ -12,53 +13,57 @@
 
 #define WR_OUTCOMES (WEIR_OUTCOME_FAILED + 1)
 
-/* Each has its own cache lines, so that threads that count in different rules do not meet. */
+/* One rule. It has cache lines of its own, so that threads counting in different rules do not
+ * compete. */
 struct wr_counted_rule {
     _Alignas(WR_CACHE_LINE) weir_rule rule;
     weir_repository repository;
-    bool has_custom_key; /* it may differ from one reading of a path to the next */
-    bool has_eyes;       /* its functions look at the request */
+    bool has_custom_key; /* the key may differ between readings of a path */
+    bool has_eyes;       /* functions of the rule read the request */
     _Alignas(WR_CACHE_LINE) _Atomic uint64_t tallies[WR_OUTCOMES];
 };
 
 struct weir_counter {
-    weir_counter_options options; /* with clock and allocator filled in */
+    weir_counter_options options; /* options, with clock and allocator set */
     uint32_t count;
-    bool reads;                    /* a rule looks at method, target or host */
-    struct wr_counted_rule *rules; /* in the same block */
+    bool reads;                    /* a rule reads method, target or host */
+    struct wr_counted_rule *rules; /* `count` rules, in the same memory block */
 };
 
-/* ---- the steps of a decision, for one that waits without a thread ---- */
+/* ---- steps of a decision, for callers that wait in an event loop ---- */
 
-/* Nothing was asked yet. */
+/* Resets an admission before rules are checked. */
 void wr_counter_start(weir_admission *ret_admission);
 
-/* As weir_counter_try, of a request that has been checked and read. If it fails and asked->steps is 0, the
- * request must be refused, whatever the fail mode is. */
+/* Like weir_counter_try, for a request that was checked and parsed. If it fails and asked->steps is
+ * 0, the request must be refused in every failure mode. */
 int wr_counter_try(weir_counter *counter, struct wr_asked *asked, weir_admission *ret_admission);
 
-/* Adds the ruling of one rule that applies to this reading, with the request's key and plan, or MALFORMED.
- * *ret_permits are to be taken then. *ret_ruling is NULL if an earlier reading had this rule and key: then it is asked
- * already. False: there is no room for one more. */
+/* Adds the ruling of one matching rule for this reading of the request: key and plan, or MALFORMED.
+ * The caller takes *ret_permits afterwards. *ret_ruling is NULL if an earlier reading has the same
+ * rule and key. Returns false if there is no room for the ruling. */
 bool wr_counter_prepare(const weir_counter *counter, uint32_t rule, const struct wr_asked *asked,
                         weir_admission *admission, weir_ruling **ret_ruling, uint32_t *ret_permits);
 
-/* The same for a key that is there already, of 1 ... WEIR_KEY_MAX bytes. WEIR_E_INVAL. */
+/* Adds the ruling of one rule for a given key of 1 ... WEIR_KEY_MAX bytes. Returns WEIR_E_INVAL for
+ * an invalid key. */
 int wr_counter_prepare_key(const weir_counter *counter, uint32_t rule, struct wr_span key, weir_admission *admission);
 
-/* The one that decides for a ruling. */
+/* Returns the repository that decides a ruling, by its plan. */
 const weir_repository *wr_counter_repository(const weir_counter *counter, const weir_ruling *ruling);
 
-/* Takes permits now or not at all. */
+/* Takes permits at once, without waiting. */
 void wr_counter_take(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling, uint32_t permits);
 
-/* What an answer of the repository comes to, with the ruling's decision and receipt filled in. */
+/* Sets the outcome of a ruling from the repository's `error`, and the decision and receipt in the
+ * ruling. */
 void wr_counter_note(weir_ruling *ruling, int error, uint32_t permits);
 
-/* If ruling `last` refuses, so does the admission, and nothing stays charged. */
+/* If ruling `last` refuses, refuses the admission and returns what the earlier rulings took. */
 void wr_counter_conclude(const weir_counter *counter, weir_admission *admission, uint32_t last);
 
-/* Looks at what is left, counts, and tells whoever wants to know of refusals. `request` may be NULL. */
+/* Reads the remaining quotas, counts, and calls options.rejected for refusals. `request` may be
+ * NULL. */
 void wr_counter_finish(weir_counter *counter, const weir_request *request, weir_admission *admission);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* decide.c - asks the rules, and takes back what was taken in vain.
+/* decide.c - checks the rules of a counter, and reverts their charges if one refuses.
  *
- * First the rules in force, in order: each reserves, after waiting if the caller does. The first that refuses ends it,
- * and what the others reserved is given back, so that a refusal charges nothing. Then the rules in shadow, which cannot
- * refuse. A rule is asked at most once, and only rules before the refusing one are ever charged for a moment: a caller
- * over its own limit, whose rule stands first, never touches what it shares with others.
- */
+ * First the enforced rules, in order: each one reserves, after a wait if the caller waits. The
+ * first refusal ends the check. What earlier rules reserved is returned, so a refusal charges
+ * nothing. Then the shadow rules, which cannot refuse. A rule is checked at most once, and only
+ * rules before the refusing one are charged briefly. So a caller over its own limit, if that rule
+ * is first, never affects limits shared with others. */
 #include "shell/counter/counter.h"
 
 #include "base/error.h"
@@ -18,16 +18,16 @@
 
 #include <string.h>
 
-/* How long a caller waits: not at all, or until an instant. */
+/* Whether a caller waits, and how long. */
 struct patience {
     bool waits;
-    int64_t until; /* by the counter's clock, or WEIR_FOREVER */
+    int64_t until; /* deadline by the counter's clock, ns; or WEIR_FOREVER */
     weir_cancel *cancel;
 };
 
 static const struct patience none = {false, 0, NULL};
 
-/* ---- one rule ------------------------------------------------------------------------------------------ */
+/* ---- one rule -------------------------------------------------------------------------------- */
 
 const weir_repository *wr_counter_repository(const weir_counter *counter, const weir_ruling *ruling)
 {
@@ -49,7 +49,7 @@ static weir_ruling *add_ruling(weir_admission *admission, const weir_counter *co
     return ruling;
 }
 
-/* The key, and with it the plan. */
+/* Sets the key of a ruling, and its plan. */
 static void set_key(const weir_counter *counter, const weir_request *request, struct wr_span key,
                     weir_admission *admission, weir_ruling *ruling)
 {
@@ -63,7 +63,7 @@ static void set_key(const weir_counter *counter, const weir_request *request, st
     ruling->plan = plan <= rule->plan_count ? plan : 0;
 }
 
-/* Whether the request may go on after this ruling. */
+/* Returns true if the request is still allowed after this ruling. */
 static bool passes(const weir_counter *counter, const weir_ruling *ruling)
 {
     if (ruling->outcome == WEIR_OUTCOME_GRANTED || ruling->shadow)
@@ -71,7 +71,6 @@ static bool passes(const weir_counter *counter, const weir_ruling *ruling)
     return ruling->outcome == WEIR_OUTCOME_FAILED && counter->rules[ruling->rule].rule.open_on_error;
 }
 
-/* What an answer of the repository comes to. */
 void wr_counter_note(weir_ruling *ruling, int error, uint32_t permits)
 {
     ruling->error = error;
@@ -88,7 +87,8 @@ void wr_counter_note(weir_ruling *ruling, int error, uint32_t permits)
         ruling->outcome = WEIR_OUTCOME_FAILED;
     }
     if (ruling->outcome == WEIR_OUTCOME_REFUSED && ruling->decision.verdict == WEIR_GO)
-        ruling->decision.verdict = WEIR_WAIT; /* it would have been granted a moment too late */
+        /* granted too late: a refused ruling must not say WEIR_GO */
+        ruling->decision.verdict = WEIR_WAIT;
 }
 
 static int64_t left_ns(const weir_counter *counter, const struct patience *patience)
@@ -99,7 +99,7 @@ static int64_t left_ns(const weir_counter *counter, const struct patience *patie
     return left < 0 ? 0 : left;
 }
 
-/* Takes permits, with a receipt if the repository gives any and takes it back. */
+/* Takes permits, with a receipt if the repository supports it. */
 static void take(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling, uint32_t permits,
                  const struct patience *patience)
 {
@@ -129,7 +129,7 @@ void wr_counter_take(const weir_counter *counter, weir_admission *admission, wei
     take(counter, admission, ruling, permits, &none);
 }
 
-/* Ends what a ruling has in flight. */
+/* Ends the permits that a ruling has in flight. */
 static int release(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling)
 {
     const weir_repository *repository = wr_counter_repository(counter, ruling);
@@ -141,7 +141,7 @@ static int release(const weir_counter *counter, weir_admission *admission, weir_
     return repository->release(repository->context, admission->keys + ruling->key_at, ruling->key_bytes, permits);
 }
 
-/* Gives back what a ruling has taken: all of it if there is a receipt, else what is in flight. */
+/* Returns what a ruling took: everything if there is a receipt, else the permits in flight. */
 static int give_back(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling)
 {
     const weir_repository *repository = wr_counter_repository(counter, ruling);
@@ -153,7 +153,7 @@ static int give_back(const weir_counter *counter, weir_admission *admission, wei
                               &ruling->receipt, 0);
 }
 
-/* ---- all rules ----------------------------------------------------------------------------------------- */
+/* ---- all rules ------------------------------------------------------------------------------- */
 
 void wr_counter_start(weir_admission *ret_admission)
 {
@@ -162,7 +162,7 @@ void wr_counter_start(weir_admission *ret_admission)
     ret_admission->retry_after_s = 0;
 }
 
-/* Where giving back fails, it stays charged: too much, but never too little. */
+/* If a repository fails here, the permits stay charged: too many, but never too few. */
 void wr_counter_conclude(const weir_counter *counter, weir_admission *admission, uint32_t last)
 {
     const weir_ruling *ruling = &admission->rulings[last];
@@ -206,7 +206,8 @@ void wr_counter_finish(weir_counter *counter, const weir_request *request, weir_
     }
 }
 
-/* Whether an earlier reading had the same rule, and with it the same key: of a route all readings have one. */
+/* Returns true if an earlier reading has this rule. Its key is then the same, unless it is custom:
+ * all readings of a route have one key. */
 static bool is_asked(const weir_counter *counter, const weir_admission *admission, uint32_t rule)
 {
     for (uint32_t i = 0; i < admission->count; i++) {
@@ -216,7 +217,7 @@ static bool is_asked(const weir_counter *counter, const weir_admission *admissio
     return false;
 }
 
-/* Whether the last ruling has the rule and key of an earlier one. */
+/* Returns true if an earlier ruling has the rule and key of the last one. */
 static bool is_repeated(const weir_admission *admission)
 {
     const weir_ruling *last = &admission->rulings[admission->count - 1];
@@ -266,12 +267,13 @@ bool wr_counter_prepare(const weir_counter *counter, uint32_t rule, const struct
     return true;
 }
 
-/* Asks the rules in force, or those in shadow, about one reading of a request, until one refuses. False if there is no
- * room for all of them, or if finding them takes too many steps. */
+/* Checks the enforced or shadow rules for one reading of a request, until one refuses. Returns
+ * false if there are too many rulings, or matching takes too many steps. */
 static bool ask_rules(const weir_counter *counter, struct wr_asked *asked, bool shadow, const struct patience *patience,
                       weir_admission *admission)
 {
-    bool is_lost = asked->fault != WEIR_FAULT_NONE; /* it may be for any rule that would look at it: those refuse it */
+    /* an unreadable request matches every rule; those that read it refuse it */
+    bool is_lost = asked->fault != WEIR_FAULT_NONE;
     weir_ruling *ruling;
     uint32_t permits;
 
@@ -296,7 +298,7 @@ static bool ask_rules(const weir_counter *counter, struct wr_asked *asked, bool 
     return true;
 }
 
-/* A request is let in as each of its readings, or not at all. */
+/* Checks all readings of a request. It is allowed only if every reading is. */
 static bool ask_readings(const weir_counter *counter, struct wr_asked *asked, bool shadow,
                          const struct patience *patience, weir_admission *admission)
 {
@@ -317,7 +319,8 @@ static int ask_all(weir_counter *counter, struct wr_asked *asked, const struct p
             return wr_invalid(weir_fault_text(WEIR_FAULT_WORK));
         return wr_invalid("more than 8 rules apply to one request; narrow what they apply to");
     }
-    (void)ask_readings(counter, asked, true, &none, admission); /* too many in shadow must not refuse */
+    /* an excess of shadow rules must not refuse the request */
+    (void)ask_readings(counter, asked, true, &none, admission);
     return 0;
 }
 
@@ -377,7 +380,7 @@ static int decide_key(weir_counter *counter, uint32_t rule, const char *key, siz
     return 0;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static int be_patient(const weir_counter *counter, int64_t timeout_ns, weir_cancel *cancel,
                       struct patience *ret_patience)
@@ -396,7 +399,7 @@ static int be_patient(const weir_counter *counter, int64_t timeout_ns, weir_canc
     return 0;
 }
 
-/* What `acquire` returns for an answer. */
+/* Returns the error of `acquire` for a decided admission; 0 if it is allowed. */
 static int error_of(const weir_admission *admission)
 {
     if (admission->allowed)
@@ -443,7 +446,7 @@ int weir_counter_acquire_key(weir_counter *counter, uint32_t rule, const char *k
     return error < 0 ? error : error_of(ret_admission);
 }
 
-/* ---- afterwards ---------------------------------------------------------------------------------------- */
+/* ---- after the decision ---------------------------------------------------------------------- */
 
 static int check_filled(const weir_counter *counter, const weir_admission *admission)
 {
@@ -456,7 +459,7 @@ static int check_filled(const weir_counter *counter, const weir_admission *admis
     return 0;
 }
 
-/* Ends all rulings in one way. Returns the first error, but ends the others all the same. */
+/* Ends all rulings by calling `end`. Continues after errors and returns the first one. */
 static int end_all(weir_counter *counter, weir_admission *admission,
                    int (*end)(const weir_counter *counter, weir_admission *admission, weir_ruling *ruling))
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* answer.c - a request is read, and somebody found to answer it. */
+/* answer.c - parses a request to the control socket and calls the function that answers it. */
 #include "base/error.h"
 #include "shell/desk/ask.h"
 
@@ -15,7 +15,7 @@ static const struct {
     {"drain", wr_ask_drain},
 };
 
-/* ---- of the request ---- */
+/* ---- members of the request ---- */
 
 struct wr_span wr_ask_text(const struct wr_desk_ask *ask, const char *name)
 {
@@ -74,7 +74,7 @@ void wr_append_json_word(struct wr_buf *buf, const char *before, const char *wor
     wr_append_json_text(buf, before, wr_span_of(word));
 }
 
-/* ---- answering ---- */
+/* ---- responses ---- */
 
 static void refuse(struct wr_buf *answer, const char *why)
 {

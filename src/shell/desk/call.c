@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* call.c - asking a crawl at its desk. */
+/* call.c - sends a request to the control socket of a crawl, and receives the response. */
 #include "base/error.h"
 #include "shell/desk/desk.h"
 #include "shell/desk/place.h"

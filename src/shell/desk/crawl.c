@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* crawl.c - the crawl that runs, at the desk: how it stands, what happened, and its end. */
+/* crawl.c - answers requests about the running crawl: its status, its events, and how to end it. */
 #include "base/error.h"
 #include "shell/desk/ask.h"
 
 #include <unistd.h>
 
-/* What is in flight ends, and so do all who work for the job; it can be gone on with. */
+/* Drains a job: requests in flight finish, then all processes of the job end. The job can be
+ * resumed. */
 int wr_ask_drain(struct wr_desk_ask *ask)
 {
     struct wr_engine *engine = ask->source->engine;

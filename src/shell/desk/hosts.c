@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hosts.c - hosts at the desk: looked at, paused, paced, forgotten. */
+/* hosts.c - answers requests about hosts: lists, details, pause, pace, forget. */
 #include "base/ascii.h"
 #include "base/error.h"
 #include "shell/clock/clock.h"
@@ -63,7 +63,8 @@ static double rate_within(double rate, int64_t interval_ns)
     return interval_ns > 0 ? fmin(rate, (double)WEIR_SECOND / (double)interval_ns) : rate;
 }
 
-/* What was learned of it, said by its server or set, and is where the next crawl begins. */
+/* Appends a stored host: its state as learned, stated by its server or set by a user. The next
+ * crawl starts with it. */
 void wr_append_stored_host(struct wr_buf *buf, const struct wr_store_host *host)
 {
     const weir_pace_memory *memory = &host->memory;
@@ -93,7 +94,7 @@ void wr_append_stored_host(struct wr_buf *buf, const struct wr_store_host *host)
     wr_buf_append_string(buf, "}");
 }
 
-/* ---- many ---- */
+/* ---- lists of hosts ---- */
 
 static int read_query(const struct wr_desk_ask *ask, struct wr_look_query *ret_query)
 {
@@ -132,7 +133,7 @@ static int look(struct wr_desk_ask *ask, const struct wr_look_query *query)
 
 #define HOSTS_AT_A_TIME 10000
 
-/* One that is among the foremost so far. */
+/* A host among the highest-ranked so far. */
 struct kept {
     int64_t rank;
     char key[WEIR_PACE_KEY_MAX + 1];
@@ -140,15 +141,15 @@ struct kept {
 
 struct listing {
     const struct wr_look_query *query;
-    char filter[WEIR_PACE_KEY_MAX + 1]; /* in small letters, as keys are */
+    char filter[WEIR_PACE_KEY_MAX + 1]; /* filter in lower case, like host keys */
     int64_t wall_now, last;
     uint64_t read, matched;
-    struct kept *kept[WR_LOOK_MAX + 1]; /* the foremost first */
+    struct kept *kept[WR_LOOK_MAX + 1]; /* hosts in order of rank, the first row first */
     size_t count;
     int error;
 };
 
-/* What only a crawl knows, what it was refused, is 0. */
+/* Returns the rank of a host. Rejections are not stored, so they rank as 0. */
 static int64_t rank_of(const struct listing *listing, const struct wr_store_host *host)
 {
     const weir_pace_memory *memory = &host->memory;
@@ -183,7 +184,7 @@ static void on_host(void *context, const struct wr_store_row *row)
     struct listing *listing = context;
     const struct wr_look_query *query = listing->query;
     struct wr_span key = row->host.key;
-    if (row->what == WR_STORE_TASKS) /* of a host that cannot be read */
+    if (row->what == WR_STORE_TASKS) /* such a row reports a host that cannot be read */
         return;
     listing->read++;
     listing->last = row->host.id;
@@ -207,7 +208,7 @@ static void on_host(void *context, const struct wr_store_row *row)
         free(listing->kept[listing->count]);
 }
 
-/* In pieces: there may be millions, and others wait for the store meanwhile. */
+/* Reads the hosts in batches: there may be millions, and others wait for the store meanwhile. */
 static int read_hosts(struct wr_store *store, struct listing *listing, enum wr_store_what what, int64_t job)
 {
     struct wr_store_query query = {.what = what,
@@ -258,7 +259,7 @@ static int tell_listing(struct wr_desk_ask *ask, struct listing *listing, int64_
     return error;
 }
 
-/* The job whose queues are told; 0: there is none. */
+/* Returns the job whose queues are reported; 0 if there is no job. */
 static int64_t job_of(struct wr_desk_ask *ask)
 {
     int64_t job;
@@ -280,7 +281,7 @@ static int list_stored(struct wr_desk_ask *ask, struct wr_look_query *query)
     query->filter.data = listing->filter;
     wr_buf_append_string(ask->answer, ",\"live\":false");
     int error = wr_ask_processes(ask, 0, &processes);
-    if (error == 0 && query->sort == WR_SORT_QUEUE && job > 0) /* those that have one */
+    if (error == 0 && query->sort == WR_SORT_QUEUE && job > 0) /* lists only hosts with a queue */
         error = read_hosts(ask->source->store, listing, WR_STORE_HOSTS, job);
     if (error == 0 && listing->matched == 0)
         error = read_hosts(ask->source->store, listing, WR_STORE_ALL_HOSTS, job);
@@ -298,7 +299,7 @@ int wr_ask_hosts(struct wr_desk_ask *ask)
     return ask->source->engine != NULL ? look(ask, &query) : list_stored(ask, &query);
 }
 
-/* ---- one ---- */
+/* ---- one host ---- */
 
 struct one {
     struct wr_buf *answer;
@@ -343,7 +344,7 @@ int wr_ask_host(struct wr_desk_ask *ask)
     return error == 0 && !one.is_found ? wr_invalid("nothing is known of this host") : error;
 }
 
-/* ---- steering ---- */
+/* ---- commands ---- */
 
 static int post(struct wr_desk_ask *ask, struct wr_store_setting setting)
 {
@@ -353,7 +354,8 @@ static int post(struct wr_desk_ask *ask, struct wr_store_setting setting)
 
 struct steered {
     bool is_known;
-    char leased_by[WR_STORE_WHY_MAX + 1]; /* "": nobody has it */
+    /* process that has leased the host; "" if there is none */
+    char leased_by[WR_STORE_WHY_MAX + 1];
 };
 
 static void on_steered(void *context, const struct wr_store_row *row)
@@ -372,7 +374,7 @@ static int look_at_steered(const struct wr_desk_ask *ask, const char *key, struc
     return wr_store_read(ask->source->store, &query);
 }
 
-/* The host that is steered, and whether there is one of this name so far: it may be a slip of the pen. */
+/* Appends the host that a command names, and whether it is known: the name may be misspelt. */
 static void tell_steered(struct wr_desk_ask *ask, const char *key)
 {
     struct wr_engine *engine = ask->source->engine;
@@ -380,11 +382,11 @@ static void tell_steered(struct wr_desk_ask *ask, const char *key)
     struct steered steered = {.is_known = engine != NULL && wr_engine_look_host(engine, wr_span_of(key), &host) == 0};
     uint64_t processes;
     if (!steered.is_known && look_at_steered(ask, key, &steered) != 0)
-        steered.is_known = true; /* nobody can tell */
+        steered.is_known = true; /* the store could not be read: assume that the host is known */
     wr_append_json_word(ask->answer, ",\"host\":", key);
     wr_append_json_bool(ask->answer, ",\"live\":", engine != NULL);
     wr_append_json_bool(ask->answer, ",\"known\":", steered.is_known || steered.leased_by[0] != '\0');
-    (void)wr_ask_processes(ask, 0, &processes); /* or nobody can tell */
+    (void)wr_ask_processes(ask, 0, &processes); /* on failure the list is omitted */
 }
 
 static int pause_host(struct wr_desk_ask *ask, bool pauses)

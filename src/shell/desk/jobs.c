@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* jobs.c - jobs at the desk: listed, cancelled, their tasks. */
+/* jobs.c - answers requests about jobs: lists, tasks, cancellation. */
 #include "base/error.h"
 #include "shell/desk/ask.h"
 #include "shell/engine/line.h"
 #include "shell/memory/memory.h"
 
-#define TASKS_MOST 1000 /* at a time */
-#define TASK_ROOM 65536 /* bytes that one may take */
+#define TASKS_MOST 1000 /* limit of tasks per response */
+#define TASK_ROOM 65536 /* limit of one task as JSON, bytes */
 _Static_assert(6 * (WR_URL_MAX + WEIR_PACE_KEY_MAX + WR_STORE_WORD_MAX + WR_STORE_WHY_MAX) + 512 < TASK_ROOM,
                "however much of it is escaped");
 #define LINE_ROOM WR_STORE_LINE_MAX
@@ -18,8 +18,8 @@ _Static_assert(6 * (2 * WR_URL_MAX + WR_STORE_DIGEST_MAX + WR_STORE_WHY_MAX) + 1
 struct jobs {
     struct wr_desk_ask *ask;
     uint64_t told;
-    int64_t newest, unfinished; /* 0: none */
-    enum wr_job_status status;  /* of the last one */
+    int64_t newest, unfinished; /* job numbers; 0: there is no such job */
+    enum wr_job_status status;  /* status of the last job read */
     bool has_settings;
     struct wr_desk_crew crew;
 };
@@ -152,7 +152,7 @@ struct tasks {
     struct wr_desk_ask *ask;
     uint64_t told;
     int64_t last;
-    bool is_full; /* the answer */
+    bool is_full; /* the response is full */
 };
 
 static void on_task(void *context, const struct wr_store_row *row)
@@ -166,7 +166,7 @@ static void on_task(void *context, const struct wr_store_row *row)
     tasks->last = row->task.id;
 }
 
-/* As a line of output, in a string: as it was kept, or else with what is known of it. */
+/* Appends an output line as a JSON string: the stored line, or else one made from the task. */
 static void append_line(struct wr_buf *buf, struct wr_span kept, const struct wr_store_task *task)
 {
     struct wr_buf line;
@@ -185,7 +185,7 @@ static void on_line(void *context, const struct wr_store_row *row)
 {
     struct tasks *tasks = context;
     const struct wr_store_task *task = &row->task;
-    size_t room = 2 * LINE_ROOM + 64; /* quotes and backslashes become two */
+    size_t room = 2 * LINE_ROOM + 64; /* escaping can double each byte */
     tasks->is_full = tasks->is_full || tasks->ask->answer->length + room > WR_DESK_ANSWER_MAX;
     if (tasks->is_full)
         return;
@@ -196,7 +196,7 @@ static void on_line(void *context, const struct wr_store_row *row)
     append_line(tasks->ask->answer, task->line, task);
 }
 
-/* A page of them: ask again after `after`. */
+/* Answers with one page of tasks. The next page begins after the returned `after`. */
 int wr_ask_tasks(struct wr_desk_ask *ask)
 {
     struct tasks tasks = {.ask = ask, .last = wr_ask_number(ask, "after", 0)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nodes.c - the processes that share a crawl, at the desk. */
+/* nodes.c - answers requests about the processes that share a crawl. */
 #include "shell/desk/ask.h"
 
 struct nodes {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* place.c - the socket beside a state file. */
+/* place.c - opens and connects to the socket beside a state file. */
 #include "shell/desk/place.h"
 
 #include "base/buf.h"
@@ -18,7 +18,7 @@
 
 #define SUFFIX ".sock"
 #define BACKLOG 16
-#define PATIENCE_S 3 /* with a crawl that lets nobody in */
+#define PATIENCE_S 3 /* limit for connecting: a stopped crawl does not accept */
 
 static char *path_of(const char *state_path)
 {
@@ -33,7 +33,8 @@ static char *path_of(const char *state_path)
     return path;
 }
 
-/* Of its folder, for a path that is too long for an address: that then goes by the descriptor. -1: there is none. */
+/* Opens the folder of a path that is too long for a socket address, which then names the descriptor
+ * instead. Returns -1 on failure. */
 static int open_folder(const char *path, const char *name)
 {
     char *folder = strndup(path, (size_t)(name - path));
@@ -42,7 +43,8 @@ static int open_folder(const char *path, const char *name)
     return fd;
 }
 
-/* `ret_folder` has to stay open until the address was used; -1: there is none. */
+/* Makes the address of a socket. *ret_folder must stay open until the address was used; -1 if it is
+ * not needed. */
 static int address_of(const char *path, struct sockaddr_un *ret_address, int *ret_folder)
 {
     const char *slash = strrchr(path, '/');
@@ -75,9 +77,9 @@ static int fail(int fd, int folder, const char *path)
     return WEIR_E_SYSTEM;
 }
 
-/* ---- listening ---- */
+/* ---- listen ---- */
 
-/* Only a socket may be in the way, and that was left behind. */
+/* Removes a socket left over from an earlier crawl. Fails if another kind of file has this name. */
 static int make_room(const char *path)
 {
     struct stat node;
@@ -103,7 +105,8 @@ int wr_desk_place_listen(struct wr_desk_place *ret_place, const char *state_path
         return error;
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* the node gets the mode that the socket has when it is bound: there is no moment at which others may connect */
+    /* the socket file gets the mode that the socket has at bind, so at no moment can others
+     * connect */
     if (fd < 0 || fchmod(fd, 0600) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
         listen(fd, BACKLOG) != 0 || lstat(place.path, &node) != 0) {
         error = fail(fd, folder, place.path);
@@ -128,7 +131,7 @@ void wr_desk_place_leave(struct wr_desk_place *place)
     place->path = NULL;
 }
 
-/* ---- connecting ---- */
+/* ---- connect ---- */
 
 bool wr_desk_peer_is_ours(int fd)
 {
@@ -139,7 +142,7 @@ bool wr_desk_peer_is_ours(int fd)
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
-/* For PATIENCE_S in all, however often a signal comes. Returns 0 or an error's number. */
+/* Connects within PATIENCE_S in all, regardless of signals. Returns 0 or an errno. */
 static int connect_patiently(int fd, const struct sockaddr_un *address)
 {
     const int64_t until = wr_monotonic_now() + PATIENCE_S * WEIR_SECOND;
@@ -152,7 +155,7 @@ static int connect_patiently(int fd, const struct sockaddr_un *address)
             return errno;
         if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0)
             return 0;
-        if (errno != EINTR) /* with a time limit the kernel does not start it again by itself */
+        if (errno != EINTR) /* with a timeout set, the kernel does not restart the call */
             return errno;
     }
 }
@@ -183,6 +186,6 @@ int wr_desk_place_connect(const char *state_path, int *ret_fd)
         wr_error_note_text("the socket of", state_path, strlen(state_path), "lets nobody in; is its crawl stopped?");
         return WEIR_E_SYSTEM;
     }
-    errno = failed != 0 ? failed : EPERM; /* it is another user's */
+    errno = failed != 0 ? failed : EPERM; /* the socket belongs to another user */
     return fail(-1, -1, state_path);
 }

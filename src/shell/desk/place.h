@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* place.h - the socket beside a state file: where it is, and who may be at its other end. */
+/* place.h - the path of the socket beside a state file, and the check of its peer. */
 #ifndef WR_SHELL_DESK_PLACE_H
 #define WR_SHELL_DESK_PLACE_H
 
@@ -7,20 +7,20 @@
 #include <sys/types.h>
 
 struct wr_desk_place {
-    char *path; /* STATE.sock */
+    char *path; /* path of the socket, STATE.sock */
     dev_t device;
     ino_t inode;
 };
 
-/* Listens there; a socket that somebody left behind makes room, anything else does not: whoever calls this has the
- * state file locked. WEIR_E_INVAL, WEIR_E_SYSTEM, WEIR_E_NOMEM. */
+/* Listens at the socket of a state file, which the caller must have locked. Replaces a left-over
+ * socket, but no other file. Returns WEIR_E_INVAL, WEIR_E_SYSTEM or WEIR_E_NOMEM on failure. */
 int wr_desk_place_listen(struct wr_desk_place *ret_place, const char *state_path, int *ret_fd);
-/* Takes it away, if it is still ours. */
+/* Unlinks the socket file, unless it was replaced by another. */
 void wr_desk_place_leave(struct wr_desk_place *place);
-/* WEIR_E_ABSENT, WEIR_E_SYSTEM. */
+/* Connects to the socket of a state file. Returns WEIR_E_ABSENT or WEIR_E_SYSTEM on failure. */
 int wr_desk_place_connect(const char *state_path, int *ret_fd);
 
-/* The other end is this user, or root. */
+/* Returns true if the peer is the same user, or root. */
 bool wr_desk_peer_is_ours(int fd);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* serve.c - the desk's thread: who comes, is heard one request at a time, and gets one answer. */
+/* serve.c - the thread of the control socket: accepts clients and answers one request of each at a
+ * time. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "shell/desk/desk.h"
@@ -15,25 +16,28 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STALLED_NS (10 * WEIR_SECOND) /* who takes nothing of its answer for so long is hung up on */
-#define SILENT_NS WEIR_SECOND         /* who says nothing for so long makes room for others, if there is no other */
+/* a client that reads nothing for this long is disconnected */
+#define STALLED_NS (10 * WEIR_SECOND)
+/* a client silent for this long may be disconnected to admit another */
+#define SILENT_NS WEIR_SECOND
 #define TURN_MS 1000
-#define REST_NS (WEIR_SECOND) /* after somebody could not be let in, for want of descriptors */
+#define REST_NS (WEIR_SECOND) /* pause of accepting when descriptors ran out */
 
 struct client {
-    int fd;        /* -1: none */
-    char *request; /* WR_DESK_REQUEST_MAX bytes */
-    size_t heard;  /* of them */
+    int fd;        /* -1: the slot is free */
+    char *request; /* buffer of WR_DESK_REQUEST_MAX bytes */
+    size_t heard;  /* bytes of `request` received */
     struct wr_buf answer;
-    size_t sent;      /* of the answer */
-    int64_t moved_at; /* when something of it was last taken; if there is none, when it came or got the last */
+    size_t sent; /* bytes of `answer` sent */
+    /* time of the last progress, ns: accepted, answered, or response bytes sent */
+    int64_t moved_at;
 };
 
 struct wr_desk {
     struct wr_desk_place place;
     struct wr_desk_source source;
     int fd, wake_fd;
-    int64_t rests_until; /* nobody is let in before */
+    int64_t rests_until; /* time before which no client is accepted, ns */
     pthread_t thread;
     struct client clients[WR_DESK_CLIENTS];
 };
@@ -61,7 +65,8 @@ static void hang_up(struct client *client)
     *client = (struct client){.fd = -1};
 }
 
-/* One that is free, or the one that has been silent the longest; NULL: all are being heard. */
+/* Returns a free slot, or disconnects the client that was silent longest. Returns NULL if all were
+ * active within SILENT_NS. */
 static struct client *find_room(struct wr_desk *desk)
 {
     struct client *oldest = &desk->clients[0];
@@ -116,11 +121,11 @@ static void speak(struct client *client)
         client->sent += (size_t)sent;
         client->moved_at = now_of();
     }
-    wr_buf_release(&client->answer); /* it may have been large */
+    wr_buf_release(&client->answer); /* frees the memory of the response, which may be large */
     begin_answer(client);
 }
 
-/* One of the requests that are there, if any. */
+/* Answers the first complete request in the buffer, if there is one. */
 static void answer_next(const struct wr_desk *desk, struct client *client)
 {
     struct wr_span heard = {client->request, client->heard};
@@ -150,7 +155,7 @@ static void listen_to(const struct wr_desk *desk, struct client *client)
     answer_next(desk, client);
 }
 
-/* Whether a request waits that has come already. */
+/* Returns true if a complete request is in the buffer and no response is pending. */
 static bool is_behind(const struct client *client)
 {
     return client->fd >= 0 && !has_answer(client) && client->heard > 0 &&

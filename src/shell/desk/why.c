@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* why.c - why a URL waits: what is known of it, of a crawl that runs or of a state file alone. */
+/* why.c - answers why a URL waits, for a running crawl or from a state file alone. */
 #include "base/error.h"
 #include "shell/clock/clock.h"
 #include "shell/desk/ask.h"
@@ -11,18 +11,19 @@ struct why {
     struct wr_url url;
     int64_t job;
     char agent[WR_DESK_AGENT_ROOM];
-    struct wr_why live; /* of a crawl */
-    /* As the store has it. */
-    bool was_cut_off; /* the job, by a limit of its last run */
+    struct wr_why live; /* state of the URL in a running crawl */
+    /* The state of the URL in the store. */
+    bool was_cut_off; /* a limit ended the last run of the job */
     bool has_task;
     enum wr_task_state state;
     uint64_t before;
-    struct wr_buf task; /* as JSON */
+    struct wr_buf task; /* the stored task as JSON */
     bool has_host;
-    struct wr_store_host host;            /* but for its texts */
-    char leased_by[WR_STORE_WHY_MAX + 1]; /* "": nobody has it */
+    struct wr_store_host host; /* its text members are invalid after the query */
+    /* process that has leased the host; "" if there is none */
+    char leased_by[WR_STORE_WHY_MAX + 1];
     struct wr_robots *robots;
-    bool has_robots; /* it is known what it says */
+    bool has_robots; /* the content of robots.txt is known */
     struct wr_robots_answer ruling;
     char rule[256];
 };
@@ -62,7 +63,7 @@ static void on_robots(void *context, const struct wr_store_row *row)
         !has_rules || wr_robots_parse(row->robots.text, &options, wr_allocator_or_system(NULL), &why->robots) == 0;
 }
 
-/* ---- of the store ---- */
+/* ---- read from the store ---- */
 
 static int read_task(struct why *why)
 {
@@ -109,7 +110,7 @@ static int read_host(struct why *why)
     return error;
 }
 
-/* ---- telling ---- */
+/* ---- response ---- */
 
 static void append_bound(struct wr_buf *buf, const struct wr_plan_bound *bound, bool is_first)
 {
@@ -168,7 +169,7 @@ static void append_task_and_url(struct wr_buf *buf, const struct why *why)
         wr_buf_append_string(buf, "null");
 }
 
-/* ---- a crawl that runs ---- */
+/* ---- response of a running crawl ---- */
 
 static void tell_live(struct why *why)
 {
@@ -203,9 +204,9 @@ static void tell_live(struct why *why)
     }
 }
 
-/* ---- a state file alone ---- */
+/* ---- response from a state file ---- */
 
-/* What the next crawl begins with, so far as it binds. */
+/* Collects the bounds with which the next crawl begins. Returns their number. */
 static size_t stored_bounds(const struct why *why, struct wr_plan_bound *bounds)
 {
     const weir_pace_memory *memory = &why->host.memory;
@@ -245,7 +246,8 @@ static size_t stored_bounds(const struct why *why, struct wr_plan_bound *bounds)
     return count;
 }
 
-/* By what bounds the host, whoever has it or is going to: those before it, one by one. */
+/* Returns the expected wait, ns; -1 if it is unknown. Sums the host's bounds and the intervals of
+ * the tasks ahead, whichever process has the host. */
 static int64_t expected_of(const struct wr_plan_bound *bounds, size_t count, const struct why *why)
 {
     int64_t wait_ns = why->host.rest_ns != WEIR_FOREVER ? why->host.rest_ns : WEIR_UNTIL_RELEASE, each_ns = 0;
@@ -292,7 +294,7 @@ static int tell_stored(struct why *why)
     return error;
 }
 
-/* ---- asking ---- */
+/* ---- request ---- */
 
 static int find_out(struct why *why)
 {

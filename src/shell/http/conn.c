@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conn.c - a connection: what it waits for, and its end. */
+/* conn.c - waits for the events of one connection, and opens, refuses and closes connections. */
 #include "shell/http/inside.h"
 
 #include "base/alloc.h"
@@ -24,7 +24,9 @@ void wr_http_conn_wait(struct wr_http_conn *conn, enum wr_http_wait wait)
     wr_list_push(&conn->gate->waits[wait], &conn->link);
 }
 
-/* Those that linger have their answer: they have room of their own, in which the oldest gives way. */
+/* Puts a connection whose last response is sent into the lingering state: it reads and drops
+ * further input. Lingering connections have a limit of their own; beyond it the oldest is
+ * closed. */
 static void linger(struct wr_http_conn *conn)
 {
     struct wr_http_gate *gate = conn->gate;
@@ -44,14 +46,14 @@ void wr_http_conn_later(struct wr_http_conn *conn)
 static void listen_for(struct wr_http_conn *conn, int events)
 {
     if (conn->has_half)
-        events &= ~UV_DISCONNECT; /* it would be told again and again */
+        events &= ~UV_DISCONNECT; /* UV_DISCONNECT would be reported again in each round */
     if (conn->events == events)
         return;
     conn->events = (uint8_t)events;
     wr_poll_watch(&conn->poll, events);
 }
 
-/* All is sent, and nothing more will be. */
+/* Called when all output is sent and no more will follow: lingers if required, or else closes. */
 static void end(struct wr_http_conn *conn)
 {
     if (!conn->lingers || conn->has_half || shutdown(conn->fd, SHUT_WR) != 0) {
@@ -62,7 +64,7 @@ static void end(struct wr_http_conn *conn)
     listen_for(conn, UV_READABLE);
 }
 
-/* What is to come of the client. */
+/* Returns the input that the client must send next. */
 static enum wr_http_wait next_wait(const struct wr_http_conn *conn)
 {
     if (conn->inbox != NULL)
@@ -70,7 +72,7 @@ static enum wr_http_wait next_wait(const struct wr_http_conn *conn)
     return conn->is_fresh ? WR_WAIT_HEAD : WR_WAIT_IDLE;
 }
 
-/* Which of the things that a connection can wait for it is. */
+/* Selects the event that the connection waits for now, or ends the connection. */
 static void choose(struct wr_http_conn *conn)
 {
     struct wr_http_loop *loop = wr_http_conn_loop(conn);
@@ -88,14 +90,15 @@ static void choose(struct wr_http_conn *conn)
     }
 }
 
-/* Whether requests in the inbox can be looked at: no earlier one waits for its answer. */
+/* Returns true if the requests in the inbox can be processed: no earlier response is pending or
+ * unsent. */
 static bool is_ready(const struct wr_http_conn *conn)
 {
     return conn->is_behind && !conn->is_broken && !conn->has_exchange && !conn->closes && !wr_http_sends(conn);
 }
 
-/* With requests that are in the inbox: now, and those that there is no time for in the next round, as if they had come
- * in then. */
+/* Processes requests from the inbox. Those for which the time slice does not suffice are processed
+ * in the next round, as if they had arrived then. */
 static void go_on(struct wr_http_conn *conn)
 {
     if (wr_share_lasts(&wr_http_conn_loop(conn)->round.share))
@@ -121,7 +124,8 @@ void wr_http_conn_settle(struct wr_http_conn *conn)
 
 /* ---- events ---- */
 
-/* The other side sends no more. One that waits for an answer has gone; one that is still reading may go on. */
+/* The peer has shut down its sending side. A client that waits for a response is treated as gone;
+ * one that is still reading a response may finish. */
 static void on_half(struct wr_http_conn *conn)
 {
     conn->has_half = true;
@@ -145,7 +149,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     wr_http_loop_settle(loop);
 }
 
-/* ---- beginning and end ---- */
+/* ---- open and close ---- */
 
 static void count_in(struct wr_http_conn *conn)
 {
@@ -216,11 +220,12 @@ void wr_http_conn_close(struct wr_http_conn *conn)
     (void)close(conn->fd);
 }
 
-/* ---- giving up ---- */
+/* ---- refusals ---- */
 
 void wr_http_conn_refuse(struct wr_http_conn *conn, int status, const char *why)
 {
-    bool has_begun = wr_http_sends(conn) || conn->is_stream; /* an answer, which would be in pieces */
+    /* a response is partly sent: no other may follow */
+    bool has_begun = wr_http_sends(conn) || conn->is_stream;
     drop_exchange(conn);
     wr_http_inbox_drop(conn);
     conn->is_held = conn->is_behind = false;
@@ -253,8 +258,9 @@ bool wr_http_gate_make_room(struct wr_http_gate *gate)
     return false;
 }
 
-/* The oldest that waits so; NULL: there is none. A stream has a bound of its own, and its writer may be looking at it.
- */
+/* Returns the connection that has waited longest for this event; NULL if there is none. Streams are
+ * skipped: they have a limit of their own, and their writer may hold a pointer to the
+ * connection. */
 static struct wr_http_conn *oldest_of(const struct wr_http_gate *gate, enum wr_http_wait wait,
                                       const struct wr_http_conn *besides)
 {

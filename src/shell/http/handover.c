@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* handover.c - a server's connections for another process, which goes on with them where they are.
+/* handover.c - hands a server's open connections to another process, which continues to serve them.
  *
- * While a server is frozen its threads are parked between two events: nothing is read, decided or sent, and whoever
- * froze it may look at their connections. A descriptor that was given to another process and is closed here stays open
- * there.
- */
+ * While a server is frozen, its threads are parked between two events. They do not read, decide or
+ * send, so the thread that froze them may inspect their connections. A descriptor that was passed
+ * to another process and is closed here stays open there. */
 #include "shell/http/inside.h"
 
 #include "base/alloc.h"
@@ -27,7 +26,7 @@ void wr_http_loop_park(struct wr_http_loop *loop)
 void wr_http_freeze(struct wr_http *server)
 {
     (void)pthread_mutex_lock(&server->frost);
-    while (server->parked > 0) /* of an earlier one */
+    while (server->parked > 0) /* threads parked by an earlier freeze */
         (void)pthread_cond_wait(&server->frost_changed, &server->frost);
     server->is_frozen = true;
     for (uint32_t i = 0; i < server->options.loops; i++)
@@ -54,7 +53,8 @@ void wr_http_leave(struct wr_http *server)
     wr_http_thaw(server);
 }
 
-/* Streams end, and what was sent in chunks is not there any more as it was sent. */
+/* Returns true if the connection can be handed over. Streams cannot, and neither can a partly read
+ * chunked body: its bytes are no longer stored as they were received. */
 static bool is_fit(const struct wr_http_conn *conn)
 {
     if (conn->wait == WR_WAIT_LINGER || conn->is_stream || conn->is_broken || conn->has_half)
@@ -84,7 +84,8 @@ void wr_http_each(struct wr_http *server, wr_http_give *give, void *context)
 {
     for (uint32_t i = 0; i < server->options.loops; i++)
         for (size_t gate = 0; gate < server->place_count; gate++)
-            for (int wait = 0; wait < WR_WAIT_COUNT; wait++) /* in each list: the oldest first */
+            /* the connections of each list are ordered oldest first */
+            for (int wait = 0; wait < WR_WAIT_COUNT; wait++)
                 for (struct wr_list_link *link = server->loops[i]->gates[gate].waits[wait].first; link != NULL;
                      link = link->next)
                     give_one(WR_LINKED(link, struct wr_http_conn, link), give, context);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* http.c - a server: its beginning, its end, and its figures. */
+/* http.c - creates, starts, stops and frees a server, and sums its statistics. */
 #include "shell/http/inside.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@
 #include <time.h>
 
 #define LINGER_NS (2 * WEIR_SECOND)
-#define SPARE_DESCRIPTORS 64 /* for all else */
+#define SPARE_DESCRIPTORS 64 /* descriptors left for all other uses */
 
 void wr_http_options_init(struct wr_http_options *ret_options)
 {
@@ -31,7 +31,7 @@ void wr_http_options_init(struct wr_http_options *ret_options)
     };
 }
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
 static int check(const struct wr_http_options *options)
 {
@@ -48,7 +48,8 @@ static int check(const struct wr_http_options *options)
     return 0;
 }
 
-/* What there is of one thing is shared out, so that no listener's crowd can take what another's need. */
+/* Divides memory and descriptors evenly among the listeners, so that clients of one listener cannot
+ * exhaust those of another. */
 static void set_limits(struct wr_http *server)
 {
     struct wr_http_options *options = &server->options;
@@ -83,7 +84,8 @@ static int open_all(struct wr_http *server)
     return error;
 }
 
-/* What was given stays the giver's, and so does its name in the file system. */
+/* After a failed start, descriptors and socket files that the caller supplied remain the
+ * caller's. */
 static void forget_given(struct wr_http *server)
 {
     for (size_t i = 0; i < server->place_count; i++)
@@ -129,7 +131,7 @@ int wr_http_start(struct wr_http *server)
     return error;
 }
 
-/* ---- end ---- */
+/* ---- stop ---- */
 
 static void set_phase(struct wr_http *server, enum wr_http_phase phase)
 {
@@ -139,7 +141,7 @@ static void set_phase(struct wr_http *server, enum wr_http_phase phase)
             wr_http_loop_wake(server->loops[i]);
 }
 
-/* All of them, in time. */
+/* Waits until all loops have ended. Returns false if `until` passes first. */
 static bool have_ended(struct wr_http *server, const struct timespec *until)
 {
     for (uint32_t i = 0; i < server->options.loops; i++)
@@ -184,7 +186,7 @@ void wr_http_free(struct wr_http *server)
     wr_give(server->allocator, server, sizeof *server, _Alignof(struct wr_http));
 }
 
-/* ---- figures ---- */
+/* ---- statistics ---- */
 
 uint16_t wr_http_port(const struct wr_http *server, size_t index)
 {

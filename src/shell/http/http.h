@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* http.h - a small strict HTTP/1.1 server on libuv, which knows nothing of what it serves.
+/* http.h - a small strict HTTP/1.1 server on libuv. It knows nothing about the content it serves.
  *
  *     wr_http_options_init(&options);
- *     options.listens = &listen, options.listen_count = 1, options.answer = answer, options.context = mine;
- *     error = wr_http_new(&options, &server);              listens: what can fail has failed here
- *     error = wr_http_start(server);                       one thread for each loop
- *     wr_http_free(server);                                wr_http_stop first, for those that have a request
+ *     options.listens = &listen, options.listen_count = 1;
+ *     options.answer = answer, options.context = mine;
+ *     error = wr_http_new(&options, &server);       opens the sockets; all other errors show here
+ *     error = wr_http_start(server);                one thread per loop
+ *     wr_http_free(server);                         wr_http_stop first, to finish requests
  *
  *     static void answer(void *mine, struct wr_http_exchange *exchange)
  *     {
@@ -15,26 +16,30 @@
  *             wr_http_reply(exchange, 200, WR_HTTP_TEXT, wr_span_of("ok\n"));
  *     }
  *
- * An exchange is one request, read whole (its body too), and its answer. Each is answered exactly once: in `answer`, or
- * later in the same thread. A connection has one exchange at a time; requests that are pipelined behind it wait, and
- * answers that are given at once go out together. What core/rules/request refuses never gets here: it is answered, what
- * follows is dropped, and the connection closed.
+ * An exchange is one request, read with its whole body, and its one response, given in `answer` or
+ * later in the same thread. A connection has one exchange at a time. Pipelined requests wait behind
+ * it; responses that are given at once are sent together. A request that core/rules/request refuses
+ * never reaches `answer`: it gets an error response, and the connection drops further input and
+ * closes.
  *
- * An answer that takes its time: set exchange->gone, return from `answer`, and reply later; whoever works in another
- * thread posts a note to the exchange's loop (wr_http_post). If the client goes away first, or the server stops, `gone`
- * is called, after which the exchange is no more. Spans of the exchange are good in `answer` only; afterwards look at
- * the exchange again: its text has moved.
+ * To respond later, set exchange->gone, return from `answer`, and reply when ready. Other threads
+ * must post a note to the exchange's loop (wr_http_post). If the client disconnects or the server
+ * stops first, `gone` is called, and the exchange ends. Its spans are valid in `answer` only;
+ * later, read them from the exchange again: the text has moved.
  *
- * A stream (server-sent events): wr_http_stream_begin instead of reply, then write; `gone` tells when it is over.
+ * A stream (server-sent events) starts with wr_http_stream_begin instead of wr_http_reply; then
+ * write.
  *
- * Bounded: connections of each listener (the one that has been idle longest makes room), bytes of a request, of the
- * unfinished requests and unread answers of each listener (the one that has waited longest makes room),
- * time for a head, for a body, between requests, for an answer to be taken. docs/internals/serve.md has the numbers.
+ * Limits per listener: connections (beyond it the longest idle is closed), and bytes of unfinished
+ * requests and unsent responses (the longest waiting is ended). Also limited: the size of a
+ * request, and the time for a head, a body, between requests, and to read a response;
+ * docs/internals/serve.md.
  *
- * A request that has begun to come is answered, whatever happens: 408 if it is late, 503 if there is no room or memory
- * for it or the server ends. Only a client that does not read its answers is hung up on.
+ * Every request whose first byte arrived gets a response: 408 if it is late, 503 without room or
+ * memory for it or if the server stops. Only a client that does not read its responses is
+ * disconnected.
  *
- * Threads: functions on an exchange in its loop's thread only; wr_http_post and wr_http_stats in any.
+ * Threads: use an exchange in its loop's thread only; wr_http_post and wr_http_stats in any.
  */
 #ifndef WR_SHELL_HTTP_HTTP_H
 #define WR_SHELL_HTTP_HTTP_H
@@ -47,34 +52,35 @@
 
 #define WR_HTTP_LISTENS_MAX 16
 #define WR_HTTP_LOOPS_MAX 64
-#define WR_HTTP_PEER_MAX 48 /* bytes of a peer's address */
+#define WR_HTTP_PEER_MAX 48 /* size of the text of a peer's address, bytes */
 
 struct wr_http;
 struct wr_http_loop;
 struct wr_http_exchange;
 
-/* ---- answers ------------------------------------------------------------------------------------------- */
+/* ---- responses ------------------------------------------------------------------------------- */
 
-/* The first field of every answer, whatever its status and whichever file writes it. A proxy tells by it an answer from
- * silence: its own 502, 503 or 504 does not have it. */
+/* The first header field of every response, with any status. It tells a proxy that weir responded:
+ * a 502, 503 or 504 of the proxy's own does not have it. */
 #define WR_HTTP_MARK "X-Weir: 1\r\n"
 
 struct wr_http_exchange {
-    const struct wr_request *request; /* wr_request_find for its fields */
+    const struct wr_request *request; /* read its header fields with wr_request_find */
     enum wr_request_method method;
-    struct wr_span path, query; /* of its target, as they were sent; the query without '?' */
-    struct wr_span host;        /* as it was sent; empty: HTTP/1.0 without one */
-    struct wr_span body;        /* decoded */
-    struct wr_span peer;        /* "203.0.113.7", "2001:db8::1", "unix:"; stays as long as the exchange */
-    uint32_t listener;          /* index in options.listens */
+    struct wr_span path, query; /* parts of the request target, not decoded; query without '?' */
+    struct wr_span host;        /* Host as received; empty for HTTP/1.0 without Host */
+    struct wr_span body;        /* request body, after chunked decoding */
+    /* "203.0.113.7", "2001:db8::1" or "unix:"; lives as long as the exchange */
+    struct wr_span peer;
+    uint32_t listener; /* index in options.listens */
     struct wr_http_loop *loop;
-    void *context; /* yours; NULL at first */
-    /* The client has gone or the server stops, and nobody waits for an answer any more. May be NULL. */
+    void *context; /* for the caller's use; initially NULL */
+    /* Called if the client disconnects or the server stops before the response. May be NULL. */
     void (*gone)(struct wr_http_exchange *exchange);
 };
 
-/* Fields for wr_http_reply, which are whole lines "Name: value\r\n". Content-Length, Date and Connection come by
- * themselves. */
+/* Header fields for wr_http_reply: complete lines "Name: value\r\n". The server adds
+ * Content-Length, Date and Connection. */
 #define WR_HTTP_TEXT wr_span_of("Content-Type: text/plain; charset=utf-8\r\n")
 #define WR_HTTP_JSON wr_span_of("Content-Type: application/json\r\n")
 #define WR_HTTP_NOTHING \
@@ -83,167 +89,175 @@ struct wr_http_exchange {
         NULL, 0         \
     }
 
-/* Answers. `fields` and `body` are copied, and must be sound: nothing of a stranger's in `fields`. The body of 204 and
- * 304 is empty; that of HEAD is left out. The exchange is over. Without memory for the answer the client gets a 503. */
+/* Sends a response and ends the exchange. Copies `fields` and `body`. `fields` must not contain
+ * untrusted input. 204 and 304 are sent without a body, and so is the response to HEAD. If memory
+ * is short, the client gets 503 instead. */
 void wr_http_reply(struct wr_http_exchange *exchange, int status, struct wr_span fields, struct wr_span body);
 
-/* Answers {"error": "why"}. Control characters and quotes are escaped. */
+/* Sends the response {"error": "why"}. Escapes control characters and quotes in `why`. */
 void wr_http_refuse(struct wr_http_exchange *exchange, int status, const char *why);
 
-/* Begins an answer without an end, which the end of the connection will end. `fields` as above. The exchange stays
- * until `gone`, or until stream_end. */
+/* Begins a response of unknown length, which ends when the connection closes. `fields` are as for
+ * wr_http_reply. The exchange remains until `gone` is called or wr_http_stream_end. */
 void wr_http_stream_begin(struct wr_http_exchange *exchange, int status, struct wr_span fields);
 
-/* Sends, or keeps what cannot be sent yet. WEIR_E_FULL: something waits already, and with this it would be more than
- * stream_max: nothing was written.
- * Never calls `gone` itself: where there is no memory for what waits, the stream ends soon. */
+/* Sends `bytes`, or buffers them until the client reads. Returns WEIR_E_FULL and writes nothing if
+ * earlier bytes are still buffered and the total would exceed stream_max. Never calls `gone`
+ * itself: if memory for the buffer is short, the stream ends soon after. */
 int wr_http_stream_write(struct wr_http_exchange *exchange, struct wr_span bytes);
 
-/* What waits to be sent. */
+/* Returns the number of buffered bytes that are not sent yet. */
 size_t wr_http_stream_waiting(const struct wr_http_exchange *exchange);
 
-/* Ends it without calling `gone`. */
+/* Ends the stream without calling `gone`. */
 void wr_http_stream_end(struct wr_http_exchange *exchange);
 
-/* ---- who may ------------------------------------------------------------------------------------------- */
+/* ---- access ---------------------------------------------------------------------------------- */
 
-/* What a page of another origin can make a browser send is refused before `answer`, on every path: a Host that is no
- * address, not "localhost" and none of options.names; an Origin that is not this Host; a Sec-Fetch-Site of another
- * site, but for links to "/" (403); a body that is not application/json (415). Peers of a Unix socket may write any
- * Host. */
+/* Before `answer`, on every path, the server refuses requests that a page of another origin can
+ * make a browser send. 403: a Host that is not an address, "localhost" or one of options.names; an
+ * Origin other than this Host; a Sec-Fetch-Site of another site, except for links to "/". 415: a
+ * body that is not application/json. Peers of a Unix socket may send any Host. */
 
-/* Whether it has "Authorization: Bearer TOKEN", compared in constant time. False if `token` is NULL or empty. */
+/* Returns true if the request has "Authorization: Bearer TOKEN", compared in constant time. Returns
+ * false if `token` is NULL or empty. */
 bool wr_http_has_token(const struct wr_http_exchange *exchange, const char *token);
 
-/* ---- the server ---------------------------------------------------------------------------------------- */
+/* ---- the server ------------------------------------------------------------------------------ */
 
-/* Where to listen. */
+/* One address to listen at. */
 struct wr_http_listen {
-    /* "127.0.0.1:8080", "[::1]:8080", ":8080" (loopback), "unix:/run/weir/weir.sock". Names are not resolved. */
+    /* "127.0.0.1:8080", "[::1]:8080", ":8080" (loopback) or "unix:/run/weir/weir.sock"; no names */
     const char *address;
-    int fd;            /* listens already, and is ours from wr_http_new on if that succeeds; -1: none */
-    bool has_fd;       /* `fd` counts */
-    bool is_inherited; /* `fd` is from an earlier server of the same address, and we take a Unix socket away at the end
-                        */
-    mode_t mode;       /* of a Unix socket; 0: 0600 */
-    gid_t group;       /* of a Unix socket, if has_group: whose members may connect where `mode` lets them */
+    int fd;            /* listening descriptor; the server owns it if wr_http_new succeeds */
+    bool has_fd;       /* true if `fd` is used instead of `address` */
+    bool is_inherited; /* `fd` comes from an earlier server: unlink its Unix socket at the end */
+    mode_t mode;       /* permissions of the Unix socket; 0: 0600 */
+    gid_t group;       /* group whose members may connect if `mode` permits; with has_group */
     bool has_group;
-    uid_t user; /* who may connect besides ourselves and root, if has_user */
+    uid_t user; /* user that may connect besides ours and root; with has_user */
     bool has_user;
 };
 
 struct wr_http_options {
-    const struct wr_http_listen *listens; /* 1 … WR_HTTP_LISTENS_MAX */
+    const struct wr_http_listen *listens; /* 1 ... WR_HTTP_LISTENS_MAX addresses */
     size_t listen_count;
     void (*answer)(void *context, struct wr_http_exchange *exchange);
-    const char *const *names; /* Hosts that are ours besides addresses and localhost, each without port; ends with NULL;
-                               * NULL: none */
-    /* Whether the exchange is a proxy's question about another request, whose Origin, Sec-Fetch-Site and body it has
-     * passed on. Asked only of what would be refused for these. NULL: there are none. */
+    const char *const *names; /* further names accepted as Host; ends with NULL; may be NULL */
+    /* Returns true if the exchange is a proxy's query about another request, whose Origin,
+     * Sec-Fetch-Site and body type the proxy passed on. Called only before a refusal for one of
+     * these. NULL: there is no such proxy. */
     bool (*speaks)(void *context, const struct wr_http_exchange *exchange);
-    /* Something was refused as foreign; `why` has no text of a stranger's. May be NULL. */
+    /* Called when a request of another origin was refused; `why` is a constant. May be NULL. */
     void (*foreign)(void *context, const struct wr_http_exchange *exchange, const char *why);
-    /* Every tick_ns in each loop's thread, for what happens now and then; NULL: never. */
+    /* Periodic work: called every tick_ns in each loop's thread. May be NULL. */
     void (*tick)(void *context, struct wr_http_loop *loop);
-    /* The time of wr_http_alarm has come; NULL: there is no alarm. */
+    /* Called at the time set by wr_http_alarm. NULL: the alarm is not used. */
     void (*alarm)(void *context, struct wr_http_loop *loop);
     void *context;
-    int64_t tick_ns;          /* default 250 ms */
-    uint32_t loops;           /* default 1 */
-    uint32_t connections_max; /* of each listener; default 16384, less if descriptors are scarce */
-    uint32_t body_max;        /* default WR_REQUEST_BODY_MAX, which is the most */
-    size_t stream_max;        /* bytes that may wait for the reader of a stream; default 256 KiB */
-    size_t buffered_max;      /* bytes of all buffers; each listener has an equal part; default 64 MiB */
-    int64_t head_ns;          /* for the whole head, from the connection's or the request's first byte; default 10 s */
-    int64_t body_ns;          /* for the whole body; default 30 s */
-    int64_t idle_ns;          /* between two requests; default 90 s: longer than nginx's 60 */
-    int64_t send_ns;          /* for an answer to be taken, or what waits in a stream; default 30 s */
-    const weir_allocator *allocator; /* default: the system's */
+    int64_t tick_ns; /* interval of `tick`; default 250 ms */
+    uint32_t loops;  /* number of loops, each with a thread; default 1 */
+    /* limit of connections per listener; default 16384, less if descriptors are scarce */
+    uint32_t connections_max;
+    uint32_t body_max; /* bytes of a request body; default and maximum WR_REQUEST_BODY_MAX */
+    size_t stream_max; /* bytes that a stream may buffer; default 256 KiB */
+    /* bytes of all buffers, divided evenly among listeners; default 64 MiB */
+    size_t buffered_max;
+    /* time for a head, from accept or its first byte; default 10 s */
+    int64_t head_ns;
+    int64_t body_ns;                 /* time for a whole body; default 30 s */
+    int64_t idle_ns;                 /* time between requests; default 90 s: above nginx's 60 */
+    int64_t send_ns;                 /* time for the client to read output; default 30 s */
+    const weir_allocator *allocator; /* default: the system allocator */
 };
 
 void wr_http_options_init(struct wr_http_options *ret_options);
 
-/* Whether it is one; nothing is made. WEIR_E_INVAL: weir_error_detail says what would be right. */
+/* Returns 0 if `address` is a valid listening address, without opening it. Otherwise WEIR_E_INVAL;
+ * weir_error_detail suggests a form. */
 int wr_http_address_check(const char *address);
 
-/* Listens; nobody is served yet. WEIR_E_INVAL, WEIR_E_SYSTEM (weir_error_detail says where and why), WEIR_E_NOMEM. */
+/* Opens the listening sockets; requests are served after wr_http_start. Returns WEIR_E_INVAL,
+ * WEIR_E_NOMEM or WEIR_E_SYSTEM (weir_error_detail has the address and the reason) on failure. */
 int wr_http_new(const struct wr_http_options *options, struct wr_http **ret_server);
 
-/* One thread for each loop, in which signals are blocked. WEIR_E_SYSTEM. */
+/* Starts one thread per loop, with all signals blocked. Returns WEIR_E_SYSTEM on failure. */
 int wr_http_start(struct wr_http *server);
 
-/* Accepts no more, answers what has been sent, with "Connection: close", and returns when all connections have ended or
- * `grace_ns` is over; the rest is cut off. Streams end at once. Again is fine. */
+/* Stops accepting, answers the requests already sent with "Connection: close", and returns when all
+ * connections have ended. Ends streams at once, and the rest after `grace_ns`. May be repeated. */
 void wr_http_stop(struct wr_http *server, int64_t grace_ns);
 
-/* Stops without grace, if it runs, and takes sockets of the file system away. NULL is fine. */
+/* Stops the server without grace, unlinks its Unix sockets and frees it. Accepts NULL. */
 void wr_http_free(struct wr_http *server);
 
-/* The port of listener `index`, where it is TCP: for listens at port 0. */
+/* Returns the TCP port of listener `index`, for listeners at port 0; 0 if it is not TCP. */
 uint16_t wr_http_port(const struct wr_http *server, size_t index);
 
-/* ---- loops --------------------------------------------------------------------------------------------- */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
-/* Something to be done in a loop's thread. It is the caller's memory and may be posted again once it runs. */
+/* A function to run in a loop's thread. The caller owns the note, and may reuse it once it runs. */
 struct wr_http_note {
-    struct wr_http_note *next; /* the loop's */
+    struct wr_http_note *next; /* next note in the loop's queue */
     void (*run)(struct wr_http_note *note);
 };
 
-/* From any thread, until wr_http_free. Notes run in the order in which they came; those that no loop runs any more when
- * it stops are run by wr_http_stop, in its thread. */
+/* Queues a note for the loop, from any thread, until wr_http_free. Notes run in order. wr_http_stop
+ * runs those that a stopped loop left, in its caller's thread. */
 void wr_http_post(struct wr_http_loop *loop, struct wr_http_note *note);
 
-/* options.alarm is called at `at` (of the monotonic clock) or a little later, in the loop's thread, from which this is
- * called. It replaces what was set before. */
+/* Schedules options.alarm for `at` (monotonic clock, ns) or slightly later. Call it in the loop's
+ * thread. It replaces the time set before. */
 void wr_http_alarm(struct wr_http_loop *loop, int64_t at);
 
-/* From 0 on. */
+/* Returns the index of a loop, counted from 0. */
 uint32_t wr_http_loop_index(const struct wr_http_loop *loop);
 struct wr_http_loop *wr_http_loop_at(const struct wr_http *server, uint32_t index);
 
-/* ---- for another process ------------------------------------------------------------------------------- */
+/* ---- handover to another process ------------------------------------------------------------- */
 
-/* A connection, and what is known of it. The text is what has come of requests that are not answered. */
+/* The state of a connection that is handed over. `in` is the text received of requests without a
+ * response; `out` is output not sent yet. */
 struct wr_http_baggage {
     int fd;
     uint32_t listener;
-    bool closes; /* when `out` is sent */
+    bool closes; /* close the connection when `out` is sent */
     struct wr_span peer, out, in;
 };
 
 typedef void wr_http_give(void *context, const struct wr_http_baggage *baggage);
 
-/* From here on nothing is read, decided or sent, until thaw or leave. For a server that runs; not from its threads. */
+/* Freezes a running server: it does not read, decide or send until wr_http_thaw or wr_http_leave.
+ * Not for use in the server's own threads. */
 void wr_http_freeze(struct wr_http *server);
 void wr_http_thaw(struct wr_http *server);
-/* Of a frozen server: its connections, in which order they wait. What cannot be handed over (streams, and requests in
- * chunks that are half read) is left out. */
+/* Calls `give` for each connection of a frozen server, the longest waiting of each kind first.
+ * Skips streams and partly read chunked requests, which cannot be handed over. */
 void wr_http_each(struct wr_http *server, wr_http_give *give, void *context);
-/* Of a frozen server, or one that was not started: it ends, and lets go of its sockets without a word; their names in
- * the file system stay. wr_http_free must follow. */
+/* Ends a frozen server, or one that was not started: closes its connections without sending a
+ * response and keeps its socket files. wr_http_free must follow. */
 void wr_http_leave(struct wr_http *server);
 
-/* Of a server that was not started: takes the connection over. Its requests are answered once it starts. */
+/* Takes over a connection before the start of the server. Its requests are processed afterwards. */
 void wr_http_adopt(struct wr_http *server, const struct wr_http_baggage *baggage);
 
-/* The descriptor that listens; -1: there are not so many. */
+/* Returns the listening descriptor; -1 if there are not as many listeners. */
 int wr_http_listener(const struct wr_http *server, size_t index);
 
-/* ---- figures ------------------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
-/* Sums over all loops since the start. */
+/* Totals over all loops since the start. */
 struct wr_http_stats {
     uint64_t accepted, requests;
-    uint64_t refused;     /* requests that were not well-formed, or too large */
-    uint64_t foreign;     /* requests that were refused as those of other pages */
-    uint64_t late;        /* connections that were closed because a head, a body or a reader took too long */
-    uint64_t turned;      /* connections that were closed for want of room, or because of who was there */
-    uint64_t answered[6]; /* by hundreds of the status; [0]: streams begun */
-    uint64_t connections; /* open now */
-    uint64_t streams;     /* of them, streams */
+    uint64_t refused;     /* requests that were malformed or too large */
+    uint64_t foreign;     /* requests refused because a page of another origin sent them */
+    uint64_t late;        /* connections closed because a head, a body or a reader took too long */
+    uint64_t turned;      /* connections refused or closed for lack of room or permission */
+    uint64_t answered[6]; /* responses by first digit of the status; [0]: streams begun */
+    uint64_t connections; /* connections open now */
+    uint64_t streams;     /* streams open now; included in `connections` */
     uint64_t buffered_bytes;
-    int64_t lag_ns; /* how late the last tick was, of the latest loop */
+    int64_t lag_ns; /* delay of the last tick, in the loop where it is greatest */
 };
 
 void wr_http_stats(const struct wr_http *server, struct wr_http_stats *ret_stats);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* listen.c - sockets that listen, and who may connect to those of the file system. */
+/* listen.c - opens listening sockets, and checks which peers may connect to Unix sockets. */
 #include "shell/http/inside.h"
 
 #include "base/address.h"
@@ -21,7 +21,7 @@
 
 /* ---- addresses ---- */
 
-/* A URL may stand in its place, and have a password. */
+/* Reports an invalid address. Users may give a URL by mistake, so a password in it is masked. */
 static int wrong(const char *text, const char *why)
 {
     char shown[512];
@@ -93,7 +93,7 @@ int wr_http_address_check(const char *address)
 
 /* ---- listening ---- */
 
-/* What is wrong, and what would be right. */
+/* Returns a message that explains the error number and how to solve it. */
 static const char *words_of(int number)
 {
     switch (number) {
@@ -138,7 +138,8 @@ static int open_inet(const char *address, struct wr_http_place *ret_place)
     return 0;
 }
 
-/* A socket that nobody listens at any more may go; whatever else is there stays. */
+/* Unlinks a socket file at which no process listens any more. Fails if the file is in use or not a
+ * socket. */
 static int make_room(const char *path, const struct sockaddr_un *address)
 {
     struct stat node;
@@ -175,8 +176,8 @@ static int open_unix(const char *path, struct wr_http_place *place)
     if (place->path == NULL)
         return WEIR_E_NOMEM;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* the node gets the mode that the socket has when it is bound: there is no moment at which others may connect;
-     * those who may are let in last, once the node is their group's */
+    /* The socket file gets the mode that the socket has at bind, so at no moment can others
+     * connect. Group and other permissions are added last, when the file has its group. */
     bool is_bound =
         fd >= 0 && fchmod(fd, place->mode & 0600) == 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
     if (!is_bound || listen(fd, BACKLOG) != 0 || lstat(path, &node) != 0 ||
@@ -195,7 +196,8 @@ static int open_unix(const char *path, struct wr_http_place *place)
     return 0;
 }
 
-/* Whoever made the socket said who may connect. */
+/* For a socket that was passed in, the mode and group of its file decide which peers may
+ * connect. */
 static void obey_node(struct wr_http_place *place, const struct sockaddr_un *address, socklen_t bytes)
 {
     char path[sizeof address->sun_path + 1] = "";
@@ -208,7 +210,7 @@ static void obey_node(struct wr_http_place *place, const struct sockaddr_un *add
     place->has_group = true;
 }
 
-/* Its node is ours to take away. */
+/* Records the file of an inherited Unix socket, which is to be unlinked at the end. */
 static int inherit(struct wr_http_place *place, const char *address)
 {
     struct stat node;
@@ -220,7 +222,7 @@ static int inherit(struct wr_http_place *place, const char *address)
     return place->path == NULL ? WEIR_E_NOMEM : 0;
 }
 
-/* One that listens already: by socket activation, or handed over. */
+/* Uses a descriptor that already listens, from socket activation or a handover. */
 static int take_over(const struct wr_http_listen *listen, struct wr_http_place *place)
 {
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};

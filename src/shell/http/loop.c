@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* loop.c - a thread of the server: connections come in, ticks, notes from other threads, and the end. */
+/* loop.c - runs a thread of the server: accepts connections, ticks, runs notes of other threads,
+ * and stops. */
 #include "shell/http/inside.h"
 
 #include "base/address.h"
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 #define ACCEPTS_AT_ONCE 16
-#define FRESH_GRACE_MS 1000 /* for those that have just connected when the server stops */
+#define FRESH_GRACE_MS 1000 /* grace period for connections that have sent nothing at the stop */
 
 /* ---- accepting ---- */
 
@@ -35,7 +36,8 @@ static struct wr_span peer_text(const struct sockaddr_storage *from, char memory
     return wr_buf_from(&buf, 0);
 }
 
-/* Connections of one listener are shared out evenly between the loops, more or less. */
+/* Returns the limit of one loop: the kernel spreads a listener's connections over the loops roughly
+ * evenly. */
 static uint32_t connections_max(const struct wr_http *server)
 {
     uint32_t share = server->options.connections_max / server->options.loops;
@@ -58,7 +60,8 @@ static void let_in(struct wr_http_gate *gate, int fd, const struct sockaddr_stor
         wr_http_conn_turn_away(conn);
 }
 
-/* Without a descriptor for it the connection would be told again and again: look away until the next tick. */
+/* Pauses accepting until the next tick because descriptors ran out; libuv would report the waiting
+ * connection without end. Closes one connection to free a descriptor. */
 static void look_away(struct wr_http_gate *gate)
 {
     struct wr_list_link *lingering = gate->waits[WR_WAIT_LINGER].first;
@@ -70,7 +73,7 @@ static void look_away(struct wr_http_gate *gate)
         (void)wr_http_gate_make_room(gate);
 }
 
-/* False: nobody else wants to connect. */
+/* Accepts up to `most` connections. Returns false if no more are waiting. */
 static bool accept_some(struct wr_http_gate *gate, int most)
 {
     struct wr_http_loop *loop = gate->loop;
@@ -82,7 +85,9 @@ static bool accept_some(struct wr_http_gate *gate, int most)
         if (fd >= 0)
             let_in(gate, fd, &from);
         else if (i == 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
-            look_away(gate); /* after the first there may be nobody to accept: it is asked for a descriptor before */
+            /* Only for the first: a later accept4 allocates a descriptor before it finds that no
+             * connection waits */
+            look_away(gate);
         if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
             return false;
     }
@@ -99,9 +104,10 @@ static void on_accept(uv_poll_t *poll, int status, int events)
     wr_http_loop_settle(gate->loop);
 }
 
-/* ---- time ---- */
+/* ---- timeouts ---- */
 
-/* False: there are more than there is time for. */
+/* Closes the connections whose wait exceeds the limit. Returns false if the time slice ended
+ * first. */
 static bool close_late(struct wr_http_gate *gate, enum wr_http_wait wait, int64_t limit_ms,
                        const struct wr_share *share)
 {
@@ -115,7 +121,8 @@ static bool close_late(struct wr_http_gate *gate, enum wr_http_wait wait, int64_
             return false;
         if (wait == WR_WAIT_HEAD || wait == WR_WAIT_BODY || wait == WR_WAIT_SEND)
             wr_http_count(&gate->loop->counts.late);
-        if (conn->inbox == NULL || wr_http_sends(conn)) { /* nothing was asked, or the answer has begun */
+        /* no request has begun, or a response is partly sent */
+        if (conn->inbox == NULL || wr_http_sends(conn)) {
             wr_http_conn_close(conn);
             continue;
         }
@@ -125,7 +132,7 @@ static bool close_late(struct wr_http_gate *gate, enum wr_http_wait wait, int64_
     return true;
 }
 
-/* False: not all of them. */
+/* Closes late connections of all kinds. Returns false if the time slice ended first. */
 static bool close_all_late(struct wr_http_loop *loop)
 {
     struct wr_share share = wr_share_begin(WR_SHARE_NS);
@@ -206,7 +213,7 @@ static int open_alarm(struct wr_http_loop *loop)
     return 0;
 }
 
-/* ---- the end ---- */
+/* ---- stop ---- */
 
 static void close_gates(struct wr_http_loop *loop)
 {
@@ -219,7 +226,8 @@ static void close_gates(struct wr_http_loop *loop)
     }
 }
 
-/* Requests may be here already that were sent before anybody could know. False: there was no time for all. */
+/* Reads once more from each connection: a request may have been sent before the client could know
+ * of the stop. Returns false if the time slice ended first. */
 static bool last_look(struct wr_http_gate *gate, enum wr_http_wait wait, const struct wr_share *share)
 {
     struct wr_list_link *link = gate->waits[wait].first, *next;
@@ -234,7 +242,8 @@ static bool last_look(struct wr_http_gate *gate, enum wr_http_wait wait, const s
         if (!wr_http_read(conn))
             conn->is_broken = true;
         wr_http_conn_settle(conn);
-        if (next != NULL && next->list != &gate->waits[wait]) /* it made space for this one, and is being closed */
+        /* settling `conn` closed the next connection to make space */
+        if (next != NULL && next->list != &gate->waits[wait])
             next = gate->waits[wait].first;
     }
     return true;
@@ -254,7 +263,8 @@ static void end_streams(struct wr_http_gate *gate)
     }
 }
 
-/* Who has connected before we stop is one of ours. False: there was no time for all. */
+/* Accepts the connections that were made before the stop; they are still served. Returns false if
+ * the time slice ended first. */
 static bool accept_last(struct wr_http_loop *loop, const struct wr_share *share)
 {
     for (size_t i = 0; i < loop->server->place_count; i++)
@@ -275,7 +285,8 @@ static void begin_stop(struct wr_http_loop *loop)
         end_streams(&loop->gates[i]);
 }
 
-/* Some of those that are connected, until all were looked at. False: not yet. */
+/* Begins to stop, then reads from connections until each was read once. Returns false while some
+ * remain. */
 static bool stop(struct wr_http_loop *loop)
 {
     struct wr_share share = wr_share_begin(WR_SHARE_NS);
@@ -334,7 +345,7 @@ void wr_http_loop_settle(struct wr_http_loop *loop)
 
 /* ---- notes ---- */
 
-/* Behind those that were left when the last share was over. */
+/* Appends the posted notes to those left over from the last time slice. */
 static void take_notes(struct wr_http_loop *loop)
 {
     (void)pthread_mutex_lock(&loop->notes_lock);
@@ -354,7 +365,7 @@ bool wr_http_loop_notes(struct wr_http_loop *loop)
     take_notes(loop);
     while (loop->taken != NULL && wr_share_lasts(&share)) {
         struct wr_http_note *note = loop->taken;
-        loop->taken = note->next; /* the note may be gone after it has run */
+        loop->taken = note->next; /* the note may free itself when it runs */
         if (loop->taken == NULL)
             loop->taken_end = &loop->taken;
         note->run(note);
@@ -385,10 +396,12 @@ static void on_wakeup(struct wr_wakeup *wakeup)
 {
     struct wr_http_loop *loop = wakeup->uv.data;
     loop->is_late = !wr_http_loop_notes(loop);
-    wr_http_loop_settle(loop); /* what was answered is not asked of the next process again */
+    /* settle before parking: requests with a response must not be handed over */
+    wr_http_loop_settle(loop);
     if (!loop->is_late)
         wr_http_loop_park(loop);
-    int phase = atomic_load(&loop->server->phase); /* it may have changed meanwhile */
+    /* read the phase after parking, during which it may change */
+    int phase = atomic_load(&loop->server->phase);
     if (phase >= WR_HTTP_CUTS)
         cut_off(loop);
     else if (phase >= WR_HTTP_STOPS)
@@ -409,7 +422,7 @@ struct wr_http_loop *wr_http_loop_at(const struct wr_http *server, uint32_t inde
     return server->loops[index];
 }
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
 static int open_gates(struct wr_http_loop *loop)
 {
@@ -465,7 +478,7 @@ static void *run(void *context)
     if (loop->alarm_fd >= 0)
         (void)uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
     wr_away_begin("the loop of a server");
-    wr_http_loop_settle(loop); /* those that were adopted */
+    wr_http_loop_settle(loop); /* settles connections that were adopted before the start */
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     wr_away_end();
     (void)sem_post(&loop->server->ended);
@@ -495,7 +508,7 @@ static void close_each(uv_handle_t *handle, void *unused)
 void wr_http_loop_free(struct wr_http_loop *loop)
 {
     if (loop->has_uv) {
-        cut_off(loop); /* one that never ran */
+        cut_off(loop); /* closes the connections of a loop that never ran */
         uv_walk(&loop->uv, close_each, NULL);
         (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
         (void)uv_loop_close(&loop->uv);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* ours.c - refuses what a page of another origin can make a browser send.
+/* ours.c - refuses requests that a page of another origin can make a browser send.
  *
- * Such a page cannot read our answers, but it can use up limits. What gives it away:
- *     Host             a name of the page's that was made to point here (DNS rebinding)
- *     Origin           the page's, with every POST and whatever a script may want to read
- *     Sec-Fetch-Site   what the browser says of itself, at addresses of the loopback also of an image or a frame
- *     Content-Type     a page can post text, forms and bodies without a type without asking; JSON it cannot
- * At other addresses than the loopback browsers send no Sec-Fetch-Site over plain HTTP: there a GET for an image looks
- * like anybody's.
+ * Such a page cannot read the responses, but it can use up limits. Signs of such a request:
+ *     Host             a name of the page's site that resolves to this server (DNS rebinding)
+ *     Origin           that of the page; sent with each POST and any request that a script can read
+ *     Sec-Fetch-Site   set by the browser; to loopback addresses also with images and frames
+ *     Content-Type     without permission a page can send text, forms, untyped bodies, but not JSON
+ * Over plain HTTP to other than loopback addresses, browsers send no Sec-Fetch-Site: there, a GET
+ * for an image looks like any other client's.
  *
- * A proxy that asks about a request passes on that request's fields, and they are not its own.
+ * A proxy that queries weir about a request passes on that request's fields; they are not the
+ * proxy's own.
  */
 #include "shell/http/inside.h"
 
@@ -35,7 +36,7 @@ static bool is_host_ours(struct wr_span host, const char *const *names)
     return false;
 }
 
-/* "http://HOST" or "https://HOST" */
+/* Returns true if `origin` is "http://HOST" or "https://HOST". */
 static bool is_origin_of(struct wr_span origin, struct wr_span host)
 {
     const char *const schemes[] = {"http://", "https://"};
@@ -65,7 +66,8 @@ static bool has(const struct wr_http_exchange *exchange, const char *name, const
     return wr_request_find(exchange->request, name, &cursor, &value) && wr_span_is(value, wanted);
 }
 
-/* Somebody follows a link of another page to our first page. It changes nothing, and cannot be shown in a frame. */
+/* Returns true if a user follows a link from another page to "/". That page changes nothing, and
+ * cannot be shown in a frame. */
 static bool is_link(const struct wr_http_exchange *exchange)
 {
     return exchange->method == WR_METHOD_GET && wr_span_is(exchange->path, "/") &&
@@ -82,7 +84,7 @@ static bool has_foreign_site(const struct wr_http_exchange *exchange)
     return false;
 }
 
-/* "application/json", perhaps with parameters */
+/* Returns true for "application/json", with or without parameters. */
 static bool is_json(struct wr_span type)
 {
     static const char json[] = "application/json";
@@ -103,13 +105,13 @@ static bool has_other_body(const struct wr_http_exchange *exchange)
     return count == 0;
 }
 
-/* Peers of a Unix socket are no browsers, and a browser always names a Host. */
+/* A peer of a Unix socket is not a browser, and a browser always sends Host. */
 static bool has_foreign_host(const struct wr_http_exchange *exchange, const char *const *names)
 {
     return exchange->host.bytes > 0 && !wr_span_is(exchange->peer, "unix:") && !is_host_ours(exchange->host, names);
 }
 
-/* What a proxy may have passed on. */
+/* Returns why fields that a proxy may have passed on are refused; NULL if they are accepted. */
 static const char *wrong_fields(const struct wr_http_exchange *exchange, int *ret_status)
 {
     *ret_status = 403;
@@ -160,7 +162,7 @@ bool wr_http_has_token(const struct wr_http_exchange *exchange, const char *toke
         return false;
     if (value.bytes != bytes + sizeof scheme - 1 || !wr_ascii_same(value.data, scheme, sizeof scheme - 1))
         return false;
-    for (size_t i = 0; i < bytes; i++) /* how long it takes does not depend on where they differ */
+    for (size_t i = 0; i < bytes; i++) /* constant time: independent of where the texts differ */
         differs |= (unsigned char)(value.data[sizeof scheme - 1 + i] ^ token[i]);
     return differs == 0;
 }

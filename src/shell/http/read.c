@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* read.c - bytes in: requests are taken from the front, each is answered, and what is left is kept. */
+/* read.c - reads input, passes each complete request to the handler, and keeps the rest. */
 #include "shell/http/inside.h"
 
 #include "base/alloc.h"
@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 
 #define INBOX_LEAST 1024
-#define READ_LEAST 4096   /* room for one read */
-#define OUT_AT_ONCE 65536 /* answers that are gathered before they are sent */
+#define READ_LEAST 4096   /* minimum free space of the inbox before a read */
+#define OUT_AT_ONCE 65536 /* bytes of responses gathered before they are sent */
 
 /* ---- inboxes ---- */
 
@@ -55,7 +55,7 @@ static void reading_init(struct wr_http_reading *reading)
     wr_request_init(&reading->request);
 }
 
-/* Room for `bytes` in all. */
+/* Grows the inbox to at least `bytes`. */
 static bool inbox_grow(struct wr_http_conn *conn, size_t bytes)
 {
     struct wr_http_inbox *old = conn->inbox;
@@ -95,7 +95,8 @@ void wr_http_inbox_fill(struct wr_http_conn *conn, struct wr_span text)
 
 /* ---- one request ---- */
 
-/* What was read of a body in chunks is shorter than what was sent: closes the gap. */
+/* Moves the unparsed bytes to the end of the decoded body, which is shorter than the chunks
+ * received. Returns the new number of bytes. */
 static size_t compact(struct wr_http_reading *reading, char *text, size_t bytes)
 {
     size_t end = (size_t)reading->request.head_bytes + reading->body_bytes;
@@ -130,7 +131,7 @@ static enum wr_request_step read_head(struct wr_http_conn *conn, struct wr_http_
     return step;
 }
 
-/* END: from raw_at on it is the next request's. */
+/* Parses one request. On WR_REQUEST_END, the next request begins at raw_at. */
 static enum wr_request_step read_request(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text,
                                          size_t bytes)
 {
@@ -149,9 +150,9 @@ static enum wr_request_step read_request(struct wr_http_conn *conn, struct wr_ht
     return step;
 }
 
-/* ---- its exchange ---- */
+/* ---- the exchange of a request ---- */
 
-/* The exchange's spans, wherever the text is now. */
+/* Sets the spans of the exchange to the present location of the text. */
 static void point(struct wr_http_conn *conn, struct wr_http_reading *reading, const char *text)
 {
     struct wr_http_exchange *exchange = &conn->exchange;
@@ -178,7 +179,7 @@ static void ask(struct wr_http_conn *conn, struct wr_http_reading *reading, cons
         loop->server->options.answer(loop->server->options.context, &conn->exchange);
 }
 
-/* ---- all that is there ---- */
+/* ---- all requests in the buffer ---- */
 
 static void flush(struct wr_http_conn *conn)
 {
@@ -195,11 +196,12 @@ static bool goes_on(const struct wr_http_conn *conn)
     return !conn->closes && !conn->has_exchange && !conn->is_broken && !wr_http_sends(conn);
 }
 
-/* Keeps what is left of `text`, which is the loop's buffer or the inbox's own. */
+/* Saves the rest of `text` in the inbox. `text` is the loop's buffer or the inbox itself. */
 static void keep(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text, size_t bytes)
 {
     if (conn->inbox != NULL) {
-        if (text != conn->inbox->text) /* or each byte of a slow request would move all before it */
+        /* otherwise already in place: a slow request must not be moved at each byte */
+        if (text != conn->inbox->text)
             memmove(conn->inbox->text, text, bytes);
         conn->inbox->bytes = bytes;
         return;
@@ -217,10 +219,11 @@ static void keep(struct wr_http_conn *conn, struct wr_http_reading *reading, cha
     conn->inbox->bytes = bytes;
 }
 
-/* After the last request that can be answered now. */
+/* Saves or drops the remaining input when no further request can be processed now. */
 static void put_away(struct wr_http_conn *conn, struct wr_http_reading *reading, char *text, size_t bytes)
 {
-    conn->lingers |= conn->closes && bytes > 0; /* bytes that nobody reads would take the answer back */
+    /* closing with unread input would send a reset and discard the response */
+    conn->lingers |= conn->closes && bytes > 0;
     if (bytes == 0 || (conn->closes && !conn->has_exchange)) {
         wr_http_inbox_drop(conn);
         return;
@@ -242,7 +245,7 @@ static void take_turn(struct wr_http_conn *conn, struct wr_http_reading *reading
     enum wr_request_step step = WR_REQUEST_END;
     struct wr_http_loop *loop = wr_http_conn_loop(conn);
     struct wr_buf *out = &loop->out;
-    bool lasts = true; /* one at least */
+    bool lasts = true; /* processes at least one request, whatever the time slice */
     conn->is_turn = true;
     while (bytes > 0 && goes_on(conn) && lasts) {
         step = read_request(conn, reading, text, bytes);
@@ -266,7 +269,7 @@ static void take_turn(struct wr_http_conn *conn, struct wr_http_reading *reading
     put_away(conn, reading, text, bytes);
 }
 
-/* ---- what calls for it ---- */
+/* ---- entry points ---- */
 
 static bool drop_input(struct wr_http_conn *conn)
 {
@@ -286,7 +289,8 @@ static bool read_more(struct wr_http_conn *conn)
     }
     struct wr_http_inbox *inbox = conn->inbox;
     size_t room = inbox->room - inbox->bytes;
-    room = room < WR_HTTP_READ_BYTES ? room : WR_HTTP_READ_BYTES; /* then others have their turn */
+    /* a limit per read, so that other connections get their turn */
+    room = room < WR_HTTP_READ_BYTES ? room : WR_HTTP_READ_BYTES;
     ssize_t count = recv(conn->fd, inbox->text + inbox->bytes, room, MSG_DONTWAIT);
     if (count <= 0)
         return count < 0 && (errno == EAGAIN || errno == EINTR);
@@ -300,7 +304,7 @@ bool wr_http_read(struct wr_http_conn *conn)
     struct wr_http_loop *loop = wr_http_conn_loop(conn);
     if (conn->wait == WR_WAIT_LINGER)
         return drop_input(conn);
-    if (conn->is_behind) /* what is here comes first: wr_http_conn_settle goes on with it */
+    if (conn->is_behind) /* buffered requests come first; wr_http_conn_settle processes them */
         return true;
     if (conn->inbox != NULL)
         return read_more(conn);
@@ -320,7 +324,7 @@ void wr_http_read_on(struct wr_http_conn *conn)
         take_turn(conn, &inbox->reading, inbox->text, inbox->bytes);
 }
 
-/* A request that was answered late: what came behind it is next. */
+/* Continues with the input behind a request whose response was given later. */
 void wr_http_read_past(struct wr_http_conn *conn)
 {
     struct wr_http_inbox *inbox = conn->inbox;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reply.c - answers and streams. */
+/* reply.c - writes responses and streams. */
 #include "shell/http/inside.h"
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-/* ---- heads ---- */
+/* ---- response headers ---- */
 
 static const char *line_of(int status)
 {
@@ -45,7 +45,7 @@ static const char *line_of(int status)
     }
 }
 
-/* Every head begins here. */
+/* Starts the header of every response. */
 static void append_status(struct wr_buf *buf, int status)
 {
     const char *line = line_of(status);
@@ -54,7 +54,8 @@ static void append_status(struct wr_buf *buf, int status)
     else {
         wr_buf_append_string(buf, "HTTP/1.1 ");
         wr_buf_append_u64(buf, (uint64_t)status);
-        wr_buf_append_string(buf, " \r\n"); /* the words may be left out, the blank may not (RFC 9112 4) */
+        /* the reason phrase is optional, the space is not (RFC 9112 4) */
+        wr_buf_append_string(buf, " \r\n");
     }
     wr_buf_append_string(buf, WR_HTTP_MARK);
 }
@@ -95,7 +96,7 @@ static void append_connection(struct wr_buf *buf, bool closes, bool is_old)
         wr_buf_append_string(buf, "Connection: keep-alive\r\n");
 }
 
-/* Where the bytes of an answer go. */
+/* Returns the buffer for a response: shared while the connection is read, else a separate one. */
 static struct wr_buf *buffer_of(struct wr_http_conn *conn)
 {
     struct wr_http_loop *loop = wr_http_conn_loop(conn);
@@ -114,7 +115,8 @@ static struct wr_span error_body(const char *why, char *memory, size_t bytes)
     return wr_buf_from(&buf, 0);
 }
 
-/* An answer after which the connection is closed. Needs no memory but the caller's, of WR_HTTP_LAST_BYTES. */
+/* Builds a response after which the connection closes. Uses only `memory`, of WR_HTTP_LAST_BYTES
+ * bytes. */
 static struct wr_span last_words(const struct wr_http_loop *loop, int status, const char *why, char *memory)
 {
     char body_memory[WR_HTTP_LAST_BYTES / 2];
@@ -131,7 +133,8 @@ static struct wr_span last_words(const struct wr_http_loop *loop, int status, co
     return wr_buf_from(&buf, 0);
 }
 
-/* In turn they go with those of the other answers, when there is nothing more to read. */
+/* Sends a finished response, unless the connection is being read: then take_turn sends all at
+ * once. */
 static void hand_in(struct wr_http_conn *conn, const struct wr_buf *buf)
 {
     if (conn->is_turn)
@@ -147,14 +150,14 @@ static void count_answer(struct wr_http_loop *loop, int status)
     wr_http_count(&loop->counts.answered[status >= 100 && status < 600 ? status / 100 : 5]);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static struct wr_http_conn *conn_of(struct wr_http_exchange *exchange)
 {
     return (struct wr_http_conn *)(void *)exchange;
 }
 
-/* The exchange is over. */
+/* Ends the exchange. */
 static void leave(struct wr_http_conn *conn)
 {
     conn->has_exchange = false;
@@ -162,7 +165,7 @@ static void leave(struct wr_http_conn *conn)
     conn->exchange.context = NULL;
     if (conn->is_turn)
         return;
-    conn->lingers |= conn->closes; /* nothing was read meanwhile */
+    conn->lingers |= conn->closes; /* input that arrived meanwhile was not read */
     wr_http_conn_later(conn);
 }
 
@@ -235,7 +238,8 @@ void wr_http_stream_begin(struct wr_http_exchange *exchange, int status, struct 
     append_connection(buf, true, false);
     wr_buf_append_span(buf, fields);
     wr_buf_append(buf, "\r\n", 2);
-    conn->is_broken |= buf->error != 0; /* no event may follow an answer that says so */
+    /* headers that report an error cannot be followed by events */
+    conn->is_broken |= buf->error != 0;
     hand_in(conn, buf);
     conn->is_stream = true;
     wr_http_count(&loop->counts.answered[0]);
@@ -254,7 +258,7 @@ int wr_http_stream_write(struct wr_http_exchange *exchange, struct wr_span bytes
     struct wr_http_loop *loop = wr_http_conn_loop(conn);
     size_t waiting = wr_http_stream_waiting(exchange);
     if (waiting > 0 && waiting + bytes.bytes > loop->server->options.stream_max)
-        return WEIR_E_FULL; /* one that has read all so far gets a piece of any size */
+        return WEIR_E_FULL; /* with an empty buffer, a write of any size is accepted */
     if (conn->is_turn)
         wr_buf_append_span(&loop->out, bytes);
     else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* send.c - bytes out: at once where the kernel takes them, and what it does not take is kept. */
+/* send.c - sends output at once as far as the kernel accepts it, and buffers the rest. */
 #include "shell/http/inside.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #define OUT_LEAST 4096
-#define OUT_KEPT (1 << 20) /* a buffer that became larger for one answer is given back */
+#define OUT_KEPT (1 << 20) /* a loop's buffer with more bytes is freed after use */
 
 static atomic_size_t *count_of(struct wr_http_conn *conn)
 {
@@ -50,7 +50,7 @@ void wr_http_out_drop(struct wr_http_conn *conn)
     conn->out_at = conn->out_bytes = conn->out_room = 0;
 }
 
-/* Room for `more` bytes behind what waits. */
+/* Makes room for `more` bytes behind the unsent output. */
 static bool make_room(struct wr_http_conn *conn, size_t more)
 {
     size_t waiting = conn->out_bytes - conn->out_at;
@@ -85,7 +85,7 @@ void wr_http_keep(struct wr_http_conn *conn, struct wr_span bytes)
     conn->out_bytes += bytes.bytes;
 }
 
-/* How much the kernel has taken; is_broken where nobody is there to take it. */
+/* Returns how many bytes the kernel took; sets is_broken if the connection failed. */
 static size_t send_now(struct wr_http_conn *conn, struct wr_span bytes)
 {
     size_t sent = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* limiter.c - one stream of requests: rules, their state, a lock and a line. */
+/* limiter.c - a limiter for one stream of requests: rules, their state, a lock and a queue of
+ * waiters. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "shell/clock/clock.h"
@@ -9,15 +10,15 @@
 #include <string.h>
 
 struct weir_limiter {
-    struct wr_lock lock; /* of all below but the constants */
+    struct wr_lock lock; /* guards the members below, except the constants */
     bool closed;
-    void *state; /* stack.state_bytes */
+    void *state; /* state of the rules, stack.state_bytes */
     weir_stack stack;
     struct wr_line line;
     uint64_t acquired, rejected;
     const weir_clock *clock;
     const weir_allocator *allocator;
-    atomic_uint holds; /* the owner's, and one for each ticket in line */
+    atomic_uint holds; /* references: the owner's, and one per ticket in the queue */
 };
 
 static int check(const weir_limiter *limiter)
@@ -61,7 +62,7 @@ static void leave(struct wr_line *line)
 
 static const struct wr_line_ops line_ops = {enter, leave, drop};
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 void weir_limiter_options_init(weir_limiter_options *ret_options)
 {
@@ -101,7 +102,7 @@ int weir_limiter_new(const weir_limit *limits, size_t count, const weir_limiter_
     return 0;
 }
 
-/* ---- deciding ---- */
+/* ---- decisions ---- */
 
 int weir_limiter_reserve(weir_limiter *limiter, uint32_t permits, weir_receipt *ret_receipt,
                          weir_decision *ret_decision)
@@ -125,7 +126,8 @@ int weir_limiter_try(weir_limiter *limiter, uint32_t permits, weir_decision *ret
     return weir_limiter_reserve(limiter, permits, NULL, ret_decision);
 }
 
-/* Ends a call that may have freed permits or changed the rules: whoever is first should look again. */
+/* Unlocks the limiter after a call that may have returned permits or changed the rules, and wakes
+ * the first waiter. */
 static void leave_and_wake(weir_limiter *limiter, int64_t now)
 {
     struct weir_ticket *first = wr_line_first(&limiter->line, now);
@@ -171,11 +173,12 @@ int weir_limiter_change(weir_limiter *limiter, const weir_limit *limits, size_t 
     weir_stack stack;
     if (weir_stack_init(&stack, limits, count) != 0)
         return WEIR_E_INVAL;
-    const weir_allocator *allocator = limiter->allocator; /* a wake may free the limiter */
+    /* saved before the wake, which may free the limiter */
+    const weir_allocator *allocator = limiter->allocator;
     void *state = wr_take(allocator, stack.state_bytes, 8);
     if (state == NULL)
         return WEIR_E_NOMEM;
-    size_t state_bytes = stack.state_bytes; /* of the state that is not needed in the end */
+    size_t state_bytes = stack.state_bytes; /* size of `state`, which is freed at the end */
     int64_t now = wr_clock_now(limiter->clock);
     struct wr_spot spot;
     bad = enter(&limiter->line, &spot) ? 0 : WEIR_E_CLOSED;
@@ -253,7 +256,7 @@ int weir_limiter_enqueue(weir_limiter *limiter, uint32_t permits, int64_t timeou
                          ret_ticket);
 }
 
-/* ---- looking ---- */
+/* ---- inspection ---- */
 
 int weir_limiter_peek(weir_limiter *limiter, weir_quota *ret_quota)
 {
@@ -294,7 +297,7 @@ int weir_limiter_stats_get(weir_limiter *limiter, weir_limiter_stats *ret_stats)
     return open ? 0 : WEIR_E_CLOSED;
 }
 
-/* ---- ending ---- */
+/* ---- closing ---- */
 
 void weir_limiter_close(weir_limiter *limiter)
 {

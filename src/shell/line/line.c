@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* line.c - tickets: joining, polling, leaving. */
+/* line.c - the queue of waiters: tickets join it, are polled and leave it. */
 #include "shell/line/line.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 #include "core/limit/algorithm.h"
 #include "shell/clock/clock.h"
 
-/* When to ask again if the only thing in the way is that others are waiting. */
+/* Time until the next attempt if only other waiters stand in the way. */
 #define BEHIND_OTHERS_NS WEIR_MILLISECOND
 
 int wr_timeout_check(int64_t timeout_ns)
@@ -36,7 +36,7 @@ void wr_ticket_init(struct weir_ticket *ret_ticket, uint32_t permits, int64_t de
         .permits = permits, .result = WR_WAITING, .deadline_at = deadline_at, .wake = wake, .context = context};
 }
 
-/* ---- the list ---- */
+/* ---- the list of tickets ---- */
 
 static bool overdue(const struct weir_ticket *ticket, int64_t now)
 {
@@ -82,7 +82,7 @@ static void move_aside(struct wr_line *line, struct weir_ticket *ticket)
     line->late = ticket;
 }
 
-/* The first that is not overdue, or NULL. */
+/* Returns the first ticket that is not overdue; NULL if there is none. Moves overdue ones aside. */
 static struct weir_ticket *first(struct wr_line *line, int64_t now)
 {
     while (line->head != NULL && overdue(line->head, now))
@@ -90,7 +90,8 @@ static struct weir_ticket *first(struct wr_line *line, int64_t now)
     return line->head;
 }
 
-/* The one before, of those that are not overdue, or NULL. */
+/* Returns the next ticket ahead that is not overdue; NULL if there is none. Moves overdue ones
+ * aside. */
 static struct weir_ticket *before(struct weir_ticket *ticket, int64_t now)
 {
     while (ticket->prev != NULL && overdue(ticket->prev, now))
@@ -98,7 +99,7 @@ static struct weir_ticket *before(struct weir_ticket *ticket, int64_t now)
     return ticket->prev;
 }
 
-/* 0, or why nobody should wait who does not insist. */
+/* Returns 0, or the error with which an algorithm refuses waiters that do not insist. */
 static int give_up(const struct wr_spot *spot, int64_t now, uint32_t permits)
 {
     int error = wr_stack_give_up(spot->stack, spot->state, now);
@@ -108,7 +109,8 @@ static int give_up(const struct wr_spot *spot, int64_t now, uint32_t permits)
 int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket, int64_t now)
 {
     weir_decision decision = {.verdict = WEIR_WAIT};
-    if (now >= ticket->deadline_at && first(line, now) == NULL) /* by the first poll it would be overdue */
+    /* without time to wait, the ticket would be overdue at its first poll */
+    if (now >= ticket->deadline_at && first(line, now) == NULL)
         decision = weir_stack_try(spot->stack, spot->state, now, ticket->permits, &ticket->receipt);
     int bad = 0;
     if (decision.verdict != WEIR_GO && line->depth >= most_waiters(spot->stack))
@@ -141,7 +143,7 @@ struct weir_ticket *wr_line_first(struct wr_line *line, int64_t now)
     return pin(first(line, now));
 }
 
-/* Those who were told go to the end, so that telling a million takes a million steps. */
+/* Moves the ticket to the end, so that each call takes constant time. */
 struct weir_ticket *wr_line_untold(struct wr_line *line)
 {
     struct weir_ticket *ticket = line->head;
@@ -153,7 +155,7 @@ struct weir_ticket *wr_line_untold(struct wr_line *line)
     return pin(ticket);
 }
 
-/* ---- deciding ---- */
+/* ---- decisions ---- */
 
 void wr_spot_count(const struct wr_spot *spot, bool granted, uint32_t permits)
 {
@@ -177,7 +179,7 @@ weir_decision wr_line_try(struct wr_line *line, const struct wr_spot *spot, int6
     weir_decision decision = behind_others ? wr_line_ask(line, spot, now, permits)
                                            : weir_stack_try(spot->stack, spot->state, now, permits, ret_receipt);
     if (behind_others && ret_receipt != NULL)
-        *ret_receipt = (weir_receipt){0}; /* as the stack does when it refuses */
+        *ret_receipt = (weir_receipt){0}; /* weir_stack_try does the same on refusal */
     wr_spot_count(spot, decision.verdict == WEIR_GO, permits);
     return decision;
 }
@@ -199,8 +201,9 @@ int wr_line_acquire(struct wr_line *line, const struct wr_spot *spot, int64_t no
     return 0;
 }
 
-/* The decision is what the rules say, so that somebody who gives up knows when to come back. Only the time until the
- * next poll minds the deadline, and that of the one before. */
+/* Tries to grant a ticket. The decision is that of the rules, so that a caller that gives up knows
+ * when to retry. The deadlines of this ticket and the one ahead only limit *ret_poll_at, the time
+ * of the next poll. */
 static int decide(struct weir_ticket *ticket, const struct wr_spot *spot, int64_t now, weir_decision *ret_decision,
                   int64_t *ret_poll_at)
 {
@@ -228,12 +231,12 @@ static int decide(struct weir_ticket *ticket, const struct wr_spot *spot, int64_
     return WR_WAITING;
 }
 
-/* Whom a ticket that leaves must wake. */
+/* Tickets to wake after a ticket has left the queue. */
 struct left {
-    struct weir_ticket *first, *behind; /* pinned, or NULL */
+    struct weir_ticket *first, *behind; /* pinned tickets; NULL: none to wake */
 };
 
-/* Ends a ticket's time in line, with the lock held. */
+/* Removes a ticket from the queue and sets its result. The lock is held. */
 static struct left leave_line(struct weir_ticket *ticket, const struct wr_spot *spot, int result, int64_t now)
 {
     struct wr_line *line = ticket->line;
@@ -267,7 +270,8 @@ int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int6
     if (result != WR_WAITING)
         left = leave_line(ticket, open ? &spot : NULL, result, now);
     else if (ticket->insists && give_up(&spot, now, ticket->permits) != 0)
-        left.behind = pin(ticket->next); /* who may not insist */
+        /* the next ticket may not insist, and then must give up, too */
+        left.behind = pin(ticket->next);
     ops->leave(line);
     wake_left(left);
     if (result != WR_WAITING)

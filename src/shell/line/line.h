@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* line.h - standing in line: first come, first served, for limiters and for keys of a table.
+/* line.h - the queue of waiters of a limiter or of a table's key: first come, first served.
  *
- *     head ──▶ ticket ──▶ ticket ──▶ ticket ◀── tail        each: permits, deadline, how to wake its owner
- *     late ──▶ ticket ──▶ ticket                            overdue, and not fetched yet
+ *     head --> ticket --> ticket --> ticket <-- tail     a ticket: permits, deadline, callback
+ *     late --> ticket --> ticket                         overdue, not yet freed by their owners
  *
- * Nobody hands permits out. Whoever is first polls when its time has come, takes the permits itself under the owner's
- * lock, leaves, and wakes the next. So a grant cannot race a time-out or a cancellation, and no permit is ever given to
- * somebody who has gone.
+ * Permits are not handed out to tickets. The owner of the first ticket polls it when its time has
+ * come, takes the permits under the limiter's lock, leaves, and wakes the next. So a grant cannot
+ * race with a timeout or cancellation, and permits never go to a caller that has left.
  *
  * Rules:
- *  1. Only the first ticket may take. While there is one, try is refused.
- *  2. A ticket joins, polls and leaves by its owner's hand alone. Others wake it, pinning it while they do, or move it
- *     aside to the late ones once it is overdue, so that nobody waits for somebody who does not come.
- *  3. Each ticket looks again when the one before it becomes overdue. Whoever leaves wakes the new first one, and the
- * one behind itself, who has another one before it now.
- *  4. Wakes are called with no lock held, and not from within a wake: those wait until it returns. A ticket's memory
- *     stays until the last wake has returned.
+ *  1. Only the first ticket may take permits. While there is one, try is refused.
+ *  2. Only its owner makes a ticket join, poll and leave. Other threads may wake it, and pin it
+ *     meanwhile. They may move it to the late list once it is overdue, so that it blocks no others.
+ *  3. A ticket polls when the one ahead becomes overdue. A ticket that leaves wakes the new first
+ *     one, and the one behind itself, which now has another one ahead.
+ *  4. Wake callbacks run with no lock held and are not nested: a wake requested within a wake runs
+ *     after it. The memory of a ticket stays until its last wake has returned.
  */
 #ifndef WR_SHELL_LINE_LINE_H
 #define WR_SHELL_LINE_LINE_H
@@ -27,22 +27,22 @@
 
 struct wr_line;
 
-/* What is decided on, valid while the owner's lock is held. */
+/* The limiter that decides; valid while the owner's lock is held. */
 struct wr_spot {
     const weir_stack *stack;
     void *state;
-    uint64_t *acquired; /* permits granted */
-    uint64_t *rejected; /* permits refused */
-    uint32_t *denied;   /* refusals; stops at its maximum. NULL: nobody counts them */
+    uint64_t *acquired; /* counter of granted permits */
+    uint64_t *rejected; /* counter of refused permits */
+    uint32_t *denied;   /* counter of refusals, stops at its maximum; NULL: not counted */
 };
 
-/* What a line needs of the limiter or table that it belongs to. */
+/* Operations of the limiter or table that owns a queue. */
 struct wr_line_ops {
-    /* Takes the owner's lock. False if closed: then there is no spot. */
+    /* Takes the owner's lock. Returns false, without a spot, if the owner is closed. */
     bool (*enter)(struct wr_line *line, struct wr_spot *ret_spot);
-    /* Gives the lock back; an empty line may be gone after this. */
+    /* Releases the lock. An empty queue may be freed by this. */
     void (*leave)(struct wr_line *line);
-    /* A ticket in line holds the owner's memory; this lets go of it, with no lock held. */
+    /* Drops a ticket's reference to the owner; no lock is held. */
     void (*drop)(void *owner);
 };
 
@@ -51,100 +51,104 @@ struct wr_line {
     void *owner;
     const weir_clock *clock;
     struct weir_ticket *head, *tail, *late;
-    uint32_t depth;   /* tickets that wait */
-    uint32_t members; /* and the late ones, and whoever else needs the line to stay */
+    uint32_t depth;   /* number of waiting tickets */
+    uint32_t members; /* waiting and late tickets, and other references to the queue */
 };
 
 struct weir_ticket {
-    struct wr_line *line; /* NULL: not in line */
+    struct wr_line *line; /* the queue; NULL: the ticket is not in one */
     struct weir_ticket *next, *prev;
     uint32_t permits;
-    bool insists;         /* waits also for what an algorithm would give up on */
-    int result;           /* WR_WAITING, 0 once granted, or why it never will be */
-    weir_receipt receipt; /* once granted */
-    int64_t deadline_at;  /* WEIR_FOREVER: none */
+    bool insists;         /* the ticket waits even if an algorithm gives up */
+    int result;           /* WR_WAITING; 0 once granted; otherwise the error */
+    weir_receipt receipt; /* receipt of the grant; valid once granted */
+    int64_t deadline_at;  /* deadline, ns; WEIR_FOREVER: none */
     weir_wake *wake;
     void *context;
-    const weir_allocator *allocator; /* of a ticket made for an event loop */
-    bool late;                       /* moved aside */
-    bool told;                       /* that the line has closed */
-    atomic_uint pins;                /* wakes to come or under way */
-    atomic_bool wake_due;            /* some thread is about to wake it */
-    struct weir_ticket *wake_next;   /* in that thread's list */
+    const weir_allocator *allocator; /* frees the ticket; only set for event loops */
+    bool late;                       /* the ticket is in the late list */
+    bool told;                       /* the ticket was woken because the owner was closed */
+    atomic_uint pins;                /* number of wakes that are due or running */
+    atomic_bool wake_due;            /* the ticket is in the wake list of a thread */
+    struct weir_ticket *wake_next;   /* next ticket in the wake list */
 };
 
 #define WR_WAITING 1
 
-/* WEIR_E_INVAL unless it is a duration or WEIR_FOREVER. */
+/* Returns WEIR_E_INVAL if the timeout is neither a valid duration nor WEIR_FOREVER. */
 int wr_timeout_check(int64_t timeout_ns);
 
-/* now + timeout, where WEIR_FOREVER stays what it is. */
+/* Returns now + timeout_ns; WEIR_FOREVER for WEIR_FOREVER. */
 int64_t wr_deadline(int64_t now, int64_t timeout_ns);
 
-/* The other way round; 0 if the deadline is over. */
+/* Returns the time from `now` to the deadline; 0 if it has passed. */
 int64_t wr_time_left(int64_t now, int64_t deadline_at);
 
-/* Fills a ticket that is not in line yet. */
+/* Initialises a ticket that is not in a queue. */
 void wr_ticket_init(struct weir_ticket *ret_ticket, uint32_t permits, int64_t deadline_at, weir_wake *wake,
                     void *context);
 
-/* As weir_ticket_poll, for a ticket that is not granted yet: 0, WR_WAITING or why it never will be. The decision tells
- * what holds and for how long in any case (but WEIR_E_CLOSED), and ret_poll_at, if WR_WAITING, when to poll again. */
+/* Like weir_ticket_poll, for a ticket that waits. Returns 0 if it is granted, WR_WAITING, or an
+ * error. *ret_decision is set except with WEIR_E_CLOSED; *ret_poll_at, the time of the next poll,
+ * with WR_WAITING. */
 int wr_ticket_poll(struct weir_ticket *ticket, weir_decision *ret_decision, int64_t *ret_poll_at);
 
-/* Leaves the line, if in it, and waits for wakes under way. The memory is the caller's again. If it was in line, the
- * decision (may be NULL) tells what would hold now. */
+/* Leaves the queue and waits for running wakes; then the caller may free the ticket. *ret_decision
+ * (may be NULL) gets the decision as of now if the ticket was in a queue. */
 void wr_ticket_release(struct weir_ticket *ticket, weir_decision *ret_decision);
 
-/* ---- with the owner's lock held ---- */
+/* ---- the owner's lock is held ---- */
 
-/* Grants the ticket if nobody waits and the rules allow, or puts it at the end; then (ticket->line is set) it needs a
- * hold of the owner. WEIR_E_FULL, WEIR_E_NEVER, or what an algorithm gives up with. */
+/* Grants the ticket if there are no waiters and the rules allow it; otherwise appends it, and the
+ * caller must add a reference to the owner (ticket->line is set). Returns WEIR_E_FULL,
+ * WEIR_E_NEVER, or the error with which an algorithm gives up. */
 int wr_line_join(struct wr_line *line, const struct wr_spot *spot, struct weir_ticket *ticket, int64_t now);
 
-/* Counts what was decided. */
+/* Counts a decision. */
 void wr_spot_count(const struct wr_spot *spot, bool granted, uint32_t permits);
 
-/* Ask and try for somebody who is not in line. `line` may be NULL. */
+/* Ask or try without a ticket. `line` may be NULL. */
 weir_decision wr_line_ask(struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits);
 weir_decision wr_line_try(struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
                           weir_receipt *ret_receipt);
 
-/* The beginning of a blocking acquire: 0 if granted at once, WR_WAITING if it must stand in line, or
- * WEIR_E_CANCELLED. */
+/* Begins a blocking acquire. Returns 0 if granted at once, WR_WAITING if it must wait in the queue,
+ * or WEIR_E_CANCELLED. */
 int wr_line_acquire(struct wr_line *line, const struct wr_spot *spot, int64_t now, uint32_t permits,
                     const weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision);
 
-/* The first in line, pinned, to be given to wr_ticket_wake. NULL if nobody waits. */
+/* Returns the first ticket, pinned, for wr_ticket_wake; NULL if there are no waiters. */
 struct weir_ticket *wr_line_first(struct wr_line *line, int64_t now);
 
-/* The next one that was not told that the line has closed, pinned. NULL when all were. */
+/* After the owner was closed: returns the next ticket not woken yet, pinned; NULL if all were. */
 struct weir_ticket *wr_line_untold(struct wr_line *line);
 
-/* ---- with no lock held ---- */
+/* ---- no lock is held ---- */
 
-/* Wakes and unpins, now or, from within a wake, once that has returned. NULL is fine. */
+/* Wakes and unpins the ticket. Within a wake callback, does so after that callback has returned.
+ * Accepts NULL. */
 void wr_ticket_wake(struct weir_ticket *ticket);
 
-/* Returns when no wake of the ticket is under way any more, but for one that is calling this, and none will come. It
- * must be out of the line. */
+/* Returns when no wake of the ticket is due or running, except one that makes this call. The ticket
+ * must have left the queue. */
 void wr_ticket_await_wakes(struct weir_ticket *ticket);
 
-/* Blocks until a ticket is granted, with a receipt, or fails. `join` is called once to put it in line; its error ends
- * the call and leaves the decision as it was. */
+/* Blocks until a ticket is granted, with a receipt, or fails. Calls `join` once to add it to a
+ * queue. An error of `join` ends the call, with *ret_decision unchanged. */
 typedef int wr_join(void *context, struct weir_ticket *ticket);
 int wr_wait(const weir_clock *clock, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel, wr_join *join,
             void *context, weir_receipt *ret_receipt, weir_decision *ret_decision);
 
-/* The end of a blocking acquire: gives the caller what it asked for. Returns `result`. */
+/* Ends a blocking acquire: stores receipt and decision where the caller wants them. Returns
+ * `result`. */
 int wr_wait_tell(int result, const weir_receipt *receipt, weir_decision decision, weir_receipt *ret_receipt,
                  weir_decision *ret_decision);
 
-/* Makes a ticket on the heap and puts it in line. */
+/* Allocates a ticket and adds it to a queue. */
 int wr_ticket_new(const weir_allocator *allocator, const weir_clock *clock, uint32_t permits, int64_t timeout_ns,
                   weir_wake *wake, void *context, wr_join *join, void *join_context, weir_ticket **ret_ticket);
 
-/* ---- cancellation; NULL tokens never fire ---- */
+/* ---- cancellation; a token that is NULL never fires ---- */
 
 struct wr_parker;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.c - waiting for a lock that is held for nanoseconds, by a thread that may have lost its processor. */
+/* lock.c - waits for a spin lock, whose holder may have lost its processor. */
 #include "shell/line/lock.h"
 
 #include <sched.h>
 #include <stddef.h>
 #include <time.h>
 
-#define SPINS 64   /* about a microsecond: longer than any holder works */
-#define YIELDS 256 /* after that, a thread of higher priority may be keeping the holder from running */
+#define SPINS 64   /* attempts before yielding: a microsecond, longer than the lock is held */
+#define YIELDS 256 /* yields before sleeping: a thread of higher priority may block the holder */
 #define SLEEP_NS 50000
 
 static void pause_processor(void)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.h - a lock for tens of nanoseconds of work.
+/* lock.h - a spin lock for tens of nanoseconds of work.
  *
- * Four bytes, one locked instruction to take it and a plain store to give it back: half of what a mutex costs. Whoever
- * finds it taken spins for a moment and then lets other threads run, so a holder that lost its processor gets it back.
- * Nothing that can block or call out may run under it.
- */
+ * It has four bytes; taking it is one locked instruction, releasing it a plain store: half the cost
+ * of a mutex. A waiting thread spins briefly and then yields, so that a preempted holder gets its
+ * processor back. Code under the lock must not block and must not call callbacks. */
 #ifndef WR_SHELL_LINE_LOCK_H
 #define WR_SHELL_LINE_LOCK_H
 
@@ -15,7 +14,7 @@ struct wr_lock {
     atomic_int taken;
 };
 
-/* The slow path of wr_lock_take. */
+/* Waits for a lock that is taken; the slow path of wr_lock_take. */
 void wr_lock_wait(struct wr_lock *lock);
 
 static inline void wr_lock_take(struct wr_lock *lock)
@@ -30,7 +29,7 @@ static inline void wr_lock_give(struct wr_lock *lock)
     atomic_store_explicit(&lock->taken, 0, memory_order_release);
 }
 
-/* Lets another thread run; sleeps once `tries` shows that yielding does not help. */
+/* Pauses, yields or sleeps, depending on `tries`: longer the more attempts have failed. */
 void wr_lock_relax(unsigned tries);
 
 #endif

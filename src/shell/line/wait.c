@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wait.c - a thread that stands in line, and the token that calls it away. */
+/* wait.c - blocks a thread until its ticket is granted, and implements cancellation tokens. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "shell/clock/clock.h"
@@ -11,7 +11,7 @@ static void unpark(void *context)
     wr_unpark(context);
 }
 
-/* Polls and parks until the ticket's fate is known. */
+/* Polls and parks until the ticket is granted or fails. */
 static int await_ticket(struct weir_ticket *ticket, struct wr_parker *parker, const weir_clock *clock,
                         weir_cancel *cancel, weir_decision *ret_decision)
 {
@@ -53,7 +53,7 @@ int wr_wait_tell(int result, const weir_receipt *receipt, weir_decision decision
                  weir_decision *ret_decision)
 {
     if (result != 0 && decision.verdict == WEIR_GO)
-        decision.verdict = WEIR_WAIT; /* nothing held any more, but nothing was taken either */
+        decision.verdict = WEIR_WAIT; /* WEIR_GO would be wrong: nothing was taken */
     if (ret_receipt != NULL && result == 0)
         *ret_receipt = *receipt;
     if (ret_decision != NULL)
@@ -66,7 +66,7 @@ int wr_wait_tell(int result, const weir_receipt *receipt, weir_decision decision
 struct weir_cancel {
     const weir_allocator *allocator;
     atomic_bool fired;
-    pthread_mutex_t lock; /* of the list; taken before a parker's */
+    pthread_mutex_t lock; /* guards the list; taken before a parker's lock */
     struct wr_cancel_link *waiting;
 };
 

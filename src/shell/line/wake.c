@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* wake.c - calling wakes: one after the other, never one within the other.
+/* wake.c - runs wake callbacks one after the other, never nested.
  *
- * A wake usually polls its ticket, and a ticket that is granted wakes the next: called at once, a line of a hundred
- * thousand would be a stack of as many calls. So each thread has a list, and whoever begins it works it off.
- */
+ * A wake usually polls its ticket, and a granted ticket wakes the next. If nested, a queue of a
+ * hundred thousand would need a stack of as many calls. So each thread has a list of due wakes,
+ * which the outermost call processes. */
 #include "shell/line/line.h"
 
-/* The wakes that this thread has to call, oldest first, and the ticket whose wake it is calling. */
+/* The due wakes of this thread, oldest first, and the ticket whose wake is running. */
 static _Thread_local struct {
     struct weir_ticket *first, *last;
-    struct weir_ticket *calling; /* NULL once it was freed by its own wake */
+    struct weir_ticket *calling; /* NULL once the ticket's own wake has freed it */
     bool working;
 } mine;
 
@@ -32,7 +32,7 @@ static void work_off(void)
     for (struct weir_ticket *ticket = pop(); ticket != NULL; ticket = pop()) {
         mine.calling = ticket;
         atomic_store_explicit(&ticket->wake_due, false,
-                              memory_order_release); /* what comes from now on needs another */
+                              memory_order_release); /* changes from now on need another wake */
         ticket->wake(ticket->context);
         if (mine.calling != NULL)
             unpin(ticket);
@@ -46,7 +46,7 @@ void wr_ticket_wake(struct weir_ticket *ticket)
     if (ticket == NULL)
         return;
     if (atomic_exchange_explicit(&ticket->wake_due, true, memory_order_acq_rel)) {
-        unpin(ticket); /* it is in somebody's list already */
+        unpin(ticket); /* the ticket is in a thread's list already */
         return;
     }
     ticket->wake_next = NULL;
@@ -56,7 +56,7 @@ void wr_ticket_wake(struct weir_ticket *ticket)
         work_off();
 }
 
-/* Takes the ticket out of this thread's list, if it is in it. */
+/* Removes the ticket from this thread's list, if it is there. */
 static void forget(struct weir_ticket *ticket)
 {
     struct weir_ticket *before = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* daemon.c - a daemon in numbers. */
+/* daemon.c - writes the metrics of a daemon: its rules, shared limits and HTTP server. */
 #include "shell/metrics/daemon.h"
 
 #include <stdlib.h>
@@ -103,7 +103,7 @@ static void write_rules(struct wr_metrics *metrics, const struct wr_rule_view *r
     }
 }
 
-/* ---- rules that other processes share ---- */
+/* ---- shared rules ---- */
 
 static void write_store(struct wr_metrics *metrics, const struct wr_agency_view *store)
 {
@@ -199,7 +199,7 @@ static void write_shares(struct wr_metrics *metrics, const struct wr_rule_view *
             wr_metrics_seconds(metrics, WR_LABEL("rule", wr_span_of(rules[n].name)), rules[n].share.longest_wait_ns);
 }
 
-/* Each rule is looked at once, for a table adds up its shards. */
+/* Reads each rule only once, because a table must sum over its shards. */
 void wr_metrics_rules(struct wr_metrics *metrics, struct wr_rulebook *book)
 {
     struct wr_rulebook_view view;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics.c - families and samples, as text. */
+/* metrics.c - writes metric families and samples as text. */
 #include "shell/metrics/metrics.h"
 
 #include <math.h>
 #include <weir/time.h>
 
-/* What wr_buf_append_number can write. */
+/* the largest number that wr_buf_append_number can write */
 #define NUMBER_MAX 1e18
 
 /* ---- families ---- */
@@ -34,14 +34,14 @@ static bool is_control(uint32_t point)
     return point < 0x20 || (point >= 0x7f && point < 0xa0);
 }
 
-/* One character, with whatever it takes to be one here. */
+/* Appends one character of a label's value, escaped if necessary. */
 static void append_point(struct wr_buf *buf, struct wr_span point, uint32_t number)
 {
     if (number == '\n')
         wr_buf_append_string(buf, "\\n");
     else if (number == '"' || number == '\\')
         wr_buf_append_escaped(buf, point, '"');
-    else if (number == 0xfffd || is_control(number)) /* no character, or none that may be shown */
+    else if (number == 0xfffd || is_control(number)) /* invalid UTF-8, or a control character */
         wr_buf_append_string(buf, "\xef\xbf\xbd");
     else
         wr_buf_append_span(buf, point);
@@ -70,7 +70,7 @@ static void append_label(struct wr_buf *buf, const char *name, struct wr_span va
     wr_buf_append_char(buf, '"');
 }
 
-/* The name, and labels; `upper`: one more, of a histogram's bucket. */
+/* Appends the name and labels of a sample; for a bucket of a histogram also its bound `upper`. */
 static void append_series(const struct wr_metrics *metrics, const char *suffix, const struct wr_label *labels,
                           const char *upper)
 {
@@ -116,7 +116,7 @@ void wr_metrics_seconds(struct wr_metrics *metrics, const struct wr_label *label
     wr_metrics_number(metrics, labels, (double)ns / (double)WEIR_SECOND);
 }
 
-/* Each bucket counts those below it as well. */
+/* Writes a histogram; its buckets are cumulative. */
 void wr_metrics_histogram(struct wr_metrics *metrics, const struct wr_label *labels, const struct wr_buckets *buckets,
                           const struct wr_histogram_sum *sum)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* page.c - GET /metrics. */
+/* page.c - serves GET /metrics for a server with several loops. */
 #include "shell/metrics/page.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 struct wr_metrics_page {
     struct wr_metrics_page_options options;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the members below */
     struct wr_buf text;
     int64_t made_at;
     bool is_made;
@@ -47,7 +47,8 @@ void wr_metrics_reply(struct wr_http_exchange *exchange, struct wr_span text)
                       text);
 }
 
-/* With the lock: the others wait for the one that writes, and have it at once. */
+/* Writes the page again if it is outdated. The lock is held: other threads wait for it and then use
+ * the new page. */
 static void refresh(struct wr_metrics_page *page)
 {
     WR_DOING("/metrics");

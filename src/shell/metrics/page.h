@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* page.h - GET /metrics of a server with several loops: found anew at most four times a second, however often it is
- * asked for. From any thread. */
+/* page.h - GET /metrics of a server with several loops. The page is written at most four times a
+ * second, however many requests there are. Any thread may use it. */
 #ifndef WR_SHELL_METRICS_PAGE_H
 #define WR_SHELL_METRICS_PAGE_H
 
@@ -12,22 +12,23 @@
 struct wr_metrics_page;
 
 struct wr_metrics_page_options {
-    void (*write)(void *context, struct wr_metrics *metrics); /* all families; one thread at a time */
+    /* writes all families; called in one thread at a time */
+    void (*write)(void *context, struct wr_metrics *metrics);
     void *context;
 };
 
-/* WEIR_E_NOMEM. */
+/* Returns WEIR_E_NOMEM on failure. */
 int wr_metrics_page_new(const struct wr_metrics_page_options *options, struct wr_metrics_page **ret_page);
 
-/* Answers, whatever is asked: refuses what is not GET or HEAD. */
+/* Sends the page. Refuses methods other than GET and HEAD. */
 void wr_metrics_page_answer(struct wr_metrics_page *page, struct wr_http_exchange *exchange);
 
-/* NULL is fine. */
+/* Accepts NULL. */
 void wr_metrics_page_free(struct wr_metrics_page *page);
 
-/* Whether it is GET or HEAD; else it is refused. */
+/* Returns true for GET and HEAD; refuses other methods. */
 bool wr_metrics_may_read(struct wr_http_exchange *exchange);
-/* 200 with the text; 503 if there is none. */
+/* Responds with 200 and the text; with 503 if it is empty. */
 void wr_metrics_reply(struct wr_http_exchange *exchange, struct wr_span text);
 
 #endif

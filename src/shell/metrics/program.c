@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* program.c - which program this is, and what the system says of it, by the names that Prometheus has for that. */
+/* program.c - writes the version of the program and figures of its process, under the names that
+ * Prometheus uses. */
 #include "base/parse.h"
 #include "shell/metrics/metrics.h"
 
@@ -15,7 +16,8 @@ static double seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/* "12345 678 …": the second is pages in memory. */
+/* Returns the resident memory. The second number of /proc/self/statm ("12345 678 ...") is in
+ * pages. */
 static uint64_t resident_bytes(void)
 {
     char text[128];
@@ -33,7 +35,7 @@ static uint64_t resident_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* 0: the system does not say. */
+/* Returns the number of open descriptors; 0 if it is unknown. */
 static uint64_t open_files(void)
 {
     uint64_t count = 0;
@@ -43,7 +45,7 @@ static uint64_t open_files(void)
         count += entry->d_name[0] != '.';
     if (folder != NULL)
         (void)closedir(folder);
-    return count > 0 ? count - 1 : 0; /* that of the folder */
+    return count > 0 ? count - 1 : 0; /* minus the descriptor of the folder itself */
 }
 
 void wr_metrics_program(struct wr_metrics *metrics)

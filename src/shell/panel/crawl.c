@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* crawl.c - what a panel shows of a crawl: answers of the desk, put together. */
+/* crawl.c - the data source for the dashboard of a crawl, combined from responses of its control
+ * socket. */
 #include "shell/panel/crawl.h"
 
 #include "base/alloc.h"
@@ -10,19 +11,19 @@
 
 #include <jansson.h>
 
-#define TRAILED 64 /* hosts that are marked at a time: the busiest */
-#define PAUSE 50   /* a look for marks that took so long is repeated after so many times that */
+#define TRAILED 64 /* hosts recorded at a time: the busiest */
+#define PAUSE 50   /* pause between queries for the host history, in multiples of their duration */
 
 struct wr_panel_crawl {
     struct wr_panel_source source;
     struct wr_desk_source desk;
     struct wr_trail *trail;
-    int64_t mark_at; /* when the busiest are marked next */
+    int64_t mark_at; /* earliest time of the next query for the host history */
 };
 
-/* ---- of the desk ---- */
+/* ---- queries to the control socket ---- */
 
-/* Appends `before` and the desk's answer, without the end of its line. */
+/* Appends `before` and the response to a request, without its newline. */
 static void ask(const struct wr_panel_crawl *crawl, const char *before, struct wr_span request, struct wr_buf *answer)
 {
     struct wr_buf text;
@@ -41,7 +42,7 @@ static void ask_word(const struct wr_panel_crawl *crawl, const char *before, con
     ask(crawl, before, wr_span_of(request), answer);
 }
 
-/* ---- marks ---- */
+/* ---- host history ---- */
 
 static void mark_busiest(struct wr_panel_crawl *crawl)
 {
@@ -58,7 +59,7 @@ static void mark_busiest(struct wr_panel_crawl *crawl)
     wr_look_free(look);
 }
 
-/* Whoever is looked at is marked, too. */
+/* Records a host that a viewer has open, as well. */
 static void mark_one(struct wr_panel_crawl *crawl, const char *key)
 {
     struct wr_look_host host;
@@ -78,7 +79,8 @@ static void append_overview(const struct wr_panel_crawl *crawl, struct wr_buf *a
 
 static void append_hosts(const struct wr_panel_crawl *crawl, const struct wr_panel_query *query, struct wr_buf *answer)
 {
-    char memory[2048]; /* a text of WR_PANEL_TEXT_MAX bytes, each of them escaped, and the rest */
+    /* room for a text of WR_PANEL_TEXT_MAX bytes, all of them escaped, and the other members */
+    char memory[2048];
     struct wr_buf request;
     wr_buf_init_fixed(&request, memory, sizeof memory);
     wr_append_json_text(&request, "{\"ask\":\"hosts\",\"sort\":", wr_span_of(query->sort));
@@ -130,7 +132,7 @@ static void on_view(void *context, const struct wr_panel_query *query, struct wr
 
 /* ---- commands ---- */
 
-/* What the desk does for whoever owns the state file, and a page may ask for, too. */
+/* Returns true for commands of the control socket that the dashboard may send. */
 static bool may_ask(const char *what)
 {
     static const char *const commands[] = {"pause", "resume", "set", "forget", "cancel", "drain"};

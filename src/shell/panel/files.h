@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* files.h - the files of web/, built into the program by embed.py. */
+/* files.h - the files of web/, which embed.py builds into the program. */
 #ifndef WR_SHELL_PANEL_FILES_H
 #define WR_SHELL_PANEL_FILES_H
 
 #include <stddef.h>
 
 struct wr_panel_file {
-    const char *path; /* "/app.js"; the page is "/" */
+    const char *path; /* URL path, such as "/app.js"; "/" for the page */
     const char *type;
-    const char *tag; /* of just this content, quoted: for ETag */
+    const char *tag; /* ETag: a quoted hash of the content */
     const unsigned char *data;
     size_t bytes;
 };

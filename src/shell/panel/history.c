@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* history.c - a ring of texts. */
+/* history.c - a ring buffer of the last samples. */
 #include "shell/panel/history.h"
 
 #include "base/alloc.h"
@@ -42,12 +42,12 @@ void wr_history_keep(struct wr_history *history)
         history->number++;
 }
 
-/* The first that is kept, and after `since`. */
+/* Returns the number of the first stored sample after `since` that fits into the limits. */
 static uint64_t first_after(const struct wr_history *history, uint64_t since, size_t most_bytes)
 {
     uint64_t first = history->number + 1;
     size_t bytes = 0;
-    /* One place less than there are: the oldest makes room for the next one. */
+    /* One fewer than there are buffers: the oldest is reused for the next sample. */
     while (first > 1 && first - 1 > since && history->number - first + 2 < history->most) {
         bytes += text_of(history, first - 1)->length + 1;
         if (bytes > most_bytes)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* inside.h - what a panel is made of.
+/* inside.h - internal structures of the dashboard.
  *
- *     panel ──┬── history      samples, one a second
- *             ├── views        what is looked at, each once, with its last answer; the one that is due longest first
- *             └── streams      who looks, each at one view
+ *     panel --+-- history      samples, one per second
+ *             |-- views        queries with viewers, each with its last response; longest due first
+ *             `-- streams      viewers, each with one view
  */
 #ifndef WR_SHELL_PANEL_INSIDE_H
 #define WR_SHELL_PANEL_INSIDE_H
@@ -12,13 +12,13 @@
 #include "shell/panel/history.h"
 #include "shell/panel/panel.h"
 
-#define WR_PANEL_TOKEN_MIN 16 /* bytes: nobody guesses as many */
+#define WR_PANEL_TOKEN_MIN 16 /* minimum length of a token, bytes; too long to guess */
 #define WR_PANEL_TOKEN_MAX 255
 
 struct wr_panel_view {
     struct wr_list_link link;
     struct wr_panel_query query;
-    struct wr_buf answer; /* an event; empty: none yet */
+    struct wr_buf answer; /* the last response, as an event; empty: none yet */
     int64_t due_at;
     uint32_t viewers;
 };
@@ -39,24 +39,25 @@ struct wr_panel {
     struct wr_history history;
     struct wr_list views, streams;
     uint32_t stream_count;
-    int64_t sample_at; /* when the next is due */
-    int64_t spent_ns;  /* on views since the last tick */
+    int64_t sample_at; /* time at which the next sample is due */
+    int64_t spent_ns;  /* time spent on views since the last tick */
     struct wr_buf event;
 };
 
-/* Whether the exchange may look; answers it if not. `ret_trusted`: it has the token. */
+/* Returns true if the exchange may view the dashboard; otherwise refuses it. Sets *ret_trusted if
+ * it has the token. */
 bool wr_panel_admit(struct wr_panel *panel, struct wr_http_exchange *exchange, bool *ret_trusted);
 
-/* Whether the source has such a view; details of a view ("host") go with their view ("hosts"). */
+/* Returns true if the source has the view. The view "host" belongs to "hosts". */
 bool wr_panel_has_view(const struct wr_panel *panel, const char *view);
 
-/* The answer of a stream begins, and goes on at each tick. */
+/* Begins a stream of events, which each tick continues. */
 void wr_panel_stream_begin(struct wr_panel *panel, struct wr_http_exchange *exchange, bool trusted);
 
-/* Something was done: what was answered before is old. */
+/* Discards the responses of all views, which are outdated after a command. */
 void wr_panel_views_renew(struct wr_panel *panel);
 
-/* Fields of every answer. */
+/* Header fields of every response. */
 #define WR_PANEL_FIELDS                                                                                  \
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " \
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "                  \

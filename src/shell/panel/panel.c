@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* panel.c - who may, the page's files, and commands. */
+/* panel.c - routes requests to the dashboard: access control, files and commands. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -9,7 +9,7 @@
 #include "shell/panel/files.h"
 #include "shell/panel/inside.h"
 
-/* ---- the panel ---- */
+/* ---- create and free ---- */
 
 static int draw_run(struct wr_panel *panel)
 {
@@ -62,9 +62,9 @@ void wr_panel_free(struct wr_panel *panel)
     wr_give(panel->allocator, panel, sizeof *panel, _Alignof(struct wr_panel));
 }
 
-/* ---- who may ---- */
+/* ---- access control ---- */
 
-/* On this machine. */
+/* Returns true if the peer is on this machine. */
 static bool is_near(struct wr_span peer)
 {
     static const char *const starts[] = {"127.", "unix:"};
@@ -74,7 +74,7 @@ static bool is_near(struct wr_span peer)
     return wr_span_is(peer, "::1");
 }
 
-/* `fields` of its own; may be "". */
+/* Refuses a request; `fields` has additional header fields, or is "". */
 static void refuse_with(struct wr_http_exchange *exchange, int status, const char *fields, const char *why)
 {
     char head_memory[1024], memory[512];
@@ -120,7 +120,7 @@ static bool has_it_already(const struct wr_http_exchange *exchange, const char *
     return wr_request_find(exchange->request, "if-none-match", &cursor, &value) && wr_span_is(value, tag);
 }
 
-/* Needs no token: there is nothing in it that is not in the source code. */
+/* Sends a file. Needs no token, because the files contain only public source code. */
 static void give_file(struct wr_http_exchange *exchange, const struct wr_panel_file *file)
 {
     char memory[1024];
@@ -169,7 +169,7 @@ static void obey(struct wr_panel *panel, struct wr_http_exchange *exchange, bool
     }
 }
 
-/* ---- what is asked ---- */
+/* ---- routing ---- */
 
 static void watch(struct wr_panel *panel, struct wr_http_exchange *exchange)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* panel.h - the dashboard: its page, what it shows while things change, and what is done through it.
+/* panel.h - the dashboard: serves its page, streams live data to it, and runs its commands.
  *
  *     wr_panel_new(&(struct wr_panel_options){.source = &source, .token = token}, &panel);
- *     … in the server's `answer`:   if (wr_panel_answer(panel, exchange)) return;
- *     … in the server's `tick`:     wr_panel_tick(panel);
- *     wr_http_stop(…), then wr_panel_free(panel);
+ *     ... in the server's `answer`:   if (wr_panel_answer(panel, exchange)) return;
+ *     ... in the server's `tick`:     wr_panel_tick(panel);
+ *     wr_http_stop(...), then wr_panel_free(panel);
  *
- * The panel knows neither crawls nor rules: a source gives it JSON. Paths: the page and its files (web/, built in);
- * GET /panel/stream, server-sent events; POST /panel/command, what somebody wants done; POST /panel/token, whether a
- * token is right. docs/internals/panel.md has them.
+ * The dashboard does not know crawls or rules: a source supplies JSON. Paths: the page and its
+ * files (web/, built in); GET /panel/stream, server-sent events; POST /panel/command, commands;
+ * POST /panel/token, checks a token. docs/internals/panel.md describes them.
  *
- * Who may: the server has refused other people's pages and names (shell/http). Whoever is on this machine may look
- * without a token; all others, and all commands, need it.
+ * Access: shell/http refuses requests from pages of other origins. Clients on this machine may view
+ * without a token. All other clients, and all commands, need the token.
  *
- * Bounded: WR_PANEL_STREAMS viewers, WR_PANEL_KEPT samples. A view that many look at is asked for once, and the source
- * is given at most a part of the time (WR_PANEL_PAUSE).
+ * Limits: WR_PANEL_STREAMS viewers, WR_PANEL_KEPT samples. A view is queried once for all its
+ * viewers, and views may take only a part of the time (WR_PANEL_PAUSE).
  *
- * Threads: all in the thread of the one loop that serves it. Give it a server of its own, with one loop: sources may
- * take some milliseconds.
+ * Threads: call all functions in the thread of the one loop that serves the dashboard. Give it a
+ * server of its own, with one loop, because sources may take some milliseconds.
  */
 #ifndef WR_SHELL_PANEL_PANEL_H
 #define WR_SHELL_PANEL_PANEL_H
@@ -27,44 +27,48 @@
 #include "shell/panel/query.h"
 
 #define WR_PANEL_STREAMS 256
-#define WR_PANEL_KEPT 300        /* samples */
-#define WR_PANEL_SAMPLE_MAX 2048 /* bytes of one */
+#define WR_PANEL_KEPT 300        /* number of samples kept */
+#define WR_PANEL_SAMPLE_MAX 2048 /* bytes of one sample */
 #define WR_PANEL_VIEW_MAX ((size_t)2 << 20)
 #define WR_PANEL_EVERY_NS WEIR_SECOND
-#define WR_PANEL_PAUSE 20 /* a view that took so long is asked for again after so many times that */
+/* pause between queries of a view, in multiples of the last query's duration */
+#define WR_PANEL_PAUSE 20
 
-/* All functions append one JSON object, on one line. */
+/* Supplies the data. Each function appends one JSON object, on one line. */
 struct wr_panel_source {
     void *context;
-    const char *kind;         /* "crawl", "serve": the page draws what fits */
-    const char *const *views; /* that there are, NULL-terminated: "overview", "hosts", "jobs", "rules" */
-    /* Counters and gauges, each second; cheap. */
+    const char *kind; /* "crawl" or "serve"; selects what the page shows */
+    /* available views, ends with NULL: "overview", "hosts", "jobs", "rules" */
+    const char *const *views;
+    /* Appends counters and gauges. Called every second, so it must be cheap. */
     void (*sample)(void *context, struct wr_buf *answer);
-    /* What query->view asks for. An error is {"ok":false,"error":"…"}. */
+    /* Appends the data of query->view, or {"ok":false,"error":"..."}. */
     void (*view)(void *context, const struct wr_panel_query *query, struct wr_buf *answer);
-    /* Somebody with the token wants something done: {"ask":"pause","host":"…"}. The answer as above, or {"ok":true}. */
+    /* Runs a command of a client with the token: {"ask":"pause","host":"..."}. Appends {"ok":true}
+     * or an error as for views. */
     void (*command)(void *context, struct wr_span request, struct wr_buf *answer);
 };
 
 struct wr_panel_options {
-    const struct wr_panel_source *source; /* outlives the panel */
-    const char *token;                    /* is copied; NULL or empty: no commands, and nobody from outside */
-    const weir_clock *clock;              /* default: the monotonic one */
-    const weir_allocator *allocator;      /* default: the system's */
+    const struct wr_panel_source *source; /* must outlive the dashboard */
+    /* copied; NULL or empty: no commands, no access from other machines */
+    const char *token;
+    const weir_clock *clock;         /* default: the monotonic clock */
+    const weir_allocator *allocator; /* default: the system allocator */
 };
 
 struct wr_panel;
 
-/* WEIR_E_NOMEM, WEIR_E_SYSTEM, WEIR_E_INVAL (a token that is too long or short). */
+/* Returns WEIR_E_NOMEM, WEIR_E_SYSTEM, or WEIR_E_INVAL if the token is too long or short. */
 int wr_panel_new(const struct wr_panel_options *options, struct wr_panel **ret_panel);
 
-/* After the server has stopped: no stream may be left. NULL is fine. */
+/* Call it after the server has stopped: no stream may be open. Accepts NULL. */
 void wr_panel_free(struct wr_panel *panel);
 
-/* True: the path was the panel's, and is answered. */
+/* Handles a request for a path of the dashboard. Returns false for other paths. */
 bool wr_panel_answer(struct wr_panel *panel, struct wr_http_exchange *exchange);
 
-/* Several times a second. */
+/* Takes samples and updates views. Call it several times a second. */
 void wr_panel_tick(struct wr_panel *panel);
 
 #endif

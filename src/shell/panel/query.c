@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* query.c - the query of an address, read into a struct. */
+/* query.c - parses the query of a URL into a struct. */
 #include "shell/panel/query.h"
 
 #include "base/ascii.h"
@@ -8,7 +8,7 @@
 
 #define MOST_DEFAULT 50
 
-/* False: too long, badly encoded, or with a NUL. */
+/* Decodes a value. Returns false if it is too long, badly encoded or contains a NUL. */
 static bool decode(struct wr_span value, char *ret_text, size_t room)
 {
     size_t length = 0;
@@ -68,7 +68,7 @@ int wr_panel_query_parse(struct wr_span text, struct wr_panel_query *ret_query, 
 {
     struct wr_panel_query query;
     struct wr_panel_since since;
-    memset(&query, 0, sizeof query); /* padding, too: they are compared byte by byte */
+    memset(&query, 0, sizeof query); /* clears the padding, too: queries are compared with memcmp */
     memset(&since, 0, sizeof since);
     memcpy(query.view, "overview", sizeof "overview");
     query.most = MOST_DEFAULT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rules.c - what a panel shows of a rulebook. */
+/* rules.c - the data source for the dashboard of a daemon: its rulebook. */
 #include "shell/panel/rules.h"
 
 #include "base/alloc.h"
@@ -8,12 +8,12 @@
 
 #include <jansson.h>
 
-#define TOP 8 /* keys of each rule */
+#define TOP 8 /* top keys of each rule */
 
 struct wr_panel_rules {
     struct wr_panel_source source;
     struct wr_panel_rules_options options;
-    struct wr_rule_view view; /* large */
+    struct wr_rule_view view; /* buffer for one rule; large */
 };
 
 /* ---- counts ---- */
@@ -88,8 +88,8 @@ static void append_top(const struct wr_panel_rules *rules, const char *name, str
     wr_buf_append_string(answer, "]");
 }
 
-/* What it has to do with other processes: the most that is held of a key, decisions that were made without the store,
- * what is owed to it and in flight. */
+/* Appends figures of a shared rule: largest batch of a key, decisions made without the store,
+ * permits owed to it, permits in flight. */
 static void append_share(const struct wr_budget_view *share, struct wr_buf *answer)
 {
     uint64_t alone = 0;

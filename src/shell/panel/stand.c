@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stand.c - a panel with a server of its own. */
+/* stand.c - a dashboard with an HTTP server of its own. */
 #include "shell/panel/stand.h"
 
 #include <stdlib.h>

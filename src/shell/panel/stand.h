@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stand.h - a panel with a server of its own: one address, one thread.
+/* stand.h - a dashboard with an HTTP server of its own: one address, one thread.
  *
- * A crawl and a daemon have one beside them, so that who looks holds up nothing.
- */
+ * Used beside a crawl or a daemon, so that viewers do not slow it down. */
 #ifndef WR_SHELL_PANEL_STAND_H
 #define WR_SHELL_PANEL_STAND_H
 
@@ -11,21 +10,23 @@
 struct wr_panel_stand;
 
 struct wr_panel_stand_options {
-    const char *address;      /* stays good, and so does the panel's source */
-    const char *const *names; /* as wr_http_options.names; may be NULL */
+    /* listening address; must stay valid, like the source of the dashboard */
+    const char *address;
+    const char *const *names; /* value for wr_http_options.names; may be NULL */
     struct wr_panel_options panel;
-    /* What is asked first: true if it has answered. May be NULL. */
+    /* Called first. Returns true if it has handled the request. May be NULL. */
     bool (*answer)(void *context, struct wr_http_exchange *exchange);
     void *context;
 };
 
-/* WEIR_E_…: weir_error_detail says why not. */
+/* Creates the dashboard and starts its server. On failure returns an error, with the reason in
+ * weir_error_detail. */
 int wr_panel_stand_open(const struct wr_panel_stand_options *options, struct wr_panel_stand **ret_stand);
 
-/* 0 for a Unix socket. */
+/* Returns the TCP port; 0 for a Unix socket. */
 uint16_t wr_panel_stand_port(const struct wr_panel_stand *stand);
 
-/* NULL is fine. */
+/* Accepts NULL. */
 void wr_panel_stand_close(struct wr_panel_stand *stand);
 
 #endif

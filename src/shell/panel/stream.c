@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* stream.c - who looks, and what they are shown: a sample each second, and their view as often as it can be had. */
+/* stream.c - sends events to viewers: a sample each second, and their view as often as the time
+ * budget permits. */
 #include "base/alloc.h"
 #include "base/json.h"
 #include "shell/clock/clock.h"
 #include "shell/loop/away.h"
 #include "shell/panel/inside.h"
 
-#define HISTORY_BYTES ((size_t)160 << 10)      /* of a first event: less than may wait in a stream */
-#define TICK_BUDGET_NS (50 * WEIR_MILLISECOND) /* for views in one tick; the others are next */
+/* samples in the first event, bytes; less than a stream may buffer */
+#define HISTORY_BYTES ((size_t)160 << 10)
+/* time for views in one tick; the remaining ones follow in the next */
+#define TICK_BUDGET_NS (50 * WEIR_MILLISECOND)
 
 static int64_t now_of(const struct wr_panel *panel)
 {
@@ -51,7 +54,7 @@ static void close_view(struct wr_panel *panel, struct wr_panel_view *view)
     wr_give(panel->allocator, view, sizeof *view, _Alignof(struct wr_panel_view));
 }
 
-/* Asks the source; the answer is an event. */
+/* Queries the source and stores the response as an event. */
 static void ask(struct wr_panel *panel, struct wr_panel_view *view)
 {
     int64_t asked_at = now_of(panel);
@@ -78,7 +81,7 @@ void wr_panel_views_renew(struct wr_panel *panel)
 
 /* ---- streams ---- */
 
-/* Who does not read misses something. */
+/* Sends an event. A viewer that does not read loses it. */
 static void send(const struct wr_panel_stream *stream, struct wr_span event)
 {
     if (event.bytes > 0)
@@ -209,10 +212,11 @@ void wr_panel_tick(struct wr_panel *panel)
     if (now >= panel->sample_at) {
         take_sample(panel);
         panel->sample_at += WR_PANEL_EVERY_NS;
-        if (panel->sample_at < now) /* it was late by more than one */
+        if (panel->sample_at < now) /* the tick was late by more than one interval */
             panel->sample_at = now + WR_PANEL_EVERY_NS;
     }
-    /* Whoever was shown goes to the end, so a round ends with the last that was there. */
+    /* Updated views move to the end of the list, so the round ends with the view that was last at
+     * its start. */
     struct wr_list_link *last = panel->views.last, *next;
     for (struct wr_list_link *link = panel->views.first; link != NULL; link = next) {
         next = link == last ? NULL : link->next;

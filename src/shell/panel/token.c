@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* token.c - drawn at random, or kept in a file. */
+/* token.c - generates tokens, and reads them and other secrets from files. */
 #include "shell/panel/token.h"
 
 #include "base/buf.h"
@@ -57,7 +57,7 @@ static int refuse(const char *path, const char *why)
     return WEIR_E_INVAL;
 }
 
-/* What is read of the file, up to the end of its line. */
+/* Checks the first line of what was read from a file, and copies it. */
 static int check(const char *path, struct wr_span line, size_t min, char ret_secret[WR_PANEL_TOKEN_ROOM])
 {
     line.bytes = wr_span_find(line, '\n');
@@ -72,8 +72,8 @@ static int check(const char *path, struct wr_span line, size_t min, char ret_sec
     return 0;
 }
 
-/* systemd gives a service its credentials by an ACL: files of root's, where the ACL's mask shows as the group's bits.
- */
+/* Returns true if other users can read the file. systemd gives a service its credentials by an ACL:
+ * such files belong to root, and the mask of the ACL appears in the group's bits. */
 static bool others_may_read(const struct stat *status)
 {
     bool is_root = status->st_uid == 0 && status->st_gid == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* token.h - secrets in files of their own: the token that commands need, and others. */
+/* token.h - secrets in files of their own: the token for commands, and others. */
 #ifndef WR_SHELL_PANEL_TOKEN_H
 #define WR_SHELL_PANEL_TOKEN_H
 
@@ -7,15 +7,17 @@
 
 #define WR_PANEL_TOKEN_ROOM 256
 
-/* 128 bits that nobody knows, in hex. WEIR_E_SYSTEM. */
+/* Generates a random token of 128 bits, in hex. Returns WEIR_E_SYSTEM on failure. */
 int wr_panel_token_draw(char ret_token[WR_PANEL_TOKEN_ROOM]);
 
-/* The first line of a file that is there; else a new one, which is written to it for its owner's eyes only.
- * WEIR_E_INVAL (not one line of 16 to 255 visible characters, or others can read it), WEIR_E_SYSTEM: weir_error_detail
- * says what. */
+/* Reads a token from the first line of a file; if there is no such file, writes a new token to it,
+ * readable only by the owner. Returns WEIR_E_INVAL if the line does not have 16 to 255 visible
+ * characters or other users can read the file, or WEIR_E_SYSTEM; weir_error_detail has the
+ * reason. */
 int wr_panel_token_read(const char *path, char ret_token[WR_PANEL_TOKEN_ROOM]);
 
-/* The same for a file that must be there, with a line of at least `min` characters. */
+/* Reads a secret of at least `min` characters, like wr_panel_token_read. Returns WEIR_E_ABSENT if
+ * there is no such file. */
 int wr_panel_secret_read(const char *path, size_t min, char ret_secret[WR_PANEL_TOKEN_ROOM]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trail.c - a ring of marks for each of a bounded number of hosts. */
+/* trail.c - the host history: a ring of records for each of a limited number of hosts. */
 #include "shell/panel/trail.h"
 
 #include "base/alloc.h"
@@ -12,9 +12,9 @@ struct mark {
 };
 
 struct path {
-    char key[WEIR_PACE_KEY_MAX + 1]; /* empty: nobody's */
+    char key[WEIR_PACE_KEY_MAX + 1]; /* key of the host; empty: the slot is free */
     int64_t marked_at;
-    uint32_t count; /* of all time */
+    uint32_t count; /* records ever made; the last WR_TRAIL_MARKS are kept */
     struct mark marks[WR_TRAIL_MARKS];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* book.c - makes, changes and frees a book. */
+/* book.c - creates, reloads and frees a rulebook. */
 #include "shell/rulebook/book.h"
 
 #include "base/alloc.h"
@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-/* ---- what is wrong ------------------------------------------------------------------------------------- */
+/* ---- error messages -------------------------------------------------------------------------- */
 
-/* Writes what is wrong, and returns `error`. */
+/* Writes the message of `error` to `ret_why`, and returns `error`. */
 static int tell_why(int error, char *ret_why, size_t why_bytes)
 {
     struct wr_buf why;
@@ -22,7 +22,7 @@ static int tell_why(int error, char *ret_why, size_t why_bytes)
     return error;
 }
 
-/* ---- new and free -------------------------------------------------------------------------------------- */
+/* ---- create and free ------------------------------------------------------------------------- */
 
 static int choose_secret(struct wr_rulebook *book, const struct wr_rulebook_settings *settings)
 {
@@ -55,7 +55,7 @@ static void free_book(struct wr_rulebook *book)
     wr_give(book->allocator, book, sizeof *book, _Alignof(struct wr_rulebook));
 }
 
-/* Connects to the store, if a rule is shared. */
+/* Connects to the store of shared limits, if a rule is shared. */
 static int start(struct wr_rulebook *book)
 {
     return book->agency != NULL ? wr_agency_start(book->agency) : 0;
@@ -86,7 +86,7 @@ static int make(const struct wr_rulebook_settings *settings, const struct wr_rul
     book->allocator = allocator;
     book->clock = wr_clock_or_fast(options != NULL ? options->clock : NULL);
     book->moment_now = options != NULL && options->moment_now != NULL ? options->moment_now : wr_moment_now;
-    (void)pthread_mutex_init(&book->changing, NULL); /* plain ones, which never fail here */
+    (void)pthread_mutex_init(&book->changing, NULL); /* default attributes: cannot fail */
     (void)pthread_mutex_init(&book->saving, NULL);
     int error = fill(book, settings, options != NULL ? options->origins : 1);
     if (error == 0 && starts)
@@ -122,7 +122,7 @@ int wr_rulebook_check(const struct wr_rulebook_settings *settings, char *ret_why
     return error;
 }
 
-/* ---- reload -------------------------------------------------------------------------------------------- */
+/* ---- reload ---------------------------------------------------------------------------------- */
 
 static int replace(struct wr_rulebook *book, const struct wr_rulebook_settings *settings)
 {
@@ -168,7 +168,7 @@ int wr_rulebook_take_secret(struct wr_rulebook *book, const struct wr_rulebook_s
         return 0;
     (void)pthread_mutex_lock(&book->changing);
     memcpy(book->secret, secret, bytes + 1);
-    int error = replace(book, settings); /* keys of token: that are listed are digests */
+    int error = replace(book, settings); /* listed token: keys are digests under the secret */
     (void)pthread_mutex_unlock(&book->changing);
     return error;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* decide.c - what becomes of a request. */
+/* decide.c - decides requests by the rules in force. */
 #include "base/error.h"
 #include "core/admit/request.h"
 #include "shell/rulebook/book.h"
@@ -14,7 +14,7 @@ const char *wr_cause_name(enum wr_cause cause)
     return (unsigned)cause < WR_CAUSE_COUNT ? names[cause] : "unknown";
 }
 
-/* ---- tallies ------------------------------------------------------------------------------------------- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 void wr_causes_add(struct wr_causes *stripes, enum wr_cause cause, bool shadowed)
 {
@@ -37,7 +37,7 @@ void wr_causes_sum(const struct wr_causes *stripes, uint64_t *ret_causes, uint64
     }
 }
 
-/* ---- verdicts ------------------------------------------------------------------------------------------ */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 static int status_of(enum wr_cause cause)
 {
@@ -92,7 +92,7 @@ static enum wr_cause cause_of(const weir_ruling *ruling)
     }
 }
 
-/* What the rulings of an allowed request come to: the one that says most. */
+/* Returns the most significant cause among the rulings of an allowed request. */
 static enum wr_cause allowed_cause(const weir_admission *admission)
 {
     enum wr_cause cause = WR_CAUSE_UNMATCHED;
@@ -122,7 +122,8 @@ static void refuse(struct wr_verdict *verdict)
         verdict->retry_after_ns = last->decision.verdict == WEIR_DENY ? WEIR_UNTIL_RELEASE : last->decision.wait_ns;
 }
 
-/* Counts a ruling at its rule. What was granted and given back again, because a later rule refused, does not count. */
+/* Counts a ruling for its rule. Skips permits that were granted and then returned because a later
+ * rule refused. */
 static void count_ruling(const struct wr_edition *edition, const struct wr_verdict *verdict, const weir_ruling *ruling)
 {
     bool refused = ruling->outcome != WEIR_OUTCOME_GRANTED;
@@ -166,7 +167,7 @@ void wr_verdict_conclude(const struct wr_edition *edition, int error, struct wr_
     admission->allowed = verdict->allowed;
 }
 
-/* ---- before any rule ----------------------------------------------------------------------------------- */
+/* ---- before any rule ------------------------------------------------------------------------- */
 
 static bool end_at_once(struct wr_rulebook *book, struct wr_verdict *verdict, enum wr_cause cause, weir_fault fault)
 {
@@ -179,7 +180,8 @@ static bool end_at_once(struct wr_rulebook *book, struct wr_verdict *verdict, en
     return true;
 }
 
-/* Whether a field that a rule looks at stands on more lines than are looked at: what fits might be on a later one. */
+/* Returns true if a header that rules match has more lines than are examined: a match could be on a
+ * later line. */
 static bool has_too_many_lines(const struct wr_edition *edition, const weir_request *request)
 {
     size_t bytes;
@@ -193,7 +195,8 @@ static bool has_too_many_lines(const struct wr_edition *edition, const weir_requ
     return false;
 }
 
-/* By the caller's address alone. Where a list might hold it, one that cannot be read is refused. */
+/* Decides by the client's address and the network lists. An unreadable address is refused, as it
+ * could be on a list. */
 static bool end_by_address(struct wr_rulebook *book, const struct wr_edition *edition, const weir_request *request,
                            struct wr_verdict *ret_verdict)
 {
@@ -235,7 +238,7 @@ bool wr_verdict_of_work(struct wr_rulebook *book, const struct wr_asked *asked, 
     return end_at_once(book, verdict, WR_CAUSE_MALFORMED, WEIR_FAULT_WORK);
 }
 
-/* ---- deciding ------------------------------------------------------------------------------------------ */
+/* ---- decisions ------------------------------------------------------------------------------- */
 
 bool wr_verdict_in_flight(const struct wr_edition *edition, const struct wr_verdict *verdict)
 {
@@ -247,7 +250,8 @@ bool wr_verdict_in_flight(const struct wr_edition *edition, const struct wr_verd
     return false;
 }
 
-/* Whether a rule could not say, because its store is to be asked. Then what the others took is given back. */
+/* Returns true if a rule cannot decide without asking its store. Then returns the permits that
+ * other rules granted. */
 static bool must_ask(const struct wr_edition *edition, weir_admission *admission)
 {
     for (uint32_t i = 0; edition->has_shared && i < admission->count; i++) {
@@ -263,7 +267,8 @@ static bool must_ask(const struct wr_edition *edition, weir_admission *admission
     return false;
 }
 
-/* False: the store of a shared rule is to be asked, and the caller `can_wait`. */
+/* Decides a request. Returns false if `can_wait` is set and the store of a shared rule must be
+ * asked first. */
 static bool decide(struct wr_rulebook *book, const weir_request *request, bool can_wait, bool holds, int64_t lease_ns,
                    struct wr_verdict *ret_verdict)
 {

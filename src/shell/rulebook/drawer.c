@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* drawer.c - tables, which outlive editions; and the two stores that need none. */
+/* drawer.c - tables of rules, which outlive a reload, and the two repositories without a table. */
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "core/limit/algorithm.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* ---- everybody and nobody ------------------------------------------------------------------------------ */
+/* ---- repositories that always or never grant ------------------------------------------------- */
 
 static int always_go(void *context, const char *key, size_t key_bytes, uint32_t permits, weir_decision *ret_decision)
 {
@@ -57,7 +57,7 @@ weir_repository wr_repository_shut(void)
         .size = sizeof(weir_repository), .attempt = never_go, .reserve = reserve_none, .settle = settle_nothing};
 }
 
-/* ---- tables -------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static bool fits(const struct wr_rulebook *book, const struct wr_drawer *drawer, const struct wr_drawer_wish *wish)
 {
@@ -122,7 +122,7 @@ void wr_drawer_drop(struct wr_drawer *drawer)
     if (drawer == NULL || atomic_fetch_sub_explicit(&drawer->holders, 1, memory_order_acq_rel) != 1)
         return;
     if (drawer->budget != NULL)
-        wr_budget_free(drawer->budget); /* and the table with it */
+        wr_budget_free(drawer->budget); /* the shared limit frees its table as well */
     else
         weir_table_free(drawer->table);
     wr_give(drawer->allocator, drawer, sizeof *drawer, _Alignof(struct wr_drawer));
@@ -137,9 +137,10 @@ struct wr_drawer *wr_drawer_of(const struct wr_edition *edition, const weir_ruli
     return ruling->plan >= WR_PLAN_FIRST ? rule->drawers[ruling->plan - WR_PLAN_FIRST + 1] : NULL;
 }
 
-/* ---- a budget as a repository -------------------------------------------------------------------------- */
+/* ---- a shared limit as a repository ---------------------------------------------------------- */
 
-/* From what is held here, or not at all: WEIR_E_CLOSED if the store is to be asked, which takes a turn. */
+/* Decides by permits held here. Returns WEIR_E_CLOSED if the store must be asked, which only a
+ * pending request can do. */
 static int budget_reserve_peek(void *context, const char *key, size_t key_bytes, uint32_t permits,
                                weir_receipt *ret_receipt, weir_decision *ret_decision, weir_quota *ret_quota)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* edition.c - the rules that are in force together: made of settings, never changed, let go of when others are. */
+/* edition.c - snapshots of the rules: built from the settings, never changed, replaced by a
+ * reload. */
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "base/error.h"
@@ -9,7 +10,7 @@
 
 #include <string.h>
 
-/* ---- shelves: names ------------------------------------------------------------------------------------ */
+/* ---- names and counters ---------------------------------------------------------------------- */
 
 static int find_shelf(struct wr_rulebook *book, const char *name, struct wr_shelf **ret_shelf)
 {
@@ -32,9 +33,10 @@ static int find_shelf(struct wr_rulebook *book, const char *name, struct wr_shel
     return 0;
 }
 
-/* ---- tables -------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
-/* The table that a rule, or its plan of this name, had before; NULL if there is none. */
+/* Returns the table that the rule, or its plan of this name, had before the reload; NULL if there
+ * was none. */
 static struct wr_drawer *former(const struct wr_edition *old, const struct wr_book_rule *rule, const char *plan)
 {
     const struct wr_edition_rule *was = old != NULL ? wr_edition_find(old, rule->name) : NULL;
@@ -61,12 +63,13 @@ static int find_tables(struct wr_rulebook *book, const struct wr_rulebook_settin
         const struct wr_drawer_wish wish = {written, plan, &rule->stacks[i], rule->max_keys, settings->forget_ns};
         error = wr_drawer_get(book, &wish, former(old, written, plan), &rule->drawers[i]);
         if (error == 0 && wr_rule_is_shared(written))
-            rule->stacks[i] = rule->drawers[i]->stack; /* the part that the table is for */
+            /* the part of the limit that this node's table grants */
+            rule->stacks[i] = rule->drawers[i]->stack;
     }
     return error;
 }
 
-/* ---- rules --------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static bool applies(void *context, const weir_request *request)
 {
@@ -88,7 +91,7 @@ static uint32_t plan_by_header(const struct wr_book_rule *written, const weir_re
     return WR_PLAN_OWN;
 }
 
-/* A key that is listed is on the plan of its list, whatever the header says. */
+/* Returns the plan of a key. For a listed key the list decides, whatever plan_header says. */
 static uint32_t plan_of(void *context, const weir_request *request, const char *key, size_t key_bytes)
 {
     const struct wr_edition_rule *rule = context;
@@ -122,7 +125,7 @@ static void fill_rule(const struct wr_edition *edition, struct wr_edition_rule *
     }
 }
 
-/* ---- editions ------------------------------------------------------------------------------------------ */
+/* ---- snapshots ------------------------------------------------------------------------------- */
 
 static int make_counter(const struct wr_rulebook *book, const struct wr_rulebook_settings *settings,
                         struct wr_edition *edition)
@@ -228,9 +231,10 @@ const struct wr_edition_rule *wr_edition_find(const struct wr_edition *edition, 
     return NULL;
 }
 
-/* ---- changing limits ----------------------------------------------------------------------------------- */
+/* ---- changed limits -------------------------------------------------------------------------- */
 
-/* The next drawer whose limits are not those of the edition, from *at on; NULL at the end. */
+/* Returns the next table, from *at on, whose limits differ from those of the edition; NULL at the
+ * end. */
 static struct wr_drawer *next_changed(const struct wr_edition *edition, size_t *at, const weir_stack **ret_stack)
 {
     for (; *at < (size_t)edition->count * (1 + WR_BOOK_PLANS_MAX); ++*at) {
@@ -254,7 +258,8 @@ static void bound_tables(const struct wr_edition *edition)
     }
 }
 
-/* Only want of memory can end it halfway; then those before go back, which needs no more memory than they did. */
+/* If memory runs out halfway, the tables changed so far are reverted, which needs no additional
+ * memory. */
 int wr_edition_enforce(const struct wr_edition *edition)
 {
     const weir_stack *stack;

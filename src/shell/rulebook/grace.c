@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* grace.c - waiting until nobody uses what was replaced. */
+/* grace.c - waits until no thread uses a replaced object. */
 #include "shell/rulebook/grace.h"
 
 #include "shell/line/lock.h"
@@ -9,7 +9,7 @@
 unsigned wr_grace_thread(void)
 {
     static atomic_uint threads;
-    static _Thread_local unsigned own; /* + 1; 0: none yet */
+    static _Thread_local unsigned own; /* number of this thread plus 1; 0: not assigned */
 
     if (own == 0)
         own = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* grace.h - waiting until nobody uses what was replaced.
+/* grace.h - waits until no thread uses a replaced object (epoch-based reclamation).
  *
- *     pass = wr_grace_enter(&grace);             a reader: two additions, no lock, never waits
+ *     pass = wr_grace_enter(&grace);             reader: two additions, no lock, never waits
  *     edition = atomic_load(&current);
- *     …
+ *     ...
  *     wr_grace_leave(pass);
  *
- *     old = atomic_exchange(&current, new);      the one that replaces; one at a time
+ *     old = atomic_exchange(&current, new);      writer; only one at a time
  *     wr_grace_wait(&grace);
  *     free(old);
  *
- * Readers count themselves in and out, in one of several cache lines so that threads seldom meet, and in one of two
- * turns. To wait is to let newcomers take the other turn until nobody is left in this one, and then the same with the
- * other: whoever read the old pointer is in one of the two, and readers that keep coming cannot hold the wait up.
+ * Readers count themselves in and out, in one of two epochs. The counters are spread over several
+ * cache lines, so that threads rarely share one. A writer directs new readers to the other epoch
+ * and waits until the present one is empty, and then does the same once more. Every reader of the
+ * old pointer is in one of the two epochs, and new readers cannot prolong the wait.
  */
 #ifndef WR_SHELL_RULEBOOK_GRACE_H
 #define WR_SHELL_RULEBOOK_GRACE_H
@@ -35,14 +36,16 @@ struct wr_grace_pass {
     _Atomic uint64_t *inside;
 };
 
-/* A number of the calling thread, from 0 on. */
+/* Returns the number of the calling thread, counted from 0. */
 unsigned wr_grace_thread(void);
 
 static inline struct wr_grace_pass wr_grace_enter(struct wr_grace *grace)
 {
     unsigned turn = atomic_load_explicit(&grace->turn, memory_order_relaxed) & 1;
     struct wr_grace_pass pass = {&grace->stripes[wr_grace_thread() % WR_GRACE_STRIPES].inside[turn]};
-    atomic_fetch_add(pass.inside, 1); /* seen by all before the pointer is read */
+    /* The addition is sequentially consistent: other threads see it before the pointer is
+     * loaded. */
+    atomic_fetch_add(pass.inside, 1);
     return pass;
 }
 
@@ -51,7 +54,8 @@ static inline void wr_grace_leave(struct wr_grace_pass pass)
     atomic_fetch_sub_explicit(pass.inside, 1, memory_order_release);
 }
 
-/* Not from inside. */
+/* Waits until all readers that may have seen the old object have left. Must not be called by a
+ * reader. */
 void wr_grace_wait(struct wr_grace *grace);
 
 #endif

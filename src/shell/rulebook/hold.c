@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* hold.c - what was granted and is to be ended: by its number, or when its lease is over.
+/* hold.c - reservations: grants that are ended by their number, or when their lease expires.
  *
- * A hold's number is its slot and, above that, 32 bits of chance, so that a number of an earlier hold, or one that
- * somebody made up, is nobody else's. Together they are below 2^53: whole numbers in JSON.
- */
+ * A number consists of the slot and, above it, 32 random bits, so that stale and guessed numbers
+ * match no reservation. It is below 2^53, hence exact as a number in JSON. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/admit/record.h"
@@ -14,20 +13,20 @@
 #include <string.h>
 
 #define SLOT_BITS 21
-#define LOOKED_AT 1024 /* slots under one lock, for which decisions wait */
+#define LOOKED_AT 1024 /* slots examined per lock; decisions wait for the lock */
 
 struct wr_hold {
     uint64_t number;
     int64_t ends_at;
     struct wr_edition *edition;
-    size_t bytes; /* of this block */
+    size_t bytes; /* size of this memory block */
     uint32_t origin, count;
-    weir_ruling rulings[]; /* and behind them their keys, one after the other */
+    weir_ruling rulings[]; /* `count` rulings, followed by their keys, concatenated */
 };
 
-/* ---- packing ------------------------------------------------------------------------------------------- */
+/* ---- packing --------------------------------------------------------------------------------- */
 
-/* The rulings that have taken something. NULL for want of memory. */
+/* Copies the rulings of an admission and their keys. Returns NULL if memory is short. */
 static struct wr_hold *pack(const weir_allocator *allocator, const weir_admission *admission)
 {
     size_t bytes = sizeof(struct wr_hold) + admission->count * sizeof(weir_ruling);
@@ -67,9 +66,9 @@ static void free_hold(const weir_allocator *allocator, struct wr_hold *hold)
     wr_give(allocator, hold, hold->bytes, _Alignof(struct wr_hold));
 }
 
-/* ---- slots --------------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
-/* Puts a slot at the end of the ring of free ones. */
+/* Appends a slot to the ring of free slots. */
 static void set_free(struct wr_holds *holds, uint32_t slot)
 {
     struct wr_hold_slot *slots = holds->slots, *begin = &slots[holds->max];
@@ -79,7 +78,7 @@ static void set_free(struct wr_holds *holds, uint32_t slot)
     begin->before = slot;
 }
 
-/* Fills a slot that is free. */
+/* Removes a slot from the ring of free slots and fills it. */
 static void fill(struct wr_holds *holds, uint32_t slot, struct wr_hold *hold)
 {
     struct wr_hold_slot *slots = holds->slots;
@@ -130,21 +129,24 @@ void wr_holds_release(struct wr_rulebook *book)
     (void)pthread_mutex_destroy(&holds->lock);
 }
 
-/* Of what one origin may hold others keep the rest, however long it holds it. */
+/* Returns true if `origin` may add a reservation. Each origin has an equal part, so that one cannot
+ * block the others. */
 static bool has_room_for(const struct wr_holds *holds, uint32_t origin)
 {
     uint32_t part = holds->max / holds->origins;
     return holds->count < holds->max && holds->counts[origin] < (part > 0 ? part : 1);
 }
 
-/* Puts a hold into the slot that has been free longest, if there is one. */
+/* Puts a reservation into the slot that has been free longest. Returns false if there is no
+ * room. */
 static bool place(struct wr_holds *holds, struct wr_hold *hold)
 {
     (void)pthread_mutex_lock(&holds->lock);
     uint32_t slot = holds->slots[holds->max].next;
     bool has_room = has_room_for(holds, hold->origin);
     if (has_room) {
-        uint64_t chance = wr_rng_next(&holds->rng) >> 32 | 1; /* never 0: that is no hold */
+        /* never 0, which means no reservation */
+        uint64_t chance = wr_rng_next(&holds->rng) >> 32 | 1;
         hold->number = chance << SLOT_BITS | slot;
         fill(holds, slot, hold);
         holds->counts[hold->origin]++;
@@ -153,7 +155,8 @@ static bool place(struct wr_holds *holds, struct wr_hold *hold)
     return has_room;
 }
 
-/* Puts a hold that has a number already into its slot, if that is free. */
+/* Puts a reservation that already has a number into its slot. Returns false if the slot is in
+ * use. */
 static bool place_again(struct wr_holds *holds, struct wr_hold *hold)
 {
     uint32_t slot = (uint32_t)(hold->number & ((1u << SLOT_BITS) - 1));
@@ -166,7 +169,7 @@ static bool place_again(struct wr_holds *holds, struct wr_hold *hold)
     return has_room;
 }
 
-/* Takes a hold out of its slot, whosoever it is; NULL if it is not there. */
+/* Removes the reservation with this number from its slot. Returns NULL if there is none. */
 static struct wr_hold *pick(struct wr_holds *holds, uint64_t number)
 {
     uint32_t slot = (uint32_t)(number & ((1u << SLOT_BITS) - 1));
@@ -184,9 +187,9 @@ static struct wr_hold *pick(struct wr_holds *holds, uint64_t number)
     return hold;
 }
 
-/* ---- making -------------------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
-/* Gives all back; the verdict is what it is without a hold. */
+/* Returns the permits of a verdict that could not be reserved, and sets its cause. */
 static void go_without(const struct wr_edition *edition, enum wr_cause cause, struct wr_verdict *verdict)
 {
     (void)weir_counter_cancel(edition->counter, &verdict->admission);
@@ -220,9 +223,10 @@ void wr_hold_add(struct wr_rulebook *book, struct wr_edition *edition, int64_t l
     go_without(edition, WR_CAUSE_FULL, verdict);
 }
 
-/* ---- ending -------------------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
-/* So that a slip does not shut out a caller for years. */
+/* Limits the `used` permits of a commit, so that a caller's mistake does not block its key for
+ * years. */
 static uint32_t used_max(const struct wr_edition *edition, const weir_ruling *ruling)
 {
     uint32_t plan = ruling->plan >= WR_PLAN_FIRST ? ruling->plan - WR_PLAN_FIRST + 1 : 0;
@@ -234,7 +238,7 @@ static uint32_t used_max(const struct wr_edition *edition, const weir_ruling *ru
     return most < UINT32_MAX / WR_COMMIT_LIMITS_MAX ? most * WR_COMMIT_LIMITS_MAX : UINT32_MAX;
 }
 
-/* What the request really cost, of each rule that granted it. */
+/* Replaces the estimated cost by `used` permits, at each rule that granted the request. */
 static void settle(const struct wr_edition *edition, weir_admission *admission, uint32_t used)
 {
     for (uint32_t i = 0; i < admission->count; i++) {
@@ -284,7 +288,8 @@ int wr_rulebook_end(struct wr_rulebook *book, uint64_t hold)
     return end(book, hold, ENDED, 0);
 }
 
-/* The number of a hold in the slots *at … `end` whose lease is over; 0 if there is none. */
+/* Returns the number of the next expired reservation in the slots *at ... `end` - 1; 0 if there is
+ * none. */
 static uint64_t next_over(struct wr_holds *holds, uint32_t *at, uint32_t end, int64_t now)
 {
     uint64_t number = 0;
@@ -308,14 +313,15 @@ void wr_holds_expire(struct wr_rulebook *book)
     while (at < holds->max) {
         uint32_t end = holds->max - at > LOOKED_AT ? at + LOOKED_AT : holds->max;
         uint64_t number = next_over(holds, &at, end, now);
-        if (number != 0 && wr_rulebook_end(book, number) == 0) /* else somebody was quicker */
+        /* fails if another thread has ended it meanwhile */
+        if (number != 0 && wr_rulebook_end(book, number) == 0)
             atomic_fetch_add(&holds->expired, 1);
     }
 }
 
-/* ---- from one daemon to the next ----------------------------------------------------------------------- */
+/* ---- handover to another daemon -------------------------------------------------------------- */
 
-/* Whether a ruling of a hold has taken something of a table that is in force. */
+/* Returns true if the ruling holds permits of a table that `edition` still uses. */
 static bool counts(const struct wr_edition *edition, const struct wr_hold *hold, const weir_ruling *ruling)
 {
     const struct wr_drawer *drawer = wr_ruling_drawer(hold->edition, ruling);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reading.c - from what is written to what is compared. */
+/* reading.c - converts rules from their settings to the forms that requests are compared with. */
 #include "shell/rulebook/reading.h"
 
 #include "base/ascii.h"
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* ---- what holds for all rules -------------------------------------------------------------------------- */
+/* ---- settings for all rules ------------------------------------------------------------------ */
 
 static int read_networks(const char *where, const wr_book_word *texts, uint32_t count, weir_network *ret_networks)
 {
@@ -71,7 +71,7 @@ int wr_read_admission(const struct wr_rulebook_settings *settings, struct wr_edi
     return error;
 }
 
-/* ---- match --------------------------------------------------------------------------------------------- */
+/* ---- match ----------------------------------------------------------------------------------- */
 
 static int read_headers(const struct wr_book_match *written, struct wr_edition_rule *rule)
 {
@@ -114,7 +114,7 @@ static int read_match(struct wr_edition *edition, struct wr_edition_rule *rule)
     return error;
 }
 
-/* ---- key ----------------------------------------------------------------------------------------------- */
+/* ---- key ------------------------------------------------------------------------------------- */
 
 static size_t host_key(void *context, const weir_request *request, char *buffer, size_t buffer_bytes)
 {
@@ -190,7 +190,7 @@ static int read_key(struct wr_edition *edition, struct wr_edition_rule *rule)
     return error;
 }
 
-/* ---- limits and lists ---------------------------------------------------------------------------------- */
+/* ---- limits and lists ------------------------------------------------------------------------ */
 
 static int read_limits(const wr_book_word *texts, uint32_t count, uint32_t cost, weir_stack *ret_stack)
 {
@@ -206,7 +206,7 @@ static int read_limits(const wr_book_word *texts, uint32_t count, uint32_t cost,
     return weir_stack_init(ret_stack, limits, count);
 }
 
-/* An address, as the network of it that is one caller. */
+/* Appends a listed address as the network prefix that counts as one caller. */
 static int keep_address(const weir_key *key, const char *word, struct wr_buf *buf)
 {
     struct wr_address address;
@@ -266,7 +266,7 @@ static int keep_simple(const weir_key *key, const char *word, struct wr_buf *buf
     return key->kind == WEIR_KEY_USER ? keep_header(key, word, buf) : keep_text(key, word, buf);
 }
 
-/* Takes the text up to the next separator off the front, without the '\' before what is escaped. */
+/* Splits off the text before the next separator, and removes each '\' that escapes a character. */
 static void take_part(const char **rest, char separator, wr_book_word ret_part)
 {
     size_t bytes = 0;
@@ -302,7 +302,7 @@ static int keep_parts(const weir_key *key, const char *word, struct wr_buf *buf)
     return 0;
 }
 
-/* A key that is listed, as it is kept: else it would never be found. */
+/* Normalises a listed key like the key of a request; otherwise no request would match it. */
 static int keep_word(const weir_key *key, wr_book_word word)
 {
     wr_book_word kept = "";
@@ -317,7 +317,8 @@ static int keep_word(const weir_key *key, wr_book_word word)
     return error;
 }
 
-/* A listed key, by its place: it may be a token. The detail says what is wrong with it. */
+/* Reports an invalid listed key by its position, as the key may be a token. The error detail must
+ * have the reason. */
 static int refuse_listed(const char *list, uint32_t index)
 {
     char where[64];

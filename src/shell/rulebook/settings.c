@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.c - the rules as they are written in weir.yaml: which keys there are, and what they mean. */
+/* settings.c - the schema of the rules in weir.yaml: the keys of each section, and checks of their
+ * values. */
 #include "shell/rulebook/settings.h"
 
 #include "base/ascii.h"
@@ -12,9 +13,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define KEYS_DEFAULT 1000000
-#define HOLDS_MAX (1u << 21) /* what fits into the number of a hold */
+#define HOLDS_MAX (1u << 21) /* largest slot number that fits into a reservation's number */
 
-/* ---- words that must make sense: a mistake is told where it stands ---- */
+/* ---- checks of texts, which report the position of an error ---- */
 
 static int check_limit(const char *text)
 {
@@ -29,7 +30,7 @@ static int check_key(const char *text)
     return wr_key_source_parse(text, &source, &header);
 }
 
-/* Requests are compared in capitals, however they are written. */
+/* Requires capitals: methods of requests are converted to capitals before they are compared. */
 static int check_method(const char *text)
 {
     for (size_t at = 0; text[at] != '\0'; at++)
@@ -78,7 +79,7 @@ static int check_trusted(const char *text)
     {                                                                          \
         .kind = WR_CONFIG_IS_TEXT, .bytes = sizeof(type), .check = (its_check) \
     }
-/* Of a rule whose key is token:NAME they are the tokens of its callers. */
+/* Marked as secret: for a rule with key token:NAME, listed keys are callers' tokens. */
 static const struct wr_config_field listed_item = {
     .kind = WR_CONFIG_IS_TEXT, .bytes = sizeof(wr_book_word), .is_secret = true};
 static const struct wr_config_field limit_item = TEXT_ITEM(wr_book_word, check_limit);
@@ -89,7 +90,7 @@ static const struct wr_config_field host_item = TEXT_ITEM(wr_book_pattern, check
 static const struct wr_config_field network_item = TEXT_ITEM(wr_book_word, check_network);
 static const struct wr_config_field trusted_item = TEXT_ITEM(wr_book_word, check_trusted);
 
-/* ---- what a rule is for ---- */
+/* ---- matching requests ---- */
 
 static const struct wr_config_field header_fields[] = {
     {"name", WR_CONFIG_TEXT(struct wr_book_header, name), .required = true, .check = check_header,
@@ -127,7 +128,7 @@ static const struct wr_config_schema plan_schema = {
 static const struct wr_config_field plan_item = {
     .kind = WR_CONFIG_IS_MAPPING, .bytes = sizeof(struct wr_book_plan), .schema = &plan_schema};
 
-/* ---- limits that several processes share ---- */
+/* ---- shared limits ---- */
 
 static const char *const outages[] = {"share", "open", "closed", NULL};
 
@@ -219,7 +220,7 @@ static const struct wr_config_schema rule_schema = {.name = "a rule",
 const struct wr_config_field wr_rulebook_rule = {
     .kind = WR_CONFIG_IS_MAPPING, .bytes = sizeof(struct wr_book_rule), .schema = &rule_schema};
 
-/* ---- what holds for all ---- */
+/* ---- settings for all rules ---- */
 
 static const char *const eithers[] = {"any", "exact", NULL};
 static const char *const params[] = {"ignore", "keep", NULL};

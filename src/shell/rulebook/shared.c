@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shared.c - rules whose limits other processes share, through a store. */
+/* shared.c - rules whose limits are shared with other processes through a store. */
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/parse.h"
@@ -69,7 +69,8 @@ static int make_options(const struct wr_rulebook *book, const struct wr_drawer_w
     static const enum wr_fallback fallbacks[] = {WR_FALLBACK_SHARE, WR_FALLBACK_OPEN, WR_FALLBACK_CLOSED};
 
     wr_buf_append_string(name, wish->rule->name);
-    wr_buf_append_char(name, '\n'); /* also without a plan: a key may have one in it */
+    /* always appended: a rule's name and a plan's name must not run together */
+    wr_buf_append_char(name, '\n');
     wr_buf_append_string(name, wish->plan != NULL ? wish->plan : "");
     wr_buf_append_char(name, '\0');
     *ret_options = (struct wr_budget_options){

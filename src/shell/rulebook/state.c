@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* state.c - keys that constrain, over a restart, and holds, from one daemon to the next.
+/* state.c - saves and restores keys across restarts, and reservations across handovers.
  *
- *     weir-keys 2 1789000000000000000 …    when it was written (shell/clock/moment.h)
- *     r login                              a rule, and with
+ *     weir-keys 2 1789000000000000000 ...  time of writing (shell/clock/moment.h)
+ *     r login                              a rule; the keys below are in its table
  *     p pro                                one of its plans
- *     k 616c696365 17                      a key (core/admit/record.h); with the letter c, one that has changed since
- *     h 4503599629467650 59000000000       a hold: its number, and for how long it is good yet
- *     r upload                             of what rule
- *     t 616c696365 1                       and key it has how many permits
- *     end 2                                how many keys and holds there are
+ *     k 616c696365 17                      a key (core/admit/record.h); c instead of k: changed
+ *     h 4503599627469650 59000000000       a reservation: number, remaining lease in ns
+ *     r upload                             rule of the reservation
+ *     t 616c696365 1                       its key, and permits held
+ *     end 2                                number of keys and reservations
  *
- * The file is written beside the old one and takes its place, and one without its last line is refused. It is read
- * twice: first to see that all of it is sound.
+ * The file is written beside the old one and replaces it. A file without its last line is refused.
+ * It is read twice: the first pass only validates it.
  *
- * Only where the machine was started anew between writing and reading does the time between them come from the clock on
- * the wall. Where that went back it is taken for none at all: then keys wait a little longer, by no more than their
- * limit's period. Files of version 1 have nothing but the time of day, and are read as well.
+ * The time since writing comes from the wall clock only if the machine was restarted in between. If
+ * the wall clock went back, the time counts as zero; keys then wait longer, by at most the period
+ * of their limit. Files of version 1 have only the wall clock's time, and can still be read.
  */
 #include "base/alloc.h"
 #include "base/error.h"
@@ -36,7 +36,7 @@
 
 #define HEAD "weir-keys 2 "
 #define HEAD_BEFORE "weir-keys 1 "
-#define PIECE_BYTES ((size_t)1 << 16) /* written at once */
+#define PIECE_BYTES ((size_t)1 << 16) /* bytes gathered before a write */
 #define LINE_BYTES (WR_RECORD_BYTES_MAX + 2)
 
 static int refuse(int error, const char *path, const char *wrong, char *ret_why, size_t why_bytes)
@@ -57,13 +57,13 @@ static int refuse_errno(const char *path, int failure, char *ret_why, size_t why
     return refuse(WEIR_E_SYSTEM, path, strerror_r(failure, words, sizeof words), ret_why, why_bytes);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-/* What is written. */
+/* The part of the state to write. */
 struct part {
-    int64_t since; /* keys that have changed since; ALL_KEYS: those that constrain */
+    int64_t since; /* only keys changed since this time; ALL_KEYS: all keys with used limits */
     bool with_holds;
-    bool is_copy; /* soon read, and then gone: no need for it to be on the disk */
+    bool is_copy; /* the file is read soon and then deleted: no need to sync it */
 };
 
 #define ALL_KEYS INT64_MIN
@@ -71,11 +71,11 @@ struct part {
 struct writer {
     int fd;
     struct part part;
-    int failure; /* errno */
+    int failure; /* errno of the first failure; 0 if there was none */
     weir_table *table;
-    int64_t now; /* one for all, and of the same moment as the time of day: however long the writing takes */
+    int64_t now; /* time used for all keys, and the same moment as the time in the head */
     uint64_t count;
-    struct wr_buf text; /* not written yet */
+    struct wr_buf text; /* text not written yet */
 };
 
 static void flush(struct writer *writer)
@@ -91,7 +91,8 @@ static void flush(struct writer *writer)
     wr_buf_clear(&writer->text);
 }
 
-/* Called with a shard's lock held: nothing is written to the file here. */
+/* Appends one key. Called with the shard's lock held, so it does not write to the file. Returns
+ * false if the buffer is full. */
 static bool add_key(void *context, struct wr_shard *shard, struct wr_entry *entry)
 {
     struct writer *writer = context;
@@ -158,7 +159,7 @@ static void write_all(struct wr_rulebook *book, const struct wr_edition *edition
     flush(writer);
 }
 
-/* So that the new name is on the disk, too. */
+/* Syncs the folder, so that the new name is on the disk as well. */
 static void sync_folder(const char *path)
 {
     char copy[PATH_MAX];
@@ -174,7 +175,7 @@ static void sync_folder(const char *path)
     (void)close(fd);
 }
 
-/* 0 or an errno: then the old file is as it was. */
+/* Writes the file and renames it. Returns 0, or an errno; then the old file is unchanged. */
 static int write_file(struct wr_rulebook *book, const struct wr_edition *edition, struct part part, const char *path,
                       const char *new_path, struct wr_buf text)
 {
@@ -210,7 +211,7 @@ static int save(struct wr_rulebook *book, struct part part, const char *path, ch
     wr_buf_append_string(&name, path);
     wr_buf_append_string(&name, ".new");
     struct wr_edition *edition = wr_book_borrow(book);
-    (void)pthread_mutex_lock(&book->saving); /* two would write into one file */
+    (void)pthread_mutex_lock(&book->saving); /* concurrent saves would write to the same file */
     int failure = name.error != 0 ? ENAMETOOLONG : write_file(book, edition, part, path, new_path, text);
     (void)pthread_mutex_unlock(&book->saving);
     wr_edition_drop(edition);
@@ -232,7 +233,8 @@ int wr_rulebook_state_check(const char *path, char *ret_why, size_t why_bytes)
         return refuse(WEIR_E_SYSTEM, path, "it is a folder; name a file in it", ret_why, why_bytes);
     if (is_there && !S_ISREG(node.st_mode))
         return refuse(WEIR_E_SYSTEM, path, "it is not a regular file; name another", ret_why, why_bytes);
-    if (access(dirname(folder), W_OK | X_OK) == 0 || errno == EROFS) /* a disk may be well again */
+    /* a read-only disk may become writable again */
+    if (access(dirname(folder), W_OK | X_OK) == 0 || errno == EROFS)
         return 0;
     return refuse(WEIR_E_SYSTEM, path,
                   errno == ENOENT ? "there is no such folder; make it, or name another file"
@@ -252,29 +254,32 @@ int wr_rulebook_copy(struct wr_rulebook *book, struct wr_rulebook_copy *copy, bo
 
     atomic_store(&book->is_copied, true);
     copy->has_begun = true;
-    copy->at = wr_clock_now(book->clock); /* before any key is looked at */
+    /* read before any key is examined, so that no change is missed */
+    copy->at = wr_clock_now(book->clock);
     return save(book, part, path, ret_why, why_bytes);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct reader {
     int fd;
-    char text[4 * LINE_BYTES]; /* read, and from text + at on not yet looked at */
+    char text[4 * LINE_BYTES]; /* input; from text + at on not parsed yet */
     size_t at, bytes;
     struct wr_rulebook *book;
     struct wr_edition *edition;
-    bool applies; /* the second time */
+    bool applies; /* second pass, in which the lines take effect */
     struct wr_moment now;
     int64_t ago_ns;
-    const struct wr_edition_rule *rule; /* NULL: there is none of this name any more */
+    /* rule of the current lines; NULL: it does not exist any more */
+    const struct wr_edition_rule *rule;
     uint32_t plan;
-    const struct wr_drawer *drawer; /* NULL: there is none */
+    /* table for the current keys; NULL: it does not exist any more */
+    const struct wr_drawer *drawer;
     uint64_t count, restored;
     bool ended;
-    uint64_t hold; /* whose lines these are; 0: nobody's */
+    uint64_t hold; /* number of the current reservation; 0 if there is none */
     int64_t lease_ns;
-    weir_admission taken; /* by it */
+    weir_admission taken; /* permits taken for the current reservation */
     struct wr_record record;
 };
 
@@ -333,10 +338,11 @@ static int read_key(struct reader *reader, struct wr_span key)
     int error =
         wr_table_recall(reader->drawer->table, key, reader->record.pasts, reader->record.count, reader->ago_ns, how);
     reader->restored += error == 0;
-    return error == WEIR_E_NOMEM ? error : 0; /* else the rule has changed, or its table is full of others */
+    /* other errors: the rule has changed, or its table is full */
+    return error == WEIR_E_NOMEM ? error : 0;
 }
 
-/* What the hold has of the rule at hand. */
+/* Adds permits of the current rule to the current reservation. */
 static void add_taken(struct reader *reader, struct wr_span key, const weir_receipt *receipt)
 {
     weir_admission *taken = &reader->taken;
@@ -357,8 +363,8 @@ static void add_taken(struct reader *reader, struct wr_span key, const weir_rece
     };
 }
 
-/* What a daemon has taken goes on here. Of a rule that is shared the store knows; it is told who has it in flight now.
- */
+/* Takes over permits of another daemon. For a shared rule the store has charged them already, and
+ * is informed that this process now has them in flight. */
 static int resume(const struct wr_drawer *drawer, struct wr_span key, uint32_t permits, int64_t ago_ns,
                   weir_receipt *ret_receipt)
 {
@@ -393,7 +399,7 @@ static int read_record(struct reader *reader, struct wr_span line)
     return reader->record.kind == 't' ? read_taken(reader, key) : read_key(reader, key);
 }
 
-/* All lines of a hold have been read. Where there is no room for it its permits are free. */
+/* Ends the lines of a reservation. If there is no room for it, releases its permits. */
 static void end_hold(struct reader *reader)
 {
     weir_admission *taken = &reader->taken;
@@ -444,8 +450,8 @@ static int read_line(struct reader *reader, struct wr_span line)
     return 0;
 }
 
-/* The next line, without its end; 1 if there is one, 0 at the end, WEIR_E_INVAL if it has no end or is too long, or
- * cannot be read. */
+/* Reads the next line, without its newline. Returns 1; 0 at the end of the file; WEIR_E_INVAL if
+ * the line is not terminated, is too long or cannot be read. */
 static int next_line(struct reader *reader, struct wr_span *ret_line)
 {
     for (;;) {
@@ -466,14 +472,14 @@ static int next_line(struct reader *reader, struct wr_span *ret_line)
     }
 }
 
-/* All lines once. WEIR_E_INVAL, WEIR_E_NOMEM. */
+/* Reads all lines, in one pass. Returns WEIR_E_INVAL or WEIR_E_NOMEM on failure. */
 static int read_lines(struct reader *reader)
 {
     struct wr_span line;
     int error = 0, got = 0;
 
     if (lseek(reader->fd, 0, SEEK_SET) != 0)
-        return WEIR_E_INVAL; /* a pipe cannot be read twice */
+        return WEIR_E_INVAL; /* the file is a pipe, which cannot be read twice */
     reader->at = reader->bytes = 0;
     reader->count = 0;
     reader->ended = false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* turn.c - standing in line for one rule after the other, without a thread.
+/* turn.c - requests that wait for one rule after the other, in an event loop.
  *
- * All keys are read when the turn is made, for the request's texts are not kept. Then each rule in force is waited for
- * in its order; those in shadow are asked last, at once. The store of a rule that is shared is asked on an errand, and
- * asked again when it said that it may help: there is no line for it, as others who wait are elsewhere.
- */
+ * All keys are read when the turn is created, because the texts of the request are not kept. The
+ * turn waits for each enforced rule in order, and then checks shadow rules without waiting. For a
+ * shared rule it sends requests to the store, at the times that the store names: the rule has no
+ * queue, as other waiters are in other processes. */
 #include "base/alloc.h"
 #include "shell/clock/clock.h"
 #include "shell/line/line.h"
@@ -12,30 +12,31 @@
 
 #include <string.h>
 
-#define RELEASE_WAIT (25 * WEIR_MILLISECOND) /* until a store is asked again whether a request elsewhere has ended */
+/* interval at which a store is asked whether permits in flight were released elsewhere */
+#define RELEASE_WAIT (25 * WEIR_MILLISECOND)
 
 struct wr_turn {
     struct wr_rulebook *book;
     struct wr_edition *edition;
     weir_wake *wake;
     void *context;
-    int64_t until; /* or WEIR_FOREVER */
+    int64_t until; /* deadline, ns; or WEIR_FOREVER */
     uint32_t permits[WEIR_RULINGS_MAX];
-    uint32_t at; /* the ruling that is waited for */
+    uint32_t at; /* index of the ruling that is waited for */
     weir_ticket *ticket;
-    struct wr_errand *errand; /* to the store of a rule that is shared */
-    int64_t again_at;         /* then it is worth asking it again */
-    bool waits;               /* for permits, and not just for a store */
-    bool holds;               /* for lease_ns, whatever the limits are */
+    struct wr_errand *errand; /* request to the store of a shared rule */
+    int64_t again_at;         /* earliest time for the next request to the store; 0: any time */
+    bool waits;               /* the turn waits for permits, not only for a store */
+    bool holds;               /* the turn always makes a reservation, for lease_ns */
     int64_t lease_ns;
     bool over, told;
     struct wr_verdict verdict;
 };
 
-/* ---- beginning ----------------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
-/* Adds the rulings of rules in force, or in shadow, for one reading of a request. False if there is no room for all of
- * them, or if finding them takes too many steps. */
+/* Adds the rulings of enforced or shadow rules for one reading of the request's path. Returns false
+ * if there are too many rulings, or if matching took too many steps. */
 static bool prepare_rules(struct wr_turn *turn, struct wr_asked *asked, bool shadow)
 {
     const weir_counter *counter = turn->edition->counter;
@@ -111,12 +112,13 @@ static void begin(struct wr_turn *turn, const weir_request *request)
         return;
     atomic_fetch_add(&turn->book->waiting, 1);
     if (error == 0)
-        (void)prepare(turn, &asked, true); /* too many in shadow must not refuse */
+        /* an excess of shadow rules must not refuse the request */
+        (void)prepare(turn, &asked, true);
     else
         finish(turn, error);
 }
 
-/* One rule by its name. */
+/* Begins a turn for one rule, by its name. */
 static int begin_key(struct wr_turn *turn, const struct wr_turn_wish *wish)
 {
     const struct wr_edition *edition = turn->edition;
@@ -172,7 +174,7 @@ int wr_rulebook_enqueue_wish(struct wr_rulebook *book, const struct wr_turn_wish
     return 0;
 }
 
-/* ---- going on ------------------------------------------------------------------------------------------ */
+/* ---- polling --------------------------------------------------------------------------------- */
 
 static int64_t left_ns(const struct wr_turn *turn)
 {
@@ -182,7 +184,8 @@ static int64_t left_ns(const struct wr_turn *turn)
     return left < 0 ? 0 : left;
 }
 
-/* Polls the ticket of a ruling, standing in line first if need be. True: the ruling is made. */
+/* Polls the ticket of a ruling; enqueues first if there is no ticket. Returns true when the ruling
+ * is complete. */
 static bool poll_ticket(struct wr_turn *turn, weir_ruling *ruling, int64_t *ret_wait_ns)
 {
     const weir_repository *repository = wr_counter_repository(turn->edition->counter, ruling);
@@ -197,7 +200,7 @@ static bool poll_ticket(struct wr_turn *turn, weir_ruling *ruling, int64_t *ret_
     if (error == 0)
         error = weir_ticket_poll(turn->ticket, &decision);
     if (error == 0 && decision.verdict != WEIR_GO) {
-        ruling->decision = decision; /* what held, should it end now */
+        ruling->decision = decision; /* the limit to report if the turn ends now */
         *ret_wait_ns = decision.wait_ns;
         return false;
     }
@@ -211,7 +214,7 @@ static bool poll_ticket(struct wr_turn *turn, weir_ruling *ruling, int64_t *ret_
     return true;
 }
 
-/* When to ask the store again; false: not at all. */
+/* Sets when to ask the store again. Returns false if it must not be asked again. */
 static bool come_again(struct wr_turn *turn, const weir_ruling *ruling, int64_t *ret_wait_ns)
 {
     int64_t left = turn->waits && !ruling->shadow ? left_ns(turn) : 0, wait_ns = ruling->decision.wait_ns;
@@ -226,7 +229,7 @@ static bool come_again(struct wr_turn *turn, const weir_ruling *ruling, int64_t 
     return true;
 }
 
-/* Asks for a rule that is shared; *ret_told is the answer if there is one already (*ret_is_told). */
+/* Asks about a shared rule. Sets *ret_is_told if *ret_told already has the result. */
 static int ask_budget(struct wr_turn *turn, struct wr_budget *budget, const weir_ruling *ruling, bool *ret_is_told,
                       struct wr_share_told *ret_told)
 {
@@ -247,7 +250,7 @@ static int ask_budget(struct wr_turn *turn, struct wr_budget *budget, const weir
     return 0;
 }
 
-/* True: the ruling is made. */
+/* Polls the ruling of a shared rule. Returns true when it is complete. */
 static bool poll_budget(struct wr_turn *turn, struct wr_budget *budget, weir_ruling *ruling, int64_t *ret_wait_ns)
 {
     uint32_t permits = turn->permits[turn->at];
@@ -260,7 +263,7 @@ static bool poll_budget(struct wr_turn *turn, struct wr_budget *budget, weir_rul
         return false;
     int error = ask_budget(turn, budget, ruling, &is_told, &told);
     if (!is_told)
-        return false; /* it wakes us */
+        return false; /* the store's response wakes the turn */
     if (error == 0) {
         ruling->decision = told.decision;
         ruling->quota = told.quota;
@@ -276,7 +279,7 @@ static bool poll_budget(struct wr_turn *turn, struct wr_budget *budget, weir_rul
     return true;
 }
 
-/* One ruling in force. False: it has to be waited for. */
+/* Advances the current ruling. Returns false if it must wait. */
 static bool step(struct wr_turn *turn, int64_t *ret_wait_ns)
 {
     weir_counter *counter = turn->edition->counter;
@@ -316,7 +319,7 @@ bool wr_turn_poll(struct wr_turn *turn, struct wr_verdict *ret_verdict, int64_t 
     return true;
 }
 
-/* ---- ending -------------------------------------------------------------------------------------------- */
+/* ---- end ------------------------------------------------------------------------------------- */
 
 void wr_turn_free(struct wr_turn *turn)
 {
@@ -326,7 +329,8 @@ void wr_turn_free(struct wr_turn *turn)
     wr_errand_free(turn->errand);
     if (!turn->over)
         atomic_fetch_sub(&turn->book->waiting, 1);
-    if (!turn->told && turn->verdict.admission.allowed) /* a hold is made by the poll that tells of it */
+    /* no reservation exists yet: the poll that reports the verdict creates it */
+    if (!turn->told && turn->verdict.admission.allowed)
         (void)weir_counter_cancel(turn->edition->counter, &turn->verdict.admission);
     wr_edition_drop(turn->edition);
     wr_give(turn->book->allocator, turn, sizeof *turn, _Alignof(struct wr_turn));

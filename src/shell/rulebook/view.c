@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view.c - looking into a book, and what is to be done now and then. */
+/* view.c - figures of a rulebook and its keys, resets of keys, and periodic work. */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -30,7 +30,7 @@ void wr_rulebook_view_get(struct wr_rulebook *book, struct wr_rulebook_view *ret
     wr_edition_drop(edition);
 }
 
-/* ---- rules --------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static void add_stats(weir_table_stats *sum, weir_table *table)
 {
@@ -71,7 +71,8 @@ static void add_share(struct wr_budget_view *sum, struct wr_budget *budget)
     sum->overshoot = view.overshoot > sum->overshoot ? view.overshoot : sum->overshoot;
 }
 
-/* Texts that lie `stride` bytes apart, joined, after a blank if there is something before them. */
+/* Appends `count` texts that are `stride` bytes apart, joined by `between`; after a space if the
+ * buffer is not empty. */
 static void append_list(struct wr_buf *buf, const char *first, size_t stride, uint32_t count, const char *between)
 {
     if (count > 0 && buf->length > 0)
@@ -89,7 +90,8 @@ static void describe_match(const struct wr_book_match *match, struct wr_buf *buf
     append_list(buf, match->paths[0], sizeof match->paths[0], match->path_count, "|");
     for (uint32_t i = 0; i < match->header_count; i++) {
         append_list(buf, match->headers[i].name, 0, 1, "");
-        wr_buf_append_string(buf, match->headers[i].value[0] != '\0' ? ": ..." : ""); /* it may be a secret */
+        /* the value may be a secret */
+        wr_buf_append_string(buf, match->headers[i].value[0] != '\0' ? ": ..." : "");
     }
 }
 
@@ -125,8 +127,8 @@ int wr_rulebook_rule_get(struct wr_rulebook *book, uint32_t index, struct wr_rul
     return is_there ? 0 : WEIR_E_ABSENT;
 }
 
-/* A book that has a copy of the key (wr_rulebook_copy) learns only of keys that are there: so it is, and as good as
- * new. */
+/* Creates the removed key again, with its full limit. A rulebook that has a copy of the keys
+ * (wr_rulebook_copy) is sent only keys that exist, and must learn of the reset. */
 static void leave_word(const struct wr_drawer *drawer, struct wr_span key)
 {
     static const struct wr_past nothing[WEIR_STACK_MAX];
@@ -164,11 +166,11 @@ void wr_rulebook_tick(struct wr_rulebook *book)
     wr_edition_drop(edition);
 }
 
-/* ---- top keys ------------------------------------------------------------------------------------------ */
+/* ---- top keys -------------------------------------------------------------------------------- */
 
 #define TABLES_MAX (1 + WR_BOOK_PLANS_MAX)
 
-/* The top of each table of a rule, to be merged. */
+/* The top keys of each table of a rule, to be merged. */
 struct tops {
     weir_table *tables[TABLES_MAX];
     weir_table_entry *entries[TABLES_MAX];
@@ -193,7 +195,7 @@ static bool before(weir_table_order order, const weir_table_entry *a, const weir
     }
 }
 
-/* The next entry in that order, out of all tables; NULL at the end. */
+/* Returns the next entry in this order, from all tables; NULL at the end. */
 static const weir_table_entry *next(struct tops *tops, weir_table_order order, uint32_t *ret_plan)
 {
     const weir_table_entry *best = NULL;

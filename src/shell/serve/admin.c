@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* admin.c - calls that change things: with a token. */
+/* admin.c - the admin calls (reset a key, reload the rules), which require a token. */
 #include "shell/loop/away.h"
 #include "shell/serve/inside.h"
 
-/* False after a refusal. */
+/* Checks the token. Returns false after it refused the request. */
 static bool may(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     const struct wr_serve_options *options = &desk->serve->options;
@@ -41,7 +41,7 @@ static void reload(struct wr_serve_desk *desk, struct wr_http_exchange *exchange
 {
     char why[WR_CONFIG_WHY_BYTES] = "";
     if (wr_serve_reload(desk->serve, why, sizeof why) != 0)
-        wr_http_refuse(exchange, 409, why); /* the old rules are in force */
+        wr_http_refuse(exchange, 409, why); /* the old rules stay in force */
     else
         wr_http_reply(exchange, 200, WR_HTTP_JSON, wr_span_of("{\"ok\":true}\n"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* api.c - the JSON API under /v1/: decisions for programs. */
+/* api.c - the JSON API under /v1/, through which programs ask for decisions. */
 #include "shell/serve/inside.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "shell/loop/away.h"
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static void append_ms(struct wr_buf *buf, const char *before, int64_t ns)
 {
@@ -19,7 +19,7 @@ static void append_quota(struct wr_buf *buf, const weir_quota *quota)
 {
     wr_append_json_count(buf, ",\"limit\":", quota->limit);
     wr_append_json_count(buf, ",\"remaining\":", quota->remaining);
-    if (quota->reset_ns != WEIR_UNTIL_RELEASE) /* else no time is known */
+    if (quota->reset_ns != WEIR_UNTIL_RELEASE) /* otherwise the time of the reset is unknown */
         append_ms(buf, ",\"reset_ms\":", quota->reset_ns);
 }
 
@@ -41,7 +41,7 @@ void wr_append_verdict(struct wr_buf *buf, const struct wr_verdict *verdict)
         append_quota(buf, &ruling->quota);
     if (verdict->shadowed)
         wr_buf_append_string(buf, ",\"shadowed\":true");
-    if (verdict->hold != 0) { /* as text: numbers of JSON are exact up to 2^53 only */
+    if (verdict->hold != 0) { /* a string: numbers in JSON are exact only up to 2^53 */
         wr_buf_append_string(buf, ",\"hold\":\"");
         wr_buf_append_u64(buf, verdict->hold);
         wr_buf_append_char(buf, '"');
@@ -58,7 +58,7 @@ static void reply_out(struct wr_serve_desk *desk, struct wr_http_exchange *excha
     wr_buf_clear(&desk->out);
 }
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 static void make_request(struct wr_ask *ask, weir_request *ret_request)
 {
@@ -87,7 +87,8 @@ bool wr_serve_name_of(struct wr_span rule, char ret_name[WEIR_RULE_NAME_MAX + 1]
     return true;
 }
 
-/* What one asks for, which may not be for this call: what is wrong with it, or NULL. */
+/* Makes a rulebook request of `ask`. Returns what is wrong with it, such as members of other calls;
+ * NULL if it is valid. */
 static const char *make_wish(struct wr_ask *ask, weir_request *request, char name[WEIR_RULE_NAME_MAX + 1],
                              struct wr_turn_wish *ret_wish)
 {
@@ -107,7 +108,8 @@ static const char *make_wish(struct wr_ask *ask, weir_request *request, char nam
     return NULL;
 }
 
-/* Decides at once; false if a store is to be asked. What is wrong with it goes to *ret_wrong. */
+/* Decides at once. Returns false if the store must be asked first. Sets *ret_wrong to an error
+ * message if the request is invalid. */
 static bool decide_now(struct wr_serve_desk *desk, const struct wr_turn_wish *wish, const char **ret_wrong)
 {
     struct wr_rulebook *book = desk->serve->book;
@@ -119,7 +121,8 @@ static bool decide_now(struct wr_serve_desk *desk, const struct wr_turn_wish *wi
     return error != WEIR_E_CLOSED;
 }
 
-/* All of it is looked at before anything is decided: a mistake charges nobody. What is wrong, or NULL. */
+/* Parses the whole body before any decision, so that a malformed list charges no key. Returns what
+ * is wrong, or NULL. */
 static const char *look_over(struct wr_serve_desk *desk, struct wr_span body)
 {
     unsigned count = 0;
@@ -140,10 +143,10 @@ static void append_decision(struct wr_serve_desk *desk, const char *wrong)
     wr_buf_append_char(&desk->out, '}');
 }
 
-/* A list that waits for a store in its middle. */
+/* The state of a list of requests while the store decides one of them. */
 struct batch {
-    struct wr_buf out; /* what is answered already */
-    size_t at;         /* of the body: what is still to be read */
+    struct wr_buf out; /* decisions so far, as JSON */
+    size_t at;         /* offset in the body of the next request */
     bool is_list;
 };
 
@@ -156,7 +159,7 @@ static void drop_batch(struct wr_serve_desk *desk, void *baggage)
 
 static void go_on(struct wr_serve_desk *desk, struct wr_http_exchange *exchange);
 
-/* The store has answered for one of them. */
+/* Continues a list after the store has decided one of its requests. */
 static void resume(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, void *baggage)
 {
     struct batch *batch = baggage;
@@ -169,7 +172,8 @@ static void resume(struct wr_serve_desk *desk, struct wr_http_exchange *exchange
     go_on(desk, exchange);
 }
 
-/* Asks the store for one of them. True: it is decided. */
+/* Asks the store to decide one request. Returns true if it is decided already; false if it will be
+ * later, or if the exchange ended in an error. */
 static bool put_off(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, const struct wr_turn_wish *wish)
 {
     struct batch *batch = wr_take(desk->serve->allocator, sizeof *batch, _Alignof(struct batch));
@@ -191,7 +195,8 @@ static bool put_off(struct wr_serve_desk *desk, struct wr_http_exchange *exchang
     return asked == WR_ASKED_NOW;
 }
 
-/* Answers one of them; false if that will be later, or the exchange is over. */
+/* Decides one request and appends the result. Returns false if it will be decided later, or the
+ * exchange has ended. */
 static bool answer_one(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     char name[WEIR_RULE_NAME_MAX + 1];
@@ -208,7 +213,7 @@ static bool answer_one(struct wr_serve_desk *desk, struct wr_http_exchange *exch
     return true;
 }
 
-/* The rest of them, and the end. */
+/* Decides the remaining requests, then sends the response. */
 static void go_on(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     while (wr_ask_next(&desk->reader, &desk->ask)) {
@@ -220,7 +225,8 @@ static void go_on(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
     reply_out(desk, exchange);
 }
 
-/* An object, or a list of them: then the answer is a list, too, in which what is wrong is told in its place. */
+/* Handles /v1/try: one object, or a list of them. A list gets a list of results, in which an
+ * invalid request has its error message in its place. */
 static void answer_try(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     const char *wrong = look_over(desk, exchange->body);
@@ -234,7 +240,7 @@ static void answer_try(struct wr_serve_desk *desk, struct wr_http_exchange *exch
     go_on(desk, exchange);
 }
 
-/* ---- one at a time ---- */
+/* ---- calls with one request ---- */
 
 bool wr_serve_read_one(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
@@ -243,7 +249,8 @@ bool wr_serve_read_one(struct wr_serve_desk *desk, struct wr_http_exchange *exch
     bool is_there = wr_ask_next(reader, &desk->ask);
     bool is_one = is_there && !reader->is_list;
     if (is_one)
-        (void)wr_ask_next(reader, &desk->ask); /* the end, or what stands there */
+        /* reads to the end of the body, or to the next error */
+        (void)wr_ask_next(reader, &desk->ask);
     const char *wrong = reader->wrong;
     if (wrong == NULL && !is_one)
         wrong = "one object is wanted here";
@@ -252,7 +259,8 @@ bool wr_serve_read_one(struct wr_serve_desk *desk, struct wr_http_exchange *exch
     return wrong == NULL;
 }
 
-/* A request without what belongs to other calls; false after a refusal. */
+/* Reads a request that has no members of other calls. Returns false after it refused the
+ * request. */
 static bool read_request(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, bool may_wait,
                          weir_request *ret_request)
 {
@@ -309,7 +317,7 @@ void wr_serve_reply_verdict(struct wr_serve_desk *desk, struct wr_http_exchange 
     reply_out(desk, exchange);
 }
 
-/* ---- holds ---- */
+/* ---- reservations ---- */
 
 enum ending {
     RELEASE,

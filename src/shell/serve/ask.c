@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ask.c - what the API is asked, out of JSON (RFC 8259). */
+/* ask.c - parses the JSON (RFC 8259) of API requests. */
 #include "shell/serve/ask.h"
 
 #include "base/ascii.h"
@@ -20,7 +20,7 @@ static void skip_blanks(struct wr_ask_reader *reader)
         reader->at++;
 }
 
-/* Whether this is next, after blanks; then it is passed. */
+/* Skips blanks and one `c`. Returns false if the next character is not `c`. */
 static bool take(struct wr_ask_reader *reader, char c)
 {
     skip_blanks(reader);
@@ -68,7 +68,7 @@ static bool read_hex(struct wr_ask_reader *reader, uint32_t *ret_unit)
     return true;
 }
 
-/* After "\u". Halves of a pair count together, and none alone. */
+/* Reads the code unit after "\u". A surrogate pair makes one character; half a pair is refused. */
 static bool read_unit(struct wr_ask_reader *reader)
 {
     uint32_t unit = 0, low = 0;
@@ -100,7 +100,7 @@ static bool read_escape(struct wr_ask_reader *reader)
     return put(reader, (unsigned char)to[hit - from]);
 }
 
-/* From the first escape on it is put together anew. */
+/* Decodes a string into the scratch buffer, from its first escape on. */
 static bool read_escaped(struct wr_ask_reader *reader, const char *start, struct wr_span *ret_text)
 {
     size_t at = reader->scratch_bytes;
@@ -254,7 +254,7 @@ static bool read_object(struct wr_ask_reader *reader, struct wr_ask *ask)
     return take(reader, '}') || refuse(reader, "an object that does not end");
 }
 
-/* ---- all of it ---- */
+/* ---- bodies ---- */
 
 void wr_ask_begin(struct wr_ask_reader *ret_reader, struct wr_span body)
 {

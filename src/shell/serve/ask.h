@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* ask.h - what the API is asked: a JSON object, read without a tree and without memory of its own.
+/* ask.h - parses a request to the API: a JSON object, without building a tree or allocating memory.
  *
  *     wr_ask_begin(&reader, body);
  *     while (wr_ask_next(&reader, &ask))                 one object, or a list of them
- *         …
+ *         ...
  *     if (reader.wrong != NULL) refuse(reader.wrong);
  *
- * Strict: a member that is not known, comes twice, or is of another kind is refused, and so are numbers that are not
- * whole. Strings are places in the body; those with escapes are copied to the reader's own room.
+ * Refuses unknown and repeated members, members of the wrong type, and numbers that are not whole.
+ * Strings point into the body, except those with escapes, which are decoded into the reader's
+ * scratch buffer.
  */
 #ifndef WR_SHELL_SERVE_ASK_H
 #define WR_SHELL_SERVE_ASK_H
@@ -17,13 +18,14 @@
 #include <stdint.h>
 
 #define WR_ASK_HEADERS_MAX 64
-#define WR_ASK_SCRATCH 16384 /* of strings with escapes, in one object */
+#define WR_ASK_SCRATCH 16384 /* bytes of all decoded strings in one object */
 
 struct wr_ask_header {
     struct wr_span name, value;
 };
 
-/* Members, in the order of the struct. */
+/* Bits for the members of struct wr_ask, in the order of the names in ask.c. WR_ASK_REQUEST has
+ * those that describe an HTTP request. */
 enum {
     WR_ASK_METHOD = 1 << 0,
     WR_ASK_TARGET = 1 << 1,
@@ -38,17 +40,18 @@ enum {
     WR_ASK_LEASE = 1 << 10,
     WR_ASK_HEADERS = 1 << 11,
 };
-#define WR_ASK_REQUEST \
-    (WR_ASK_METHOD | WR_ASK_TARGET | WR_ASK_HOST | WR_ASK_CLIENT | WR_ASK_HEADERS | WR_ASK_COST) /* describe one */
+#define WR_ASK_REQUEST /* members of an HTTP request */ \
+    (WR_ASK_METHOD | WR_ASK_TARGET | WR_ASK_HOST | WR_ASK_CLIENT | WR_ASK_HEADERS | WR_ASK_COST)
 
-/* A string that is not there has no data; a number that is not there is 0. */
+/* One parsed object. Absent strings have no data; absent numbers are 0. */
 struct wr_ask {
-    unsigned members;                            /* that are there: WR_ASK_… */
-    struct wr_span method, target, host, client; /* a request */
-    struct wr_span rule, key;                    /* or a rule and a key */
+    /* bits of the members that are present, WR_ASK_... */
+    unsigned members;
+    struct wr_span method, target, host, client; /* description of an HTTP request */
+    struct wr_span rule, key;                    /* rule name and key, instead of an HTTP request */
     struct wr_span hold;
-    uint32_t cost; /* 1 … */
-    uint32_t used; /* 0 … */
+    uint32_t cost; /* cost of the request; 1 or more if present */
+    uint32_t used; /* permits used; 0 or more */
     int64_t timeout_ns, lease_ns;
     uint32_t header_count;
     struct wr_ask_header headers[WR_ASK_HEADERS_MAX];
@@ -56,7 +59,7 @@ struct wr_ask {
 
 struct wr_ask_reader {
     const char *at, *end;
-    const char *wrong; /* what, and what would be right; NULL: nothing */
+    const char *wrong; /* error message with a suggestion; NULL if there was no error */
     bool is_list, has_begun;
     size_t scratch_bytes;
     char scratch[WR_ASK_SCRATCH];
@@ -64,13 +67,14 @@ struct wr_ask_reader {
 
 void wr_ask_begin(struct wr_ask_reader *ret_reader, struct wr_span body);
 
-/* Goes on at byte `at` of the body, behind an object that was read before. */
+/* Continues at byte `at` of the body, after an object that was read before. */
 void wr_ask_go_on(struct wr_ask_reader *ret_reader, struct wr_span body, size_t at, bool is_list);
 
-/* False at the end, which leaves *ret_ask alone, and if something is wrong. */
+/* Reads the next object. Returns false at the end, where *ret_ask stays unchanged, and on
+ * errors. */
 bool wr_ask_next(struct wr_ask_reader *reader, struct wr_ask *ret_ask);
 
-/* For weir_request.header. */
+/* Returns a header of a struct wr_ask (`context`); for weir_request.header. */
 const char *wr_ask_header(void *context, const char *name, size_t index, size_t *ret_bytes);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* check.c - GET /check: may the request go that a proxy asks about?
+/* check.c - GET /check: decides whether a proxy may pass on a request (forward-auth).
  *
- * The proxy tells the original request's method, target and host in fields of its own, which are believed of trusted
- * peers only; any other peer is judged by what it sent itself. A trusted proxy that does not tell all three of them,
- * each once, is misconfigured, and all its requests are refused: what it left out callers could write. nginx's
- * auth_request takes 2xx, 401 and 403 for answers and all else for failures, so that a refusal is 403 unless the proxy
- * says otherwise (?deny=429); X-Weir-Status is the status that fits, for the proxy to give to its client.
- */
+ * The proxy sends the method, target and host of the original request in header fields of its own.
+ * They are used only if the peer is trusted; any other peer is judged by its own request. A trusted
+ * proxy must send all three, each once. Otherwise it is misconfigured, and all its requests are
+ * refused, because callers could supply what it leaves out. nginx's auth_request takes 2xx, 401 and
+ * 403 as decisions and all else as failures. A refusal is therefore 403 unless the proxy asks
+ * otherwise (?deny=429). X-Weir-Status has the status that the proxy should give to its client. */
 #include "shell/loop/away.h"
 #include "shell/serve/inside.h"
 #include "shell/serve/said.h"
@@ -22,7 +22,7 @@ static void note_untrusted(struct wr_serve_desk *desk, const struct wr_http_exch
                   wr_span_is(exchange->peer, "unix:") ? "unix" : exchange->peer.data);
 }
 
-/* Reads what a trusted proxy says; the first time that it is wrong it is told. */
+/* Reads the fields that a trusted proxy sends. The first error is logged. */
 static weir_fault read_said(struct wr_serve_desk *desk, const struct wr_request *request, weir_request *said)
 {
     const char *field = NULL;
@@ -136,7 +136,7 @@ const struct wr_buckets wr_check_buckets = {
     .upper_ns = {250, 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 1000000, 10000000},
 };
 
-/* Looking at the clock is not free: every 16th is enough to know how long they take. */
+/* Handles /check. Measures every 16th call only, because reading the clock has a cost. */
 void wr_serve_check(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     WR_DOING("/check");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* handover.c - a daemon gives all it has to the next one. */
+/* handover.c - hands the sockets, keys and connections of a running daemon over to its
+ * successor. */
 #include "shell/serve/handover.h"
 
 #include "base/error.h"
@@ -13,11 +14,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PATIENCE_S 10      /* while nothing is decided */
-#define PREPARING_S 300    /* while all goes on */
-#define PREPARATIONS 2     /* the second has what has changed during the first */
-#define MESSAGE_MAX 131072 /* less than a socket's buffer */
-#define SCARCE_MS 100      /* until a descriptor is asked for again */
+#define PATIENCE_S 10      /* socket timeout while no daemon decides */
+#define PREPARING_S 300    /* socket timeout while the old daemon still decides */
+#define PREPARATIONS 2     /* the second copy has only the keys changed during the first */
+#define MESSAGE_MAX 131072 /* bytes; less than a socket's buffer */
+#define SCARCE_MS 100      /* wait before accept is retried for lack of descriptors */
 
 /* ---- messages ---- */
 
@@ -26,12 +27,13 @@ struct head {
 };
 
 struct message {
-    int fd; /* that came with it; -1 */
+    int fd; /* descriptor received with the message; -1 if there was none */
     size_t bytes;
     char data[MESSAGE_MAX];
 };
 
-/* A letter, what it says, and a descriptor (-1: none). */
+/* Sends a message of `count` parts, with a descriptor unless `fd` is -1. Returns false on
+ * failure. */
 static bool send_message(int to, struct iovec *parts, size_t count, int fd)
 {
     union {
@@ -61,8 +63,8 @@ static bool send_text(int to, const char *letter, const char *text, int fd)
     return send_message(to, parts, 2, fd);
 }
 
-/* With a time limit on the socket the kernel starts no call again, and the loops' io_uring interrupts without a signal.
- */
+/* Receives a message. Retries after EINTR: the kernel does not restart calls on a socket with a
+ * timeout, and io_uring in the loops interrupts them without a signal. */
 static bool receive(int from, struct message *ret_message)
 {
     union {
@@ -129,7 +131,7 @@ static int fail(const char *what, const char *path)
     return WEIR_E_SYSTEM;
 }
 
-/* ---- the new one ---- */
+/* ---- the new daemon ---- */
 
 static void place_listener(struct wr_http_listen *listens, size_t count, const struct message *message)
 {
@@ -140,7 +142,7 @@ static void place_listener(struct wr_http_listen *listens, size_t count, const s
         listens[i].has_fd = listens[i].is_inherited = true;
         return;
     }
-    (void)close(message->fd); /* not wanted any more */
+    (void)close(message->fd); /* the new daemon does not listen there */
 }
 
 int wr_handover_begin(struct wr_serve *serve, struct wr_http_listen *listens, size_t count, int *ret_fd)
@@ -195,7 +197,7 @@ static bool adopt(struct wr_serve *serve, const struct message *message)
     return true;
 }
 
-/* What it is asked for: `letter`. */
+/* Requests a copy of the keys by the message `letter`, and loads it. */
 static bool take_state(struct wr_serve *serve, int fd, const char *letter, struct message *message, char *ret_why,
                        size_t why_bytes)
 {
@@ -234,18 +236,18 @@ int wr_handover_take(struct wr_serve *serve, int fd, char *ret_why, size_t why_b
     (void)close(fd);
     if (is_taken)
         return 0;
-    wr_http_leave(serve->http); /* whose sockets are still the other's */
+    wr_http_leave(serve->http); /* the sockets still belong to the old daemon */
     wr_buf_init_fixed(&why, ret_why, why_bytes);
     wr_buf_append_string(&why, "the daemon before us has not handed over, and goes on");
     return WEIR_E_SYSTEM;
 }
 
-/* ---- the old one ---- */
+/* ---- the old daemon ---- */
 
 struct giving {
     int to;
     bool is_well;
-    bool leaves; /* a connection with more under way than a message holds */
+    bool leaves; /* a connection had more data than fits into a message, and was skipped */
 };
 
 static void give(void *context, const struct wr_http_baggage *baggage)
@@ -284,7 +286,7 @@ static bool give_state(struct wr_serve *serve, int to, struct wr_rulebook_copy *
            wr_rulebook_copy(serve->book, copy, is_last, path, why, sizeof why) == 0 && send_text(to, "S", "", -1);
 }
 
-/* Until the other one says go. */
+/* Sends copies of the keys until the new daemon says go. */
 static bool prepare(struct wr_serve *serve, int to, struct wr_rulebook_copy *copy, struct message *message)
 {
     bool is_there;
@@ -296,7 +298,7 @@ static bool prepare(struct wr_serve *serve, int to, struct wr_rulebook_copy *cop
     return is_there && message->data[0] == 'G';
 }
 
-/* Frozen. */
+/* Sends the last changes and all connections while the server is frozen. */
 static bool give_all(struct wr_serve *serve, int to, struct wr_rulebook_copy *copy, struct message *message)
 {
     struct giving giving = {.to = to, .is_well = true};
@@ -305,7 +307,8 @@ static bool give_all(struct wr_serve *serve, int to, struct wr_rulebook_copy *co
     wr_http_each(serve->http, give, &giving);
     if (!giving.is_well || !send_text(to, "E", "", -1) || !receive(to, message) || message->data[0] != 'K')
         return false;
-    atomic_store(&serve->is_handed, true); /* from here on nobody writes the state file but the other */
+    /* from here on only the new daemon writes the state file */
+    atomic_store(&serve->is_handed, true);
     bool is_told = send_text(to, "A", "", -1);
     atomic_store(&serve->is_handed, is_told);
     if (is_told && giving.leaves)
@@ -313,7 +316,7 @@ static bool give_all(struct wr_serve *serve, int to, struct wr_rulebook_copy *co
     return is_told;
 }
 
-/* True: all is the other's. */
+/* Hands over to the daemon that has connected. Returns true if the new daemon has taken over. */
 static bool hand_over(struct wr_serve *serve, int to)
 {
     static struct message message;
@@ -331,7 +334,7 @@ static bool hand_over(struct wr_serve *serve, int to)
     return false;
 }
 
-/* Who is told to leave when we end. */
+/* Records the connected daemon, whose socket is shut down when this daemon ends. */
 static void set_peer(struct wr_serve *serve, int fd)
 {
     (void)pthread_mutex_lock(&serve->lock);
@@ -339,7 +342,8 @@ static void set_peer(struct wr_serve *serve, int fd)
     (void)pthread_mutex_unlock(&serve->lock);
 }
 
-/* -1: we end, and it was shut down. For want of a descriptor it is tried again: whoever has connected waits. */
+/* Accepts a connection. Returns -1 when this daemon ends. Retries if no descriptor is free: the new
+ * daemon waits in the backlog. */
 static int accept_next(struct wr_serve *serve)
 {
     while (!atomic_load(&serve->is_handover_closing)) {
@@ -371,7 +375,8 @@ static void *wait_for_next(void *context)
     return NULL;
 }
 
-/* One that was left behind makes room, and so does that of the daemon before us, which has ended. */
+/* Listens at `path`. Removes the socket file of a crashed daemon, or of the predecessor, which has
+ * ended. */
 static int listen_at(const char *path)
 {
     struct sockaddr_un address;
@@ -433,6 +438,7 @@ void wr_handover_close(struct wr_serve *serve)
     (void)pthread_join(serve->handover_thread, NULL);
     (void)close(serve->handover_fd);
     serve->has_handover = false;
-    if (!atomic_load(&serve->is_handed)) /* else it is the next one's */
+    /* after a handover the socket file belongs to the new daemon */
+    if (!atomic_load(&serve->is_handed))
         (void)unlink(serve->options.handover);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* health.c - GET /healthz: 200 while it does its work, 503 when half of its decisions fail. */
+/* health.c - GET /healthz: 200 in normal operation, 503 when at least half of the decisions
+ * fail. */
 #include "shell/serve/inside.h"
 
 #include "base/json.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* lounge.c - POST /v1/acquire: those who wait for their turn.
+/* lounge.c - requests that are waiting for a decision: POST /v1/acquire, and requests to the store.
  *
- * A waiter stands in the rulebook's line and is polled in its loop's thread: when the line says that it may be its turn
- * (from any thread: a note is posted), and when the time has come that the last poll named (the loop's alarm).
- */
+ * A waiter is in a queue of the rulebook and is polled in its loop's thread. This happens when the
+ * queue reports that its turn may have come (from any thread, by a note), and at the time that the
+ * last poll named (by the loop's alarm). */
 #include "shell/serve/inside.h"
 
 #include "base/alloc.h"
@@ -11,22 +11,23 @@
 #include "shell/loop/round.h"
 
 struct waiter {
-    struct wr_heap_item item; /* first */
+    struct wr_heap_item item; /* first member; link in desk->waiters */
     struct wr_http_note note;
     struct wr_serve_desk *desk;
-    struct wr_http_exchange *exchange; /* NULL: over, and freed when its note has run */
+    /* NULL: the waiter has finished, and is freed when its note has run */
+    struct wr_http_exchange *exchange;
     struct wr_http_loop *loop;
     uint32_t listener;
     struct wr_turn *turn;
-    struct wr_serve_order order; /* without the wish */
-    int64_t asked_at;            /* when it was read; 0: it waits because it wants to */
+    struct wr_serve_order order; /* how to respond; its `wish` is not kept */
+    int64_t asked_at;            /* time at which the request was read, ns; 0 for /v1/acquire */
     atomic_bool is_posted;
 };
 
 static void leave(struct waiter *waiter)
 {
     struct wr_serve *serve = waiter->desk->serve;
-    wr_turn_free(waiter->turn); /* from here on nobody posts */
+    wr_turn_free(waiter->turn); /* after this, on_wake is not called any more */
     waiter->turn = NULL;
     waiter->exchange = NULL;
     wr_heap_remove(&waiter->desk->waiters, &waiter->item);
@@ -47,13 +48,13 @@ static void sit_down(struct waiter *waiter, int64_t wait_ns)
 {
     struct wr_serve_desk *desk = waiter->desk;
     if (wait_ns >= WEIR_FOREVER)
-        return; /* only a wake helps */
-    /* there is room: as many can be in the heap as may wait */
+        return; /* only on_wake can end the wait */
+    /* cannot fail: the heap has room for all that may wait */
     (void)wr_heap_push(&desk->waiters, weir_clock_now(weir_clock_monotonic()) + wait_ns, &waiter->item);
     set_alarm(desk, waiter->loop);
 }
 
-/* Answers, or waits on. */
+/* Responds if the waiter is decided; otherwise waits again. */
 static void poll(struct waiter *waiter)
 {
     struct wr_serve_desk *desk = waiter->desk;
@@ -110,10 +111,11 @@ void wr_serve_lounge_look(struct wr_serve_desk *desk, struct wr_http_loop *loop)
     struct wr_heap_item *item;
     while ((item = wr_heap_peek(&desk->waiters, &at)) != NULL && at <= now && wr_share_lasts(&share))
         poll((struct waiter *)(void *)item);
-    set_alarm(desk, loop); /* it rings at once for those that are left */
+    set_alarm(desk, loop); /* if waiters are left over, the alarm fires at once */
 }
 
-/* Each listener has an equal part of those who may wait, and one at least. */
+/* Returns true if a waiter may be added. Each listener has an equal share of waiting_max, at least
+ * 1. */
 static bool has_room(struct wr_serve *serve, uint32_t listener)
 {
     uint32_t most = serve->options.waiting_max, part = most / (uint32_t)serve->options.http.listen_count;
@@ -138,7 +140,7 @@ static struct waiter *waiter_new(struct wr_serve_desk *desk, struct wr_http_exch
     return waiter;
 }
 
-/* One who waits in this exchange; NULL after a refusal. */
+/* Creates a waiter for the exchange. Returns NULL after it refused the request. */
 static struct waiter *come_in(struct wr_serve_desk *desk, struct wr_http_exchange *exchange, wr_serve_reply *reply)
 {
     struct waiter *waiter = waiter_new(desk, exchange);
@@ -154,7 +156,7 @@ static struct waiter *come_in(struct wr_serve_desk *desk, struct wr_http_exchang
     return waiter;
 }
 
-/* Takes the exchange back. */
+/* Frees the waiter and detaches it from the exchange. */
 static void go_out(struct waiter *waiter)
 {
     struct wr_http_exchange *exchange = waiter->exchange;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics.c - GET /metrics: rules, connections, and the daemon itself. */
+/* metrics.c - GET /metrics: the metrics of rules, connections and the daemon itself. */
 #include "shell/serve/inside.h"
 
 #include "shell/metrics/daemon.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* read.c - the rules out of weir.yaml. */
+/* read.c - reads the rules from weir.yaml. */
 #include "shell/serve/inside.h"
 
 #include <sys/stat.h>
 
-/* Sections that other commands read. */
+/* Sections of the file. Those of other commands are ignored (WR_CONFIG_OTHERS). */
 static const struct wr_config_field fields[] = {
     {"rules", WR_CONFIG_LIST(struct wr_rulebook_settings, rules, rule_count, &wr_rulebook_rule), .required = true,
      .what = "who may come in"},
@@ -21,7 +21,8 @@ static const struct wr_config_schema schema = {.name = "the file",
                                                .fields = fields,
                                                .count = sizeof fields / sizeof fields[0]};
 
-/* `text`, which was read from a file of its own, as the value of a setting. NULL, or what is wrong. */
+/* Copies `text`, which comes from a file of its own, to a setting. Returns what is wrong, or
+ * NULL. */
 static const char *put(const char *text, char *setting, size_t room, const char *is_there, const char *is_long)
 {
     if (text == NULL)
@@ -46,7 +47,8 @@ static const char *put_secrets(const struct wr_serve *serve, struct wr_rulebook_
                "the line in the file of --store-file is too long; write at most 255 characters");
 }
 
-/* Before secrets of other files are put in. */
+/* Warns if the file has secrets and every user can read it. Call it before secrets from other files
+ * are added. */
 static void warn_of_readers(struct wr_serve *serve)
 {
     const struct wr_rulebook_settings *settings = serve->settings;

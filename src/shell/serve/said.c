@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* said.c - what a proxy says of the request that it asks about. */
+/* said.c - reads a proxy's header fields about the request that it asks about. */
 #include "shell/serve/said.h"
 
 struct said_field {
@@ -14,7 +14,7 @@ static const struct said_field target_field = {{"x-original-uri", "x-forwarded-u
 static const struct said_field host_field = {{"x-original-host", "x-forwarded-host"},
                                              "X-Original-Host or X-Forwarded-Host"};
 
-/* The value of the one field that has either name. */
+/* Finds the value of the only header field that has one of the two names. */
 static weir_fault find_one(const struct wr_request *asks, const struct said_field *field, struct wr_span *ret_value)
 {
     weir_fault fault = WEIR_FAULT_MISSING;
@@ -32,7 +32,7 @@ static weir_fault find_one(const struct wr_request *asks, const struct said_fiel
     return fault;
 }
 
-/* As find_one; says which field is wrong. */
+/* Like find_one; also reports which field is wrong. */
 static weir_fault find_said(const struct wr_request *asks, const struct said_field *field, struct wr_span *ret_value,
                             const char **ret_field)
 {

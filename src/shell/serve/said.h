@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* said.h - what a proxy says of the request that it asks about, in fields of its own: nginx's X-Original-…, or those
- * that Caddy and Traefik send, X-Forwarded-…. */
+/* said.h - reads a proxy's header fields about the request that it asks about: X-Original-... of
+ * nginx, or X-Forwarded-... of Caddy and Traefik. */
 #ifndef WR_SHELL_SERVE_SAID_H
 #define WR_SHELL_SERVE_SAID_H
 
@@ -8,15 +8,16 @@
 
 #include <weir/admit.h>
 
-/* Puts method, target and host into *said, whose texts are those of `asks`. A target that is a URL has the host in it,
- * so that a field for it may be absent. WEIR_FAULT_NONE; _MISSING: a field is absent; _REPEATED: it is there twice, and
- * one of them is the caller's own. Then *ret_field names it, and *said is as it was. */
+/* Sets method, target and host of *said to spans of `asks`. A target that is a URL includes the
+ * host, so the host field may be absent. Returns WEIR_FAULT_NONE on success. Otherwise returns
+ * WEIR_FAULT_MISSING if a field is absent, or WEIR_FAULT_REPEATED if it appears twice, so that one
+ * may come from the caller; then *ret_field names the field and *said is unchanged. */
 weir_fault wr_said_read(const struct wr_request *asks, weir_request *said, const char **ret_field);
 
-/* Whether it says what the target is, rightly or not. */
+/* Returns true if a field for the target is present, even if it appears twice. */
 bool wr_said_is_there(const struct wr_request *asks);
 
-/* A request's value of a field, for weir_request.header: `context` is the struct wr_request. */
+/* Returns a header field of a struct wr_request (`context`); for weir_request.header. */
 const char *wr_said_header(void *context, const char *name, size_t index, size_t *ret_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* serve.c - the daemon: its beginning, its paths, its keeper and its end. */
+/* serve.c - the daemon: creates and starts it, routes requests, saves its state, and stops it. */
 #include "shell/serve/handover.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define KEEPER_S 1
-#define OUT_MAX ((size_t)1 << 20) /* of a batch's answer */
+#define OUT_MAX ((size_t)1 << 20) /* bytes of one response of the API */
 
 void wr_serve_options_init(struct wr_serve_options *ret_options)
 {
@@ -55,7 +55,7 @@ void wr_serve_note_answer(struct wr_serve_desk *desk, int64_t asked_at)
         atomic_store_explicit(&desk->longest_ns, took_ns, memory_order_relaxed);
 }
 
-/* False: that is not decided here. */
+/* Handles requests for decisions. Returns false for other paths. */
 static bool decide(struct wr_serve_desk *desk, struct wr_http_exchange *exchange)
 {
     int64_t asked_at = weir_clock_now(weir_clock_fast());
@@ -85,7 +85,7 @@ static void answer(void *context, struct wr_http_exchange *exchange)
         wr_http_refuse(exchange, 404, "there is nothing here");
 }
 
-/* Pages cannot send these fields unless they are ours. */
+/* Recognizes the query of a trusted proxy. Pages of other origins cannot send these fields. */
 static bool speaks(void *context, const struct wr_http_exchange *exchange)
 {
     static const char *const fields[] = {"x-original-uri", "x-forwarded-uri"};
@@ -99,7 +99,8 @@ static bool speaks(void *context, const struct wr_http_exchange *exchange)
     return has_first || wr_request_find(exchange->request, fields[1], &cursor, &value);
 }
 
-/* Once: it may be a proxy that calls us by a name of its own, and whoever set it up should know. */
+/* Logs the first refusal only. A proxy may use a host name that weir does not know, which its
+ * administrator should learn. */
 static void note_foreign(void *context, const struct wr_http_exchange *exchange, const char *why)
 {
     struct wr_serve *serve = context;
@@ -134,7 +135,7 @@ static void look_at_store(struct wr_serve *serve, const struct wr_rulebook_view 
     wr_serve_tell(serve, "the store of shared limits cannot be reached:", why);
 }
 
-/* By what the rulebook decided since the last look. */
+/* Derives the health from the decisions since the last call. */
 static void look_how_it_is(struct wr_serve *serve)
 {
     struct wr_rulebook_view view;
@@ -147,11 +148,12 @@ static void look_how_it_is(struct wr_serve *serve)
     uint64_t now = decided - serve->decided, bad = failed - serve->failed;
     serve->decided = decided;
     serve->failed = failed;
-    /* Where nobody asks nothing fails: who was taken out of service for being unhealthy must be able to come back. */
+    /* Without decisions the health is OK: an instance that was taken out of service as unhealthy
+     * must be able to return. */
     atomic_store(&serve->failing, bad == 0 ? WR_SERVE_OK : 2 * bad < now ? WR_SERVE_DEGRADED : WR_SERVE_UNHEALTHY);
 }
 
-/* `is_last`: it is told again. */
+/* Saves the state. Logs a failure if the previous save succeeded, or if `is_last`. */
 static int save(struct wr_serve *serve, bool is_last)
 {
     char why[WR_CONFIG_WHY_BYTES] = "";
@@ -222,7 +224,7 @@ static void stop_keeper(struct wr_serve *serve)
     serve->has_keeper = false;
 }
 
-/* ---- reloading and saving ---- */
+/* ---- reload and save ---- */
 
 int wr_serve_reload(struct wr_serve *serve, char *ret_why, size_t why_bytes)
 {
@@ -247,7 +249,7 @@ int wr_serve_save(struct wr_serve *serve, char *ret_why, size_t why_bytes)
     return error;
 }
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
 static int make_desks(struct wr_serve *serve)
 {
@@ -294,7 +296,7 @@ static int open_http(struct wr_serve *serve, char *ret_why, size_t why_bytes)
     return say_why(wr_http_new(&http, &serve->http), ret_why, why_bytes);
 }
 
-/* Alone, or after another. */
+/* Opens the listening sockets and loads the state, or takes both over from a running daemon. */
 static int open_doors(struct wr_serve *serve, char *ret_why, size_t why_bytes)
 {
     struct wr_serve_options *options = &serve->options;
@@ -355,7 +357,7 @@ int wr_serve_start(struct wr_serve *serve)
     return error;
 }
 
-/* ---- end ---- */
+/* ---- stop ---- */
 
 int wr_serve_stop(struct wr_serve *serve, int64_t grace_ns)
 {
@@ -363,7 +365,8 @@ int wr_serve_stop(struct wr_serve *serve, int64_t grace_ns)
     wr_handover_close(serve);
     wr_http_stop(serve->http, grace_ns);
     stop_keeper(serve);
-    if (serve->is_started && !atomic_load(&serve->is_handed)) /* nobody decides any more: this is the last word */
+    /* no more decisions follow, so this state is final */
+    if (serve->is_started && !atomic_load(&serve->is_handed))
         error = save(serve, true);
     serve->is_started = false;
     return error;

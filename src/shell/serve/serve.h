@@ -2,25 +2,25 @@
 /* serve.h - the daemon: a rulebook behind an HTTP server.
  *
  *     wr_serve_options_init(&options);
- *     options.config = "weir.yaml", options.listens = …
- *     error = wr_serve_new(&options, &serve, why, sizeof why);      reads the rules, puts state back, listens
+ *     options.config = "weir.yaml", options.http.listens = ...
+ *     error = wr_serve_new(&options, &serve, why, sizeof why);    reads rules and state, listens
  *     error = wr_serve_start(serve);
- *     wr_serve_reload(serve, why, sizeof why);                      on SIGHUP
- *     wr_serve_stop(serve, grace_ns);                               answers what it has, keeps its state
+ *     wr_serve_reload(serve, why, sizeof why);                    on SIGHUP
+ *     wr_serve_stop(serve, grace_ns);                             finishes requests, saves state
  *     wr_serve_free(serve);
  *
- * With options.handover a daemon that runs hands over to one that is started: no request is lost, and none is decided
- * by both (handover.h).
+ * With options.handover, a running daemon hands over to a new one: no request is lost, and none is
+ * decided by both (handover.h).
  *
- *     GET  /check            forward-auth: of nginx, Caddy, Traefik, HAProxy             check.c
- *     POST /v1/try …         a JSON API                                                  api.c
- *     POST /v1/admin/…       with a token                                                admin.c
- *     GET  /healthz          how it is                                                   health.c
- *     GET  /metrics          its numbers, for Prometheus                                 metrics.c
+ *     GET  /check            forward-auth for nginx, Caddy, Traefik, HAProxy             check.c
+ *     POST /v1/try ...       the JSON API                                                api.c
+ *     POST /v1/admin/...     admin calls; require a token                                admin.c
+ *     GET  /healthz          health                                                      health.c
+ *     GET  /metrics          metrics for Prometheus                                      metrics.c
  *
- * docs/internals/serve.md tells more; contrib/openapi.yaml lists all of it.
+ * docs/internals/serve.md explains the design; contrib/openapi.yaml lists all calls.
  *
- * Threads: reload, stop and the figures from any thread, but for the server's own.
+ * Threads: call reload, stop and the statistics in any thread except the server's own.
  */
 #ifndef WR_SHELL_SERVE_SERVE_H
 #define WR_SHELL_SERVE_SERVE_H
@@ -28,56 +28,64 @@
 #include "shell/http/http.h"
 #include "shell/rulebook/rulebook.h"
 
-#define WR_SERVE_BATCH_MAX 256 /* decisions in one request */
+#define WR_SERVE_BATCH_MAX 256 /* maximum number of decisions in one request */
 
 struct wr_serve;
 
 struct wr_serve_options {
-    const char *config;            /* the file with `rules` and `admission` */
-    struct wr_http_options http;   /* without answer, speaks, foreign, alarm and context */
-    int denied_status;             /* of /check: 403 as nginx wants it (default), or 429; ?deny=429 says so for one */
-    unsigned fields;               /* weir_field: what answers of /check tell; default RETRY_AFTER and RATELIMIT */
-    const char *token;             /* for admin calls; NULL: there are none */
-    const char *secret;            /* that of admission; NULL: what its file says */
-    const char *store;             /* the URL of admission's store; NULL: what its file says */
-    const char *state;             /* a file for what must outlive us; NULL: none */
-    int64_t save_ns;               /* how often it is written; default 30 s */
-    const char *handover;          /* a socket at which all is handed over to the next daemon; NULL: none */
-    void (*handed)(void *context); /* that has happened: stop */
-    uint32_t waiting_max;          /* acquires that wait at a time, an equal part for each listener; default 10000 */
-    int64_t timeout_max_ns;        /* of an acquire; default 1 min */
-    /* What happened, in one line; from any thread, and those that decide must not wait here. False: it is lost. May be
-     * NULL. */
+    const char *config; /* the file with the sections `rules` and `admission` */
+    /* HTTP options; answer, speaks, foreign, alarm and context are ignored */
+    struct wr_http_options http;
+    /* for /check: 403 (default, as nginx needs) or 429; ?deny= overrides it */
+    int denied_status;
+    /* weir_field bits, for /check; default RETRY_AFTER and RATELIMIT */
+    unsigned fields;
+    const char *token;             /* token for admin calls; NULL: no admin calls */
+    const char *secret;            /* secret of token: keys; NULL: that of the file */
+    const char *store;             /* URL of the store of shared limits; NULL: that of the file */
+    const char *state;             /* path of the state file; NULL: the state is not saved */
+    int64_t save_ns;               /* interval between saves; default 30 s */
+    const char *handover;          /* socket path for handover to a new daemon; NULL: none */
+    void (*handed)(void *context); /* called after a handover: the program must stop */
+    /* limit of waiting acquires, shared by listeners; default 10000 */
+    uint32_t waiting_max;
+    int64_t timeout_max_ns; /* limit of an acquire's timeout; default 1 min */
+    /* Logs one line. Called in any thread; must not block, as loops call it. Returns false if the
+     * line is lost. May be NULL. */
     bool (*tell)(void *context, const char *line);
-    /* Other paths: true if it has answered, or will. May be NULL. */
+    /* Handles other paths. Returns true if it has responded or will. May be NULL. */
     bool (*page)(void *context, struct wr_http_exchange *exchange);
     void *context;
 };
 
 void wr_serve_options_init(struct wr_serve_options *ret_options);
 
-/* WEIR_E_INVAL, WEIR_E_SYSTEM, WEIR_E_NOMEM; `ret_why` says what is wrong and what would be right. */
+/* Creates a daemon. On failure returns WEIR_E_INVAL, WEIR_E_SYSTEM or WEIR_E_NOMEM, and `ret_why`
+ * says what is wrong and how to solve it. */
 int wr_serve_new(const struct wr_serve_options *options, struct wr_serve **ret_serve, char *ret_why, size_t why_bytes);
 int wr_serve_start(struct wr_serve *serve);
 
-/* Reads the file anew. If that fails the old rules stay in force, and `ret_why` says why. */
+/* Reads the configuration file again. On failure the old rules stay in force, and `ret_why` has the
+ * reason. */
 int wr_serve_reload(struct wr_serve *serve, char *ret_why, size_t why_bytes);
 
-/* Writes the state file, if there is one. WEIR_E_SYSTEM. Not after stop, which does it itself. */
+/* Writes the state file. Returns WEIR_E_SYSTEM or WEIR_E_NOMEM on failure. Not for use after
+ * wr_serve_stop, which saves the state itself. */
 int wr_serve_save(struct wr_serve *serve, char *ret_why, size_t why_bytes);
 
-/* WEIR_E_SYSTEM, WEIR_E_NOMEM: the state could not be saved, which it has told. */
+/* Stops the daemon and saves the state. Returns WEIR_E_SYSTEM or WEIR_E_NOMEM if the state was not
+ * saved; the failure is logged. */
 int wr_serve_stop(struct wr_serve *serve, int64_t grace_ns);
-/* NULL is fine. */
+/* Accepts NULL. */
 void wr_serve_free(struct wr_serve *serve);
 
-/* Whether another daemon has handed over to this one. */
+/* Returns true if this daemon has taken over from another one. */
 bool wr_serve_has_taken(const struct wr_serve *serve);
 
 struct wr_http *wr_serve_http(struct wr_serve *serve);
 struct wr_rulebook *wr_serve_book(struct wr_serve *serve);
 
-/* ---- how it is ---- */
+/* ---- health ---- */
 
 enum wr_serve_health {
     WR_SERVE_OK,
@@ -87,16 +95,16 @@ enum wr_serve_health {
 
 struct wr_serve_view {
     enum wr_serve_health health;
-    const char *why;  /* "" if it is well */
-    uint64_t waiting; /* acquires */
+    const char *why;  /* reason; "" if the health is WR_SERVE_OK */
+    uint64_t waiting; /* number of waiting acquires */
     uint64_t saves, saves_failed;
-    uint64_t lost;      /* lines that could not be told */
-    bool is_reload_bad; /* the last one */
+    uint64_t lost;      /* log lines that were lost */
+    bool is_reload_bad; /* the last reload failed */
 };
 
 void wr_serve_view_get(struct wr_serve *serve, struct wr_serve_view *ret_view);
 
-/* "ok", "degraded", "unhealthy" */
+/* Returns "ok", "degraded" or "unhealthy". */
 const char *wr_serve_health_name(enum wr_serve_health health);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* batch.c - many keys at once: side by side, or all or nothing. */
+/* batch.c - decides several keys in one call: independently of each other, or all or nothing. */
 #include "shell/table/table.h"
 
 #include "core/limit/compare.h"
 
-/* ---- side by side ---- */
+/* ---- independent decisions ---- */
 
-/* Misses that a processor can have under way at once. */
+/* cache misses that a processor can have outstanding at once */
 #define AT_ONCE 16
 
 static int check_items(const weir_table *table, const weir_table_item *items, size_t count)
@@ -21,8 +21,8 @@ static int check_items(const weir_table *table, const weir_table_item *items, si
     return 0;
 }
 
-/* Three passes, so that the cache misses of each pass overlap: hash and fetch the control bytes, fetch the entries,
- * decide. */
+/* Decides up to AT_ONCE items in three passes: hash and prefetch control bytes, prefetch entries,
+ * decide. The cache misses of each pass overlap. */
 static void try_some(weir_table *table, weir_table_item *items, size_t count, int64_t now)
 {
     struct wr_query queries[AT_ONCE];
@@ -57,7 +57,8 @@ int weir_table_try_many(weir_table *table, weir_table_item *items, size_t count)
 
 /* ---- all or nothing ---- */
 
-/* The next shard after `after` in the order of addresses; NULL at the end. Locking in this order cannot deadlock. */
+/* Returns the shard with the next higher address than `after`; NULL at the end. Locking in the
+ * order of addresses cannot deadlock. */
 static struct wr_shard *next_shard(const struct wr_part *parts, size_t count, const struct wr_shard *after)
 {
     struct wr_shard *next = NULL;
@@ -89,8 +90,9 @@ void wr_parts_find(struct wr_part *parts, size_t count)
         parts[i].entry = wr_table_find(parts[i].table, parts[i].shard, &parts[i].query);
 }
 
-/* Makes all keys first: making one may move the entries of its shard, so entries are looked up when all are there. A
- * key made for one part may have been evicted for another; then that one is decided by the overflow limiter. */
+/* Creates all missing keys first, then looks all of them up, because creating one may move the
+ * entries of its shard. A key created for one part may be evicted for another; the overflow limiter
+ * then decides that part. */
 int wr_parts_get(struct wr_part *parts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -105,7 +107,8 @@ int wr_parts_get(struct wr_part *parts, size_t count)
     return 0;
 }
 
-/* The part with the longest wait, or `count` if all would be granted; *ret_decision is WEIR_GO at first. */
+/* Returns the index of the part with the longest wait, or `count` if all would be granted.
+ * *ret_decision must be WEIR_GO on entry. */
 static size_t strictest(struct wr_part *parts, size_t count, weir_decision *ret_decision)
 {
     size_t worst = count;
@@ -119,8 +122,8 @@ static size_t strictest(struct wr_part *parts, size_t count, weir_decision *ret_
     return worst;
 }
 
-/* Charges the parts in order. One can still refuse if it shares its limiter with an earlier part; then all is given
- * back, and under the same locks that is exact. */
+/* Charges the parts in order. A part can still refuse if it shares its limiter with an earlier one.
+ * Then all charges are reverted, which is exact because the locks are still held. */
 static weir_decision charge(struct wr_part *parts, size_t count, size_t *ret_part)
 {
     weir_decision decision = {WEIR_GO, WEIR_REASON_NONE, 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* blocks.c - the memory of a table's shards. */
+/* blocks.c - allocates the memory of a table's shards. */
 #include "shell/table/blocks.h"
 
 #include "base/alloc.h"
@@ -8,12 +8,13 @@
 #include <assert.h>
 
 #define CHUNK_BYTES ((size_t)64 << 10)
-#define BLOCKS_MAX 32 /* in a chunk: large chunks are seldom empty */
+#define BLOCKS_MAX 32 /* blocks per chunk; a larger chunk would rarely become empty */
 
 struct wr_chunk {
-    _Alignas(WR_LINE_BYTES) struct wr_list_link link; /* among the open ones */
+    /* link in wr_blocks.open, if a block is free */
+    _Alignas(WR_LINE_BYTES) struct wr_list_link link;
     uint64_t used;
-    uint32_t count; /* blocks that fit */
+    uint32_t count; /* number of blocks in the chunk */
 };
 
 void wr_blocks_init(struct wr_blocks *ret_blocks, const weir_allocator *allocator, size_t most)
@@ -32,7 +33,8 @@ size_t wr_block_room(size_t bytes)
     return is_small(room) ? room : wr_round_up(bytes, WR_BLOCK_PAGE_BYTES);
 }
 
-/* A table of few shards has small chunks: they never hold more blocks than there can be. */
+/* Returns the blocks of a chunk. A table with few shards has small chunks, as it needs no more
+ * blocks than shards. */
 static uint32_t blocks_in_chunk(const struct wr_blocks *blocks, size_t room)
 {
     size_t count = (CHUNK_BYTES - sizeof(struct wr_chunk)) / room;
@@ -64,7 +66,7 @@ static void give_counted(struct wr_blocks *blocks, void *memory, size_t bytes, s
     wr_give(blocks->allocator, memory, bytes, align);
 }
 
-/* ---- small blocks; under the lock ---- */
+/* ---- small blocks; the lock is held ---- */
 
 static struct wr_chunk *open_chunk(struct wr_blocks *blocks, size_t room)
 {

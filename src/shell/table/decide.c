@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* decide.c - one key: find it or make it, and decide. */
+/* decide.c - finds or creates a key, and decides about one request. */
 #include "shell/table/table.h"
 
-/* Slots looked at for somebody to evict: enough to find one where there are some, and a bound on what a flood of new
- * keys can cost. */
+/* Slots searched for a key to evict. Enough to find one if there are some, and a limit for the cost
+ * of a flood of new keys. */
 #define EVICT_SLOTS 48
 
-/* A key that was asked for more than once keeps its place this long, so that a flood of strangers does not push out
- * those we know. */
+/* Time for which a key that was requested more than once cannot be evicted, in ticks. It prevents a
+ * flood of new keys from evicting known ones. */
 #define PROVEN_TICKS ((10 * WEIR_SECOND) >> WR_TICK_SHIFT)
 
 int wr_table_check_table(const weir_table *table)
@@ -31,7 +31,7 @@ int wr_table_check(const weir_table *table, const char *key, size_t key_bytes, u
     return wr_table_check_key(table, key, key_bytes);
 }
 
-/* ---- making room ---- */
+/* ---- eviction ---- */
 
 bool wr_entry_idle(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now)
 {
@@ -45,7 +45,8 @@ void wr_table_forget(weir_table *table, struct wr_shard *shard, struct wr_entry 
     atomic_fetch_sub_explicit(&table->keys, 1, memory_order_relaxed);
 }
 
-/* Whether `entry` is a better one to evict than `best`: strangers before those we know, then the longest idle. */
+/* Returns true if `entry` is a better victim than `best`: unproven keys first, then the longest
+ * idle. */
 static bool better_victim(const struct wr_entry *entry, const struct wr_entry *best)
 {
     if (best == NULL)
@@ -73,7 +74,8 @@ static struct wr_entry *find_victim(weir_table *table, struct wr_shard *shard, i
     return best;
 }
 
-/* Counts one key more, evicting another if the table is full. False if there is no room. */
+/* Counts one more key, and evicts another if the table is full. Returns false if there is no
+ * room. */
 static bool make_room(weir_table *table, struct wr_shard *shard, int64_t now)
 {
     size_t keys = atomic_load_explicit(&table->keys, memory_order_relaxed);
@@ -127,12 +129,13 @@ int wr_table_get(weir_table *table, struct wr_shard *shard, const struct wr_quer
     return 0;
 }
 
-/* ---- deciding ---- */
+/* ---- decisions ---- */
 
-/* What a new key is told by a full table whose overflow limiter cannot be shared. */
+/* decision for new keys when the table is full and the overflow limiter cannot be shared */
 static const weir_decision full = {WEIR_WAIT, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE};
 
-/* Where an entry or, with NULL, the overflow limiter is decided on; until leave. */
+/* Returns the limiter of an entry, or for NULL the overflow limiter, with its lock held until
+ * leave. */
 static struct wr_spot enter(weir_table *table, struct wr_shard *shard, struct wr_entry *entry)
 {
     struct wr_overflow *overflow = &table->overflow;
@@ -221,7 +224,7 @@ int wr_table_acquire_now(weir_table *table, struct wr_shard *shard, const struct
     return ret_decision->verdict == WEIR_GO ? 0 : WEIR_E_FULL;
 }
 
-/* Decides, and looks at what is left where somebody wants to know. */
+/* Decides, and reports the remaining quota. */
 static int decide_and_peek(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
                            weir_receipt *ret_receipt, weir_decision *ret_decision, weir_quota *ret_quota)
 {
@@ -248,7 +251,8 @@ static int reserve(weir_table *table, const char *key, size_t key_bytes, uint32_
     struct wr_query query = wr_table_query(table, key, key_bytes, permits, 0);
     struct wr_shard *shard = wr_table_shard(table, query.hash);
     wr_shard_hint(shard, &table->layout, query.hash);
-    query.now = wr_clock_now(table->clock); /* while memory is on its way */
+    /* after the prefetch: the clock is read while memory is fetched */
+    query.now = wr_clock_now(table->clock);
     wr_lock_take(&shard->lock);
     bad = ret_quota != NULL ? decide_and_peek(table, shard, &query, ret_receipt, ret_decision, ret_quota)
                             : wr_table_decide(table, shard, &query, ret_receipt, ret_decision);
@@ -271,18 +275,20 @@ int wr_table_reserve_peek(weir_table *table, const char *key, size_t key_bytes, 
 int weir_table_try(weir_table *table, const char *key, size_t key_bytes, uint32_t permits, weir_decision *ret_decision)
 {
     if (__builtin_expect(ret_decision == NULL || wr_table_check(table, key, key_bytes, permits) != 0, 0))
-        return weir_table_reserve(table, key, key_bytes, permits, NULL, ret_decision); /* says what is wrong */
+        /* fails, and reports the invalid argument */
+        return weir_table_reserve(table, key, key_bytes, permits, NULL, ret_decision);
     struct wr_query query = wr_table_query(table, key, key_bytes, permits, 0);
     struct wr_shard *shard = wr_table_shard(table, query.hash);
     wr_shard_hint(shard, &table->layout, query.hash);
-    query.now = wr_clock_now(table->clock); /* while memory is on its way */
+    /* after the prefetch: the clock is read while memory is fetched */
+    query.now = wr_clock_now(table->clock);
     wr_lock_take(&shard->lock);
     int bad = wr_table_decide_fast(table, shard, &query, ret_decision);
     wr_lock_give(&shard->lock);
     return bad;
 }
 
-/* ---- keys that are there ---- */
+/* ---- existing keys ---- */
 
 struct wr_visit wr_table_enter(weir_table *table, const struct wr_query *query)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* janitor.c - a thread that sweeps a table now and then. */
+/* janitor.c - a thread that sweeps a table at intervals. */
 #include "shell/table/table.h"
 
 static void *sweep_now_and_then(void *context)
@@ -32,7 +32,8 @@ int wr_janitor_start(weir_table *table)
 void wr_janitor_stop(weir_table *table)
 {
     struct wr_janitor *janitor = &table->janitor;
-    (void)pthread_mutex_lock(&table->changing); /* two may close at once */
+    /* two threads may close the table at the same time */
+    (void)pthread_mutex_lock(&table->changing);
     if (janitor->running) {
         atomic_store(&janitor->stop, true);
         wr_unpark(&janitor->parker);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* keyline.c - standing in line for a key.
+/* keyline.c - queues of callers that wait for a key.
  *
- * Few keys are waited for at a time, so their lines hang in a list at the shard, made when the first caller waits and
- * gone when the last one has left. The entry is marked meanwhile, and is not forgotten.
- */
+ * Callers wait for few keys at a time. Each such key has a queue, in a list of its shard, from its
+ * first waiter until the last has left. Meanwhile the key's entry is marked and cannot be removed
+ * as idle. */
 #include "shell/table/table.h"
 
 struct wr_key_line {
     struct wr_line line;
     struct wr_shard *shard;
     struct wr_key_line *next;
-    bool detached; /* its key was removed: whoever is left must go */
-    bool changed;  /* the rules were: the first one should look again */
+    bool detached; /* the key was removed: the remaining waiters must fail */
+    bool changed;  /* the rules were changed: the first waiter must be woken */
     uint64_t hash;
     size_t key_bytes;
     char key[];
@@ -19,7 +19,7 @@ struct wr_key_line {
 
 static struct wr_key_line *key_line_of(struct wr_line *line)
 {
-    return (struct wr_key_line *)line; /* the line is its first member */
+    return (struct wr_key_line *)line; /* `line` is the first member */
 }
 
 static struct wr_entry *entry_of(const weir_table *table, const struct wr_key_line *queue)
@@ -40,7 +40,7 @@ static bool enter(struct wr_line *line, struct wr_spot *ret_spot)
     return true;
 }
 
-/* Takes a line out of its shard's list: its key is not waited for any more. With the lock held. */
+/* Removes a queue from its shard's list and clears the mark of its entry. The lock is held. */
 static void unlink_line(weir_table *table, const struct wr_key_line *queue)
 {
     struct wr_key_line **link = &queue->shard->lines;
@@ -50,7 +50,7 @@ static void unlink_line(weir_table *table, const struct wr_key_line *queue)
     entry_of(table, queue)->flags &= (uint8_t)~WR_WAITED_FOR;
 }
 
-/* Frees a line that nobody stands in; with the lock held. */
+/* Frees a queue without members. The lock is held. */
 static void end_if_empty(weir_table *table, struct wr_key_line *queue)
 {
     if (queue->line.members != 0)
@@ -69,7 +69,7 @@ static void leave(struct wr_line *line)
 
 static const struct wr_line_ops line_ops = {enter, leave, wr_table_drop};
 
-/* NULL if nobody waits for the entry, or it is none. */
+/* Returns the queue of an entry; NULL if `entry` is NULL or has no waiters. */
 static struct wr_key_line *line_for(const weir_table *table, const struct wr_shard *shard, const struct wr_entry *entry)
 {
     if (entry == NULL || (entry->flags & WR_WAITED_FOR) == 0)
@@ -106,9 +106,10 @@ static struct wr_key_line *make_line(weir_table *table, struct wr_shard *shard, 
     return queue;
 }
 
-/* ---- joining ---- */
+/* ---- joining a queue ---- */
 
-/* A key that finds no place in a full table cannot be waited for: WEIR_E_FULL. */
+/* Adds a ticket to the queue of a key. Returns WEIR_E_FULL if the table is full and has no room for
+ * the key, so it cannot have a queue. */
 static int join_shard(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
                       struct weir_ticket *ticket, const struct wr_witness *witness)
 {
@@ -202,7 +203,7 @@ int weir_table_enqueue(weir_table *table, const char *key, size_t key_bytes, uin
                          ret_ticket);
 }
 
-/* ---- ending ---- */
+/* ---- ending a queue ---- */
 
 struct wr_key_line *wr_key_line_detach(weir_table *table, struct wr_shard *shard, struct wr_entry *entry)
 {
@@ -211,7 +212,7 @@ struct wr_key_line *wr_key_line_detach(weir_table *table, struct wr_shard *shard
         return NULL;
     unlink_line(table, queue);
     queue->detached = true;
-    queue->line.members++; /* ours: keeps the line until all were told */
+    queue->line.members++; /* keeps the queue until all waiters have been woken */
     return queue;
 }
 

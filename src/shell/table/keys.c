@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* keys.c - forgetting keys, and listing them. */
+/* keys.c - removes keys, lists them, and reports statistics. */
 #include "shell/table/table.h"
 
 #include "base/heap.h"
 #include "core/limit/compare.h"
 
-/* Forgets an entry, and gives back the line that wr_key_line_end must end without the lock. */
+/* Removes an entry. Returns its queue, which must be passed to wr_key_line_end without the lock
+ * held. */
 static struct wr_key_line *remove_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry)
 {
     struct wr_key_line *line = wr_key_line_detach(table, shard, entry);
@@ -41,7 +42,8 @@ static weir_table_entry describe(weir_table *table, struct wr_shard *shard, stru
     return row;
 }
 
-/* Removes from *slot on what is wanted, up to the first that is waited for: its line must be ended without the lock. */
+/* Removes wanted entries, from *slot on. Stops after one with waiters, because its queue must be
+ * ended without the lock held. */
 static void remove_some(weir_table *table, struct wr_shard *shard, size_t *slot, weir_table_wanted *wanted,
                         void *context, size_t *removed, struct wr_key_line **ret_line)
 {
@@ -86,7 +88,7 @@ size_t weir_table_sweep(weir_table *table)
     return table == NULL || table->ttl_ns == 0 ? 0 : weir_table_remove_where(table, expired, table);
 }
 
-/* ---- one after the other ---- */
+/* ---- iteration ---- */
 
 bool wr_table_walk(weir_table *table, struct wr_walk *walk, wr_table_each *each, void *context)
 {
@@ -103,7 +105,7 @@ bool wr_table_walk(weir_table *table, struct wr_walk *walk, wr_table_each *each,
     return paused;
 }
 
-/* ---- the top ---- */
+/* ---- top keys ---- */
 
 struct row {
     struct wr_heap_item item;
@@ -111,7 +113,7 @@ struct row {
     char key[WEIR_KEY_MAX];
 };
 
-/* A search for the `most` highest-ranked keys: a heap whose first is the one to drop next. */
+/* A search for the `most` highest-ranked keys. The heap's minimum is the row to replace next. */
 struct search {
     weir_table_order order;
     size_t most, count;
@@ -119,13 +121,13 @@ struct search {
     struct wr_heap heap;
 };
 
-/* What the caller gets is one block: its size, then the entries, then their keys. */
+/* The result is one block: its size, the entries, then their keys. */
 struct answer {
     size_t bytes;
     weir_table_entry entries[];
 };
 
-/* Larger comes first. */
+/* Returns the rank of an entry in this order; higher ranks are listed first. */
 static int64_t rank_of(weir_table_order order, const weir_table_entry *entry)
 {
     switch (order) {
@@ -153,7 +155,8 @@ static void consider(struct search *search, const weir_table_entry *entry)
     }
     row->entry = *entry;
     memcpy(row->key, entry->key, entry->key_bytes);
-    (void)wr_heap_push(&search->heap, rank, &row->item); /* has room: reserved, or just popped */
+    /* cannot fail: room was reserved, or a row was popped */
+    (void)wr_heap_push(&search->heap, rank, &row->item);
 }
 
 static void search_shard(weir_table *table, struct wr_shard *shard, struct search *search)
@@ -169,7 +172,7 @@ static void search_shard(weir_table *table, struct wr_shard *shard, struct searc
     wr_lock_give(&shard->lock);
 }
 
-/* Empties the heap into an answer, the weakest last. */
+/* Empties the heap into the result, the lowest rank last. */
 static struct answer *answer_of(weir_table *table, struct search *search)
 {
     size_t bytes = sizeof(struct answer) + search->count * sizeof(weir_table_entry);
@@ -226,7 +229,7 @@ void weir_table_top_free(weir_table *table, weir_table_entry *entries)
     wr_give(table->allocator, answer, answer->bytes, _Alignof(struct answer));
 }
 
-/* ---- numbers ---- */
+/* ---- statistics ---- */
 
 int weir_table_stats_get(weir_table *table, weir_table_stats *ret_stats)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* past.c - what keys have used up.
+/* past.c - saves and restores how much keys have used of their limits.
  *
- * An algorithm's state is its own business, so nothing of it is written down but what can be asked: how much is used.
- * It is put back by charging a new state that much at the instant it counts from. A window that began then ends when it
- * would have; a bucket is as full; a sliding window, which forgets what is older, is a little stricter, never laxer.
- */
+ * The internal state of an algorithm is not saved, only the used permits that can be queried.
+ * Restoring charges them to a new state, at the time from which they count. A window then ends when
+ * it would have, and a bucket is as full. A sliding window, which forgets older permits one by one,
+ * becomes slightly stricter, but never laxer. */
 #include "shell/table/past.h"
 
 #include "core/limit/algorithm.h"
@@ -19,7 +19,8 @@ static struct wr_past past_of(const weir_limit *limit, const void *state, int64_
         return past;
     limit->algorithm->peek(limit, state, now, &quota);
     past.used = quota.limit - quota.remaining;
-    if (limit->algorithm == &wr_leaky_bucket && limit->period_ns > 0) /* its quota is one, whatever is due */
+    /* the quota of a leaky bucket is always 1, so the backlog is computed from its reset time */
+    if (limit->algorithm == &wr_leaky_bucket && limit->period_ns > 0)
         past.used = (uint32_t)((quota.reset_ns + limit->period_ns - 1) / limit->period_ns);
     if (limit->algorithm == &wr_fixed_window && past.used > 0 && quota.reset_ns < limit->period_ns)
         past.back_ns = limit->period_ns - quota.reset_ns;
@@ -53,7 +54,8 @@ static void charge(const weir_limit *limit, void *state, size_t state_bytes, con
         (void)limit->algorithm->take(limit, state, now - back_ns, used);
 }
 
-/* The key's entry, with the shard's lock held. WEIR_E_CLOSED, WEIR_E_FULL, WEIR_E_NOMEM. */
+/* Finds or creates the key's entry; the shard's lock is held. Returns WEIR_E_CLOSED, WEIR_E_FULL or
+ * WEIR_E_NOMEM on failure. */
 static int get(weir_table *table, struct wr_shard *shard, const struct wr_query *query, struct wr_entry **ret_entry)
 {
     int error = shard->closed ? WEIR_E_CLOSED : wr_table_get(table, shard, query, ret_entry);
@@ -104,8 +106,9 @@ int wr_table_recall(weir_table *table, struct wr_span key, const struct wr_past 
     return error;
 }
 
-/* A bucket's state was made anew, and nothing was given back to it so far: what the receipt asks for is still owed,
- * less what has come back by itself since (mark.h). Other algorithms go by the moment. */
+/* Returns the mark for a receipt (mark.h). The state of a bucket is new and nothing was returned to
+ * it, so the receipt can be returned in full, less what has refilled since. Other algorithms use
+ * the time of the receipt. */
 static uint32_t mark_of(const weir_limit *limit, const void *state)
 {
     return limit->algorithm == &wr_token_bucket ? ((const struct wr_bucket *)state)->mark : 0;

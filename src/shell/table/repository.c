@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* repository.c - the table as a store that admission can use. */
+/* repository.c - makes a table usable as a repository of admission rules. */
 #include "shell/table/table.h"
 
 static int repository_attempt(void *context, const char *key, size_t key_bytes, uint32_t permits,

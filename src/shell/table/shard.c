@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* shard.c - adding, removing and growing. */
+/* shard.c - finds, adds and removes the keys of a shard, and grows it. */
 #include "shell/table/shard.h"
 
 #include <assert.h>
 
-/* Thirteen of sixteen slots at most: fuller, and too many keys lie outside their home group. */
+/* Limits the load to 13 of 16 slots. Beyond it too many keys lie outside their home group. */
 static uint32_t most_slots(uint32_t groups)
 {
     return groups * 13;
@@ -20,7 +20,7 @@ static size_t block_room(uint32_t groups, const struct wr_layout *layout)
     return wr_block_room(block_bytes(groups, layout));
 }
 
-/* At least `groups`, and as many as fit into the same pages. */
+/* Returns at least `groups`: as many as fit into the same memory. */
 static uint32_t fill_pages(uint32_t groups, const struct wr_layout *layout)
 {
     size_t room = block_room(groups, layout);
@@ -60,8 +60,8 @@ struct wr_entry *wr_shard_find(const struct wr_shard *shard, const struct wr_lay
     }
 }
 
-/* Where a key of this hash goes: its pair if one of the two is free, else the first free slot from its home group on.
- */
+/* Returns the slot for a key of this hash: one of its pair if free, or else the first free slot
+ * from its home group on. */
 static size_t free_slot(const struct wr_block *block, uint32_t hash)
 {
     uint32_t group = wr_home(block->groups, hash);
@@ -76,7 +76,8 @@ static size_t free_slot(const struct wr_block *block, uint32_t hash)
     }
 }
 
-/* Moves everything into a new block: a larger one, or one of the same size if removed keys take up the room. */
+/* Moves all entries to a new block. It is larger, unless removed keys take up much of the present
+ * one. */
 static bool rebuild(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks)
 {
     uint32_t groups = shard->block.groups;
@@ -154,7 +155,8 @@ void wr_shard_remove(struct wr_shard *shard, const struct wr_layout *layout, str
     size_t slot = slot_of(shard, layout, entry);
     assert(shard->block.control[slot] > WR_REMOVED);
     give_key(shard, entry, layout, blocks);
-    /* A search passes a full group by; it must go on doing so if this one was full. */
+    /* A search skips groups without an empty slot. If this one had none, it must not get one
+     * now. */
     bool passed_by = wr_match(shard->block.control + slot / WR_GROUP * WR_GROUP, WR_EMPTY) == 0;
     shard->block.control[slot] = passed_by ? WR_REMOVED : WR_EMPTY;
     shard->removed += passed_by;

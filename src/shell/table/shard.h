@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* shard.h - a few hundred keys under one lock.
  *
- * A table is many small shards. A shard is an open-addressed hash table in one block: a byte of control per slot, in
- * groups of 16 that are compared at once, and the slots themselves, which are whole cache lines.
+ * A table consists of many small shards. A shard is an open-addressed hash table in one block of
+ * memory: one control byte per slot, in groups of 16 that are compared at once, then the slots, in
+ * whole cache lines.
  *
- *     control  │ tag … tag │ tag … tag │ …          0 empty, 1 removed, else 8 bits of the key's hash
- *     slots    │ entry │ entry │ …                  entry: header 16 │ state of the rules │ key, or pointer to it
+ *     control  | tag ... tag | tag ... | ...    0 empty, 1 removed, else 8 bits of the key's hash
+ *     slots    | entry | entry | ...            entry: 16-byte header | state | key or its address
  *
- * The control bytes of a million keys are a megabyte and stay near, and most keys lie where their hash says; both are
- * fetched at once, so a decision waits about once for memory. Shards are small so that growing one (by a page;
- * memory stays tight) stalls nobody for long. Blocks come from blocks.h.
+ * The control bytes of a million keys are a megabyte and stay in the caches. Most keys are where
+ * their hash says, and both lines are prefetched together, so a decision costs about one cache
+ * miss. Shards are small and grow by a page, so that growing one delays other requests little and
+ * wastes little memory. blocks.h allocates the blocks.
  *
- * Invariants: entries are found from their home group on, up to the first group with an empty slot; live + removed
- * never fills a block, so there is one. Everything here but wr_shard_hint runs with the shard's lock held.
+ * Invariants: an entry is found by searching from its home group up to the first group with an
+ * empty slot; live + removed slots never fill a block, so there is such a group. All functions
+ * except wr_shard_hint require the shard's lock.
  */
 #ifndef WR_SHELL_TABLE_SHARD_H
 #define WR_SHELL_TABLE_SHARD_H
@@ -33,50 +36,51 @@
 #define WR_REMOVED 1
 
 struct wr_entry {
-    uint32_t hash; /* its low half: finds the home group again when the block grows */
+    uint32_t hash; /* low 32 bits of the hash; gives the home group when the block grows */
     uint16_t key_bytes;
     uint8_t plan;
     uint8_t flags;
-    uint32_t used_at; /* in ticks of the table */
-    uint32_t denied;  /* refusals */
-    /* state, key */
+    uint32_t used_at; /* time of the last use, in ticks of the table */
+    uint32_t denied;  /* number of refusals; stops at UINT32_MAX */
+    /* the state and the key follow */
 };
 
-#define WR_WAITED_FOR 1 /* somebody stands in line for it */
-#define WR_PROVEN 2     /* asked for more than once */
+#define WR_WAITED_FOR 1 /* the key has a queue of waiters */
+#define WR_PROVEN 2     /* the key was requested more than once */
 
-/* Sizes that all entries of a table share. */
+/* Layout of an entry, the same for all entries of a table. */
 struct wr_layout {
-    uint32_t entry_bytes;  /* a multiple of a cache line */
-    uint32_t key_offset;   /* of the key or the pointer to it */
-    uint32_t inline_bytes; /* keys up to this are inline */
+    uint32_t entry_bytes;  /* size of an entry; a multiple of a cache line */
+    uint32_t key_offset;   /* offset of the key, or of the pointer to it */
+    uint32_t inline_bytes; /* longest key stored in the entry itself */
 };
 
-/* The lines of the keys of one shard that are waited for. */
+/* Queues of callers that wait for keys of a shard. */
 struct wr_key_line;
 
-/* Where the entries of a shard are. */
+/* The memory of a shard's entries. */
 struct wr_block {
-    uint32_t groups;  /* 0: none yet */
-    uint8_t *control; /* the memory */
+    uint32_t groups;  /* number of groups; 0: nothing is allocated */
+    uint8_t *control; /* start of the memory block */
     struct wr_chunk *chunk;
-    unsigned char *slots; /* inside it */
+    unsigned char *slots; /* start of the slots, in the same memory block */
 };
 
 struct wr_shard {
     _Alignas(WR_LINE_BYTES) struct wr_lock lock;
-    _Atomic uint32_t hint_groups; /* these two: the block as wr_shard_hint reads it, without the lock */
+    /* copies of block.groups and block.control, read by wr_shard_hint without the lock */
+    _Atomic uint32_t hint_groups;
     _Atomic(uint8_t *) hint_control;
     struct wr_block block;
     uint64_t acquired, rejected;
     struct wr_key_line *lines;
-    uint32_t live, removed; /* slots */
+    uint32_t live, removed; /* numbers of slots in use, and of removed ones */
     bool closed;
-    bool plan_set; /* which of the table's two sets of plans is in force here */
-    /* Cold. */
-    uint32_t hand; /* where the search for somebody to evict goes on */
+    bool plan_set; /* index of the table's plan set that is in force here */
+    /* The members below are rarely used. */
+    uint32_t hand; /* slot at which the search for a key to evict continues */
     uint64_t keys_created, keys_removed, keys_evicted, overflowed;
-    size_t long_key_bytes; /* of keys that are not inline */
+    size_t long_key_bytes; /* memory of keys that are not inline, bytes */
 };
 
 static inline void *wr_entry_state(struct wr_entry *entry)
@@ -84,13 +88,13 @@ static inline void *wr_entry_state(struct wr_entry *entry)
     return entry + 1;
 }
 
-/* Its state changes. */
+/* Records that the state of an entry changes. */
 static inline void wr_entry_use(struct wr_entry *entry, uint32_t tick)
 {
     entry->used_at = tick > entry->used_at ? tick : entry->used_at;
 }
 
-/* It was asked for. */
+/* Records that a key was requested again. */
 static inline void wr_entry_touch(struct wr_entry *entry, uint32_t tick)
 {
     wr_entry_use(entry, tick);
@@ -118,26 +122,27 @@ static inline struct wr_entry *wr_slot(const struct wr_block *block, const struc
     return (struct wr_entry *)(void *)(block->slots + slot * layout->entry_bytes);
 }
 
-/* 2 … 255, from bits that choose neither shard nor group. */
+/* Returns 2 ... 255, from hash bits that select neither shard nor group. */
 static inline uint8_t wr_tag(uint64_t hash)
 {
     uint8_t tag = (uint8_t)(hash >> 32);
     return (uint8_t)(tag + (tag < 2 ? 2 : 0));
 }
 
-/* The group where the search for a key begins. */
+/* Returns the group at which the search for a key begins. */
 static inline uint32_t wr_home(uint32_t groups, uint32_t hash)
 {
     return (uint32_t)((uint64_t)hash * groups >> 32);
 }
 
-/* The even slot, within its home group, of the pair of slots that a key takes if one of them is free. */
+/* Returns the first slot (even, within the home group) of a key's pair: two slots preferred for
+ * it. */
 static inline uint32_t wr_pair(uint32_t hash)
 {
     return hash % (WR_GROUP / 2) * 2;
 }
 
-/* A bit for each of the group's 16 control bytes that equals `byte`. */
+/* Returns a bit for each of the group's 16 control bytes that equals `byte`. */
 static inline uint32_t wr_match(const uint8_t *group, uint8_t byte)
 {
 #if defined(__SSE2__)
@@ -159,7 +164,8 @@ static inline uint64_t wr_differ8(const char *a, const char *b)
     return x ^ y;
 }
 
-/* Equality, for the usual lengths without a loop: a key of the right hash is nearly always the right key. */
+/* Compares keys, without a loop for common lengths: if the hash is equal, the key nearly always
+ * is. */
 static inline bool wr_same_key(const char *a, const char *b, size_t bytes)
 {
     if (bytes >= 16 && bytes <= 32)
@@ -177,18 +183,18 @@ static inline bool wr_entry_is(const struct wr_entry *entry, const struct wr_lay
            wr_same_key(wr_entry_key(entry, layout), key, key_bytes);
 }
 
-/* The key's entry, or NULL. */
+/* Returns the key's entry; NULL if it does not exist. */
 struct wr_entry *wr_shard_find(const struct wr_shard *shard, const struct wr_layout *layout, uint64_t hash,
                                const char *key, size_t key_bytes);
 
-/* Bytes of control, in whole lines; the slots follow. */
+/* Returns the size of the control bytes, in whole cache lines. The slots follow them. */
 static inline size_t wr_control_bytes(uint32_t groups)
 {
     return wr_round_up((size_t)groups * WR_GROUP, WR_LINE_BYTES);
 }
 
-/* Begins to fetch what finding this key will need: its control bytes, and the pair of slots in which three of four keys
- * lie; together they cost one wait. Needs no lock: what it reads may be out of date, and then it fetches in vain. */
+/* Prefetches the control bytes of a key and its pair of slots, where three of four keys are; the
+ * misses overlap. Needs no lock: outdated values only make the prefetch useless. */
 static inline void wr_shard_hint(const struct wr_shard *shard, const struct wr_layout *layout, uint64_t hash)
 {
     uint32_t groups = atomic_load_explicit(&shard->hint_groups, memory_order_relaxed);
@@ -200,8 +206,8 @@ static inline void wr_shard_hint(const struct wr_shard *shard, const struct wr_l
     __builtin_prefetch((const void *)(pair + layout->entry_bytes), 1);
 }
 
-/* The entry that a key of this hash nearly always has, the first of its tag in its home group; NULL if there is none.
- */
+/* Returns the likely entry of a hash: the first slot of its home group with its tag. NULL if there
+ * is no such slot. */
 static inline struct wr_entry *wr_shard_guess(const struct wr_shard *shard, const struct wr_layout *layout,
                                               uint64_t hash)
 {
@@ -215,7 +221,7 @@ static inline struct wr_entry *wr_shard_guess(const struct wr_shard *shard, cons
     return wr_slot(block, layout, first + (uint32_t)__builtin_ctz(hits));
 }
 
-/* The key's entry if it is that one; else NULL, and it may be elsewhere. */
+/* Returns the key's entry if it is the likely one. NULL means that it may be elsewhere. */
 static inline struct wr_entry *wr_shard_glance(const struct wr_shard *shard, const struct wr_layout *layout,
                                                uint64_t hash, const char *key, size_t key_bytes)
 {
@@ -224,7 +230,7 @@ static inline struct wr_entry *wr_shard_glance(const struct wr_shard *shard, con
     return __builtin_expect(is, 1) ? entry : NULL;
 }
 
-/* The same where entries are many lines: fetches all of them at once, not one after the other as they are needed. */
+/* Like wr_shard_glance, for entries of many cache lines: prefetches all lines together. */
 static inline struct wr_entry *wr_shard_glance_large(const struct wr_shard *shard, const struct wr_layout *layout,
                                                      uint64_t hash, const char *key, size_t key_bytes)
 {
@@ -236,21 +242,24 @@ static inline struct wr_entry *wr_shard_glance_large(const struct wr_shard *shar
     return __builtin_expect(wr_entry_is(entry, layout, hash, key, key_bytes), 1) ? entry : NULL;
 }
 
-/* Fetches the lines that finding this key will touch. Under the lock: the block could go away otherwise. */
+/* Prefetches the lines needed to find this key. The lock must be held, as the block may be replaced
+ * otherwise. */
 void wr_shard_prefetch(const struct wr_shard *shard, const struct wr_layout *layout, uint64_t hash);
 
-/* Adds a key that is not there; its state is zeroed. NULL for want of memory: nothing has changed. */
+/* Adds a key that must not exist yet, with zeroed state. Returns NULL if memory is short; then
+ * nothing has changed. */
 struct wr_entry *wr_shard_add(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks,
                               uint64_t hash, const char *key, size_t key_bytes);
 
-/* Removes an entry that is there. */
+/* Removes an existing entry. */
 void wr_shard_remove(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks,
                      struct wr_entry *entry);
 
 /* Frees the block and all keys. */
 void wr_shard_release(struct wr_shard *shard, const struct wr_layout *layout, struct wr_blocks *blocks);
 
-/* Walks over the entries: begin with a *slot of 0. The next entry, and the slot after it; NULL at the end. */
+/* Iterates over the entries; *slot is 0 at first. Returns the next entry and advances *slot; NULL
+ * at the end. */
 struct wr_entry *wr_shard_next(const struct wr_shard *shard, const struct wr_layout *layout, size_t *slot);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - making a table, changing its rules, ending it. */
+/* table.c - creates a table, changes its rules, closes and frees it. */
 #include "shell/table/table.h"
 
 #include "base/bits.h"
@@ -7,9 +7,11 @@
 
 #define DEFAULT_MAX_KEYS 1000000
 #define KEYS_PER_SHARD 512
-#define FEWEST_SHARDS 16         /* but for tables that would have too few keys in each: */
-#define FEWEST_KEYS_PER_SHARD 64 /* among so many there is nearly always one to evict, if there is one at all */
-#define USUAL_SHARDS 16384       /* most by default: each may be a mapping of its own, and the kernel allows 65530 */
+/* fewer only if each would have less than FEWEST_KEYS_PER_SHARD keys */
+#define FEWEST_SHARDS 16
+#define FEWEST_KEYS_PER_SHARD 64 /* among this many keys there is nearly always one to evict */
+/* limit of the default: each shard may be a memory mapping, and the kernel allows 65530 */
+#define USUAL_SHARDS 16384
 #define MOST_SHARDS ((size_t)1 << 21)
 #define FEWEST_INLINE_BYTES 24
 
@@ -36,7 +38,8 @@ static int check_options(const weir_table_options *options)
     return 0;
 }
 
-/* An entry is whole cache lines; what header and state leave of them is for the key. */
+/* Returns the layout of entries. Space in the last cache line after header and state is used for
+ * the key. */
 static struct wr_layout layout_for(uint32_t state_bytes)
 {
     uint32_t offset = (uint32_t)sizeof(struct wr_entry) + (state_bytes + 7) / 8 * 8;
@@ -56,7 +59,7 @@ static size_t shards_for(const weir_table_options *options, size_t max_keys)
     return wr_round_up_pow2(shards);
 }
 
-/* Plan 0 of plan set `set` has been set. */
+/* Updates lone_bucket after plan 0 of plan set `set` has changed. */
 static void note_lone_bucket(weir_table *table, bool set)
 {
     const weir_stack *stack = &table->plans[set][0];
@@ -64,7 +67,7 @@ static void note_lone_bucket(weir_table *table, bool set)
     table->lone_bucket[set] = lone ? &stack->limits[0] : NULL;
 }
 
-/* Whether a rule has permits in flight. */
+/* Returns true if a rule has permits in flight. */
 static bool has_release(const weir_stack *stack)
 {
     bool has = false;
@@ -100,7 +103,7 @@ static void fill(weir_table *table, const weir_stack *stack, const weir_table_op
     atomic_init(&table->holds, 1);
 }
 
-/* All that a new table needs but its thread. What was taken is given back by free_table. */
+/* Allocates what a new table needs, except its thread. After a failure, free_table frees it. */
 static int furnish(weir_table *table)
 {
     uint8_t secret[WR_HASH_SECRET_BYTES];
@@ -195,11 +198,11 @@ int weir_table_add_plan(weir_table *table, const weir_limit *limits, size_t coun
     return 0;
 }
 
-/* A change under way: the old rules of one plan, the new ones, and room to carry a state over. */
+/* A change of one plan: the old and new rules, and a buffer for converting a state. */
 struct change {
     weir_table *table;
     const weir_stack *from, *to;
-    void *scratch; /* table->state_bytes */
+    void *scratch; /* buffer of table->state_bytes */
     uint32_t plan;
     int64_t now;
 };
@@ -207,7 +210,8 @@ struct change {
 static void carry(const struct change *change, void *state)
 {
     memset(change->scratch, 0, change->table->state_bytes);
-    (void)weir_stack_carry(change->from, state, change->to, change->scratch, change->now); /* shapes were compared */
+    /* cannot fail: the shapes were compared */
+    (void)weir_stack_carry(change->from, state, change->to, change->scratch, change->now);
     memcpy(state, change->scratch, change->table->state_bytes);
 }
 
@@ -224,7 +228,7 @@ static void change_shard(const struct change *change, struct wr_shard *shard)
     wr_lock_give(&shard->lock);
 }
 
-/* Lets the first of each line that was marked look at the new rules. */
+/* Wakes the first waiter of each marked queue, to check the new rules. */
 static void wake_changed(weir_table *table, struct wr_shard *shard)
 {
     struct weir_ticket *first;
@@ -280,13 +284,15 @@ int wr_table_change_rules(weir_table *table, uint32_t plan, const weir_limit *li
         return WEIR_E_INVAL;
     (void)pthread_mutex_lock(&table->changing);
     int bad = change_plan(table, plan, &stack);
-    (void)pthread_mutex_unlock(&table->changing); /* before the wakes: they may change the table too */
+    /* unlock before the wakes, which may change the table as well */
+    (void)pthread_mutex_unlock(&table->changing);
     return bad;
 }
 
 void wr_table_wake_changed(weir_table *table)
 {
-    atomic_fetch_add_explicit(&table->holds, 1, memory_order_relaxed); /* a wake may free the table */
+    /* keep the table: a wake may free it */
+    atomic_fetch_add_explicit(&table->holds, 1, memory_order_relaxed);
     for (size_t i = 0; i < table->shard_count; i++)
         wake_changed(table, &table->shards[i]);
     wr_table_drop(table);
@@ -300,7 +306,7 @@ int weir_table_change(weir_table *table, uint32_t plan, const weir_limit *limits
     return bad;
 }
 
-/* ---- ending ---- */
+/* ---- closing ---- */
 
 static void close_shard(struct wr_shard *shard)
 {

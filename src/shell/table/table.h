@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* table.h - what the parts of a table share.
+/* table.h - internal declarations shared by the files of the table.
  *
- *     table.c      making, changing, ending            keys.c     forgetting and listing keys
- *     decide.c     one key: find or make, decide       keyline.c  waiting for a key
- *     batch.c      many keys at once                   shard.c    where keys live
+ *     table.c      creates, changes, closes            keys.c     removes and lists keys
+ *     decide.c     one key: find or create, decide     keyline.c  queues of waiters for a key
+ *     batch.c      several keys at once                shard.c    keys of one shard
  *     blocks.c     memory of shards
  *
- * Locks: a shard's lock guards its keys, lines and numbers. The overflow lock may be taken while holding a shard's. Two
- * shards are only ever locked in the order of their addresses (batch.c). `changing` is taken before any of them.
+ * Locks: a shard's lock guards its keys, queues and counters. The overflow lock may be taken while
+ * a shard's lock is held. Several shards are locked only in the order of their addresses (batch.c).
+ * `changing` is taken before any of them.
  */
 #ifndef WR_SHELL_TABLE_TABLE_H
 #define WR_SHELL_TABLE_TABLE_H
@@ -20,14 +21,15 @@
 
 #include <weir/table.h>
 
-#define WR_TICK_SHIFT 26 /* used_at counts 67 ms: 9 years fit */
+#define WR_TICK_SHIFT 26 /* a tick of used_at is 2^26 ns (67 ms); 32 bits last 9 years */
 
-/* Shared by new keys when no key can be forgotten. */
+/* The overflow limiter: shared by new keys while no key can be evicted. */
 struct wr_overflow {
     struct wr_lock lock;
     bool plan_set;
-    bool refuses; /* strangers cannot share permits in flight: nobody could tell whose a release ends */
-    void *state;  /* of plan 0 */
+    /* permits in flight cannot be shared: a release could not be assigned to its key */
+    bool refuses;
+    void *state; /* state of the limiter, by plan 0 */
 };
 
 struct wr_janitor {
@@ -47,41 +49,45 @@ struct weir_table {
     atomic_size_t max_keys;
     int64_t made_at;
     atomic_size_t keys;
-    uint32_t state_bytes; /* room for state in an entry */
-    /* Two sets of plans: a change fills the idle one and moves shard after shard over to it. */
+    uint32_t state_bytes; /* size of the state in an entry */
+    /* Two sets of plans. A change fills the inactive one and switches one shard after another to
+     * it. */
     weir_stack plans[2][WEIR_PLANS_MAX];
-    const weir_limit *lone_bucket[2]; /* plan 0's only rule, if that is a token bucket: decided without detours */
+    /* the only rule of plan 0 if that is a token bucket, for a fast path; else NULL */
+    const weir_limit *lone_bucket[2];
     atomic_uint plan_count;
     weir_plan_of *plan_of;
     void *plan_context;
     struct wr_overflow overflow;
     pthread_mutex_t changing;
-    bool plan_set; /* the set that is complete; under `changing` */
+    bool plan_set; /* index of the active set; guarded by `changing` */
     const weir_allocator *allocator;
     struct wr_blocks blocks;
-    atomic_uint holds; /* the owner's, and one for each ticket in line */
+    atomic_uint holds; /* references: the owner's, and one per ticket in a queue */
     _Atomic int64_t ttl_ns;
     int64_t sweep_every_ns;
     struct wr_janitor janitor;
 };
 
-/* How many keys there may be, and how soon idle ones are forgotten, from here on; 1 … WEIR_KEYS_MAX, and 0 (never) …
- * WEIR_DURATION_MAX. Where there are more already they stay, and newcomers take the places of idle ones. */
+/* Sets the limit of keys (1 ... WEIR_KEYS_MAX) and the time after which idle ones are removed (0:
+ * never, to WEIR_DURATION_MAX). Existing keys beyond the limit stay; new keys then replace idle
+ * ones. */
 void wr_table_bound(weir_table *table, size_t max_keys, int64_t ttl_ns);
 
-/* One question about one key. */
+/* A request for permits of one key. */
 struct wr_query {
     const char *key;
     size_t key_bytes;
     uint64_t hash;
     int64_t now;
     uint32_t permits;
-    bool insists; /* as a ticket's */
+    bool insists; /* value for weir_ticket.insists */
 };
 
-#define WR_IN_OVERFLOW 1 /* weir_receipt.place */
+#define WR_IN_OVERFLOW 1 /* weir_receipt.place: granted by the overflow limiter */
 
-/* WEIR_E_INVAL unless there is a table; and its key is sound; and permits are asked for. */
+/* Check the arguments: that there is a table, that the key is valid, and that permits is not 0.
+ * Return WEIR_E_INVAL otherwise. */
 int wr_table_check_table(const weir_table *table);
 int wr_table_check_key(const weir_table *table, const char *key, size_t key_bytes);
 int wr_table_check(const weir_table *table, const char *key, size_t key_bytes, uint32_t permits);
@@ -120,22 +126,24 @@ static inline struct wr_entry *wr_table_find(const weir_table *table, const stru
     return wr_shard_find(shard, &table->layout, query->hash, query->key, query->key_bytes);
 }
 
-/* ---- with the shard's lock held ---- */
+/* ---- the shard's lock is held ---- */
 
-/* The key's entry, made if need be. *ret_entry is NULL if only the overflow limiter is left. WEIR_E_NOMEM. */
+/* Finds or creates the key's entry. *ret_entry is NULL if the overflow limiter must decide. Returns
+ * WEIR_E_NOMEM on failure. */
 int wr_table_get(weir_table *table, struct wr_shard *shard, const struct wr_query *query, struct wr_entry **ret_entry);
 
-/* Get, then try. WEIR_E_CLOSED, WEIR_E_NOMEM. */
+/* Finds or creates the key, then tries. Returns WEIR_E_CLOSED or WEIR_E_NOMEM on failure. */
 int wr_table_decide(weir_table *table, struct wr_shard *shard, const struct wr_query *query, weir_receipt *ret_receipt,
                     weir_decision *ret_decision);
 
-/* As weir_table_reserve, and what is left then; limit 0 if that is the overflow limiter's. */
+/* Like weir_table_reserve, but takes the lock itself and also reports the remaining quota; limit 0
+ * if the overflow limiter decided. */
 int wr_table_reserve_peek(weir_table *table, const char *key, size_t key_bytes, uint32_t permits,
                           weir_receipt *ret_receipt, weir_decision *ret_decision, weir_quota *ret_quota);
 
-/* As wr_table_decide, without a receipt. What nearly always is the case takes a path of its own: a known key, nobody
- * waiting, one token bucket. It is short enough for the processor to begin the next decision, and its cache miss, while
- * this one waits for memory; that halves the time of a decision on a million keys. */
+/* Like wr_table_decide, without a receipt. Has a fast path for the usual case: an existing key, no
+ * waiters, a single token bucket. It is short enough for the processor to begin the next decision,
+ * with its cache miss, during this one's; this halves the time per decision with a million keys. */
 static inline int wr_table_decide_fast(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
                                        weir_decision *ret_decision)
 {
@@ -154,8 +162,9 @@ static inline int wr_table_decide_fast(weir_table *table, struct wr_shard *shard
     return 0;
 }
 
-/* A visit to a key that may be there: its entry, or NULL, and the shard's lock until the visit ends. Visiting fails
- * without a lock: WEIR_E_INVAL, WEIR_E_CLOSED. */
+/* Access to a key: its entry (NULL if it does not exist), with the shard's lock held until the
+ * visit ends. wr_table_visit returns WEIR_E_INVAL or WEIR_E_CLOSED on failure, with no lock
+ * held. */
 struct wr_visit {
     weir_table *table;
     struct wr_shard *shard;
@@ -165,70 +174,74 @@ struct wr_visit {
 
 int wr_table_visit(weir_table *table, const char *key, size_t key_bytes, struct wr_visit *ret_visit);
 
-/* The same for a query that was checked; the table may be closed. */
+/* Like wr_table_visit for a query that was checked. The table may be closed. */
 struct wr_visit wr_table_enter(weir_table *table, const struct wr_query *query);
 
-/* Ends a visit after which whoever is first in line for the key should look again. */
+/* Unlocks the shard, and wakes the first waiter of the key. */
 void wr_visit_end_and_wake(const struct wr_visit *visit);
 
-/* The parts of a decision, for an entry or, with NULL, for the overflow limiter. */
+/* Parts of a decision, for an entry or, if it is NULL, for the overflow limiter. */
 weir_decision wr_table_ask_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
                                  const struct wr_query *query);
 weir_decision wr_table_try_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry,
                                  const struct wr_query *query, weir_receipt *ret_receipt);
-/* Counts a refusal that was only asked about. */
+/* Counts a refusal that wr_table_ask_entry reported. */
 void wr_table_refuse_entry(struct wr_shard *shard, struct wr_entry *entry, uint32_t permits);
 void wr_table_settle_entry(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now,
                            weir_receipt *receipt, uint32_t used);
 
-/* As wr_line_acquire. WEIR_E_FULL if the overflow limiter refuses, for nobody stands in line there. */
+/* Like wr_line_acquire. Returns WEIR_E_FULL if the overflow limiter refuses, because it has no
+ * queue. */
 int wr_table_acquire_now(weir_table *table, struct wr_shard *shard, const struct wr_query *query,
                          const weir_cancel *cancel, weir_receipt *ret_receipt, weir_decision *ret_decision);
 
-/* Whether an entry may be forgotten: it decides as a new one would, and nobody waits. */
+/* Returns true if an entry may be removed: it decides like a new one and has no waiters. */
 bool wr_entry_idle(weir_table *table, struct wr_shard *shard, struct wr_entry *entry, int64_t now);
 
-/* Forgets an entry that nobody waits for any more. */
+/* Removes an entry, which must have no waiters any more. */
 void wr_table_forget(weir_table *table, struct wr_shard *shard, struct wr_entry *entry);
 
-/* ---- lines of keys (keyline.c) ---- */
+/* ---- queues of keys (keyline.c) ---- */
 
-/* The line for an entry, or NULL if nobody waits; with the lock held. */
+/* Returns the queue of an entry; NULL if there are no waiters. The lock is held. */
 struct wr_line *wr_key_line(const weir_table *table, const struct wr_shard *shard, const struct wr_entry *entry);
 
-/* Who wants to see the entry that a ticket joins: a line ends with its entry, so it is also the one that grants. Called
- * with the shard's lock held. NULL: nobody does. */
+/* A callback that receives the entry whose queue a ticket joins. The queue ends with its entry, so
+ * the same entry also grants. Called with the shard's lock held. */
 struct wr_witness {
     void (*see)(void *context, const struct wr_entry *entry);
     void *context;
 };
 
-/* Puts a ticket in line, with no lock held; it holds the table until it has left. As wr_line_join; WEIR_E_CLOSED,
- * WEIR_E_NOMEM. */
+/* Adds a ticket to the queue of a key; no lock is held. The ticket keeps a reference to the table
+ * until it has left. Errors are those of wr_line_join, WEIR_E_CLOSED and WEIR_E_NOMEM. */
 int wr_table_join(weir_table *table, const struct wr_query *query, struct weir_ticket *ticket,
                   const struct wr_witness *witness);
 
-/* As wr_wait, with no lock held. */
+/* Like wr_wait; no lock is held. */
 int wr_table_wait(weir_table *table, const struct wr_query *query, int64_t timeout_ns, weir_cancel *cancel,
                   const struct wr_witness *witness, weir_receipt *ret_receipt, weir_decision *ret_decision);
 
-/* Takes the line of an entry out, if there is one, so that the entry can be forgotten; with the lock held. Then, with
- * none, wr_key_line_end fails those who stood in it. NULL is fine. */
+/* Detaches the queue of an entry, so that the entry can be removed; NULL if there is none. The lock
+ * is held. Afterwards call wr_key_line_end without a lock: it makes the waiters fail, and accepts
+ * NULL. */
 struct wr_key_line *wr_key_line_detach(weir_table *table, struct wr_shard *shard, struct wr_entry *entry);
 void wr_key_line_end(struct wr_key_line *queue);
 
-/* The next ticket of any line of a closed shard that was not told, pinned; with the lock held. */
+/* Returns the next ticket, in any queue of a closed shard, that was not woken yet, pinned. The lock
+ * is held. */
 struct weir_ticket *wr_shard_untold(struct wr_shard *shard);
 
-/* Callers that wait for keys of this shard; with the lock held. */
+/* Returns the number of callers that wait for keys of this shard. The lock is held. */
 size_t wr_shard_waiters(const struct wr_shard *shard);
 
-/* After the rules changed: marks all lines, and then gives the first of each marked one, pinned, until NULL; with the
- * lock held. */
+/* For a change of rules: mark_changed marks all queues. Each call of wr_shard_changed returns the
+ * first ticket of a marked queue, pinned, and clears the mark; NULL at the end. The lock is
+ * held. */
 void wr_shard_mark_changed(struct wr_shard *shard);
 struct weir_ticket *wr_shard_changed(struct wr_shard *shard, int64_t now);
 
-/* Lets go of the table; the last one frees it. */
+/* Drops a reference to the table; the last one frees it. */
 void wr_table_drop(void *owner);
 
 /* ---- several keys at once (batch.c) ---- */
@@ -236,39 +249,41 @@ void wr_table_drop(void *owner);
 struct wr_part {
     weir_table *table;
     struct wr_query query;
-    struct wr_shard *shard; /* once locked */
-    struct wr_entry *entry; /* once found; NULL: the overflow limiter */
-    weir_receipt receipt;   /* once granted */
+    struct wr_shard *shard; /* shard of the key; set by wr_parts_lock */
+    struct wr_entry *entry; /* entry of the key; set by find and get; NULL: the overflow limiter */
+    weir_receipt receipt;   /* receipt of the grant; valid once granted */
 };
 
-/* Locks the shards of all parts, in an order that cannot deadlock. */
+/* Locks the shards of all parts, in the order of their addresses, which cannot deadlock. */
 void wr_parts_lock(struct wr_part *parts, size_t count);
 void wr_parts_unlock(const struct wr_part *parts, size_t count);
 
-/* Looks all keys up; `get` makes those that are new: WEIR_E_CLOSED, WEIR_E_NOMEM. */
+/* Look up all keys. `get` also creates missing ones; it returns WEIR_E_CLOSED or WEIR_E_NOMEM on
+ * failure. */
 void wr_parts_find(struct wr_part *parts, size_t count);
 int wr_parts_get(struct wr_part *parts, size_t count);
 
-/* All or nothing. *ret_part is the part that refused. */
+/* Grants all parts or none. *ret_part is the part that refused. */
 weir_decision wr_parts_try(struct wr_part *parts, size_t count, size_t *ret_part);
 
-/* ---- walking (keys.c) ---- */
+/* ---- iteration (keys.c) ---- */
 
-/* Where a walk over all keys is; zeroed at the beginning. */
+/* Position of an iteration over all keys; zero at first. */
 struct wr_walk {
     size_t shard, slot;
 };
 
-/* Called with the shard's lock held. False: pause here. */
+/* Called with the shard's lock held. Returns false to pause. */
 typedef bool wr_table_each(void *context, struct wr_shard *shard, struct wr_entry *entry);
 
-/* Calls `each` for entry after entry. False at the end; true if `each` wanted a pause: call again to go on. A shard
- * that grows during a pause is walked on in its new order: keys may be missed or met twice. */
+/* Calls `each` for every entry. Returns false at the end; true if `each` paused, and then another
+ * call continues. If a shard grows during a pause, keys may be skipped or repeated. */
 bool wr_table_walk(weir_table *table, struct wr_walk *walk, wr_table_each *each, void *context);
 
-/* ---- changing (table.c) ---- */
+/* ---- changes (table.c) ---- */
 
-/* As weir_table_change, without waking anybody: wr_table_wake_changed does that, with no lock held. */
+/* Like weir_table_change, but does not wake waiters: wr_table_wake_changed does, with no lock
+ * held. */
 int wr_table_change_rules(weir_table *table, uint32_t plan, const weir_limit *limits, size_t count);
 void wr_table_wake_changed(weir_table *table);
 
