@@ -5,8 +5,8 @@
  *                      `burst`; other clients take tokens at random instants
  *     fixed_window     `quota` per window. Windows begin at 0.63, 1.63, ... of their length,
  *                      because the server's clock does not start with ours, or with the first
- *                      request after the last window. A request beyond the quota may block for `block`, after
- *                      which counting begins anew
+ *                      request after the last window. A request beyond the quota may block
+ *                      for `block`, after which counting begins anew
  *     sliding_ban      at most `quota` admitted within any `window`; a further request causes
  *                      a ban for `ban`, or is only refused if that is 0
  *     concurrency      at most `max` requests inside

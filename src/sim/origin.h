@@ -32,7 +32,7 @@ struct wr_reply {
     int64_t retry_after_ns;  /* wait in Retry-After, whole seconds, in ns; -1 if absent */
     int64_t quota_limit;     /* size of the stated quota; -1 if absent */
     int64_t quota_remaining; /* stated rest of the quota; -1 if absent */
-    int64_t quota_reset_ns;  /* stated time until the quota is full, whole seconds, in ns; -1 if absent */
+    int64_t quota_reset_ns;  /* stated reset of the quota, whole seconds, in ns; -1 if absent */
 };
 
 /* The state of the limiter; see limiter.c. */
