@@ -179,7 +179,7 @@ static bool window_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
     }
     if (!blocked && block_ns > 0) {
         ban(site, block_ns, now);
-        site->turnstile.used = 0; /* counting begins anew after the block */
+        site->turnstile.used = 0; /* counting restarts after the block */
     }
     *ret_wait_s = wr_seconds((block_ns > 0 ? site->turnstile.banned_until : window_end(site)) - now);
     return false;

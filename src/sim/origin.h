@@ -39,7 +39,7 @@ struct wr_reply {
 struct wr_turnstile {
     double level;      /* token bucket: tokens */
     double level_sum;  /* integral of the factor at the last update of `level` */
-    double others_sum; /* token bucket: the same at the next request of another client */
+    double others_sum; /* token bucket: integral at the next request of other clients */
     int64_t window_at; /* windows: start of the current one; far in the past before the first */
     uint32_t used;     /* windows: requests counted in the current window */
     uint32_t before;   /* sliding counter: requests counted in the window before */

@@ -12,7 +12,7 @@
 
 /* Set of differences between a pacer and its normal use. */
 enum how {
-    WEIRS = 0,    /* the same as in normal use */
+    WEIRS = 0,    /* no difference from normal use */
     UNCAPPED = 1, /* no cap except the workers, so that the origin's limit is found */
     DEAF = 2,     /* without rate-limit fields: the published rule has none */
     WITHOUT = 4,  /* without breaker and jitter: the published rule has neither */

@@ -147,7 +147,7 @@ const struct wr_sim_pacer_name *wr_sim_pacer_names(void);
 struct wr_score {
     double goodput;                     /* 200s / oracle, not limited to 1 */
     double rejected;                    /* share of sent requests that we caused to be rejected */
-    double late_goodput, late_rejected; /* the same in the second half of a run, after learning */
+    double late_goodput, late_rejected; /* goodput, rejected in the second half: after learning */
     double sent, ok, rejections, waste, oracle;
     double t90_s, recovery_s; /* s; NAN if never reached or without cause */
     double latency_inflation; /* mean latency / unloaded mean latency */

@@ -223,7 +223,7 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_ROSE_TOKENS 5.0f  /* tokens; a rejection that needs more shows that the limit rose */
 
 /* cruise: the limit may be a window, not a bucket. Then its quota is what it accepted recently. */
-#define TIDE_HOPE 1.1f        /* minimum ratio to the measured limit; less is the same */
+#define TIDE_HOPE 1.1f        /* minimum ratio to the measured limit; less is no difference */
 #define TIDE_HOPE_SHARE 0.97f /* share of the accepted rate to try, one window later */
 #define TIDE_HOPE_LEAST 20.0f /* minimum requests accepted in the window; fewer are chance */
 #define TIDE_HORIZONS 3       /* assumed windows: 10, 20 and 30 s */
@@ -243,29 +243,32 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_DEBT 0.5f          /* share of a span that each owed rejection adds */
 
 /* blocked: only single probes are sent. */
-#define TIDE_STREAK 3                           /* rejections in a row that mean a block */
-#define TIDE_STREAK_503 4                       /* 503s in a row that mean a block: ambiguous */
-#define TIDE_STREAK_CROWD 8                     /* rejections in a row that no cap explains */
-#define TIDE_BLOCK_RETRY_NS INT64_C(5000000000) /* a Retry-After this long means a block */
-#define TIDE_BLOCK_PAUSE 2.0f                   /* s before the first probe */
-#define TIDE_STALLED_NS INT64_C(1500000000)     /* refusal latency that shows a long block */
-#define TIDE_OUTAGE_LEAST 8.0f                  /* s of 5xx or no response that mean an outage */
-#define TIDE_OUTAGE_APART 10.0f                 /* minimum gap / length, or we caused both */
-#define TIDE_BLOCK_SHORT 6.0f                   /* s; a shorter block may be a slow bucket */
-#define TIDE_TEST_SHARP 0.4f                    /* last failed probe / silence: test if above */
-#define TIDE_TEST_MOST 16.0f                    /* s; longest silence to test: a cheap ban */
-#define TIDE_ROW_TESTED 2                       /* vague refusals in a row that count in hold */
-#define TIDE_TEST_IN_VAIN 3.0f                  /* accepted / quota that ends a test: no quota */
-#define TIDE_TEST_RATE 1.5f                     /* test rate / refused rate: uses a window up */
-#define TIDE_WINDOW_PAUSE 0.25f                 /* s between probes of a window; test: twice */
-#define TIDE_PROBE_SHARE 0.2f                   /* pause / window, if that is longer */
-#define TIDE_EXACT_CLIMB 0.3f                   /* e-folds per quota; ends 1/7 above the limit */
-#define TIDE_BLOCK_BRIEF 0.25f                  /* block / time before: less is a window's end */
-#define TIDE_BRIEF_BAN 0.7f                     /* silence / known ban: more is another ban */
-#define TIDE_OUTAGE_PAUSE 4.0f                  /* s between probes of an outage */
-#define TIDE_BROKEN_PAUSE 1.0f                  /* s between probes if it is 500 or silence */
-#define TIDE_OUTAGE_SHARE 0.1f                  /* pause / length: notices the end within 10 % */
-#define TIDE_PROBE_PAUSE_MOST 86400.0f          /* s; longest pause between probes */
+#define TIDE_STREAK 3       /* rejections in a row that mean a block */
+#define TIDE_STREAK_503 4   /* 503s in a row that mean a block; they have other causes too */
+#define TIDE_STREAK_CROWD 8 /* rejections in a row that no concurrency limit explains */
+/* A Retry-After of at least this length means a block at once. */
+#define TIDE_BLOCK_RETRY_NS INT64_C(5000000000)
+#define TIDE_BLOCK_PAUSE 2.0f /* s before the first probe */
+/* Refusals with at least this latency come when nothing was accepted for long. */
+#define TIDE_STALLED_NS INT64_C(1500000000)
+#define TIDE_OUTAGE_LEAST 8.0f  /* s of 5xx or no response that mean an outage */
+#define TIDE_OUTAGE_APART 10.0f /* gap / length of outages; if smaller, our requests cause them */
+#define TIDE_BLOCK_SHORT 6.0f   /* s; if a probe failed no later, it may be a slow bucket */
+#define TIDE_TEST_SHARP 0.4f    /* last failed probe / silence: a silence is tested above this */
+#define TIDE_TEST_MOST 16.0f    /* s; longest silence that is tested: such a ban costs little */
+#define TIDE_ROW_TESTED 2       /* vague refusals in a row that count in the mode hold */
+#define TIDE_TEST_IN_VAIN 3.0f  /* accepted / quota at which a test ends: there is no quota */
+#define TIDE_TEST_RATE 1.5f     /* test rate / refused rate: uses up a window in good time */
+#define TIDE_WINDOW_PAUSE 0.25f /* s between probes near the end of a window; doubled in a test */
+#define TIDE_PROBE_SHARE 0.2f   /* pause between probes / window, if that is longer */
+#define TIDE_EXACT_CLIMB 0.3f   /* e-folds of a climb per quota; ends a seventh above the limit */
+#define TIDE_BLOCK_BRIEF 0.25f  /* block / time before it: below this it is a window's end */
+#define TIDE_BRIEF_BAN 0.7f     /* block / length of a known ban: above this it is another ban */
+#define TIDE_OUTAGE_PAUSE 4.0f  /* s between probes of an outage that answers 503 */
+#define TIDE_BROKEN_PAUSE 1.0f  /* s between probes of an outage by other 5xx or no response */
+#define TIDE_OUTAGE_SHARE 0.1f  /* pause between probes / length of the outage, if longer */
+/* Longest pause between probes, s. */
+#define TIDE_PROBE_PAUSE_MOST 86400.0f
 
 /* hold: a quota, and perhaps a ban. */
 #define TIDE_WINDOW_SHORT 10.0f /* s; quotas are mostly per ten seconds or per minute */
@@ -367,7 +370,7 @@ void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_told *answer, in
 uint32_t wr_tide_cap(const struct wr_tide *tide);
 /* Returns true if the number in flight caused the rejection, not the rate. */
 bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_told *answer);
-/* Does the same for a rejection that seems to be independent of the rate. */
+/* Returns true if the number in flight caused a rejection that seems independent of the rate. */
 bool wr_tide_cap_stray(struct wr_tide *tide, const struct wr_told *answer);
 
 /* tide_belief.c */

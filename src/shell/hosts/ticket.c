@@ -71,7 +71,7 @@ int weir_pace_ticket_poll(weir_pace_ticket *ticket, weir_permit *ret_permit, wei
     else if (ticket->result == WR_WAITING)
         ticket->result = 0; /* pacing is off */
     if (ticket->result < 0)
-        return wr_claim_fail(&ticket->claim, ticket->result); /* may be reported repeatedly */
+        return wr_claim_fail(&ticket->claim, ticket->result); /* may report it repeatedly */
     *ret_decision = ticket->claim.decision;
     ret_permit->pacer = NULL;
     if (ticket->result == 0) {
