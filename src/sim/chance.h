@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* chance.h - draws from the laws that an origin needs.
+/* chance.h - Random draws from the distributions that an origin needs.
  *
- * Each purpose (service times, faults, traffic of others, …) has a stream of its own: a pacer that sends one request
- * more does not change what befalls the others, so two pacers see comparable worlds.
+ * Each purpose (service times, faults, traffic of others, ...) has its own stream. So an additional
+ * request of one pacer does not change the other events, and two pacers see comparable worlds.
  */
 #ifndef WR_SIM_CHANCE_H
 #define WR_SIM_CHANCE_H
@@ -25,7 +25,7 @@ enum wr_stream {
 
 struct wr_chance {
     struct wr_rng rng;
-    double spare; /* the second normal of a pair */
+    double spare; /* the second normal number of a pair */
     bool has_spare;
 };
 
@@ -35,13 +35,13 @@ static inline void wr_chance_init(struct wr_chance *ret_chance, uint64_t seed, e
     wr_rng_init(&ret_chance->rng, seed * 64 + (uint64_t)stream);
 }
 
-/* 0 <= x < 1. */
+/* Returns a uniform random number, 0 <= x < 1. */
 static inline double wr_chance_unit(struct wr_chance *chance)
 {
     return wr_rng_unit(&chance->rng);
 }
 
-/* Mean 0, deviation 1 (Box and Muller, who make two at a time). */
+/* Returns a normal random number with mean 0 and deviation 1, by Box and Muller (two at a time). */
 static inline double wr_chance_normal(struct wr_chance *chance)
 {
     if (chance->has_spare) {
@@ -55,13 +55,13 @@ static inline double wr_chance_normal(struct wr_chance *chance)
     return radius * cos(angle);
 }
 
-/* Mean 1: the gaps of Poisson traffic. */
+/* Returns an exponential random number with mean 1: a gap in Poisson traffic. */
 static inline double wr_chance_gap(struct wr_chance *chance)
 {
     return -log(1 - wr_chance_unit(chance));
 }
 
-/* What cannot happen draws nothing. */
+/* Returns true with this probability. A probability of 0 consumes no random number. */
 static inline bool wr_chance_happens(struct wr_chance *chance, double probability)
 {
     return probability > 0 && wr_chance_unit(chance) < probability;

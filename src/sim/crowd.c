@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* crowd.c - a run: of one origin, or of many hosts side by side; and the mean of several runs.
+/* crowd.c - Runs a simulation of one origin or of many hosts, and averages several runs.
  *
- * The hosts of a crowd are drawn from its own seed, so that every run meets the same ones: host k (from 1) has
- * largest/k^zipf URLs and one of the mix's origins. Hosts do not disturb each other, so they are run one after another,
- * each with a gate of its own, and the crowd is done when its last host is: the workers are per host.
+ * The hosts of a crowd are drawn from the crowd's own seed, so that every run has the same hosts:
+ * host k (from 1) has largest/k^zipf URLs and one of the mix's origins. Hosts do not affect each
+ * other, because the workers are per host. So they run one after another, each with its own gate,
+ * and the crowd is done when its slowest host is done.
  */
 #include "sim/chance.h"
 #include "sim/run.h"
@@ -29,7 +30,7 @@ static uint32_t backlog_of(const struct wr_scenario *scenario, uint32_t rank)
     return (uint32_t)fmax(1, round(scenario->crowd.largest / pow(rank, scenario->crowd.zipf)));
 }
 
-/* Of a crowd: sums, and the slowest host's time against the oracle's slowest. */
+/* Runs all hosts of a crowd. Sums their scores and compares the slowest with the oracle's. */
 static int play_crowd(const struct wr_sim_run *run, struct wr_score *ret_score)
 {
     struct wr_score sum = {.makespan_s = 0}, one;
@@ -71,7 +72,8 @@ int wr_sim_run(const struct wr_sim_run *run, struct wr_score *ret_score)
     return wr_play(run, &run->scenario->origin, run->scenario->backlog, ret_score, &ideal_s);
 }
 
-/* Its seed is another one's: a pacer shall know the host, not the dice. */
+/* Runs the scenario once for its memory. The seed differs, so that the pacer knows the host but not
+ * its random numbers. */
 static int run_before(const struct wr_sim_run *run, weir_pace_memory *ret_memory)
 {
     struct wr_sim_run before = *run;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* draw.c - fresh scenarios out of the families' ranges.
+/* draw.c - Draws random scenarios from the ranges of the scenario families.
  *
- * Families take turns, so that any number of scenarios is a fair mix. What spans decades is drawn evenly in its
- * logarithm. Rates and services are such that 64 workers suffice: the limit that is looked for is the origin's.
+ * Families take turns, so that any number of scenarios is a fair mix. Numbers that span decades are
+ * drawn evenly by their logarithm. Rates and service times are such that 64 workers suffice: the
+ * limit that matters is the origin's.
  */
 #include "base/buf.h"
 #include "sim/chance.h"
@@ -11,7 +12,7 @@
 
 #include <math.h>
 
-#define REAL_S 600 /* how long real limiters are run */
+#define REAL_S 600 /* duration of scenarios with real limiters, s */
 
 struct draw {
     struct wr_chance chance;
@@ -20,7 +21,7 @@ struct draw {
     struct wr_buf name;
 };
 
-/* Two digits: enough for a limit, and good to read in a name. */
+/* Rounds to two significant digits: exact enough for a limit, and short in a name. */
 static double rounded(double number)
 {
     double unit = pow(10, floor(log10(number)) - 1);
@@ -65,7 +66,7 @@ static void set_service(struct draw *draw, double mean_ms, double sigma)
     draw->origin->service.sigma = sigma;
 }
 
-/* Nothing but workers bounds these. */
+/* Sets a service without a limit: only the number of workers bounds it. */
 static void set_free(struct draw *draw)
 {
     draw->scenario->workers = 16;
@@ -93,7 +94,7 @@ static void set_station(struct draw *draw, uint32_t servers, double rate)
     note(draw, "rps", true);
 }
 
-/* Few servers where they would have to be slow: at most 1.5 s. */
+/* Sets a station of 1 ... 8 servers; fewer at low rates, to keep the service below 1.5 s. */
 static void set_queue(struct draw *draw, double least, double most)
 {
     double rate = in_decades(draw, least, most);
@@ -101,7 +102,7 @@ static void set_queue(struct draw *draw, double least, double most)
     set_station(draw, (uint32_t)fmin(servers, fmax(1, floor(1.5 * rate))), rate);
 }
 
-/* ---- the families --------------------------------------------------------------------------------------- */
+/* ---- the families ---------------------------------------------------------------------------- */
 
 static void bare_bucket(struct draw *draw)
 {
@@ -115,7 +116,7 @@ static void bucket_with_retry_after(struct draw *draw)
     note(draw, "-ra", true);
 }
 
-/* From 1000 an hour to 600 a minute. */
+/* Draws a fixed window, from 1000 an hour to 600 a minute. */
 static void fixed_window(struct draw *draw)
 {
     static const int windows_s[] = {60, 60, 300, 600, 3600};
@@ -228,7 +229,8 @@ static void concurrency(struct draw *draw)
 
 static void slow(struct draw *draw)
 {
-    double mean_s = whole(draw, 3, 6); /* a third to five thirds of it: 1 ... 10 s */
+    /* The law is uniform between a third and five thirds of the mean: 1 ... 10 s. */
+    double mean_s = whole(draw, 3, 6);
     uint32_t servers = whole(draw, 2, 8);
     draw->scenario->duration_ns = WEIR_HOUR;
     draw->origin->service.law = WR_LAW_UNIFORM;
@@ -239,7 +241,7 @@ static void slow(struct draw *draw)
     note(draw, "s", true);
 }
 
-/* ---- families of real limiters: what the models above leave out ---------------------------------------- */
+/* ---- families of real limiters, which the models above do not cover -------------------------- */
 
 static void set_window(struct draw *draw, enum wr_limiter_kind kind, double least_s, double most_s)
 {
@@ -257,7 +259,7 @@ static void set_starts(struct draw *draw)
     draw->origin->limiter.starts = coin(draw) ? WR_STARTS_BY_REQUEST : WR_STARTS_BY_CLOCK;
 }
 
-/* HAProxy's http_req_rate: refused requests count, too. */
+/* Models HAProxy's http_req_rate, which also counts refused requests. */
 static void counter(struct draw *draw)
 {
     draw->origin->limiter.starts = WR_STARTS_BY_REQUEST;
@@ -281,7 +283,8 @@ static void silence(struct draw *draw)
     note(draw, "-silent", true);
 }
 
-/* At most so many connections, or requests in flight: others are reset, or get 500 (mod_qos) or 503. */
+/* Models a limit of connections or requests in flight. Excess requests are reset, or get 500
+ * (mod_qos) or 503. */
 static void crowding(struct draw *draw)
 {
     static const int statuses[] = {0, 500, 503};
@@ -295,7 +298,7 @@ static void crowding(struct draw *draw)
     say(draw, "-", status);
 }
 
-/* mod_evasive: each request prolongs the ban. */
+/* Models mod_evasive, where each request prolongs the ban. */
 static void prolonged(struct draw *draw)
 {
     draw->origin->limiter.starts = WR_STARTS_BY_REQUEST;
@@ -316,7 +319,7 @@ static void blocked(struct draw *draw)
     note(draw, "-ra", draw->origin->reject.retry_after);
 }
 
-/* Two widely used libraries' examples. */
+/* Models the examples of two widely used libraries. */
 static void always_told(struct draw *draw)
 {
     set_starts(draw);
@@ -348,7 +351,7 @@ static void fixed_wait(struct draw *draw)
     say(draw, "-ra", wr_seconds(draw->origin->reject.wait_ns));
 }
 
-/* Flask-Limiter's moving window, Django REST framework: a log of what was let in. */
+/* Models the moving window of Flask-Limiter and Django REST framework, a log of requests. */
 static void moving_window(struct draw *draw)
 {
     draw->origin->limiter.ban_ns = 0;
@@ -366,7 +369,7 @@ static void slower(struct draw *draw)
     note(draw, "-slower", true);
 }
 
-/* Refused by other statuses, a reset or silence: nginx's "return 444", mod_qos. */
+/* Models refusals by other statuses or a reset, such as nginx's "return 444" and mod_qos. */
 static void without_words(struct draw *draw)
 {
     static const int statuses[] = {0, 500, 503};
@@ -381,7 +384,7 @@ static void without_words(struct draw *draw)
     say(draw, "-", status);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------ */
+/* ---- all families ---------------------------------------------------------------------------- */
 
 typedef void family(struct draw *draw);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* driver.c - asking and telling whom a run tries. */
+/* driver.c - Queries the pacer of a run and reports starts and responses to it. */
 #include "sim/driver.h"
 
 #include <assert.h>
 #include <stdalign.h>
 #include <string.h>
 
-#define BEGAN_WALL_AT (1700000000 * WEIR_SECOND) /* some day */
-#define REST_NS WEIR_HOUR                        /* between a run and the one that gets its memory */
+#define BEGAN_WALL_AT (1700000000 * WEIR_SECOND) /* wall time of the start of a run; arbitrary */
+#define REST_NS WEIR_HOUR                        /* time between a run and one with its memory */
 
 int wr_driver_init(struct wr_driver *ret_driver, const struct wr_sim_pacer *pacer, const weir_pace_memory *memory,
                    const weir_allocator *allocator)
@@ -15,7 +15,8 @@ int wr_driver_init(struct wr_driver *ret_driver, const struct wr_sim_pacer *pace
     struct wr_driver driver = {.pacer = pacer, .allocator = allocator};
     const struct wr_strategy *bare = pacer->strategy;
 
-    driver.bytes = bare == NULL ? wr_gate_bytes(&pacer->options) : bare->state_bytes + 1; /* it may have none */
+    /* The state of a bare strategy may have 0 bytes. */
+    driver.bytes = bare == NULL ? wr_gate_bytes(&pacer->options) : bare->state_bytes + 1;
     void *block = wr_take(allocator, driver.bytes, alignof(max_align_t));
     if (block == NULL)
         return WEIR_E_NOMEM;
@@ -37,7 +38,7 @@ void wr_driver_release(struct wr_driver *driver)
     driver->gate = driver->state = NULL;
 }
 
-/* ---- bare ----------------------------------------------------------------------------------------------- */
+/* ---- bare strategies ------------------------------------------------------------------------- */
 
 static int64_t bare_ask(const struct wr_driver *driver, int64_t now)
 {
@@ -73,7 +74,7 @@ static void bare_tell(struct wr_driver *driver, const struct wr_gate_start *star
     driver->pacer->strategy->tell(&driver->pacer->options, driver->state, &answer, now);
 }
 
-/* ---- a gate --------------------------------------------------------------------------------------------- */
+/* ---- gates ----------------------------------------------------------------------------------- */
 
 static struct wr_gate_start gate_sent(struct wr_driver *driver, int64_t now)
 {
@@ -99,7 +100,7 @@ static void gate_tell(struct wr_driver *driver, const struct wr_gate_start *star
     assert(wr_gate_ok(driver->gate, &driver->pacer->options));
 }
 
-/* ---- either --------------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 int64_t wr_driver_ask(const struct wr_driver *driver, int64_t now)
 {

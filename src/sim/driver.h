@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* driver.h - whom the simulator asks: a gate, as weir's users do, or a bare strategy.
+/* driver.h - The pacer of a simulation: a gate, as weir's users have it, or a bare strategy.
  *
- * The comparison pacers are run bare, as published: they know no Retry-After, no breaker and no rate-limit fields.
+ * The comparison pacers run bare, as published: no Retry-After, breaker, rate-limit fields.
  */
 #ifndef WR_SIM_DRIVER_H
 #define WR_SIM_DRIVER_H
@@ -10,29 +10,29 @@
 
 struct wr_driver {
     const struct wr_sim_pacer *pacer;
-    struct wr_gate *gate;    /* NULL: bare */
-    void *state;             /* of the bare strategy; NULL: a gate */
-    size_t bytes;            /* of either */
-    uint32_t seq, in_flight; /* bare */
+    struct wr_gate *gate;    /* NULL for a bare strategy */
+    void *state;             /* state of the bare strategy; NULL for a gate */
+    size_t bytes;            /* size of the gate or of the state */
+    uint32_t seq, in_flight; /* counters of a bare strategy */
     char mode[sizeof((weir_pace_entry *)NULL)->mode];
     const weir_allocator *allocator;
 };
 
-/* The pacer must outlive the driver; `memory` may be NULL. WEIR_E_NOMEM. */
+/* Creates a driver. The pacer must outlive it; `memory` may be NULL. Returns 0 or WEIR_E_NOMEM. */
 int wr_driver_init(struct wr_driver *ret_driver, const struct wr_sim_pacer *pacer, const weir_pace_memory *memory,
                    const weir_allocator *allocator);
 void wr_driver_release(struct wr_driver *driver);
 
-/* 0: may start now; else the wait in ns, or WEIR_UNTIL_RELEASE. */
+/* Returns 0 if a request may start now, otherwise the wait in ns or WEIR_UNTIL_RELEASE. */
 int64_t wr_driver_ask(const struct wr_driver *driver, int64_t now);
 struct wr_gate_start wr_driver_sent(struct wr_driver *driver, int64_t now);
 void wr_driver_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
                     int64_t now, double unit);
 
-/* For those who listen: starts per second, and a word that is good until the next look. */
+/* Fills in the rate and the mode for a listener. The mode is valid until the next call. */
 void wr_driver_look(struct wr_driver *driver, int64_t now, struct wr_sim_event *event);
 
-/* What a gate remembers; nothing, if it is bare. A run that gets this memory begins an hour later. */
+/* Fills in the memory of a gate; a bare strategy has none. The next run begins an hour later. */
 void wr_driver_remember(const struct wr_driver *driver, int64_t now, weir_pace_memory *ret_memory);
 
 #endif

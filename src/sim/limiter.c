@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* limiter.c - the limits that origins have.
+/* limiter.c - Implements the rate limiters of origins.
  *
- *     token_bucket   a token per request, `rate` new ones a second (times the factor), at most `burst`;
- *                    others take theirs at random instants
- *     fixed_window   `quota` per window; windows begin at 0.63, 1.63, … of their length, for a server's
- *                    clock does not start with ours, or with the first request after the last one; one
- *                    more than the quota may block for `block`, after which counting begins anew
- *     sliding_ban    at most `quota` let in within any `window`; one more bans for `ban`, or, if that is 0, is refused
- *     concurrency    at most `max` inside
- *     sliding_counter  this window's count, and of the last one's the share that is still within `window`, at
- *                    most `quota`; refused requests may count too
- *     slow_down      requests beyond `quota` in a window take longer, each by `step` more than the last
+ *     token_bucket     a token per request; `rate` new ones per second (times the factor), up to
+ *                      `burst`; other clients take tokens at random instants
+ *     fixed_window     `quota` per window. Windows begin at 0.63, 1.63, ... of their length,
+ *                      because the server's clock does not start with ours, or with the first
+ *                      request after the last window. A request beyond the quota may block
+ *                      for `block`, after which counting begins anew
+ *     sliding_ban      at most `quota` admitted within any `window`; a further request causes
+ *                      a ban for `ban`, or is only refused if that is 0
+ *     concurrency      at most `max` requests inside
+ *     sliding_counter  the count of this window plus the share of the last one that is still within
+ *                      `window`, at most `quota`; refused requests may count too
+ *     slow_down        requests beyond `quota` in a window take longer, each by `step` more
  */
 #include "sim/origin.h"
 
@@ -18,11 +20,12 @@
 #include <stdalign.h>
 
 #define WINDOW_PHASE 0.37
-#define ALMOST 1e-9                    /* of a token: what sums of floats may lack */
-#define PATIENCE_NS (30 * WEIR_SECOND) /* of a client that hears nothing */
-#define SAID_MAX_S 1e9 /* the longest wait that is said: a large bucket that fills slowly needs centuries */
+#define ALMOST 1e-9                    /* tokens; rounding error of sums of floats */
+#define PATIENCE_NS (30 * WEIR_SECOND) /* timeout of a client that gets no response */
+/* Maximum wait that is stated, s: a large bucket with a slow refill takes centuries. */
+#define SAID_MAX_S 1e9
 
-/* Rounded up, at least 1. */
+/* Returns a duration rounded up to whole seconds, at least 1 s. */
 static int64_t whole_seconds(double s)
 {
     return s <= 1 ? WEIR_SECOND : (int64_t)ceil(fmin(s, SAID_MAX_S) - ALMOST) * WEIR_SECOND;
@@ -59,7 +62,7 @@ void wr_turnstile_release(struct wr_site *site)
     site->turnstile.times = NULL;
 }
 
-/* A quota or a maximum, as it is now: at least 1. */
+/* Returns a quota or a maximum with the variation at `now`, at least 1. */
 static uint32_t varied(const struct wr_site *site, uint32_t number, int64_t now)
 {
     if (site->vary.kind == WR_VARY_NONE)
@@ -68,7 +71,7 @@ static uint32_t varied(const struct wr_site *site, uint32_t number, int64_t now)
     return here < 1 ? 1 : (uint32_t)here;
 }
 
-/* ---- token bucket --------------------------------------------------------------------------------------- */
+/* ---- token bucket ---------------------------------------------------------------------------- */
 
 static void fill_to(struct wr_site *site, double sum)
 {
@@ -79,7 +82,8 @@ static void fill_to(struct wr_site *site, double sum)
     bucket->level_sum = sum;
 }
 
-/* Others send `cross` of the rate, so their gaps are even in the factor's integral, like the refill. */
+/* Refills the bucket and takes the tokens of other clients. They send `cross` of the rate, so their
+ * gaps are even in the integral of the factor, like the refill. */
 static void fill(struct wr_site *site, int64_t now)
 {
     struct wr_turnstile *bucket = &site->turnstile;
@@ -110,7 +114,7 @@ static bool bucket_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
     return true;
 }
 
-/* ---- windows -------------------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static int64_t phase_ns(int64_t window_ns)
 {
@@ -122,7 +126,7 @@ static int64_t window_end(const struct wr_site *site)
     return site->turnstile.window_at + site->origin->limiter.window_ns;
 }
 
-/* When the window began that holds `now`. */
+/* Returns the beginning of the window that contains `now`. */
 static int64_t window_of(const struct wr_site *site, int64_t now)
 {
     int64_t length = site->origin->limiter.window_ns;
@@ -132,7 +136,8 @@ static int64_t window_of(const struct wr_site *site, int64_t now)
     if (passed < length)
         return site->turnstile.window_at;
     return passed < 2 * length && site->origin->limiter.kind == WR_LIMITER_SLIDING_COUNTER
-               ? site->turnstile.window_at + length /* counters go on where the last window ended */
+               /* A sliding counter continues where the last window ended. */
+               ? site->turnstile.window_at + length
                : now;
 }
 
@@ -147,7 +152,7 @@ static void turn_window(struct wr_site *site, int64_t now)
     turnstile->used = 0;
 }
 
-/* Whether a ban or block is on. A request during one may make it begin anew. */
+/* Returns true during a ban or block. A request during one may restart it. */
 static bool is_banned(struct wr_site *site, int64_t length_ns, int64_t now)
 {
     if (now >= site->turnstile.banned_until)
@@ -174,13 +179,13 @@ static bool window_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
     }
     if (!blocked && block_ns > 0) {
         ban(site, block_ns, now);
-        site->turnstile.used = 0; /* counting begins anew after it */
+        site->turnstile.used = 0; /* counting restarts after the block */
     }
     *ret_wait_s = wr_seconds((block_ns > 0 ? site->turnstile.banned_until : window_end(site)) - now);
     return false;
 }
 
-/* What was used within the last window's length, if the window before was used evenly. */
+/* Returns the use within one window's length up to now, if the window before was used evenly. */
 static double counted(const struct wr_site *site, int64_t now)
 {
     double left = wr_seconds(window_end(site) - now) / wr_seconds(site->origin->limiter.window_ns);
@@ -196,7 +201,7 @@ static bool counter_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
     return fits;
 }
 
-/* How much longer this request takes: all are let in. */
+/* Returns how much longer this request takes. All requests are admitted. */
 static int64_t slowed_ns(struct wr_site *site, int64_t now)
 {
     const struct wr_origin *origin = site->origin;
@@ -233,7 +238,7 @@ static bool ban_ask(struct wr_site *site, int64_t now, double *ret_wait_s)
     return false;
 }
 
-/* ---- concurrency ---------------------------------------------------------------------------------------- */
+/* ---- concurrency ----------------------------------------------------------------------------- */
 
 static void let_out(struct wr_turnstile *inside, int64_t now)
 {
@@ -258,7 +263,7 @@ void wr_turnstile_leaves(struct wr_site *site, int64_t done_at)
         site->turnstile.times[site->turnstile.count++] = done_at;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------ */
+/* ---- all limiters ---------------------------------------------------------------------------- */
 
 static bool ask(struct wr_site *site, int64_t now, double *ret_wait_s)
 {
@@ -347,6 +352,6 @@ void wr_turnstile_headers(struct wr_site *site, int64_t now, struct wr_reply *re
     case WR_LIMITER_CONCURRENCY:
     case WR_LIMITER_SLOW_DOWN:
     case WR_LIMITER_NONE:
-        return; /* no quota to speak of */
+        return; /* these limiters have no quota */
     }
 }

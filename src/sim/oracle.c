@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle.c - the integral of what an origin allows. */
+/* oracle.c - Integrates what an origin allows over time. */
 #include "sim/oracle.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ static double service_s(const struct wr_origin *origin)
     return wr_seconds(origin->service.mean_ns) * (1 + (WR_TAIL_FACTOR - 1) * origin->service.tail);
 }
 
-/* Both ways; a half-normal's mean is sqrt(2/pi) deviations. */
+/* Returns the mean time of both ways. The mean of a half-normal is sqrt(2/pi) deviations. */
 static double trip_s(const struct wr_scenario *scenario)
 {
     return wr_seconds(scenario->network.rtt_ns) + 2 * sqrt(M_2_PI) * wr_seconds(scenario->network.jitter_ns);
@@ -29,7 +29,7 @@ static double limiter_rate(const struct wr_origin *origin, const struct wr_scena
     case WR_LIMITER_FIXED_WINDOW:
     case WR_LIMITER_SLIDING_BAN:
     case WR_LIMITER_SLIDING_COUNTER:
-    case WR_LIMITER_SLOW_DOWN: /* what is not slowed down */
+    case WR_LIMITER_SLOW_DOWN: /* the rate of requests that are not slowed down */
         return origin->limiter.quota / window_s;
     case WR_LIMITER_CONCURRENCY:
         return origin->limiter.max / wr_oracle_latency(origin, scenario);
@@ -39,7 +39,8 @@ static double limiter_rate(const struct wr_origin *origin, const struct wr_scena
     return INFINITY;
 }
 
-/* Per second, by all bounds. The limiter varies, or, where there is none, the service's speed. */
+/* Returns the rate that all bounds allow, per second. The factor applies to the limiter, or to the
+ * speed of the service if there is no limiter. */
 static double allowed(const struct wr_origin *origin, const struct wr_scenario *scenario, double factor)
 {
     double speed = origin->limiter.kind == WR_LIMITER_NONE ? factor : 1;
@@ -55,7 +56,7 @@ static double honest(const struct wr_origin *origin)
     return (1 - origin->errors.p500) * (1 - origin->errors.p503);
 }
 
-/* As if there were no outage and no errors. */
+/* Returns the number of admitted requests, without outage and errors. */
 static double let_in(const struct wr_site *site, const struct wr_scenario *scenario, double from, double to)
 {
     if (to <= from)
@@ -79,7 +80,7 @@ static double burst(const struct wr_site *site)
     return bucket ? site->origin->limiter.burst * honest(site->origin) : 0;
 }
 
-/* Second by second, for a factor's mean over longer says little of the least of several bounds. */
+/* Sums second by second: a mean factor over longer times does not give the least bound. */
 double wr_oracle_total(const struct wr_site *site, const struct wr_scenario *scenario)
 {
     double end = wr_seconds(scenario->duration_ns);

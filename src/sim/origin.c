@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* origin.c - what an origin answers. */
+/* origin.c - Computes the response of an origin to a request. */
 #include "sim/origin.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #define SERVICE_MAX_NS (30 * WEIR_DAY)
 
-/* ---- the station: c servers and a queue, first come first served --------------------------------------- */
+/* ---- the station: servers and a queue, first come first served ------------------------------- */
 
 static int station_init(struct wr_site *site)
 {
@@ -40,7 +40,7 @@ static int64_t *first_free(const struct wr_station *station)
     return first;
 }
 
-/* Those whose service has begun wait no more: they begin in the order in which they came. */
+/* Removes requests from the queue whose service has begun. They begin in the order of arrival. */
 static void move_up(struct wr_station *station, int64_t now)
 {
     while (station->waiting > 0 && station->begins[station->first] <= now) {
@@ -55,9 +55,10 @@ static void wait_until(struct wr_station *station, int64_t begins_at)
     station->begins[place < station->queue ? place : place - station->queue] = begins_at;
 }
 
-/* ---- service ------------------------------------------------------------------------------------------- */
+/* ---- service --------------------------------------------------------------------------------- */
 
-/* At least 1 ns, for pacers divide by it, and at most what no run outlasts: sigma may be 3. */
+/* Draws a service time. It is at least 1 ns, because pacers divide by it. It is limited to more
+ * than any run, because sigma may be 3. */
 static int64_t service_ns(struct wr_site *site, int64_t now)
 {
     const struct wr_origin *origin = site->origin;
@@ -72,7 +73,7 @@ static int64_t service_ns(struct wr_site *site, int64_t now)
     return (int64_t)fmin(fmax(ns, 1), (double)SERVICE_MAX_NS);
 }
 
-/* When the service ends, or -1 if the queue is full. */
+/* Returns the end of the service, or -1 if the queue is full. */
 static int64_t serve(struct wr_site *site, int64_t now)
 {
     struct wr_station *station = &site->station;
@@ -91,7 +92,7 @@ static int64_t serve(struct wr_site *site, int64_t now)
     return *server;
 }
 
-/* ---- the origin ---------------------------------------------------------------------------------------- */
+/* ---- the origin ------------------------------------------------------------------------------ */
 
 int wr_site_init(struct wr_site *ret_site, const struct wr_origin *origin, int64_t duration_ns, uint64_t seed,
                  const weir_allocator *allocator)
@@ -131,7 +132,7 @@ static void refuse(struct wr_reply *reply, enum wr_reply_cause cause, int64_t no
     reply->done_at = now + WR_REJECT_NS;
 }
 
-/* Let in by the limiter: served, unless the queue is full. */
+/* Serves a request that the limiter admitted, unless the queue is full. */
 static void admit(struct wr_site *site, int64_t now, struct wr_reply *reply)
 {
     int64_t done_at = serve(site, now);
@@ -153,7 +154,7 @@ static void admit(struct wr_site *site, int64_t now, struct wr_reply *reply)
     wr_turnstile_leaves(site, done_at);
 }
 
-/* What answers tell of the quota; those that are not refusals, too. */
+/* Adds the fields about the quota to a response; a success may have them too. */
 static void say_quota(struct wr_site *site, int64_t now, struct wr_reply *reply)
 {
     struct wr_reply said = *reply;

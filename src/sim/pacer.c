@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pacer.c - who can be tried, by name. */
+/* pacer.c - Finds the pacers for simulations by name. */
 #include "base/error.h"
 #include "core/pace/options.h"
 #include "sim/peers/peers.h"
@@ -7,21 +7,20 @@
 
 #include <string.h>
 
-#define KEY_MAX 31   /* bytes */
-#define VALUE_MAX 31 /* bytes of a number or a duration */
+#define KEY_MAX 31   /* maximum length, bytes */
+#define VALUE_MAX 31 /* maximum length of a number or a duration, bytes */
 
-/* How a rule is run. */
+/* Set of differences between a pacer and its normal use. */
 enum how {
-    WEIRS = 0,    /* as weir's users have it */
-    UNCAPPED = 1, /* the workers are the only cap: it is the origin's limit that is looked for */
-    DEAF = 2,     /* rate-limit fields are kept from it: the published rule knows none */
-    WITHOUT = 4,  /* breaker and jitter: the published rule has neither */
+    WEIRS = 0,    /* no difference from normal use */
+    UNCAPPED = 1, /* no cap except the workers, so that the origin's limit is found */
+    DEAF = 2,     /* without rate-limit fields: the published rule has none */
+    WITHOUT = 4,  /* without breaker and jitter: the published rule has neither */
     LEARNS_503 = 8,
-    STUDIED =
-        16, /* with what the study behind reference.csv had: least rate 0.1, one probe of the breaker, no jitter */
+    STUDIED = 16, /* values of the study of reference.csv: min rate 0.1, one probe, no jitter */
 };
 
-/* name, profile, strategy, how, what it is */
+/* name, profile, strategy, how, description */
 #define PACERS(X)                                                                                                  \
     X("tide", ADAPTIVE, TIDE, UNCAPPED, "weir's own: finds the limit and stays below it; no caps but the workers") \
     X("fixed", STRICT, FIXED, DEAF | WITHOUT, "one start a second, whatever happens")                              \
@@ -36,7 +35,7 @@ enum how {
     X("unlimited", UNLIMITED, NONE, WEIRS, "the profile: none")                                                    \
     X("origin-tuned", ORIGIN_TUNED, BOTH, WEIRS, "the profile: both")
 
-/* name, rule, what it is; these run bare */
+/* name, rule, description; these run bare */
 #define PEERS(X)                                                                                      \
     X("autothrottle-1", autothrottle_1, "Scrapy's AutoThrottle, one request in flight on average")    \
     X("autothrottle-8", autothrottle_8, "Scrapy's AutoThrottle, eight requests in flight on average") \
@@ -98,9 +97,9 @@ static void set_rule(struct wr_sim_pacer *pacer, size_t place)
     pacer->deaf = (rules[place].how & DEAF) != 0;
 }
 
-/* ---- numbers -------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
-/* The published rules' own words. */
+/* Returns the option name for a key of a published rule. */
 static const char *full_name(const weir_pace_options *options, const char *key)
 {
     static const char *const words[][2] = {
@@ -132,7 +131,7 @@ static int set_one(struct wr_sim_pacer *pacer, const char *key, const char *valu
     return weir_pace_options_set(&pacer->options, full_name(&pacer->options, key), value);
 }
 
-/* Reads "key=value" and sets it. */
+/* Parses "key=value" and sets the option. */
 static int set_pair(struct wr_sim_pacer *pacer, const char *text, size_t bytes)
 {
     char key[KEY_MAX + 1] = "", value[VALUE_MAX + 1] = "";
@@ -147,7 +146,7 @@ static int set_pair(struct wr_sim_pacer *pacer, const char *text, size_t bytes)
     return set_one(pacer, key, value);
 }
 
-/* Pairs with commas between them; there is at least one. */
+/* Sets pairs that are separated by commas. There must be at least one. */
 static int set_pairs(struct wr_sim_pacer *pacer, const char *text)
 {
     for (;;) {
@@ -159,7 +158,7 @@ static int set_pairs(struct wr_sim_pacer *pacer, const char *text)
     }
 }
 
-/* ---- by name -------------------------------------------------------------------------------------------- */
+/* ---- pacers by name -------------------------------------------------------------------------- */
 
 int wr_sim_pacer_named(const char *text, struct wr_sim_pacer *ret_pacer)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c - one pacer against one origin, event by event.
+/* run.c - Runs one pacer against one origin, event by event.
  *
  *     send at t --(rtt/2 + jitter)--> arrive --(origin)--> done --(rtt/2 + jitter)--> answer: tell
  *
- * Between events the pacer is asked until it says no. Without jitter requests arrive in the order in which they were
- * sent, so the origin can answer at once, and a request costs one event; with jitter its arrival is one, too.
+ * Between events requests are sent until the pacer refuses. Without jitter requests arrive in the
+ * order of sending, so the origin can answer at once and a request takes one event. With jitter its
+ * arrival is another event.
  */
 #include "sim/run.h"
 
@@ -16,7 +17,7 @@
 #include <stdalign.h>
 
 struct request {
-    struct wr_heap_item item; /* first */
+    struct wr_heap_item item; /* must be the first member */
     bool arrived;
     struct wr_gate_start start;
     struct wr_reply reply;
@@ -25,14 +26,14 @@ struct request {
 struct play {
     const struct wr_sim_run *run;
     const struct wr_scenario *scenario;
-    uint32_t backlog; /* 0: no end of work */
+    uint32_t backlog; /* 0 for unlimited work */
     int64_t now;
     struct wr_site site;
     struct wr_driver driver;
     struct wr_tally tally;
     struct wr_heap events;
     struct request *requests; /* one for each worker */
-    uint32_t *idle;           /* a stack of those that are free */
+    uint32_t *idle;           /* stack of the indexes of free requests */
     uint32_t idle_count;
     struct wr_chance network, pacer;
 };
@@ -108,7 +109,7 @@ static bool has_work(const struct play *play)
     return play->backlog == 0 || play->tally.ok + in_flight < play->backlog;
 }
 
-/* Sends what may go. Returns when to ask again, if nothing else happens. */
+/* Sends all requests that may start. Returns the time of the next query, barring events. */
 static int64_t send_all(struct play *play)
 {
     while (has_work(play)) {
@@ -149,7 +150,7 @@ static void play_all(struct play *play)
     }
 }
 
-/* ---- beginning and end ---------------------------------------------------------------------------------- */
+/* ---- creation and release -------------------------------------------------------------------- */
 
 static int take_requests(struct play *play)
 {
@@ -174,7 +175,7 @@ static void give_requests(struct play *play)
     wr_give(play->run->allocator, play->requests, workers * sizeof *play->requests, alignof(struct request));
 }
 
-/* All of play's parts can be released when zeroed. */
+/* Initialises all parts. A zeroed part can be released, so a failure needs no special case. */
 static int init_parts(struct play *play, const struct wr_origin *origin)
 {
     const struct wr_sim_run *run = play->run;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* scenario.c - what a scenario holds when nothing is said, and what it may not hold. */
+/* scenario.c - Sets the defaults of a scenario, and validates it. */
 #include "sim/sim.h"
 
 #include <math.h>
 
-#define DURATION_MAX (30 * WEIR_DAY) /* each second is counted apart */
+#define DURATION_MAX (30 * WEIR_DAY) /* limited, because counts are per second */
 #define WORKERS_MAX 65536
-#define SERVERS_MAX 4096 /* searched one by one */
+#define SERVERS_MAX 4096 /* limited, because the search is linear */
 #define COUNT_MAX 10000000
 #define RATE_MAX 1e6
 #define PERIODS_MAX 1000000
@@ -46,7 +46,7 @@ void wr_scenario_init(struct wr_scenario *ret_scenario)
     }
 }
 
-/* Also refuses NAN. */
+/* Returns true if the number is in range; false for NAN. */
 static bool within(double number, double least, double most)
 {
     return number >= least && number <= most;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* score.c - what a run is worth. */
+/* score.c - Computes the score of a run. */
 #include "sim/score.h"
 
 #include <math.h>
 #include <stdalign.h>
 
-#define SPAN_S 10   /* over which a rate is measured: long enough for a few answers at 0.2/s */
-#define REACHED 0.9 /* of the oracle's rate */
+#define SPAN_S 10   /* s over which a rate is measured: a few responses at 0.2/s */
+#define REACHED 0.9 /* share of the oracle's rate that counts as reached */
 
 int wr_tally_init(struct wr_tally *ret_tally, int64_t duration_ns, const weir_allocator *allocator)
 {
@@ -61,7 +61,8 @@ static bool touches_outage(const struct wr_origin *origin, size_t from)
            (int64_t)(from + SPAN_S) * WEIR_SECOND > origin->outage.from_ns;
 }
 
-/* The beginning of the first SPAN_S seconds, not before `from`, that bring REACHED of what the oracle brings; NAN. */
+/* Returns the start of the first SPAN_S seconds, not before `from`, that reach REACHED of the
+ * oracle's 200s. Returns NAN if there are none. */
 static double reached(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario,
                       size_t from)
 {
@@ -85,7 +86,7 @@ static double recovery(const struct wr_tally *tally, const struct wr_site *site,
     return reached(tally, site, scenario, (size_t)ceil(at)) - at;
 }
 
-/* In the worst second: sent / allowed, one request always being allowed. Outages are not ours to overshoot. */
+/* Returns sent / allowed in the worst second, except outages. One request is always allowed. */
 static double overshoot(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario)
 {
     double worst = 0;
@@ -97,8 +98,7 @@ static double overshoot(const struct wr_tally *tally, const struct wr_site *site
     return worst;
 }
 
-/* With a backlog: how long the oracle needs, against how long it took. A run that did not end in time is taken to go on
- * as it went. */
+/* Returns the time for the backlog, s. A run that did not finish is extrapolated. */
 static double makespan_s(const struct wr_tally *tally, const struct wr_scenario *scenario, uint32_t backlog)
 {
     if (tally->ok >= backlog)
@@ -125,7 +125,7 @@ static void score_late(struct wr_score *score, const struct wr_tally *tally, con
     score->late_rejected = sent > 0 ? sum_of(tally->refused_in, from, to) / sent : 0;
 }
 
-/* All but what depends on whether there is a backlog. */
+/* Computes the numbers that do not depend on a backlog. */
 static struct wr_score score_of(const struct wr_tally *tally, const struct wr_site *site,
                                 const struct wr_scenario *scenario)
 {
@@ -156,7 +156,7 @@ void wr_tally_score(const struct wr_tally *tally, const struct wr_site *site, co
         score_late(ret_score, tally, site, scenario);
         return;
     }
-    struct wr_tally worked = *tally; /* what comes after the last URL does not count */
+    struct wr_tally worked = *tally; /* seconds after the last URL do not count */
     worked.seconds = (size_t)(tally->last_ok_at / WEIR_SECOND + 1);
     *ret_score = score_of(&worked, site, scenario);
     ret_score->oracle = backlog;

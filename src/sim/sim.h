@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* sim.h - modelled origins in virtual time: how close to a host's true limit does a pacer stay?
+/* sim.h - Simulates origins in virtual time, to measure how close to its true limit a pacer stays.
  *
- * A scenario is one origin (or a crowd of them) as docs/scenarios.md describes it. wr_sim_run drives one gate against
- * it, event by event, from a seed: the same seed gives the same run, to the bit on one machine, and elsewhere as far as
- * the mathematical library agrees. The score compares what was delivered with an oracle that knows the limit.
+ * A scenario is one origin or a crowd of them; see docs/scenarios.md. wr_sim_run drives one gate
+ * against it, event by event, from a seed. The same seed gives the same run: bit for bit on one
+ * machine, on others as far as the mathematical libraries agree. The score compares the delivery
+ * with that of an oracle that knows the limit.
  */
 #ifndef WR_SIM_SIM_H
 #define WR_SIM_SIM_H
@@ -50,42 +51,42 @@ struct wr_origin {
     } service;
     struct {
         enum wr_limiter_kind kind;
-        double rate, burst; /* token bucket */
-        uint32_t quota;     /* windows, ban, counter, slow-down */
+        double rate, burst; /* token bucket: tokens per second, capacity */
+        uint32_t quota;     /* windows, ban, counter, slow-down: requests per window */
         int64_t window_ns, ban_ns;
-        enum wr_window_start starts; /* fixed window, counter, slow-down: when a window begins */
-        int64_t block_ns;            /* fixed window: what one request too many costs; 0: the rest of the window */
-        int status;                  /* of a ban */
-        bool extend;                 /* a request during the ban or block makes it begin anew */
+        enum wr_window_start starts; /* fixed window, counter, slow-down: start of a window */
+        int64_t block_ns;            /* fixed window: block by an excess request; 0: its rest */
+        int status;                  /* status of a refusal by a ban */
+        bool extend;                 /* a request during the ban or block restarts it */
         bool counts_refused;         /* counter: refused requests count too */
-        uint32_t max;                /* concurrency */
-        int64_t step_ns, most_ns;    /* slow-down: each request beyond the quota takes this much longer, at most */
+        uint32_t max;                /* concurrency: maximum in flight */
+        int64_t step_ns, most_ns;    /* slow-down: delay per excess request, maximum delay */
     } limiter;
     struct {
         uint32_t servers, queue;
-    } station; /* servers 0: none */
+    } station; /* servers is 0 without a station */
     struct {
         enum wr_reject_how how;
         int status;
-        int64_t delay_ns; /* until a refusal is heard; of silence: until the client gives up */
+        int64_t delay_ns; /* delay of a refusal; with silence: until the client gives up */
         bool retry_after, headers;
-        int64_t wait_ns; /* what Retry-After says; 0: the truth */
-        bool always;     /* Retry-After is on successes, too: when the quota is whole again */
+        int64_t wait_ns; /* wait in Retry-After; 0 for the true wait */
+        bool always;     /* successes have a Retry-After too: until the quota is full */
     } reject;
     struct {
         double p500, p503;
     } errors;
     struct {
         int64_t from_ns, to_ns;
-    } outage; /* to 0: none */
+    } outage; /* to_ns is 0 without an outage */
     struct {
         enum wr_vary_kind kind;
         int64_t period_ns;
     } vary;
-    double cross; /* share of the rate taken by others */
+    double cross; /* share of the rate that other clients take */
 };
 
-/* Of a crowd's hosts, those of one kind. */
+/* One kind of host in a crowd. */
 struct wr_mix {
     double weight;
     struct wr_origin origin;
@@ -101,72 +102,73 @@ struct wr_scenario {
         int64_t rtt_ns, jitter_ns;
     } network;
     struct wr_origin origin;
-    uint32_t backlog; /* 0: always work to do */
+    uint32_t backlog; /* number of URLs; 0 for unlimited work */
     struct {
         uint32_t hosts;
         double zipf;
         uint32_t largest;
         uint64_t seed;
-    } crowd; /* hosts 0: none */
+    } crowd; /* hosts is 0 without a crowd */
     struct wr_mix mix[WR_MIX_MAX];
     uint32_t mix_count;
 };
 
-/* Fills in every default. */
+/* Sets every field to its default. */
 void wr_scenario_init(struct wr_scenario *ret_scenario);
 
-/* NULL, or what is wrong with it and what would be right. */
+/* Returns NULL, or a message about what is invalid and what is valid. */
 const char *wr_scenario_wrong(const struct wr_scenario *scenario);
 
-/* Draws the index-th fresh scenario out of the families' ranges. */
+/* Draws the scenario with number `index` from the ranges of the families. */
 void wr_scenario_random(uint64_t seed, uint32_t index, struct wr_scenario *ret_scenario);
-/* The same out of the families R1 … that do what limiters in use were seen to do. */
+/* Draws from the families R1 ..., which model observed limiters in use. */
 void wr_scenario_random_real(uint64_t seed, uint32_t index, struct wr_scenario *ret_scenario);
 
-/* Who is tried: a strategy of weir's or one for comparison, with its numbers. */
+/* The pacer under test: a strategy of weir or one for comparison, with its options. */
 struct wr_sim_pacer {
-    char name[128];                     /* as given, "aimd:alpha=0.1" */
-    const struct wr_strategy *strategy; /* one for comparison, run bare; NULL: a gate with these options */
+    char name[128]; /* text as given: "aimd:alpha=0.1" */
+    /* A strategy for comparison, run bare; NULL for a gate with `options`. */
+    const struct wr_strategy *strategy;
     weir_pace_options options;
-    bool deaf; /* the gate is not told of rate-limit fields */
+    bool deaf; /* the gate gets no rate-limit fields */
 };
 
-/* Sets a pacer by its text, NAME[:key=value,…]; keys are those of weir_pace_options_set, the short ones of the
- * published rules (alpha, beta, start, max, min, degrade, target, interval), and headers=true|false: whether it is told
- * of rate-limit fields. WEIR_E_INVAL. */
+/* Sets a pacer from a text, NAME[:key=value,...]. Keys are those of weir_pace_options_set, the
+ * short ones of the published rules (alpha, beta, start, max, min, degrade, target, interval), and
+ * headers=true|false for rate-limit fields. Returns WEIR_E_INVAL if the text is invalid. */
 int wr_sim_pacer_named(const char *text, struct wr_sim_pacer *ret_pacer);
 
-/* The names that wr_sim_pacer_named knows, NULL at the end, each with a line of what it is. */
+/* The names that wr_sim_pacer_named accepts, each with a short description. A NULL name is last. */
 struct wr_sim_pacer_name {
     const char *name, *what;
 };
 const struct wr_sim_pacer_name *wr_sim_pacer_names(void);
 
 struct wr_score {
-    double goodput;                     /* 200s / oracle, not clipped */
-    double rejected;                    /* caused by us / sent */
-    double late_goodput, late_rejected; /* the same in the second half: when what can be learned was learned */
+    double goodput;                     /* 200s / oracle, not limited to 1 */
+    double rejected;                    /* share of sent requests that we caused to be rejected */
+    double late_goodput, late_rejected; /* goodput, rejected in the second half: after learning */
     double sent, ok, rejections, waste, oracle;
-    double t90_s, recovery_s; /* NAN: never, or nothing to recover from */
-    double latency_inflation; /* mean / unloaded mean */
-    double overshoot;         /* worst second: sent / allowed */
-    double makespan_s;        /* with a backlog, else NAN */
-    double bans;              /* times that a ban began */
+    double t90_s, recovery_s; /* s; NAN if never reached or without cause */
+    double latency_inflation; /* mean latency / unloaded mean latency */
+    double overshoot;         /* sent / allowed in the worst second */
+    double makespan_s;        /* time for the backlog, s; NAN without one */
+    double bans;              /* number of bans */
 };
 
-/* What happened, for traces and plots. */
+/* One event of a run, for traces and plots. */
 struct wr_sim_event {
     int64_t at;
     enum {
         WR_SIM_SENT,
         WR_SIM_ANSWERED
     } kind;
-    int status; /* of an answer, as are the next four */
+    int status; /* status to quota_reset_ns: only valid for a response */
     int64_t latency_ns;
-    int64_t retry_after_ns;                  /* -1: none */
-    int64_t quota_remaining, quota_reset_ns; /* -1: no headers */
+    int64_t retry_after_ns;                  /* wait in Retry-After; -1 if absent */
+    int64_t quota_remaining, quota_reset_ns; /* rate-limit fields; -1 if absent */
     uint32_t in_flight;
-    double rate, limit; /* what the pacer wants and the origin allows per second, now */
+    double rate, limit; /* per second: wanted by the pacer, allowed by the origin */
     const char *mode;
 };
 typedef void wr_sim_listener(void *context, const struct wr_sim_event *event);
@@ -175,22 +177,22 @@ struct wr_sim_run {
     const struct wr_scenario *scenario;
     const struct wr_sim_pacer *pacer;
     uint64_t seed;
-    const weir_pace_memory *memory; /* of an earlier run, one for each host of a crowd; NULL: cold */
-    weir_pace_memory *ret_memory;   /* as many; may be NULL */
+    const weir_pace_memory *memory; /* memory of an earlier run, one per host; NULL: cold start */
+    weir_pace_memory *ret_memory;   /* one per host; may be NULL */
     wr_sim_listener *listener;      /* may be NULL */
     void *context;
     const weir_allocator *allocator;
 };
 
-/* WEIR_E_NOMEM. */
+/* Runs a scenario once. Returns 0 or WEIR_E_NOMEM. */
 int wr_sim_run(const struct wr_sim_run *run, struct wr_score *ret_score);
 
-/* The mean over `seeds` runs (0: the scenario's) from `seed` on; warm: each run is preceded by one whose memory it
- * gets. */
+/* Computes the mean score of `seeds` runs (0: the scenario's number) starting with `seed`. With
+ * `warm`, each run gets the memory of a run before it. */
 int wr_sim_score(const struct wr_scenario *scenario, const struct wr_sim_pacer *pacer, uint32_t seeds, uint64_t seed,
                  bool warm, const weir_allocator *allocator, struct wr_score *ret_score);
 
-/* The first of those runs, watched. */
+/* Runs the first of those runs with a listener. */
 int wr_sim_watch(const struct wr_scenario *scenario, const struct wr_sim_pacer *pacer, uint64_t seed, bool warm,
                  const weir_allocator *allocator, wr_sim_listener *listener, void *context, struct wr_score *ret_score);
 

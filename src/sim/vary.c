@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vary.c - capacity over time.
+/* vary.c - Computes how the capacity of an origin varies over time.
  *
  *     step              jump              sine               walk
  *     1 ___       ___   2.5      ______   1.5  _             1.5
@@ -18,7 +18,7 @@
 #define SINE_SWING 0.5
 #define WALK_MIN 0.3
 #define WALK_MAX 1.5
-#define WALK_SIGMA 0.2 /* of one step's logarithm: a host that changes by a fifth each period */
+#define WALK_SIGMA 0.2 /* deviation of one step's logarithm: about a fifth per period */
 
 static int draw_walk(struct wr_vary *vary, uint64_t seed)
 {
@@ -85,7 +85,7 @@ double wr_vary_factor(const struct wr_vary *vary, double t)
     return 1;
 }
 
-/* How much of 0 … t lies between `from` and `to`. */
+/* Returns the length of the part of 0 ... t between `from` and `to`. */
 static double overlap(double t, double from, double to)
 {
     return fmax(0, fmin(t, to) - from);

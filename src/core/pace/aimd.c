@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* aimd.c - additive increase, multiplicative decrease, on a token bucket. */
+/* aimd.c - Implements the strategy aimd: additive increase, multiplicative decrease. */
 #include "core/pace/aimd.h"
 #include "base/bits.h"
 #include "core/pace/rate.h"
@@ -12,7 +12,7 @@ enum mode {
     CUT
 };
 
-/* What an empty bucket needs to fill. */
+/* Returns the time that an empty bucket needs to fill, ns. */
 static int64_t full_ns(const weir_pace_options *options, const struct wr_aimd *aimd)
 {
     return wr_ns_up(options->burst * (double)aimd->interval_ns);
@@ -24,7 +24,8 @@ static void set_rate(const weir_pace_options *options, struct wr_aimd *aimd, dou
     aimd->interval_ns = wr_rate_interval(aimd->rate);
 }
 
-/* The missing tokens stay missing: their time is stretched as the interval is, and rounded up. */
+/* Changes the rate and keeps the number of missing tokens: the time until the bucket is full is
+ * scaled with the interval and rounded up. */
 static void change_rate(const weir_pace_options *options, struct wr_aimd *aimd, double rate, int64_t now)
 {
     int64_t before_ns = aimd->interval_ns;
@@ -37,7 +38,8 @@ static void change_rate(const weir_pace_options *options, struct wr_aimd *aimd, 
     aimd->full_at = now + (stretched_ns < WEIR_DURATION_MAX ? (int64_t)stretched_ns : WEIR_DURATION_MAX);
 }
 
-/* A host that is known begins with an empty bucket: a restart is no burst. */
+/* Initialises the state. With a stored memory the bucket starts empty, so that a restart of the
+ * process causes no burst. */
 static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
 {
     struct wr_aimd *aimd = state;
@@ -57,7 +59,8 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     aimd->full_at = (aimd->full_at > now ? aimd->full_at : now) + aimd->interval_ns;
 }
 
-/* The target is the mean rounded up beyond itself, so that an answer that is as quick as always is below it. */
+/* Moves the latency target towards the latest latency. The target is rounded up by one more
+ * nanosecond, so that a response with the usual latency is below it. */
 static void follow(const weir_pace_options *options, struct wr_aimd *aimd, int64_t latency_ns)
 {
     double ahead = (double)(latency_ns - aimd->target_ns) * options->latency_weight;
@@ -65,7 +68,8 @@ static void follow(const weir_pace_options *options, struct wr_aimd *aimd, int64
     aimd->target_ns = wr_ns_up(mean) + 1;
 }
 
-/* S0-39: a Retry-After is one decrease, also if all that was in flight comes back with one. */
+/* Returns true if the response calls for a lower rate. Several responses with Retry-After cause one
+ * decrease: `directed_again` is true while an earlier one holds. */
 static bool overloaded(const struct wr_told *answer, bool directed_again, bool slow)
 {
     if (answer->retry_after_ns > 0)

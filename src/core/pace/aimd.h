@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* aimd.h - additive increase, multiplicative decrease: what it keeps of a host.
+/* aimd.h - The state of the strategy aimd for one host: additive increase, multiplicative decrease.
  *
- *     fast answer              rate += increase             S0-20
- *     in between               nothing                      the dead band, S0-25
- *     slow answer, 429, 5xx    rate *= decrease             S0-21, S0-22
+ *     fast response            rate += increase
+ *     in between               rate unchanged (dead band)
+ *     slow response, 429, 5xx  rate *= decrease
  *
- * Fast is below the target, slow is degrade_factor times it and more. The target is what is usual for this host: a
- * moving mean that begins at latency_target_ns (S0-24).
+ * A response is fast if its latency is below the target, and slow if it is at least degrade_factor
+ * times the target. The target is the usual latency of the host: a moving mean that starts at
+ * latency_target_ns.
  *
- * The rate fills a token bucket. As in core/limit/bucket.h its level is kept as time: the instant at which it will be
- * full again. A token is one interval, so it is counted exactly, and when the rate changes the tokens stay.
+ * The rate fills a token bucket. As in core/limit/bucket.h, the level is stored as a time: when the
+ * bucket will be full. One token takes one interval, so tokens are counted exactly. A change of the
+ * rate keeps the number of tokens.
  */
 #ifndef WR_CORE_PACE_AIMD_H
 #define WR_CORE_PACE_AIMD_H
@@ -17,13 +19,13 @@
 #include <stdint.h>
 
 struct wr_aimd {
-    double rate;         /* tokens per second */
-    int64_t interval_ns; /* of one token, by the rate */
-    int64_t full_at;     /* when the bucket is full again */
-    int64_t target_ns;   /* the moving mean of latencies */
-    int64_t safe_ns;     /* the interval at the last good answer; 0: none yet */
-    int64_t held_until;  /* end of the last Retry-After */
-    uint8_t mode;        /* of enum mode */
+    double rate;         /* current rate, tokens per second */
+    int64_t interval_ns; /* time to refill one token at `rate`, ns */
+    int64_t full_at;     /* time at which the bucket is full */
+    int64_t target_ns;   /* moving mean of the latency, ns */
+    int64_t safe_ns;     /* interval at the last good response, ns; 0 if unknown */
+    int64_t held_until;  /* latest end of all Retry-After waits so far */
+    uint8_t mode;        /* value of enum mode */
 };
 
 #endif

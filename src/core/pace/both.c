@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* both.c - aimd and learned side by side: each hears all, and the larger delay wins, never the sum. */
+/* both.c - Runs the strategies aimd and learned together; the longer of their two delays applies,
+ * never the sum. */
 #include "core/pace/aimd.h"
 #include "core/pace/learned.h"
 #include "core/pace/strategy.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* bounds.c - what a gate says: whether a request may start, what holds it back, and until when. Changes nothing. */
+/* bounds.c - Decides whether a request may start at a gate, and why and how long it must wait.
+ * Changes no state. */
 #include "core/pace/state.h"
 
 #include <math.h>
 #include <string.h>
 
-/* How long after its last use a gate is kept for what a new one would not know. */
-#define ROBOTS_NS WEIR_DAY /* Crawl-delay: as long as robots.txt may be (RFC 9309 2.4) */
-#define STORY_NS WEIR_HOUR /* a breaker half open, a strategy in the middle of something; but dead hosts must go */
+/* How long an idle gate is kept if it holds knowledge that a new gate would lack. */
+#define ROBOTS_NS WEIR_DAY /* with a Crawl-delay: robots.txt may be cached as long (RFC 9309 2.4) */
+#define STORY_NS WEIR_HOUR /* breaker half open or strategy not settled; dead hosts must expire */
 
 bool wr_gate_spaces(const struct wr_gate *gate, const weir_pace_options *options)
 {
@@ -19,18 +20,18 @@ bool wr_gate_expired(const struct wr_gate *gate, const weir_pace_options *option
     return gate->reserved && !gate->kept && now - gate->reserved_at >= options->reservation_max_ns;
 }
 
-/* One who asks. The holder of a reservation does not stand in its own way. */
+/* A query to a gate. A caller is not blocked by its own reservation. */
 struct asker {
     const struct wr_gate *gate;
     const weir_pace_options *options;
-    int64_t t;  /* as the gate knows time */
-    bool holds; /* a reservation */
-    bool flies; /* is counted as sent already */
+    int64_t t;  /* time of the query by the gate's clock, which never goes back */
+    bool holds; /* the query comes from the holder of the reservation */
+    bool flies; /* the request of the query is already counted as sent */
     weir_breaker_state breaker;
     const struct wr_want *want;
 };
 
-/* `want` is where to put what the strategy wants: a copy would cost as much as all the rest of an ask. */
+/* Builds a query. Stores the strategy's answer in `*want`: a copy would double the cost. */
 static struct asker asker_of(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
                              struct wr_want *want)
 {
@@ -39,8 +40,9 @@ static struct asker asker_of(const struct wr_gate *gate, const weir_pace_options
     return (struct asker){gate, options, t, false, false, wr_breaker_state(&gate->breaker, t), want};
 }
 
-/* In flight without what is reserved: that is the asker's own, or stands in its way until it is sent, given back or
- * expires, which no answer need tell of. */
+/* Returns the number of requests in flight without the reservation and without the asker itself. A
+ * reservation of another caller blocks in reserved_by_another(): it ends when it is sent, returned
+ * or expires, and needs no response. */
 static uint32_t others_in_flight(const struct asker *asker)
 {
     uint32_t own = (uint32_t)asker->gate->reserved + asker->flies;
@@ -66,8 +68,8 @@ static bool reserved_by_another(const struct asker *asker)
            !wr_gate_expired(asker->gate, asker->options, asker->t);
 }
 
-/* When what another has reserved comes back by itself at the latest; at `at` if nothing is reserved, or that is later.
- */
+/* Returns the latest time at which the reservation of another caller ends by itself. Returns `at`
+ * if there is no such reservation or `at` is later. */
 static int64_t unreserved(const struct asker *asker, int64_t at)
 {
     if (!reserved_by_another(asker))
@@ -77,7 +79,7 @@ static int64_t unreserved(const struct asker *asker, int64_t at)
     return until > at ? until : at;
 }
 
-/* The latest of the bounds that time alone lifts. */
+/* Returns the latest of all bounds that end by the passage of time alone, and its reason. */
 static int64_t earliest(const struct asker *asker, weir_reason *ret_reason)
 {
     const struct wr_gate *gate = asker->gate;
@@ -104,7 +106,8 @@ static weir_decision wait_for(weir_reason reason, int64_t wait_ns)
     return (weir_decision){WEIR_WAIT, reason, wait_ns};
 }
 
-/* An open breaker goes first: it is the one that a caller may not want to wait for. */
+/* Decides a query. An open breaker is reported first, because a caller may prefer to fail over
+ * waiting for it. */
 static weir_decision decide(const struct asker *asker, int64_t now)
 {
     weir_reason reason;
@@ -151,14 +154,14 @@ weir_decision wr_gate_ask_unwritten(const struct wr_gate *gate, const weir_pace_
     if (options->off)
         return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
     if (wr_gate_spaces(gate, options))
-        return (weir_decision){WEIR_DENY, WEIR_REASON_PACE, 0}; /* others may have been written just now */
+        return (weir_decision){WEIR_DENY, WEIR_REASON_PACE, 0}; /* others may have just been sent */
     struct wr_want want;
     struct asker asker = asker_of(gate, options, now, &want);
     asker.flies = true;
     return decide(&asker, now);
 }
 
-/* ---- each bound on its own ---- */
+/* ---- each bound separately ---- */
 
 struct list {
     weir_pace_bound *bounds;
@@ -215,9 +218,9 @@ size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *optio
     return list.count;
 }
 
-/* ---- looking ---- */
+/* ---- inspection ---- */
 
-/* Between starts: the interval, or the strategy's if that is longer. */
+/* Returns the time between starts: the longer one of the gate's and the strategy's interval. */
 static int64_t delay_of(const struct asker *asker)
 {
     int64_t interval_ns = wr_gate_interval(asker->gate, asker->options);
@@ -225,7 +228,7 @@ static int64_t delay_of(const struct asker *asker)
     return wanted_ns > interval_ns ? wanted_ns : interval_ns;
 }
 
-/* Whether what a new gate would not know is too old to matter. */
+/* Returns true if all knowledge that a new gate would lack is too old to matter. */
 static bool outdated(const struct asker *asker)
 {
     const struct wr_gate *gate = asker->gate;

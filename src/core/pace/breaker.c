@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* breaker.c - closed, open, half open. */
+/* breaker.c - Implements the circuit breaker with the states closed, open and half open. */
 #include "core/pace/breaker.h"
 
 #include "core/pace/refusal.h"
@@ -38,7 +38,8 @@ void wr_breaker_trip(struct wr_breaker *breaker, int64_t until)
     breaker->successes = 0;
 }
 
-/* Answers that say nothing of the host's health count neither as answers nor as failures here. */
+/* Returns true if the error rate in the window trips the breaker. Responses of kind WR_WINDOW_SOFT
+ * say nothing about the host's health, so they count neither as samples nor as failures. */
 static bool too_many_errors(const weir_pace_options *options, const struct wr_window *window, int64_t now)
 {
     struct wr_window_sums sums = wr_window_sum(window, options, now);

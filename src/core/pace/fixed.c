@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* fixed.c - one start per interval, whatever the answers say: a leaky bucket's constant output. */
+/* fixed.c - Implements the strategy fixed: one start per interval (a leaky bucket). */
 #include "core/pace/rate.h"
 #include "core/pace/strategy.h"
 
-#define INTERVAL_NS WEIR_SECOND /* where the options name none */
+#define INTERVAL_NS WEIR_SECOND /* interval if the options name none */
 
 struct fixed {
-    int64_t next_at; /* of the next start */
+    int64_t next_at; /* earliest time of the next start */
 };
 
 static int64_t interval_of(const weir_pace_options *options)
@@ -20,7 +20,7 @@ static void start(const weir_pace_options *options, void *state, const weir_pace
     fixed->next_at = memory != NULL ? now + interval_of(options) : now;
 }
 
-/* Spacing is between starts, not between permits: nothing is owed for time that passed unused. */
+/* Schedules the next start one interval after this one. Idle time earns no additional starts. */
 static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
 {
     (void)start;

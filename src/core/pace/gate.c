@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gate.c - what a gate hears: reservations, starts and answers. What it says to them is in bounds.c. */
+/* gate.c - Updates a gate with reservations, starts and responses. Queries are in bounds.c. */
 #include "core/pace/state.h"
 
 #include "core/pace/refusal.h"
@@ -8,12 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-#define PUSH_BACK_NS (100 * WEIR_MILLISECOND) /* after a rejection, or who asks a host that rejects all spins */
-#define JITTER 0.1                            /* of a long wait */
-#define OUTAGE_SHARE 10                       /* under tide the breaker is open for the outage so far divided by this */
-#define NOTED_CHANGE 0.01                     /* of the rate, that is worth telling */
+#define PUSH_BACK_NS (100 * WEIR_MILLISECOND) /* back-off after a rejection: no retry busy-loops */
+#define JITTER 0.1                            /* maximum share that is added to a long wait */
+#define OUTAGE_SHARE 10                       /* tide: open time = outage so far / this number */
+#define NOTED_CHANGE 0.01                     /* relative change of the rate that is reported */
 
-/* ---- parts ---- */
+/* ---- layout ---- */
 
 size_t wr_gate_bytes(const weir_pace_options *options)
 {
@@ -39,7 +39,7 @@ static struct wr_window *window_of(struct wr_gate *gate, const struct wr_strateg
 
 /* ---- time ---- */
 
-/* It is now, and a reservation that was not used in time is no more. */
+/* Sets the gate's clock, drops a reservation that has expired, and returns the time. */
 static int64_t advance(struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
     gate->latest_at = wr_gate_time(gate, now);
@@ -55,7 +55,7 @@ static int64_t sooner(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A long wait is made a little longer, so that not all who wait come back at once. */
+/* Lengthens a long wait by up to 10 %, so that waiting callers do not all return at once. */
 static int64_t jittered(const weir_pace_options *options, int64_t wait_ns, double unit)
 {
     if (wait_ns <= options->jitter_over_ns || !(unit > 0 && unit < 1))
@@ -68,8 +68,8 @@ static bool is_server_directed(const struct wr_gate *gate)
     return gate->hold_reason == WEIR_REASON_RETRY_AFTER || gate->hold_reason == WEIR_REASON_RATE_LIMIT_RESET;
 }
 
-/* No start before `until`. Never shortens; a wait that the server named stays one when our own makes it longer. Returns
- * whether that is news. */
+/* Forbids starts before `until`, but never shortens a hold. A back-off of our own that lengthens a
+ * hold by the server keeps the server's reason. Returns true if the hold grew. */
 static bool hold(struct wr_gate *gate, int64_t until, weir_reason reason, int64_t now)
 {
     if (until <= gate->hold_until || until <= now)
@@ -89,7 +89,7 @@ void wr_gate_hold(struct wr_gate *gate, const weir_pace_options *options, int64_
         gate->unsaved = true;
 }
 
-/* ---- a new gate ---- */
+/* ---- initialisation ---- */
 
 void wr_gate_init(struct wr_gate *gate, const weir_pace_options *options, const weir_pace_memory *memory, int64_t now,
                   int64_t wall_now)
@@ -109,14 +109,14 @@ void wr_gate_init(struct wr_gate *gate, const weir_pace_options *options, const 
     if (memory == NULL)
         return;
     gate->robots_delay_ns = aged.robots_delay_ns;
-    gate->last_start_at = now; /* there may have been one just before; so a crash loop is no burst */
+    gate->last_start_at = now; /* a request may have just been sent; a crash loop must not burst */
     hold(gate, now + wr_memory_wait(memory, options, wall_now), WEIR_REASON_RETRY_AFTER, now);
     hold(gate, now + sooner(wr_rate_interval(rate), options->retry_after_max_ns), WEIR_REASON_PACE, now);
     if (aged.breaker_open && options->breaker)
         wr_breaker_trip(&gate->breaker, now);
 }
 
-/* As one that began an interval ago. */
+/* Initialises the gate as of one interval ago. */
 void wr_gate_init_rested(struct wr_gate *gate, const weir_pace_options *options, const weir_pace_memory *memory,
                          int64_t now, int64_t wall_now)
 {
@@ -132,7 +132,7 @@ void wr_gate_carry(const struct wr_gate *from, const weir_pace_options *from_opt
 {
     assert(wr_gate_bytes(from_options) == wr_gate_bytes(to_options));
     memcpy(to, from, wr_gate_bytes(to_options));
-    int64_t t = advance(to, from_options, now); /* a reservation that has expired does not come back */
+    int64_t t = advance(to, from_options, now); /* drops an expired reservation */
     to->hold_until = sooner(to->hold_until, t + to_options->retry_after_max_ns);
     to->breaker.open_until = sooner(to->breaker.open_until, t + to_options->open_ns);
     if (!to_options->breaker) {
@@ -150,7 +150,7 @@ void wr_gate_carry(const struct wr_gate *from, const weir_pace_options *from_opt
 
 static uint32_t next_number(struct wr_gate *gate)
 {
-    gate->seq += gate->seq == UINT32_MAX ? 2 : 1; /* 0 is none */
+    gate->seq += gate->seq == UINT32_MAX ? 2 : 1; /* 0 means "no start" */
     return gate->seq;
 }
 
@@ -171,7 +171,7 @@ void wr_gate_keep(struct wr_gate *gate, const weir_pace_options *options, uint32
 {
     int64_t t = advance(gate, options, now);
     if (!gate->reserved || gate->seq != seq)
-        return; /* it was taken back already */
+        return; /* the reservation is gone already */
     gate->kept = keeps;
     gate->reserved_at = t;
 }
@@ -180,10 +180,10 @@ void wr_gate_give(struct wr_gate *gate, const weir_pace_options *options, uint32
 {
     advance(gate, options, now);
     if (!gate->reserved || gate->seq != seq)
-        return; /* it was taken back already */
+        return; /* the reservation is gone already */
     gate->reserved = false;
     gate->in_flight--;
-    gate->seq--; /* nobody else has one, and strategies count starts by their numbers */
+    gate->seq--; /* no other reservation exists, and strategies count starts by number */
 }
 
 struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now)
@@ -193,7 +193,7 @@ struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options 
         return (struct wr_gate_start){.sent_at = t};
     if (gate->reserved && gate->seq == seq) {
         gate->reserved = false;
-    } else { /* too late, and taken back, but on its way: numbers are in the order of starts */
+    } else { /* reservation expired, but the request is sent: numbers follow the order of starts */
         gate->in_flight++;
         seq = gate->reserved ? seq : next_number(gate);
     }
@@ -218,7 +218,8 @@ void wr_gate_late(struct wr_gate *gate, const weir_pace_options *options, int64_
     int64_t late_ns = out_at > gate->last_start_at ? out_at - gate->last_start_at : 0;
     if (gate->last_start_at < out_at)
         gate->last_start_at = out_at;
-    /* What a burst allows it allows still; but after an interval others that are late may be on their way as well. */
+    /* A delay below one interval shifts the next start by the same time, so a burst that was
+     * allowed stays allowed. After a longer delay other late requests may be under way too. */
     int64_t until = late_ns < interval_ns ? want.earliest_at + late_ns : out_at + interval_ns;
     hold(gate, sooner(until, t + options->retry_after_max_ns), WEIR_REASON_PACE, t);
 }
@@ -236,9 +237,9 @@ void wr_gate_drop(struct wr_gate *gate, const weir_pace_options *options, const 
         leave(gate);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
-/* Said, and clamped. */
+/* Returns the duration that a field gave, at most retry_after_max_ns; -1 if there was no field. */
 static int64_t said_ns(bool is_said, int64_t duration_ns, const weir_pace_options *options)
 {
     return is_said ? wr_ns_within(duration_ns, 0, options->retry_after_max_ns) : -1;
@@ -249,8 +250,9 @@ static int64_t said_count(bool is_said, int64_t count)
     return is_said && count >= 0 ? count : -1;
 }
 
-/* A refusal says that nothing is left. Retry-After on a success that tells what is left only says when the quota is
- * whole again: two libraries for limiting (Flask-Limiter, rate-limiter-flexible) send it with every response. */
+/* Corrects the limits of a response. A refusal means that no quota is left. On a success that
+ * states the remaining quota, Retry-After only tells when the quota is full: two rate-limit
+ * libraries (Flask-Limiter, rate-limiter-flexible) send it with every response. */
 static void correct_limits(struct wr_told *answer, bool has_quota)
 {
     if (has_quota && answer->quota_remaining < 0 && wr_status_refuses(answer->status))
@@ -288,7 +290,7 @@ static struct wr_told answer_of(const struct wr_gate *gate, const weir_pace_opti
     return answer;
 }
 
-/* Streaks and counters. */
+/* Updates the streaks and counters. Returns WR_NEWS_REJECTED or 0. */
 static uint32_t count(struct wr_gate *gate, const struct wr_told *answer, int64_t now)
 {
     if (answer->kind == WR_TOLD_OK) {
@@ -307,8 +309,9 @@ static uint32_t count(struct wr_gate *gate, const struct wr_told *answer, int64_
     return 0;
 }
 
-/* A 403 never trips the breaker (S0-38), for it may be about a page. But as many rejections in a row as would trip it
- * are a ban: the host is left alone as long, and then asked by one request at a time. Tide does so by itself. */
+/* Delays the next start after a rejection. A 403 never trips the breaker, because it may concern
+ * one page. But a row of rejections that would trip it and ends in a 403 is a ban: the gate waits
+ * as long as an open breaker, then allows one request at a time. Tide handles bans by itself. */
 static void push_back(struct wr_gate *gate, const weir_pace_options *options, const struct wr_told *answer, int64_t now,
                       double unit)
 {
@@ -322,8 +325,9 @@ static void push_back(struct wr_gate *gate, const weir_pace_options *options, co
     gate->banned = true;
 }
 
-/* What the server told us to wait for; of several the longest. Without a reset, a quota of nothing at all waits as long
- * as an open breaker would; a quota that is used up waits for the strategy to notice. */
+/* Obeys the longest wait that the server asked for. If the quota limit is 0 and no reset is stated,
+ * waits as long as an open breaker. A used-up quota without a reset is left to the strategy.
+ * Returns WR_NEWS_RETRY_AFTER if the hold grew. */
 static uint32_t obey(struct wr_gate *gate, const weir_pace_options *options, const struct wr_told *answer, int64_t now,
                      double unit)
 {
@@ -348,7 +352,8 @@ static enum wr_window_kind window_kind(const struct wr_told *answer, enum wr_hea
     return wr_status_refuses(answer->status) ? WR_WINDOW_REJECTED : WR_WINDOW_SERVER;
 }
 
-/* Tide wants to know soon that an outage is over: it is worth a tenth of its length to find out. */
+/* Returns how long to open the breaker. Under tide it is a tenth of the outage so far, so that the
+ * end of an outage is noticed soon. */
 static int64_t open_time(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
     if (options->strategy != WEIR_STRATEGY_TIDE || !gate->succeeded)
@@ -371,7 +376,7 @@ static uint32_t judge(struct wr_gate *gate, const weir_pace_options *options, st
     return WR_NEWS_BREAKER;
 }
 
-/* What was accepted in the time before a refusal is evidence of a window. */
+/* Fills in the recent rates of good responses, which hint at a window limit. */
 static void recollect(const struct wr_window *window, const weir_pace_options *options, struct wr_told *answer,
                       int64_t now)
 {
@@ -379,7 +384,7 @@ static void recollect(const struct wr_window *window, const weir_pace_options *o
         answer->good_rate[i] = (float)wr_window_good_rate(window, options, (i + 1) * 10 * WEIR_SECOND, now);
 }
 
-/* What the strategy made of it. */
+/* Returns what the response changed in the strategy: another rate, or a hopeless host. */
 static uint32_t notice(struct wr_gate *gate, const weir_pace_options *options, const struct wr_strategy *strategy,
                        const struct wr_told *answer, int64_t now)
 {
@@ -432,7 +437,7 @@ uint32_t wr_gate_hear(struct wr_gate *gate, const weir_pace_options *options, co
     return obey(gate, options, &answer, t, unit);
 }
 
-/* ---- the rest ---- */
+/* ---- other operations ---- */
 
 void wr_gate_robots_delay(struct wr_gate *gate, int64_t delay_ns, int64_t now)
 {

@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* gradient.c - as many in flight as the host takes without getting slower.
+/* gradient.c - Implements the strategy gradient: as many requests in flight as add no latency.
  *
- *     gradient = TOLERANCE * low / short       1 or more: quick enough; less: requests queue over there
- *     window   = window * gradient + growth    once per round trip, while the window is used
- *     interval = short / window                Little's law: starts are spread, and a window below 1 is a slow pace
+ *     gradient = TOLERANCE * low / short     1 or more: no queue; less: requests queue at the host
+ *     window   = window * gradient + growth  once per round trip, while the window is used
+ *     interval = short / window              Little's law: spreads the starts, even if window < 1
  *
- * `short` is the moving mean of latencies and `low` its lowest, which rises so slowly that a queue of our own making is
- * never taken for the host's nature. A rejection cuts the window once per round trip, and growth is slow near the
- * window that was refused and quick away from it, so that a hard limit is tried rarely and a new one is found.
+ * `short` is the moving mean of latencies and `low` its minimum. `low` rises so slowly that a queue
+ * that we cause is never taken for the normal latency of the host. A rejection cuts the window once
+ * per round trip. Growth is slow near the rejected window and fast away from it, so that a hard
+ * limit is tried rarely and a new limit is found soon.
  */
 #include "core/pace/rate.h"
 #include "core/pace/strategy.h"
 
 #include <math.h>
 
-#define SHORT_WEIGHT 0.25     /* of one round trip's mean */
-#define LOW_RISE_NS WEIR_HOUR /* in which low doubles: a host that got slower for good is believed then */
-#define TOLERANCE 2.0         /* latency may double before anything is done about it: it is a noisy thing */
-#define GRADIENT_LEAST 0.5    /* one step never takes more than half */
+#define SHORT_WEIGHT 0.25     /* weight of one round trip's mean in `short` */
+#define LOW_RISE_NS WEIR_HOUR /* time in which `low` doubles, to accept a host that stays slower */
+#define TOLERANCE 2.0         /* latency is noisy: it may double before the window shrinks */
+#define GRADIENT_LEAST 0.5    /* one step halves the window at most */
 #define REFUSED_CUT 0.8
-#define GROWTH_LEAST 0.001 /* at the window that was refused */
+#define GROWTH_LEAST 0.001 /* minimum growth factor, at the rejected window */
 #define WINDOW_MAX 1000.0
-#define LATENCY_LEAST_NS WEIR_MICROSECOND /* it is divided by */
+#define LATENCY_LEAST_NS WEIR_MICROSECOND /* minimum, because it is a divisor */
 
 struct gradient {
-    double window;   /* requests in flight to aim at; may be below 1 */
-    double refused;  /* the window at the last rejection; 0: none yet */
-    double short_ns; /* 0: no answer yet */
+    double window;   /* target number of requests in flight; may be below 1 */
+    double refused;  /* window at the last rejection; 0 before the first */
+    double short_ns; /* moving mean of the latency; 0 before the first response */
     double low_ns;
-    double sum_ns; /* latencies of this round trip */
+    double sum_ns; /* sum of the latencies in this round trip */
     int64_t interval_ns;
     int64_t next_at;
-    int64_t stepped_at; /* when this round trip began */
-    int64_t cut_at;     /* rejections of what was sent before are one and the same */
-    int64_t safe_ns;    /* the interval at the last step without trouble; 0: none */
-    uint32_t answers;   /* of this round trip */
-    uint32_t used;      /* most in flight in it */
+    int64_t stepped_at; /* start of this round trip */
+    int64_t cut_at;     /* time of the last cut; rejections of earlier requests cause no other */
+    int64_t safe_ns;    /* interval at the last step without trouble; 0 if unknown */
+    uint32_t answers;   /* responses in this round trip */
+    uint32_t used;      /* most requests in flight in this round trip */
 };
 
 static void set_window(const weir_pace_options *options, struct gradient *gradient, double window)
@@ -65,7 +66,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
         gradient->used = start->in_flight;
 }
 
-/* The latencies of one round trip. */
+/* Evaluates the latencies of one round trip. */
 static void measure(struct gradient *gradient, int64_t now)
 {
     double mean_ns = gradient->sum_ns / gradient->answers;
@@ -82,7 +83,8 @@ static double growth(const struct gradient *gradient)
     return (window < 1 ? window : sqrt(window)) * wr_within(away * away, GROWTH_LEAST, 1);
 }
 
-/* Once per round trip. A window that is not used does not grow: nothing is known of it. */
+/* Ends a round trip and adjusts the window. A window that was used by less than half does not grow:
+ * it was not tested. */
 static void step(const weir_pace_options *options, struct gradient *gradient, int64_t now)
 {
     measure(gradient, now);
@@ -113,7 +115,7 @@ static void cut(const weir_pace_options *options, struct gradient *gradient, int
         set_window(options, gradient, gradient->window * REFUSED_CUT);
         return;
     }
-    double rate = wr_interval_rate(gradient->interval_ns) * REFUSED_CUT; /* before the first answer */
+    double rate = wr_interval_rate(gradient->interval_ns) * REFUSED_CUT; /* no response so far */
     gradient->interval_ns = wr_rate_interval(rate < options->min_rate ? options->min_rate : rate);
 }
 

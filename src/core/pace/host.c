@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* host.c - one key for all spellings of a host. What is no host never becomes a key: keys end in stores, file names and
- * on screens. */
+/* host.c - Converts all spellings of a host to one key. Invalid hosts never become keys, because
+ * keys are used in stores, in file names and on terminals. */
 #include "base/address.h"
 #include "base/ascii.h"
 #include "base/error.h"
 
 #include <weir/pace.h>
 
-#define HOST_MAX 253 /* bytes of a name (RFC 1035 3.1, as text) */
+#define HOST_MAX 253 /* maximum length of a name in bytes (RFC 1035 3.1, as text) */
 #define LABEL_MAX 63
 #define PORT_MAX 65535
 
@@ -16,7 +16,8 @@ static int refuse(struct wr_span text, const char *wrong, const char *right)
     return wr_invalid_text("host", text.data, text.bytes, wrong, WR_NOWHERE, right);
 }
 
-/* "", ":", ":080": at least a port of 1, or 0 for none. Not UINT32_MAX, which is wrong. */
+/* Parses a port such as ":080" to 1 ... 65535. Returns 0 if there is no port ("" or ":"), and
+ * UINT32_MAX if it is invalid. */
 static uint32_t port_of(struct wr_span text)
 {
     uint32_t port = 0;
@@ -32,7 +33,7 @@ static uint32_t port_of(struct wr_span text)
     return text.data[0] == ':' && port > 0 ? port : UINT32_MAX;
 }
 
-/* Letters, digits, '-' and '_', in labels of 1 … 63, as DNS takes them. Appends it in small letters. */
+/* Appends a name in lower case: letters, digits, '-' and '_' in labels of 1 ... 63 bytes. */
 static int append_name(struct wr_buf *buf, struct wr_span name, struct wr_span text)
 {
     size_t label = 0;
@@ -64,7 +65,7 @@ static int append_v6(struct wr_buf *buf, struct wr_span address, struct wr_span 
     return 0;
 }
 
-/* The host, and what follows it. */
+/* Appends the host and stores the rest of the text, a port, in `*ret_rest`. */
 static int append_host(struct wr_buf *buf, struct wr_span text, struct wr_span *ret_rest)
 {
     bool is_v6 = text.bytes > 0 && text.data[0] == '[';

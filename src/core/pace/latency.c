@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* latency.c - a mean and a ring of small floating-point numbers. */
+/* latency.c - Keeps the moving mean of the latency and a ring of 16-bit floating-point samples. */
 #include "core/pace/latency.h"
 
 #include "base/bits.h"
@@ -19,8 +19,8 @@ void wr_latency_init(struct wr_latency *latency, const weir_pace_options *option
     latency->mean_ns = (float)options->latency_target_ns;
 }
 
-/* Codes are in the order of what they stand for: below 2 * HALF the number itself, above it the exponent counts in
- * steps of HALF, because the first of the digits is always 1. */
+/* Codes sort like the latencies that they represent. Below 2 * HALF a code is the number itself.
+ * Above, the exponent counts in steps of HALF, because the first significant bit is always 1. */
 static uint16_t encode(int64_t latency_ns)
 {
     uint64_t us = (uint64_t)(latency_ns > 0 ? latency_ns : 0) / WEIR_MICROSECOND;
@@ -47,7 +47,7 @@ void wr_latency_add(struct wr_latency *latency, const weir_pace_options *options
     latency->at = (uint16_t)(latency->at + 1u < options->latency_ring ? latency->at + 1u : 0);
 }
 
-/* Shell sort: the ring is small and seldom sorted. */
+/* Sorts with Shell sort: the ring is small and rarely sorted. */
 static void sort(uint16_t *codes, size_t count)
 {
     for (size_t gap = count / 2; gap > 0; gap /= 2)
@@ -64,7 +64,8 @@ int64_t wr_latency_p95(const struct wr_latency *latency, const weir_pace_options
 {
     uint16_t codes[WEIR_RING_MAX];
     size_t count = 0;
-    while (count < options->latency_ring && latency->samples[count] != 0) /* it fills from the front */
+    /* The ring fills from the front. */
+    while (count < options->latency_ring && latency->samples[count] != 0)
         count++;
     if (count == 0)
         return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* latency.h - how long a host takes to answer: a mean that forgets, and the last answers for a percentile.
+/* latency.h - The latency of one host: a moving mean, and the last samples for a percentile.
  *
- * A sample is kept in 16 bits: whole microseconds up to 4 ms, and 12 significant bits above, so within 0.05 % up to 50
- * days. 0 is "none yet".
+ * A sample takes 16 bits: whole microseconds up to 4 ms, and 12 significant bits above, so the
+ * error is below 0.05 % up to 50 days. 0 means "no sample".
  */
 #ifndef WR_CORE_PACE_LATENCY_H
 #define WR_CORE_PACE_LATENCY_H
@@ -11,17 +11,17 @@
 
 struct wr_latency {
     float mean_ns;
-    uint16_t at; /* where the next sample goes */
+    uint16_t at; /* index of the next sample */
     uint16_t samples[];
 };
 
 size_t wr_latency_bytes(const weir_pace_options *options);
 
-/* Fills zeroed memory. The mean begins at the target. */
+/* Initialises zeroed memory. The mean starts at the target latency. */
 void wr_latency_init(struct wr_latency *latency, const weir_pace_options *options);
 void wr_latency_add(struct wr_latency *latency, const weir_pace_options *options, int64_t latency_ns);
 
-/* The smallest sample that at least 95 % do not exceed; 0: there is none. */
+/* Returns the smallest sample that 95 % of all samples do not exceed; 0 without samples. */
 int64_t wr_latency_p95(const struct wr_latency *latency, const weir_pace_options *options);
 
 #endif

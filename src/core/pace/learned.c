@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* learned.c - the delay that grows with each 429 and is probed downwards. */
+/* learned.c - Implements the strategy learned: a delay grows with each 429 and probes lower it. */
 #include "core/pace/learned.h"
 #include "core/pace/rate.h"
 #include "core/pace/refusal.h"
 #include "core/pace/strategy.h"
 
-/* What is above the base halves with every half-life; in whole ones, so that steps stay exact. */
+/* Returns a delay after the time `for_ns`: its excess over the base halves with every half-life.
+ * Only whole half-lives count, so that steps stay exact. */
 static int64_t aged(const weir_pace_options *options, int64_t delay_ns, int64_t for_ns)
 {
     int64_t halvings = for_ns > 0 ? for_ns / options->half_life_ns : 0;
@@ -42,7 +43,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     learned->next_at = now + learned->delay_ns;
 }
 
-/* The trial of the last probe ends well, and the next begins where there is room. */
+/* Ends the current probe as a success, and starts the next if the delay can be lowered. */
 static void probe(const weir_pace_options *options, struct wr_learned *learned, int64_t now)
 {
     int64_t least_ns = floor_now(options, learned, now);
@@ -67,7 +68,8 @@ static void succeeded(const weir_pace_options *options, struct wr_learned *learn
         probe(options, learned, now);
 }
 
-/* What was sent before the probe says that the delay before it was too short as well. */
+/* Handles a rejection. If the request was sent during a probe, the probe failed. If it was sent
+ * earlier, the delay before the probe was too short as well. */
 static void rejected(const weir_pace_options *options, struct wr_learned *learned, int64_t sent_at, int64_t now)
 {
     bool failed_probe = learned->before_ns > 0 && sent_at >= learned->probed_at;
@@ -92,7 +94,7 @@ static bool teaches(const weir_pace_options *options, int status)
            (status == 503 && options->learn_on_503);
 }
 
-/* Errors that say nothing about pace neither count as success nor end a row of them. */
+/* Handles a response. An error that says nothing about pace does not end a row of successes. */
 static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
 {
     if (teaches(options, answer->status))
@@ -101,7 +103,7 @@ static void tell(const weir_pace_options *options, void *state, const struct wr_
         succeeded(options, state, now);
 }
 
-/* The next start is as far from the last as the delay is now. */
+/* Moves the next start, so that its distance from the last start equals the new delay. */
 static void change(const weir_pace_options *options, void *state, int64_t now)
 {
     (void)now;

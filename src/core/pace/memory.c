@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c - what outlives the process: remembered, aged and clamped. */
+/* memory.c - Creates the stored memory of a gate, and ages and limits it at loading. */
 #include "core/pace/memory.h"
 
 #include "core/pace/state.h"
@@ -7,9 +7,9 @@
 #include <math.h>
 
 #define RATE_MOST 1e9
-#define CAP_MOST 1000000 /* in flight; strategies count in floats */
+#define CAP_MOST 1000000 /* requests in flight; strategies count them in floats */
 
-/* a - b, or 0 if that is negative; the most there is if it does not fit. */
+/* Returns a - b, limited to 0 ... INT64_MAX. */
 static int64_t time_between(int64_t a, int64_t b)
 {
     int64_t ns;
@@ -34,7 +34,8 @@ weir_pace_memory wr_memory_aged(const weir_pace_memory *memory, const weir_pace_
     aged.delay_ns = aged_ns(memory->delay_ns, options, half_lives);
     aged.floor_ns = aged_ns(memory->floor_ns, options, half_lives);
     aged.robots_delay_ns = wr_ns_within(memory->robots_delay_ns, 0, WEIR_DURATION_MAX);
-    aged.block_ns = wr_ns_within(memory->block_ns, 0, options->retry_after_max_ns); /* no start may be years away */
+    /* A damaged memory must not delay the next start for years. */
+    aged.block_ns = wr_ns_within(memory->block_ns, 0, options->retry_after_max_ns);
     double least = wr_interval_rate(options->retry_after_max_ns);
     aged.rate = memory->rate > 0 && memory->rate <= RATE_MOST ? wr_within(memory->rate, least, RATE_MOST) : 0;
     aged.cap = memory->cap < CAP_MOST ? memory->cap : CAP_MOST;

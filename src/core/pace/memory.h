@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.h - what a gate makes of what was stored of its host. The store may be old, and damaged. */
+/* memory.h - Checks the stored memory of a host, which may be old or damaged. */
 #ifndef WR_CORE_PACE_MEMORY_H
 #define WR_CORE_PACE_MEMORY_H
 
 #include <weir/pace.h>
 
-/* Every number in its range, and delay and floor nearer to the base: what is above it halves in each half_life_ns since
- * it was saved. */
+/* Returns the memory with every number in its valid range. The excess of delay and floor over the
+ * base is halved for each half_life_ns since the memory was saved. */
 weir_pace_memory wr_memory_aged(const weir_pace_memory *memory, const weir_pace_options *options, int64_t wall_now);
 
-/* How long the server asked us to wait still, by the wall clock: never longer than when it was saved, nor than
- * retry_after_max_ns, however the clock was set since. */
+/* Returns how much longer to wait for the server, by the wall clock. The result never exceeds the
+ * wait at the time of saving and retry_after_max_ns, however the clock was set since. */
 int64_t wr_memory_wait(const weir_pace_memory *memory, const weir_pace_options *options, int64_t wall_now);
 
 #endif

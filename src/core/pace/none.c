@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* none.c - no strategy: only the gate's own bounds hold. */
+/* none.c - Implements the strategy none: only the gate's own bounds apply. */
 #include "core/pace/strategy.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - every number of a pacer in one table: name, kind, range and default.
+/* options.c - Defines every pacing option in one table: name, kind, range and default.
  *
- * The table is all there is to know of an option: weir_pace_options_init, the check and weir_pace_options_set read it.
+ * weir_pace_options_init, wr_pace_options_check and weir_pace_options_set read this table.
  */
 #include "core/pace/options.h"
 
@@ -14,24 +14,24 @@
 
 #define SECOND ((double)WEIR_SECOND)
 #define MS ((double)WEIR_MILLISECOND)
-#define LONG_NS ((double)WEIR_DURATION_MAX) /* 2^60: a double holds it exactly */
-#define RATE_MAX 1e9                        /* a start per nanosecond */
+#define LONG_NS ((double)WEIR_DURATION_MAX) /* 2^60 is exact in a double */
+#define RATE_MAX 1e9                        /* one start per nanosecond */
 #define COUNT_MAX ((double)UINT32_MAX)
 
 enum kind {
-    DURATION, /* int64_t ns */
-    NUMBER,   /* double */
-    COUNT,    /* uint32_t */
+    DURATION, /* an int64_t, in ns */
+    NUMBER,   /* a double */
+    COUNT,    /* a uint32_t */
 };
 
-/* Where `normal` is 0, 0 is not the default but means "none". Ranges are doubles for all kinds: durations beyond 2^53
- * ns (104 days) are read to the microsecond. */
+/* If `normal` is 0, the value 0 does not select the default but means "none". Ranges are doubles
+ * for all kinds: durations beyond 2^53 ns (104 days) are accurate to the microsecond. */
 struct option {
     const char *name;
     enum kind kind;
     size_t offset;
     double min, max, normal;
-    const char *right; /* a sentence for who gives another */
+    const char *right; /* error message for an invalid value, a whole sentence */
 };
 
 #define RIGHT_BEGINS(name) (sizeof "the option  must be " - 1 + strlen(name))
@@ -80,7 +80,7 @@ static const struct option options_known[] = {
 };
 #define OPTION_COUNT (sizeof options_known / sizeof *options_known)
 
-/* Those that are yes or no, whose defaults the profiles give. */
+/* Options that are true or false. The profile sets their defaults. */
 static const struct {
     const char *name;
     size_t offset;
@@ -121,7 +121,7 @@ const char *weir_profile_name(weir_profile profile)
     return (size_t)profile < PROFILE_COUNT ? profile_names[profile] : NULL;
 }
 
-/* Its place in the list; `count` if it is none of them. */
+/* Returns the index of the name in the list; `count` if the list does not contain it. */
 static size_t place_of(const char *name, const char *const *names, size_t count)
 {
     size_t i = 0;
@@ -152,7 +152,7 @@ static double value_of(const weir_pace_options *options, const struct option *op
     return option->kind == NUMBER ? *(const double *)(const void *)field : *(const uint32_t *)(const void *)field;
 }
 
-/* `value` is in the option's range. */
+/* Stores a value, which must be in the option's range. */
 static void set_value(weir_pace_options *options, const struct option *option, double value)
 {
     char *field = (char *)options + option->offset;
@@ -220,9 +220,9 @@ int weir_pace_options_profile(weir_pace_options *ret_options, weir_profile profi
     return 0;
 }
 
-/* ---- the check ---- */
+/* ---- validation ---- */
 
-/* What concerns more than one number. */
+/* Checks the profile, the strategy and the rules that involve several options. */
 static int check_together(const weir_pace_options *options)
 {
     if ((size_t)options->profile >= PROFILE_COUNT)
@@ -266,7 +266,7 @@ int wr_pace_options_check(const weir_pace_options *given, weir_pace_options *ret
     return error;
 }
 
-/* ---- by name ---- */
+/* ---- options by name ---- */
 
 static const struct option *find_number(const char *name)
 {
@@ -353,7 +353,7 @@ int weir_pace_options_set(weir_pace_options *options, const char *name, const ch
     return option != NULL ? set_number(options, option, value) : refuse_name(name);
 }
 
-/* ---- one after another ---- */
+/* ---- enumeration ---- */
 
 const char *wr_pace_option_name(size_t index)
 {

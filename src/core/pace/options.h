@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.h - a host's numbers: named, given their defaults, and checked. */
+/* options.h - The pacing options by name, with their defaults, checks and text form. */
 #ifndef WR_CORE_PACE_OPTIONS_H
 #define WR_CORE_PACE_OPTIONS_H
 
@@ -7,17 +7,19 @@
 
 #include "base/buf.h"
 
-/* Completes and checks: a number that is 0 gets its default, and any other that is out of its range is refused. NULL is
- * the adaptive profile. All of core/pace wants options that went through here. 0 or WEIR_E_INVAL. */
+/* Completes and checks options: a number of 0 becomes the default, any other number out of range is
+ * an error. NULL stands for the adaptive profile. All of core/pace expects options that passed this
+ * check. Returns 0 or WEIR_E_INVAL. */
 int wr_pace_options_check(const weir_pace_options *given, weir_pace_options *ret_options);
 
-/* What weir_pace_options_set takes, but for "profile", one after another; NULL at the end. */
+/* Returns the name of the option at `index` as weir_pace_options_set accepts it, without "profile";
+ * NULL after the last one. */
 const char *wr_pace_option_name(size_t index);
 
-/* What the option of this name must be, "a duration of 1ms or more"; NULL if there is none. */
+/* Returns what is valid for the option, such as "a duration of 1ms or more"; NULL if unknown. */
 const char *wr_pace_option_wanted(const char *name);
 
-/* Its value, as weir_pace_options_set takes it. */
+/* Appends the value of the option in the form that weir_pace_options_set accepts. */
 void wr_pace_option_append(struct wr_buf *buf, const weir_pace_options *options, const char *name);
 
 #endif

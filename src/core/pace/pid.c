@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* pid.c - a PID controller: latency and rejections are held at a set point by the rate.
+/* pid.c - Implements the strategy pid: a PID controller sets the rate by latency and rejections.
  *
- *     error = min(1 - share / SHARE_SET, 1 - latency / (LATENCY_SET * low))      within ERROR_LEAST … 1
+ *     error = min(1 - share / SHARE_SET, 1 - latency / (LATENCY_SET * low)), in ERROR_LEAST ... 1
  *     ln rate += KP * (error - last) + KI * error + KD * (error - 2 last + one before)
  *
- * once per sample, which is PERIOD_NS and ANSWERS_LEAST answers or more. `share` is the moving share of rejections,
- * `low` the latency of this host at its quickest. In this form there is no sum that could wind up: what the bounds cut
- * off is forgotten. Nor does the rate run ahead of what is really sent (by other bounds, or for want of work).
+ * The controller runs once per sample, which takes PERIOD_NS and ANSWERS_LEAST responses or more.
+ * `share` is the moving share of rejections, `low` the lowest latency of this host. This form has
+ * no sum that could wind up: a change beyond the bounds is discarded. The rate does not grow far
+ * beyond the real starts, which other bounds or a lack of work may limit.
  */
 #include "core/pace/rate.h"
 #include "core/pace/strategy.h"
 
 #include <math.h>
 
-#define KP 0.1           /* what a change of the error is worth at once */
-#define KI 0.02          /* +2 % per sample while all is well: some minutes from a few per second to hundreds */
-#define KD 0.05          /* a fall that quickens is answered earlier */
-#define ERROR_LEAST -4.0 /* a rate that is refused outright falls by half in seconds */
+#define KP 0.1           /* weight of a change of the error */
+#define KI 0.02          /* +2 % per good sample: from a few per second to hundreds in minutes */
+#define KD 0.05          /* weight of an accelerating change, for an early reaction */
+#define ERROR_LEAST -4.0 /* halves a rate that is refused outright within seconds */
 #define PERIOD_NS WEIR_SECOND
 #define ANSWERS_LEAST 4
-#define SHARE_SET 0.01 /* a limit that is never touched is not known */
+#define SHARE_SET 0.01 /* above 0, because a limit that is never reached stays unknown */
 #define SHARE_WEIGHT 0.2
-#define LATENCY_SET 2.5                   /* room for noise; a tighter one swings on hosts that queue */
-#define LATENCY_ANSWERS 100.0             /* the mean is over so many, */
-#define LATENCY_WEIGHT 0.3                /* or over the last few samples */
-#define LOW_RISE 0.0002                   /* per sample: a host that got slower for good is believed in an hour */
-#define AHEAD 2.0                         /* how far the rate may be above what is sent */
-#define LATENCY_LEAST_NS WEIR_MICROSECOND /* so that logarithms are above 0 */
-#define RATE_MAX 100000.0                 /* per second */
+#define LATENCY_SET 2.5                   /* room for noise; less oscillates on hosts that queue */
+#define LATENCY_ANSWERS 100.0             /* responses that the mean latency covers */
+#define LATENCY_WEIGHT 0.3                /* maximum weight of one sample in the mean latency */
+#define LOW_RISE 0.0002                   /* per sample: accepts a slower host within an hour */
+#define AHEAD 2.0                         /* maximum ratio of the rate to the real starts */
+#define LATENCY_LEAST_NS WEIR_MICROSECOND /* keeps logarithms above 0 */
+#define RATE_MAX 100000.0                 /* starts per second */
 
 struct pid {
     double rate;
-    double last, before; /* errors of the last two samples */
+    double last, before; /* errors of the last two samples, newest first */
     double share;
-    double latency, low; /* ln ns */
-    double sum;          /* of this sample, ln ns */
+    double latency, low; /* moving mean and minimum, ln ns */
+    double sum;          /* sum of the latencies in this sample, ln ns */
     int64_t interval_ns;
     int64_t next_at;
-    int64_t sample_at;                    /* when this sample began */
-    int64_t safe_ns;                      /* the interval at the last sample without trouble; 0: none */
-    uint32_t starts, answers, rejections; /* of this sample; answers without rejections */
+    int64_t sample_at;                    /* start of this sample */
+    int64_t safe_ns;                      /* interval at the last good sample; 0 if unknown */
+    uint32_t starts, answers, rejections; /* counts of this sample; answers exclude rejections */
 };
 
 static void set_rate(const weir_pace_options *options, struct pid *pid, double rate)
@@ -81,7 +82,7 @@ static void measure(struct pid *pid)
         pid->low = pid->latency;
 }
 
-/* How well it goes: 1 at best, 0 at the set point. */
+/* Returns the control error: 1 at best, 0 at the set point, negative beyond it. */
 static double error_of(const struct pid *pid)
 {
     double by_share = 1 - pid->share / SHARE_SET;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* rate.h - rates and the intervals between starts that they mean. A rate is an estimate and a double; an interval is
- * whole nanoseconds, derived once when the rate changes, and rounded up: a rate is never exceeded. */
+/* rate.h - Converts rates to intervals between starts. A rate is an estimate and a double. An
+ * interval is a number of whole nanoseconds, computed once when the rate changes and rounded up, so
+ * that a rate is never exceeded. */
 #ifndef WR_CORE_PACE_RATE_H
 #define WR_CORE_PACE_RATE_H
 
 #include <stdint.h>
 #include <weir/time.h>
 
-/* x as whole ns, rounded up and within 0 … WEIR_DURATION_MAX. */
+/* Returns x rounded up to whole ns, within 0 ... WEIR_DURATION_MAX. */
 static inline int64_t wr_ns_up(double x)
 {
     if (!(x < (double)WEIR_DURATION_MAX))

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* refusal.h - the statuses that mean "too many requests". */
+/* refusal.h - Defines the HTTP statuses that mean "too many requests". */
 #ifndef WR_CORE_PACE_REFUSAL_H
 #define WR_CORE_PACE_REFUSAL_H
 
 #include <stdbool.h>
 
-/* 429 (RFC 6585), and the statuses that some services send instead of it. 503 is not among them: it can also mean that
- * the server is down. */
+/* Returns true for 429 (RFC 6585) and the statuses that some services send instead. 503 is
+ * excluded: it can also mean that the server is down. */
 static inline bool wr_status_refuses(int status)
 {
     switch (status) {
-    case 420: /* Enhance Your Calm: the old API of Twitter */
+    case 420: /* Enhance Your Calm: the former Twitter API */
     case 429:
     case 430: /* Shopify */
     case 509: /* Bandwidth Limit Exceeded: cPanel, Apache modules */

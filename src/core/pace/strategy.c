@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* strategy.c - which strategies there are, and what kinds of answers they hear of. */
+/* strategy.c - Lists the strategies and classifies HTTP statuses for them. */
 #include "core/pace/strategy.h"
 
 #include "core/pace/refusal.h"

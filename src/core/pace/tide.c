@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* tide.c - the strategy tide, as the gate calls it: what starts and answers mean, and to which part they go. */
+/* tide.c - Implements the strategy interface of tide and distributes starts and responses. */
 #include "core/pace/tide.h"
 
 #include "core/pace/refusal.h"
 #include <math.h>
 
-#define QUOTA_SLACK_NS (50 * WEIR_MILLISECOND) /* by which answers of one window may be late on their way */
-#define SLACK_NS INT64_C(1000000) /* of timers: a start this late is on time, and the next is not put off by it */
+#define QUOTA_SLACK_NS (50 * WEIR_MILLISECOND) /* how much later responses of one window may come */
+/* Timer slack: a start this late counts as on time and does not delay the next one. */
+#define SLACK_NS INT64_C(1000000)
 
 static const char *const words[] = {
     [WR_TIDE_START] = "start",     [WR_TIDE_SEARCH] = "search", [WR_TIDE_CRUISE] = "cruise",
     [WR_TIDE_BLOCKED] = "blocked", [WR_TIDE_HOLD] = "hold",
 };
 
-/* Memory: traits holds the traits, the time constant of the span and the unloaded latency besides. */
+/* Layout of weir_pace_memory.traits: the traits in the low bits, the unloaded latency above. */
 #define BASE_SHIFT 16
-#define BASE_STEPS 16.0f /* per log2 of latency */
+#define BASE_STEPS 16.0f /* steps per log2 of latency */
 #define BASE_MASK 1023u
 
-/* A warm start knows where the limit was, and confirms it like any measurement. */
+/* Restores the limit from a stored memory. It is confirmed like any measurement. */
 static void recall(struct wr_tide *tide, const weir_pace_memory *memory)
 {
     tide->traits = memory->traits & WR_TIDE_TRAITS;
@@ -29,13 +30,14 @@ static void recall(struct wr_tide *tide, const weir_pace_memory *memory)
     }
     if (memory->block_ns > 0) {
         tide->blocks = 2;
-        tide->block_most = (float)((double)memory->block_ns * 1e-9); /* the very float that was stored */
+        tide->block_most = (float)((double)memory->block_ns * 1e-9); /* restores the same float */
         tide->block_least = 0.75f * tide->block_most;
     }
     float rate = (float)memory->rate;
     if (tide->traits & WR_TIDE_BANS) {
         tide->mode = WR_TIDE_HOLD;
-        tide->rate = tide->centre = wr_tide_most(rate, TIDE_RATE_FLOOR); /* if less was right, it will be again */
+        /* If a rate below the floor was right, it will be learned again. */
+        tide->rate = tide->centre = wr_tide_most(rate, TIDE_RATE_FLOOR);
     } else if (tide->traits & (WR_TIDE_FREE | WR_TIDE_CONCURRENCY)) {
         tide->traits &= WR_TIDE_TRAITS & ~WR_TIDE_FREE;
         wr_tide_restart(tide, rate);
@@ -87,7 +89,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
 
     tide->paced = !header && late <= interval / 8 + SLACK_NS;
     if (start->in_flight == 1 && late > interval + SLACK_NS)
-        tide->marked = false; /* idle: the bucket may have overflowed */
+        tide->marked = false; /* the bucket may have overflowed while idle */
     tide->gap += (wr_tide_seconds(late + interval) - tide->gap) / 8;
     tide->by_header = header && tide->mode != WR_TIDE_BLOCKED;
     tide->next_at = late > 0 && late <= SLACK_NS ? tide->next_at + interval : now + interval;
@@ -103,8 +105,9 @@ static void set_quota_end(struct wr_tide *tide, const struct wr_told *answer, in
     tide->exact_ms = (uint16_t)(answer->sent_at / WEIR_MILLISECOND % 1000);
 }
 
-/* Resets are told in whole seconds, rounded up: of what a server says of one window, the earliest end is the truest. A
- * window is another one when more is left than was, or when its end is further off than rounding explains. */
+/* Notes the end of the quota window. Servers state resets in whole seconds, rounded up, so the
+ * earliest end stated for a window is the most exact. A window is a new one if more requests are
+ * left than before, or if its end is later than rounding explains. */
 static void note_quota_end(struct wr_tide *tide, const struct wr_told *answer, float left, int64_t now)
 {
     int64_t until = answer->sent_at + answer->quota_reset_ns, off_ns = until - tide->header_until;
@@ -116,8 +119,9 @@ static void note_quota_end(struct wr_tide *tide, const struct wr_told *answer, f
         set_quota_end(tide, answer, until);
 }
 
-/* A quota that is used up is waited for as long as the server says then, which is exact at one instant in each second.
- * Returns for how long the quota may last so that it is used up at the last of these. */
+/* Returns the time over which to spread the quota, s. The server's reset decides how long to wait
+ * for a new quota, and it is exact at one instant of each second. With the result the quota is used
+ * up at the last such instant. */
 static float time_to_use(const struct wr_tide *tide, float seconds)
 {
     int64_t since_ms = (tide->header_until / WEIR_MILLISECOND - tide->exact_ms) % 1000;
@@ -127,7 +131,7 @@ static float time_to_use(const struct wr_tide *tide, float seconds)
     return seconds > before_end ? seconds - before_end : seconds;
 }
 
-/* The whole quota is used, and the next request comes when it is whole again. */
+/* Returns the rate that uses the whole quota before the quota is full again. */
 static float quota_rate(const struct wr_tide *tide, float seconds)
 {
     if (tide->quota_left < 1)
@@ -137,8 +141,8 @@ static float quota_rate(const struct wr_tide *tide, float seconds)
     return tide->quota_left / time_to_use(tide, seconds);
 }
 
-/* What the server says it still allows, spread over the time until it allows more. The last word holds: a start that
- * was put off by an earlier one is moved. */
+/* Spreads the quota that the server states over the time until its reset. The latest response
+ * applies: a start that an earlier response delayed is moved. */
 static void read_headers(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
 {
     if (answer->quota_remaining < 0 || answer->quota_reset_ns <= 0)
@@ -176,7 +180,8 @@ static void accepted(struct wr_tide *tide, const struct wr_told *answer, bool fr
         wr_tide_accepted(tide, answer, now);
 }
 
-/* The gate waits for Retry-After; here it is only known, so that waiting is not taken for idleness. */
+/* Notes the cost of a rejection and the wait that the server asks for. The gate obeys Retry-After;
+ * this note keeps the wait from counting as idle time. */
 static void note_wait(struct wr_tide *tide, const struct wr_told *answer, bool fresh, int64_t now)
 {
     float wait = answer->retry_after_ns > 0 ? wr_tide_seconds(answer->retry_after_ns) : 0;
@@ -213,8 +218,8 @@ static void note_row(struct wr_tide *tide, const struct wr_told *answer)
     tide->row_seq = answer->seq & 15;
 }
 
-/* Whether this 503 is one of those that come whatever the rate. A host that says 429 (or the like) means the rate by
- * that. */
+/* Returns true if a vague rejection, such as a 503, is independent of the rate. A host that sends
+ * 429 (or similar) means the rate by that, so its single 503s are strays. */
 static bool is_stray(struct wr_tide *tide, const struct wr_told *answer)
 {
     if (wr_status_refuses(answer->status))
@@ -240,7 +245,8 @@ static bool is_stray(struct wr_tide *tide, const struct wr_told *answer)
     return false;
 }
 
-/* Six single 503s in a row while the rate fell: they are not about the rate. Takes it back. */
+/* Returns true if six single 503s in a row came while the rate fell: they are not about the rate.
+ * Restores the rate before them. */
 static bool turns_stray(struct wr_tide *tide, const struct wr_told *answer)
 {
     if (!wr_tide_is_vague(answer) || tide->mode != WR_TIDE_CRUISE || tide->row >= TIDE_STREAK_503)
@@ -258,7 +264,8 @@ static bool turns_stray(struct wr_tide *tide, const struct wr_told *answer)
     return true;
 }
 
-/* A single 403 may be the page's own. Many are not, perhaps: then it is as slow as nobody minds, and no slower. */
+/* Handles a 403. A single one may concern its page. If there are many, the rate falls, but never
+ * below a rate that burdens no server. */
 static void forbidden(struct wr_tide *tide)
 {
     if (wr_tide_share(tide) > TIDE_403_SHARE && tide->rate > TIDE_FIRST_RATE && tide->mode != WR_TIDE_HOLD)
@@ -274,7 +281,7 @@ static bool is_block(const struct wr_tide *tide, const struct wr_told *answer)
 
 static void rejected(struct wr_tide *tide, const struct wr_told *answer, bool fresh, int64_t now)
 {
-    tide->by_header = false; /* what comes now may put off the next start for other reasons */
+    tide->by_header = false; /* the next start may be delayed for other reasons now */
     note_wait(tide, answer, fresh, now);
     if (is_stray(tide, answer)) {
         if (fresh && !wr_tide_cap_stray(tide, answer))
@@ -285,7 +292,7 @@ static void rejected(struct wr_tide *tide, const struct wr_told *answer, bool fr
     if (tide->marked && !fresh && (int32_t)(answer->seq - tide->empty_seq) > 0)
         wr_tide_count_refused(tide);
     bool stalled = tide->row >= TIDE_STREAK_503 && tide->streak > 0 && answer->latency_ns >= TIDE_STALLED_NS;
-    if (stalled && tide->mode != WR_TIDE_BLOCKED) { /* all that was sent meanwhile, and long ago */
+    if (stalled && tide->mode != WR_TIDE_BLOCKED) { /* consecutive requests were rejected late */
         wr_tide_block(tide, answer, now);
         return;
     }
@@ -301,7 +308,7 @@ static void rejected(struct wr_tide *tide, const struct wr_told *answer, bool fr
         return;
     bool tested = tide->testing && tide->mode == WR_TIDE_HOLD;
     if (tide->mode == WR_TIDE_HOLD && wr_tide_is_vague(answer) && tide->row < TIDE_ROW_TESTED)
-        return; /* a single one proves neither window nor ban */
+        return; /* one vague rejection shows no window or ban */
     if (tested ? wr_tide_test_rejected(tide, answer) : is_block(tide, answer))
         wr_tide_block(tide, answer, now);
     else if (answer->status == 403)
@@ -310,7 +317,7 @@ static void rejected(struct wr_tide *tide, const struct wr_told *answer, bool fr
         wr_tide_rejected(tide, answer);
     int64_t next_at = now + wr_tide_interval(tide->rate);
     if (tide->mode == WR_TIDE_SEARCH)
-        next_at += answer->latency_ns; /* what is still in flight tells more before another is sent */
+        next_at += answer->latency_ns; /* responses to requests in flight come first */
     if (tide->mode != WR_TIDE_BLOCKED && tide->next_at < next_at)
         tide->next_at = next_at;
 }
@@ -360,7 +367,7 @@ static void remember(const weir_pace_options *options, const void *state, int64_
     memory->delay_ns = memory->floor_ns = wr_tide_interval(rate);
 }
 
-/* A new one would not be faster, and would not have to learn of a block again. */
+/* Returns true if a new state would not be faster and would not have to learn of a block again. */
 static bool settled(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)now;

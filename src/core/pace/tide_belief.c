@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tide_belief.c - tide: what limit it believes in, and why, in words for people. */
+/* tide_belief.c - Describes in words which limit tide assumes, and why. */
 #include "core/pace/tide.h"
 #include <math.h>
 
@@ -8,7 +8,7 @@ static float nearest(float number)
     return floorf(number + 0.5f);
 }
 
-/* Three digits. */
+/* Appends `before` and a number with three significant digits. */
 static void say(struct wr_buf *buf, const char *before, float number)
 {
     double unit = number > 0 ? pow(10, floor(log10((double)number)) - 2) : 1;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* tide_block.c - tide: when nothing is accepted any more. Single probes find the end; its length and what was accepted
- * before tell an outage, a slow bucket, the end of a window and a ban apart.
+/* tide_block.c - Implements the modes blocked and hold of tide. In a block nothing is accepted;
+ * single probes find its end. Its length and the number accepted before distinguish an outage, a
+ * slow bucket, the end of a window and a ban.
  *
- *     first long block   the quota is what was accepted before; a window and a ban look the same. Hold a rate that is
- *                        safe if the quota is per minute, and climb to what would be safe per ten seconds.
- *     second             as long as the first: a ban, and what was accepted since tells the window. Otherwise a window:
- *                        it ended twice, and the quota is what was accepted in between.
+ *     first long block  The quota is the number accepted before. A window and a ban look the same.
+ *                       Hold a rate that is safe for a quota per minute, and climb to the rate that
+ *                       is safe for one per ten seconds.
+ *     second            As long as the first: a ban; the number accepted since shows the window.
+ *                       Otherwise a window: it ended twice, and the quota was accepted in between.
  */
 #include "core/pace/tide.h"
 #include <math.h>
 
-/* Elapsed seconds at which probes are sent: just after usual lengths of bans, and some in between. After a 403 no two
- * are closer than bans that each request prolongs usually last: 10, 30, 60 and 120 s. */
+/* Times of probes since the start of a block, s: just after usual lengths of bans, and some in
+ * between. After a 403 the gaps exceed the usual lengths of bans that each request prolongs: 10,
+ * 30, 60 and 120 s. */
 static const float forbidden_at[] = {10.7f, 41.5f, 103, 164, 290, 612, 1810, 3610};
 static const float probe_at[] = {2,     3.2f,   5.1f,   7.65f, 10.3f, 15.3f, 20.6f, 30.6f, 43.3f, 61.2f,
                                  86.5f, 122.4f, 173.0f, 245,   306,   432,   612,   905,   1810,  3610};
@@ -24,7 +27,7 @@ static float after(const float *times, size_t count, float elapsed)
     return 1.5f * elapsed;
 }
 
-/* Of the last ban: the longest usual one that it may have been. */
+/* Returns the longest usual length that the last ban may have had, s. */
 static float likely_length(const struct wr_tide *tide)
 {
     static const float lengths[] = {122.4f, 61.2f, 30.7f, 20.6f, 15.4f, 10.4f, 5.2f};
@@ -36,9 +39,9 @@ static float likely_length(const struct wr_tide *tide)
 
 static float first_probe(const struct wr_tide *tide)
 {
-    if (tide->forbidden) /* one that comes too early may prolong it */
+    if (tide->forbidden) /* an early probe may prolong the ban */
         return tide->blocks > 0 ? likely_length(tide) : forbidden_at[0];
-    if (tide->traits & WR_TIDE_WINDOWED) /* it ends soon, for what is sent is hardly too much */
+    if (tide->traits & WR_TIDE_WINDOWED) /* ends soon: the rate hardly exceeds the quota */
         return wr_tide_within(0.05f * tide->quota / tide->centre, TIDE_WINDOW_PAUSE, TIDE_BLOCK_PAUSE);
     return tide->broken ? TIDE_BROKEN_PAUSE : TIDE_BLOCK_PAUSE;
 }
@@ -48,7 +51,8 @@ void wr_tide_block(struct wr_tide *tide, const struct wr_told *answer, int64_t n
     wr_tide_hope(tide, answer);
     tide->mode = WR_TIDE_BLOCKED;
     tide->outage = wr_tide_is_vague(answer);
-    /* here: seconds after which the last probe failed; what the server names is rounded up to a second */
+    /* In this mode `phase` is the time of the last failed probe, in seconds since block_at. A
+     * Retry-After is rounded up to a second, so one second is deducted. */
     tide->phase =
         wr_tide_most(wr_tide_seconds(answer->sent_at - tide->block_at), (float)answer->retry_after_ns * 1e-9f - 1);
     tide->forbidden = answer->status == 403;
@@ -69,7 +73,7 @@ static float next_probe(const struct wr_tide *tide, float elapsed)
         return after(forbidden_at, sizeof forbidden_at / sizeof *forbidden_at, elapsed);
     if (tide->traits & WR_TIDE_WINDOWED)
         return elapsed + wr_tide_most(TIDE_WINDOW_PAUSE, TIDE_PROBE_SHARE * elapsed);
-    if (tide->testing) /* a share of the window that this may be */
+    if (tide->testing) /* a share of the window that is assumed */
         return elapsed + wr_tide_most(tide->outage ? TIDE_BROKEN_PAUSE : 2 * TIDE_WINDOW_PAUSE,
                                       TIDE_PROBE_SHARE * (elapsed + wr_tide_seconds(tide->block_at - tide->free_at)));
     if (tide->blocks > 0 && tide->block_most < TIDE_BAN_LONG) {
@@ -79,7 +83,8 @@ static float next_probe(const struct wr_tide *tide, float elapsed)
         if (elapsed < 0.98f * tide->block_most)
             return tide->block_most;
     } else if (tide->blocks > 0 && elapsed < 0.9f * (tide->block_most - tide->block_least)) {
-        return tide->block_most - tide->block_least; /* what ended it last time may have been this silence */
+        /* The last block may have ended by a silence of this length. */
+        return tide->block_most - tide->block_least;
     }
     return after(probe_at, sizeof probe_at / sizeof *probe_at, elapsed);
 }
@@ -109,14 +114,14 @@ static float hold_rate(const struct wr_tide *tide, float window)
     return TIDE_HOLD_SHARE * tide->quota / window;
 }
 
-/* How fast it climbs, e-folds per second: a ban that costs little is soon risked. */
+/* Returns the speed of a climb, e-folds per second. It is higher if a ban costs little. */
 static float climb_speed(const struct wr_tide *tide)
 {
     return wr_tide_within(TIDE_CLIMB_BANS / likely_length(tide), TIDE_CLIMB, TIDE_CLIMB_MOST);
 }
 
-/* What would be safe if the quota were for a short window; after a long block that is a minute. A short ban may be of a
- * window of a second, too. */
+/* Returns the rate that is safe if the quota is for a short window; after a long block that is a
+ * minute. A short ban may also be for a window of one second. */
 static float climb_most(const struct wr_tide *tide, float length)
 {
     if (length < TIDE_BAN_SHORT)
@@ -124,7 +129,7 @@ static float climb_most(const struct wr_tide *tide, float length)
     return hold_rate(tide, length > TIDE_BAN_LONG && !tide->no_window ? TIDE_WINDOW_LONG : TIDE_WINDOW_SHORT);
 }
 
-/* The longest of the usual windows within; 0: none. */
+/* Returns the longest usual window in (least, most], s; 0 if no usual window fits. */
 static float usual_window(float least, float most)
 {
     static const float windows[] = {3600, 900, 600, 300, 60, 10, 1};
@@ -134,7 +139,7 @@ static float usual_window(float least, float most)
     return 0;
 }
 
-/* The shortest of the usual windows within, else the geometric mean. */
+/* Returns the shortest usual window in [least, most], s; otherwise the geometric mean. */
 static float usual_within(float least, float most)
 {
     static const float windows[] = {1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600};
@@ -144,15 +149,16 @@ static float usual_within(float least, float most)
     return sqrtf(least * most);
 }
 
-/* All `n` that were accepted in `span` seconds were in the window, so it is longer than that. */
+/* Holds a rate for a window of more than `span` seconds: all requests of that time were in it. */
 static void hold_longer(struct wr_tide *tide, float span)
 {
     float window = span < TIDE_WINDOW_SHORT ? TIDE_WINDOW_SHORT : usual_window(span, 2 * span + TIDE_WINDOW_LONG);
     hold(tide, hold_rate(tide, window > 0 ? window : 2 * span));
 }
 
-/* How many of those before the first block were sent in its last `span` seconds, if that came at `rate` while it grew:
- * by e-folds in a second or a little more, and before by e-folds in so many requests. */
+/* Returns how many requests were sent in the last `span` seconds before the first block, which came
+ * at `rate`. In the mode start the rate grew by e-folds in a second or a little more, and earlier
+ * by e-folds in a fixed number of requests. */
 static float sent_in(const struct wr_tide *tide, float rate, float span)
 {
     if (!tide->from_start)
@@ -164,7 +170,7 @@ static float sent_in(const struct wr_tide *tide, float rate, float span)
     return fast + TIDE_GROW_LEAST * logf(1 + (span - fast_s) * slow / TIDE_GROW_LEAST);
 }
 
-/* How long it took to send the last `n` of them. */
+/* Returns how long it took to send the last `n` requests before the first block, s. */
 static float last_took(const struct wr_tide *tide, float n)
 {
     float took = 0.25f;
@@ -178,12 +184,14 @@ static float first_in(const struct wr_tide *tide, float span)
     return wr_tide_least(sent_in(tide, tide->bad / TIDE_CLIMB_TOP, span), tide->quota);
 }
 
-/* A climb ended by a ban at the rate `resume` after `span` seconds: as many as in the window before the first ban were
- * sent in the window before this one. That is so of one length only, and so the limit is known. */
+/* Returns the limit after a climb that a ban ended at the rate `resume` after `span` seconds. The
+ * window before this ban contained as many requests as the window before the first ban. That is
+ * true for one window length only, so the limit is known. */
 static float climbed_to(const struct wr_tide *tide, float span)
 {
     float speed = tide->climbing ? climb_speed(tide) : 1e-3f, top = tide->resume, window = 0.5f;
-    bool is_fixed = tide->forbidden && tide->block_most < TIDE_BAN_SHORT; /* as servers that ban by 403 count */
+    /* Servers that ban with a 403 count in fixed windows. */
+    bool is_fixed = tide->forbidden && tide->block_most < TIDE_BAN_SHORT;
     while (window < span &&
            first_in(tide, is_fixed ? TIDE_FIXED_SHARE * window : window) > top * (1 - expf(-speed * window)) / speed)
         window *= 1.1f;
@@ -193,13 +201,13 @@ static float climbed_to(const struct wr_tide *tide, float span)
     return TIDE_HOLD_SHARE * TIDE_HOLD_SHARE * (1 - doubt) * top * added / folds;
 }
 
-/* Refusals come late: the silence may be of a window that slides, and its quota is not known. */
+/* Returns true if refusals come late: then the window may slide, and its quota is unknown. */
 static bool is_tarpit(const struct wr_tide *tide)
 {
     return tide->outage && wr_tide_penalty(tide) * 1e9f >= (float)TIDE_STALLED_NS;
 }
 
-/* Banned again, with the quota known: its window is longer than that. */
+/* Lowers the rate after a ban with a known quota: the window is longer than `window` seconds. */
 static void hold_exact(struct wr_tide *tide, float window)
 {
     float least = is_tarpit(tide) ? TIDE_HOLD_AGAIN : 0;
@@ -207,20 +215,21 @@ static void hold_exact(struct wr_tide *tide, float window)
     hold(tide, wr_tide_within(share, least, TIDE_HOLD_AGAIN) * tide->resume);
 }
 
-/* A ban as long as the one before came `span` seconds after that ended, `n` were accepted in between. */
+/* Handles a ban as long as the one before. It came `span` seconds after the end of the first, and
+ * `n` requests were accepted in between. */
 static void hold_ban(struct wr_tide *tide, float n, float span)
 {
-    float beyond = n - tide->quota; /* those were out of the window when the ban came */
+    float beyond = n - tide->quota; /* requests that had left the window when the ban came */
     bool within = beyond <= 0.02f * tide->quota + 1;
     tide->traits |= WR_TIDE_BANS;
     if (n > tide->quota / 2)
-        tide->quota = wr_tide_least(tide->quota, n); /* no more were accepted before this ban */
-    if (tide->blocks == 2 && n < tide->quota / 2)    /* what was sent before the last ban counted too */
+        tide->quota = wr_tide_least(tide->quota, n); /* at most n were accepted before this ban */
+    if (tide->blocks == 2 && n < tide->quota / 2)    /* requests before the last ban counted too */
         hold_longer(tide, wr_tide_most(span + tide->block_most, TIDE_WINDOW_SHORT));
     else if ((tide->exact && (within || tide->climbing || n < 2 * tide->quota)) ||
              (within && tide->block_most < TIDE_BAN_SHORT))
         hold_exact(tide, within ? span : 1.08f * tide->quota / tide->resume);
-    else if (tide->blocks > 2) /* it was nearly right, or had better be now */
+    else if (tide->blocks > 2) /* the rate was nearly right, or must be now */
         hold(tide, (tide->blocks > 3 && !is_tarpit(tide) ? TIDE_HOLD_AT_LAST : TIDE_HOLD_AGAIN) * tide->resume);
     else if (within)
         hold_longer(tide, span);
@@ -228,7 +237,7 @@ static void hold_ban(struct wr_tide *tide, float n, float span)
         hold(tide, wr_tide_least(climbed_to(tide, span), TIDE_HOLD_SHARE * tide->resume));
 }
 
-/* The rate that was refused first, if it only fell since. */
+/* Sets `resume` to the rate that was refused first, if the rate only fell since. */
 static void find_first_rate(struct wr_tide *tide)
 {
     bool fell = tide->resume_mode == WR_TIDE_SEARCH && tide->peak <= 0 && tide->centre > tide->resume;
@@ -237,18 +246,20 @@ static void find_first_rate(struct wr_tide *tide)
     tide->from_start = fell || tide->resume_mode == WR_TIDE_START;
 }
 
-/* The first long block ended after `length`; `n` were accepted in the `span` seconds before. */
+/* Handles the end of the first long block after `length` seconds. In the `span` seconds before it,
+ * `n` requests were accepted. */
 static void hold_quota(struct wr_tide *tide, float n, float span, float length)
 {
-    float early = wr_tide_most(0, span - TIDE_WINDOW_SHORT) * 1.2f; /* the first seconds are out of a short window */
+    /* Requests of the first seconds, which were not in a short window. */
+    float early = wr_tide_most(0, span - TIDE_WINDOW_SHORT) * 1.2f;
     float window = length > TIDE_BAN_LONG ? span + length : TIDE_WINDOW_LONG;
     tide->block_least = tide->phase;
     tide->block_most = length;
     if (length < TIDE_BAN_SHORT)
         window = wr_tide_most(TIDE_WINDOW_SHORT, likely_length(tide));
     find_first_rate(tide);
-    tide->quota =
-        wr_tide_least(n - early, TIDE_WINDOW_SHORT * tide->resume); /* or what was sent in one, at that rate */
+    /* The number accepted in a short window, at most what the rate sends in one. */
+    tide->quota = wr_tide_least(n - early, TIDE_WINDOW_SHORT * tide->resume);
     hold(tide, TIDE_HOLD_SHARE * n / window);
     tide->bad = TIDE_CLIMB_TOP * tide->resume;
     tide->climbing = tide->rate < climb_most(tide, length);
@@ -269,9 +280,9 @@ static void resume(struct wr_tide *tide)
     }
 }
 
-/* Two bans: in the first `first_n` were accepted in `first_span`, in the second `n` at a stroke, so that is the quota.
- * Its window is no shorter than the last `n` before the first ban took; and as more windows passed before that, no
- * longer. */
+/* Handles the second ban of a test. The `n` requests before it came at a stroke, so `n` is the
+ * quota. The window is at least as long as the last `n` requests before the first ban took. The
+ * number of windows before that ban gives its maximum. */
 static void found_ban(struct wr_tide *tide, float n, float span)
 {
     float least = wr_tide_most(last_took(tide, n), span);
@@ -287,7 +298,7 @@ static void found_ban(struct wr_tide *tide, float n, float span)
     tide->exact = true;
 }
 
-/* The window that ended between two instants so far after its beginning: the roundest number of seconds there is. */
+/* Returns the length of a window that is in (least, most], s: the roundest number in that range. */
 static float round_window(float least, float most)
 {
     static const float steps[] = {60, 30, 10, 5, 2, 1, 0.5f};
@@ -306,15 +317,16 @@ static void long_block(struct wr_tide *tide, const struct wr_told *answer, float
     bool first = tide->blocks == 0;
     bool alike =
         !first && (tide->forbidden || (least <= 1.03f * tide->block_most && 1.03f * length >= tide->block_least));
-    float most_window = span + length + early; /* free_at may have been that much earlier */
+    float most_window = span + length + early; /* free_at may have been earlier by `early` */
 
     if (tide->blocks < 15)
         tide->blocks++;
-    tide->peak = 0; /* that rate was borne until the quota was used up, and no longer */
-    if (first && tide->resume_mode == WR_TIDE_CRUISE) { /* a window's end is met shortly before it: this punishes */
+    tide->peak = 0; /* the host accepted that rate only until the quota was used up */
+    /* Cruise meets the end of a window shortly before it, so this long block is a ban. */
+    if (first && tide->resume_mode == WR_TIDE_CRUISE) {
         tide->traits |= WR_TIDE_BANS;
         hold(tide, TIDE_HOLD_AGAIN * tide->resume);
-    } else if (first && n < TIDE_MEASURED) { /* too few to be a quota */
+    } else if (first && n < TIDE_MEASURED) { /* too few for a quota */
         wr_tide_restart(tide, wr_tide_least(tide->resume, TIDE_FIRST_RATE));
     } else if (first) {
         hold_quota(tide, n, span, length);
@@ -343,9 +355,9 @@ static void long_block(struct wr_tide *tide, const struct wr_told *answer, float
     tide->testing = false;
 }
 
-/* A silence of some seconds is the rest of a window, a ban, or the time until a slow bucket has a token. Requests come
- * fast now: they use a window up, which ends a whole window after it began; a ban is as long again; a bucket refuses
- * the next one. */
+/* Starts a test. A silence of some seconds is the rest of a window, a ban, or the time until a slow
+ * bucket has a token. Requests are now sent fast: they use up a window, which ends a whole window
+ * after it began; a ban is as long as the last; a bucket refuses the next request. */
 static void begin_test(struct wr_tide *tide, const struct wr_told *answer, float length)
 {
     find_first_rate(tide);
@@ -368,13 +380,14 @@ static bool is_worth_a_test(const struct wr_tide *tide, float length)
            (float)tide->accepted - 1 >= TIDE_MEASURED;
 }
 
-/* A token came after that time. */
+/* Searches for the rate of a slow bucket, which had a token after `least` to `most` seconds. */
 static void slow_bucket(struct wr_tide *tide, float least, float most)
 {
     float rate = 1.2f / sqrtf(most * wr_tide_most(least, 0.1f));
     if (most < 2)
         rate = wr_tide_most(rate, tide->rate / 2);
-    if (tide->quota >= TIDE_HOPE_LEAST) /* so many were accepted before: safe if they are the quota of a minute */
+    /* The number accepted before is safe even if it is the quota of a minute. */
+    if (tide->quota >= TIDE_HOPE_LEAST)
         rate = wr_tide_most(rate, hold_rate(tide, TIDE_WINDOW_LONG));
     wr_tide_search(tide, wr_tide_least(rate, tide->resume / 2), tide->resume);
 }
@@ -389,8 +402,8 @@ bool wr_tide_test_rejected(struct wr_tide *tide, const struct wr_told *answer)
     return false;
 }
 
-/* What answers 5xx or nothing for long may be down, whatever we do. If it is so again soon after we went on as before,
- * then we caused both, and going on was a test. */
+/* Returns true if the host is down: it sent only 5xx or no response for long. If that follows soon
+ * after the last time, our requests caused both, and the time in between was a test. */
 static bool is_down(struct wr_tide *tide)
 {
     float apart = wr_tide_seconds(tide->block_at - tide->free_at);
@@ -419,8 +432,8 @@ static void end_outage(struct wr_tide *tide, const struct wr_told *answer, float
     resume(tide);
 }
 
-/* The end of a window that was met a little early: the silence is short against the time since the last one, and no
- * ban as long as those that are known. */
+/* Returns true if the block was the end of a window that was met a little early: it is short
+ * against the time since the last one, and shorter than known bans. */
 static bool is_brief(const struct wr_tide *tide, float length, float since)
 {
     if (tide->traits & WR_TIDE_WINDOWED)
@@ -430,7 +443,8 @@ static bool is_brief(const struct wr_tide *tide, float length, float since)
     return tide->resume_mode >= WR_TIDE_CRUISE && length < TIDE_BLOCK_BRIEF * since;
 }
 
-/* Accepted since the last end of a window, and this one's; where that was held for a ban it was none. */
+/* Handles the end of a window: computes the limit from the requests accepted since the last end. A
+ * limit that was held as a ban is recognised as a window. */
 static void end_window(struct wr_tide *tide, const struct wr_told *answer, float length, float since)
 {
     float n = tide->marked ? (float)(answer->seq - tide->empty_seq - tide->refused) : (float)tide->accepted;
@@ -467,8 +481,9 @@ void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_told *answer, 
     wr_tide_cut(tide);
 }
 
-/* More than twice the quota went through since a block that seemed to be the rest of a window: it was none. So it was a
- * ban, and the quota is for a shorter window; or it was nothing, if that does not bring another. */
+/* Returns true if more than twice the quota was accepted since a block that seemed to be the rest
+ * of a window. It was a ban, then, with a quota for a shorter window; or nothing at all, if no
+ * other ban follows. */
 static bool no_window(struct wr_tide *tide, float since, int64_t now)
 {
     if (tide->blocks != 1 || tide->block_most < TIDE_BAN_LONG || (float)tide->accepted < 2 * tide->quota)
@@ -485,8 +500,9 @@ static bool no_window(struct wr_tide *tide, float since, int64_t now)
     return true;
 }
 
-/* Climbs, where that is to be tried; else asks for more when a ban would cost little of the time since: a little at
- * first, and more each time that it goes well. */
+/* Handles an accepted request in the mode hold. Climbs, if a shorter window is to be found.
+ * Otherwise asks for more when a ban would cost little of the time since the last: a little at
+ * first, and more after each success. */
 void wr_tide_hold_accepted(struct wr_tide *tide, int64_t now)
 {
     float since = wr_tide_seconds(now - tide->free_at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tide_cap.c - tide: how many requests may be in flight. Latency shows a queue: beyond a point more requests only wait
- * longer. Rejections that come whenever so many are in flight show a limit of concurrency.
- */
+/* tide_cap.c - Determines how many requests tide may have in flight. The latency shows a queue:
+ * beyond a point more requests only wait longer. Rejections at a constant number in flight show a
+ * concurrency limit. */
 #include "core/pace/tide.h"
 #include <math.h>
 
@@ -15,7 +15,7 @@ void wr_tide_cap_sent(struct wr_tide *tide, const struct wr_start *start)
         tide->epoch_full++;
 }
 
-/* log2 of x within 0.09, in a few instructions. */
+/* Returns log2 of x within 0.09, in a few instructions. */
 static float rough_log2(int64_t x)
 {
     uint64_t n = x > 1 ? (uint64_t)x : 1;
@@ -37,7 +37,8 @@ static void try_more(struct wr_tide *tide)
         if (tide->cap_up++ < (1u << tide->crowd_wait) / tide->epoch_n)
             return;
         tide->cap += 1;
-        if (tide->cap_tried && tide->crowd_wait > TIDE_CROWD_WAIT_LEAST) /* the last one was not in vain */
+        /* The last increase was a success. */
+        if (tide->cap_tried && tide->crowd_wait > TIDE_CROWD_WAIT_LEAST)
             tide->crowd_wait--;
         tide->cap_tried = true;
         tide->cap_up = 0;
@@ -49,7 +50,7 @@ static void try_more(struct wr_tide *tide)
         tide->cap_up++;
 }
 
-/* A whole epoch's latencies are known. */
+/* Adjusts the cap by the latencies of a whole epoch. */
 static void end_epoch(struct wr_tide *tide, int64_t now)
 {
     float mean = tide->epoch_logs / (float)tide->epoch_n;
@@ -102,14 +103,15 @@ void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_told *answer, in
     begin_epoch(tide, now);
 }
 
-/* The inverse of rough_log2. */
+/* Returns 2^log, the inverse of rough_log2. */
 static float rough_exp2(float log)
 {
     int top = (int)log;
     return (float)(INT64_C(1) << (top < 62 ? top : 62)) * (1 + log - (float)top);
 }
 
-/* More than the rate needs are in flight when answers stop coming: then none is added. */
+/* Returns the maximum in flight. If far more are in flight than the rate needs, responses have
+ * stopped, and no request is added. */
 uint32_t wr_tide_cap(const struct wr_tide *tide)
 {
     if (tide->base <= 0)
@@ -128,7 +130,8 @@ static void set_cap(struct wr_tide *tide, float cap)
     tide->epoch_logs = 0;
 }
 
-/* A limit of concurrency rejects at the same number in flight whatever the rate, or far above the usual number. */
+/* Returns true if rejections point at a concurrency limit. They come at the same number in flight
+ * at any rate, or far above the usual number. */
 static bool points_at_crowd(struct wr_tide *tide, const struct wr_told *answer)
 {
     float n = (float)answer->in_flight_then;
@@ -149,8 +152,8 @@ static bool points_at_crowd(struct wr_tide *tide, const struct wr_told *answer)
     return tide->crowd_n >= TIDE_CROWD;
 }
 
-/* Answers take long of late: what rejects is the end of a queue. Where it is known to be something else, only a long
- * look shows that. */
+/* Returns true if responses took long recently: a rejection is then from a full queue. If a
+ * concurrency limit is known, more responses are needed to show that. */
 static bool queue_is_full(const struct wr_tide *tide)
 {
     uint32_t enough = tide->traits & WR_TIDE_CONCURRENCY ? 48 : 12;
@@ -158,7 +161,8 @@ static bool queue_is_full(const struct wr_tide *tide)
            tide->epoch_logs / (float)tide->epoch_n - tide->base > TIDE_QUEUE_FULL;
 }
 
-/* The limit is below the cap: more is tried later if it was tried in vain, and soon if the limit fell. */
+/* Adapts the time until a higher cap is tried: longer after a failed attempt, short if the limit
+ * fell. */
 static void crowd_wait(struct wr_tide *tide)
 {
     unsigned wait = tide->crowd_wait + (tide->cap_tried ? 2u : 0);

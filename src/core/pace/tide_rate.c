@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* tide_rate.c - tide: measuring the limit from empty to empty, and the modes start, search and cruise. */
+/* tide_rate.c - Measures the limit for tide and implements its modes start, search and cruise. */
 #include "core/pace/tide.h"
 #include <math.h>
 
-/* What a rejection says of the limit. */
+/* The limit as a rejection shows it. */
 struct measure {
-    float n;           /* accepted since the last one; < 0: unknown */
-    float least, most; /* limit; they differ by whether waits that the server asked for overflowed the bucket */
-    float rate;        /* at which the rejected request was sent */
+    float n;           /* requests accepted since the last rejection; negative if unknown */
+    float least, most; /* bounds of the limit: the bucket may have overflowed in server waits */
+    float rate;        /* rate at which the rejected request was sent */
 };
 
-/* One reaction per round trip: what was sent before a cut is not blamed on what comes after. */
+/* Marks a reaction. There is one per round trip: responses to earlier requests cause no other. */
 void wr_tide_cut(struct wr_tide *tide)
 {
     tide->cut_seq = tide->sent_seq;
@@ -43,7 +43,7 @@ void wr_tide_search(struct wr_tide *tide, float rate, float bad)
     wr_tide_cut(tide);
 }
 
-/* How many requests may pass between measurements, at most. */
+/* Returns the maximum span: the requests between two measurements. */
 static float span_most(const struct wr_tide *tide)
 {
     bool low = tide->centre < TIDE_LOW * tide->peak;
@@ -75,7 +75,7 @@ static float cruise_rate(const struct wr_tide *tide, float phase)
     return tide->centre * (1 + wr_tide_least(tide->margin * rise, 1));
 }
 
-/* Of a span, per request: slower while rejections are owed. */
+/* Returns the progress of one request, in spans: less while rejections are owed. */
 static float cruise_step(const struct wr_tide *tide)
 {
     float debt = wr_tide_most(0, -tide->credit);
@@ -101,13 +101,13 @@ static struct measure measure(const struct wr_tide *tide, const struct wr_told *
     return m;
 }
 
-/* Too early to measure: by what was accepted since the cut. */
+/* Estimates the limit by the requests accepted since the cut, when it is too early to measure. */
 static float guess(const struct wr_tide *tide, float rate)
 {
     return (tide->phase + 1) / (tide->phase + 2) * rate;
 }
 
-/* The first measurement also shows how deep the bucket was when it was full. */
+/* Estimates the capacity of the bucket, by the first measurement. */
 static void learn_burst(struct wr_tide *tide, float limit)
 {
     if (tide->peak > 0 || tide->blocks > 0)
@@ -129,15 +129,16 @@ static void search_rejected(struct wr_tide *tide, const struct measure *m)
         wr_tide_cruise(tide, limit * (1 - 0.4f / m->n), wr_tide_most(0.4f / m->n, 0.01f), 2 * m->n);
 }
 
-/* Had the limit been what was measured all along, the bucket must have held so many: what was sent beyond the limit
- * while the rate grew by e-folds. */
+/* Returns the tokens that the bucket must have held if the limit was constant: the requests beyond
+ * the limit while the rate grew by e-folds. */
 static float tokens_needed(const struct wr_tide *tide, const struct measure *m)
 {
     return logf(m->rate / m->most) / (TIDE_GROWTH * cruise_step(tide));
 }
 
-/* A bucket accepts only what it refills once it is empty; a window accepts its quota again when it has passed. So what
- * was accepted lately is tried, once the window has passed at a lower rate. */
+/* Returns the window that is assumed, s. An empty bucket accepts only what it refills; a window
+ * accepts its quota again when it has passed. So the recent accepted rate is tried once the window
+ * has passed at a lower rate. */
 static float horizon(const struct wr_tide *tide)
 {
     return 10 * (float)(tide->horizon + 1);
@@ -146,21 +147,21 @@ static float horizon(const struct wr_tide *tide)
 void wr_tide_hope(struct wr_tide *tide, const struct wr_told *answer)
 {
     if (tide->hoped && tide->mode == WR_TIDE_CRUISE && tide->phase < TIDE_EARLY && tide->horizon < TIDE_HORIZONS)
-        tide->horizon++; /* rejected early at what was hoped for: it is not that of such a window */
+        tide->horizon++; /* rejected early at the hoped rate: the limit is no such window */
     tide->hoped = false;
     if (tide->horizon >= TIDE_HORIZONS) {
         tide->hope = 0;
         return;
     }
     if (wr_tide_is_vague(answer) && tide->row < TIDE_ROW_TESTED)
-        return; /* a single one proves no window */
+        return; /* one vague rejection shows no window */
     bool keeps = tide->hope > 0 && !(tide->mode == WR_TIDE_CRUISE && tide->phase >= TIDE_EARLY);
     float rate = answer->good_rate[tide->horizon];
     if (!keeps)
         tide->hope = rate * horizon(tide) < TIDE_HOPE_LEAST ? 0 : TIDE_HOPE_SHARE * rate;
 }
 
-/* Whether what was accepted lately is tried now. */
+/* Tries the recent accepted rate when its time has come. Returns true if it is tried now. */
 static bool hopes(struct wr_tide *tide, int64_t now)
 {
     if (tide->hope <= 0 || tide->horizon >= TIDE_HORIZONS || !tide->marked ||
@@ -189,11 +190,11 @@ static void cruise_rejected(struct wr_tide *tide, const struct measure *m)
         return;
     }
     float limit = wr_tide_within(tide->centre, m->least, m->most);
-    if (phase < 1 && limit < tide->centre * (1 - 3 / m->n - margin)) /* it fell */
+    if (phase < 1 && limit < tide->centre * (1 - 3 / m->n - margin)) /* the limit fell */
         wr_tide_cruise(tide, limit * (1 - 0.4f / m->n), 0.4f / m->n + 0.01f, m->n);
     else if (phase > TIDE_LATE && tokens_needed(tide, m) > TIDE_ROSE_BURST * tide->burst + TIDE_ROSE_TOKENS)
         wr_tide_cruise(tide, sqrtf(limit * m->rate), TIDE_MARGIN_NEW,
-                       m->rate > TIDE_NEAR * m->most ? TIDE_SPAN_NEW : span); /* it rose */
+                       m->rate > TIDE_NEAR * m->most ? TIDE_SPAN_NEW : span); /* the limit rose */
     else if (phase < TIDE_EARLY)
         wr_tide_cruise(tide, limit, margin * TIDE_MARGIN_UP,
                        limit < (1 - TIDE_SAME) * tide->centre ? TIDE_MOVED * span : span);
@@ -223,7 +224,7 @@ void wr_tide_rejected(struct wr_tide *tide, const struct wr_told *answer)
         search_rejected(tide, &m);
     else if (mode == WR_TIDE_CRUISE)
         cruise_rejected(tide, &m);
-    else if (m.n >= TIDE_MEASURED && !(tide->traits & WR_TIDE_BANS)) /* held a bucket for a quota */
+    else if (m.n >= TIDE_MEASURED && !(tide->traits & WR_TIDE_BANS)) /* a bucket, not a quota */
         wr_tide_cruise(tide, m.least, TIDE_MARGIN_NEW, TIDE_SPAN_NEW);
     else
         tide->rate *= TIDE_HOLD_AGAIN;
@@ -260,16 +261,16 @@ static void cruise_accepted(struct wr_tide *tide)
     }
 }
 
-/* Far below what it once bore, or as slow as can be, and nothing was rejected for a while. */
+/* Returns true if the rate is far below its peak or at the floor, without recent rejections. */
 static bool is_far(const struct wr_tide *tide)
 {
-    if (tide->traits & WR_TIDE_WINDOWED) /* it bore more for a part of a window */
+    if (tide->traits & WR_TIDE_WINDOWED) /* the peak was for part of a window only */
         return false;
     float clean = tide->mode == WR_TIDE_CRUISE ? tide->phase * tide->span : tide->phase;
     return tide->rate < wr_tide_most(TIDE_FAR * tide->peak, 1.5f * TIDE_RATE_FLOOR) && clean >= TIDE_FAR_CLEAN;
 }
 
-/* Only starts that the rate itself held back show that the rate is fine. */
+/* Handles an accepted request. Only starts that the rate delayed show that it is right. */
 void wr_tide_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
 {
     if (!tide->paced)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* travel.c - a gate as bytes, and what it becomes by another clock. */
+/* travel.c - Serialises a gate, and restores it under another clock. */
 #include "core/pace/travel.h"
 
 #include "core/pace/state.h"
@@ -7,19 +7,19 @@
 #include <assert.h>
 #include <string.h>
 
-#define MARK UINT32_C(0x57454952) /* "WEIR"; shows the order of bytes, too */
-#define FORMAT 2                  /* another one whenever a gate or a strategy changes its meaning */
-#define STATE_MAX 256             /* bytes, of any strategy */
+#define MARK UINT32_C(0x57454952) /* "WEIR"; also shows the byte order */
+#define FORMAT 2                  /* increment it when a gate or a strategy changes its meaning */
+#define STATE_MAX 256             /* maximum size of a strategy's state, bytes */
 #define SUM_FIRST UINT64_C(14695981039346656037)
 #define SUM_FACTOR UINT64_C(1099511628211)
 
-/* In front of the gate. */
+/* The header in front of a packed gate. */
 struct label {
     uint32_t mark;
-    uint16_t format, header_bytes; /* of struct wr_gate */
+    uint16_t format, header_bytes; /* header_bytes: the size of struct wr_gate */
     uint32_t strategy, gate_bytes;
-    uint32_t strategy_bytes, latency_bytes; /* of it: what is where */
-    uint64_t sum;                           /* of all bytes but these (FNV-1a) */
+    uint32_t strategy_bytes, latency_bytes; /* sizes of parts of the gate, which show its layout */
+    uint64_t sum;                           /* FNV-1a of all other bytes */
 };
 
 static uint64_t add_sum(uint64_t sum, const void *data, size_t bytes)
@@ -30,7 +30,7 @@ static uint64_t add_sum(uint64_t sum, const void *data, size_t bytes)
     return sum;
 }
 
-/* As these options have it, but for the sum. */
+/* Returns the label for these options, without the sum. */
 static struct label label_of(const weir_pace_options *options)
 {
     return (struct label){.mark = MARK,
@@ -42,7 +42,7 @@ static struct label label_of(const weir_pace_options *options)
                           .latency_bytes = (uint32_t)wr_latency_bytes(options)};
 }
 
-/* `gate_bytes` of a gate follow the label. */
+/* Returns the sum of a label and the gate of `gate_bytes` bytes that follows it. */
 static uint64_t sum_of(const struct label *label, const char *packed)
 {
     uint64_t sum = add_sum(SUM_FIRST, label, offsetof(struct label, sum));
@@ -80,14 +80,15 @@ void wr_gate_pack(const struct wr_gate *gate, const weir_pace_options *options, 
     memcpy(packed, &label, sizeof label);
 }
 
-/* ---- by another clock ---- */
+/* ---- restoring ---- */
 
 static bool is_time(int64_t instant)
 {
     return instant > -2 * WEIR_DURATION_MAX && instant < 2 * WEIR_DURATION_MAX;
 }
 
-/* Who writes to the store may write anything, and a sum that is right. Numbers that are none fail, too. */
+/* Validates the times and numbers of a header. A process with access to the store may write
+ * anything, with a correct sum. NaN fails too. */
 static bool is_sound(const struct wr_gate *header)
 {
     return is_time(header->latest_at) && is_time(header->hold_until) && is_time(header->last_success_at) &&
@@ -109,7 +110,7 @@ static bool is_readable(const void *packed, size_t packed_bytes, struct label *r
            is_sound(ret_header);
 }
 
-/* What it would decide is a decision. */
+/* Returns true if the mode is valid and the strategy makes a valid decision from the state. */
 static bool is_sane(const struct wr_strategy *strategy, const weir_pace_options *options, const void *state,
                     int64_t now)
 {
@@ -119,7 +120,7 @@ static bool is_sane(const struct wr_strategy *strategy, const weir_pace_options 
     return want.rate >= 0 && is_time(want.earliest_at);
 }
 
-/* Whether all of it is as it would be here: laid out by the same options, and nothing in it points beyond. */
+/* Returns true if the packed gate has our layout and every index in it is in range. */
 static bool is_alike(const struct label *label, const weir_pace_options *options, const char *packed, int64_t now)
 {
     const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
@@ -163,7 +164,7 @@ static bool is_named(const struct wr_gate *gate)
     return gate->hold_reason == WEIR_REASON_RETRY_AFTER || gate->hold_reason == WEIR_REASON_RATE_LIMIT_RESET;
 }
 
-/* What the server said to this process, and what people here want. */
+/* Keeps the server's statements to this process, and whether the gate is paused here. */
 static void keep_own(struct wr_gate *gate, const struct wr_gate *own)
 {
     gate->robots_delay_ns = later(gate->robots_delay_ns, own->robots_delay_ns);
@@ -174,7 +175,7 @@ static void keep_own(struct wr_gate *gate, const struct wr_gate *own)
     }
 }
 
-/* The strategy's part, ring and window as they were sent, by our clock. */
+/* Copies the strategy, ring and window of the packed gate, converted to our clock. */
 static void take_whole(struct wr_gate *gate, const weir_pace_options *options, const char *packed,
                        const struct wr_gate *header, int64_t by_ns)
 {
@@ -186,10 +187,10 @@ static void take_whole(struct wr_gate *gate, const weir_pace_options *options, c
     wr_window_move((struct wr_window *)(void *)((char *)gate + wr_window_offset(strategy, options)), options,
                    gate->latest_at - by_ns, gate->latest_at);
     if (strategy->change != NULL)
-        strategy->change(options, gate + 1, gate->latest_at); /* ours may have other numbers */
+        strategy->change(options, gate + 1, gate->latest_at); /* our options may differ */
 }
 
-/* Of another strategy, or of other sizes. */
+/* Takes the last start and the server's waits from a gate of another strategy or other sizes. */
 static void take_part(struct wr_gate *gate, const struct wr_gate *header, int64_t now)
 {
     gate->latest_at = later(gate->latest_at, now);
@@ -200,7 +201,7 @@ static void take_part(struct wr_gate *gate, const struct wr_gate *header, int64_
                                      .hold_reason = header->hold_reason});
 }
 
-/* There may have been a start just now. */
+/* Waits one interval from now, because a request may have just been sent. */
 static void be_careful(struct wr_gate *gate, const weir_pace_options *options)
 {
     double rate = wr_strategy_of(options->strategy)->want(options, gate + 1, gate->latest_at).rate;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* travel.h - a gate goes from one process to another, whose clock shows another time.
+/* travel.h - Moves a gate from one process to another, whose clock shows a different time.
  *
- *     here:   wr_gate_pack                       there:   wr_gate_unpack(…, elapsed, …)
+ *     here:   wr_gate_pack                       there:   wr_gate_unpack(..., elapsed, ...)
  *
- * What is packed is the gate as it is, with the instant at which that was. Who unpacks it says how much time has gone
- * by since, or less: then all that must be waited for is waited for a little longer, and never too short.
+ * A packed gate contains the time of packing. The receiver states how much time has passed since
+ * then, or less: in that case every wait becomes slightly longer, never shorter.
  */
 #ifndef WR_CORE_PACE_TRAVEL_H
 #define WR_CORE_PACE_TRAVEL_H
@@ -13,26 +13,28 @@
 
 #define WR_GATE_PACKED_MAX 65536
 
-/* Bytes of a packed gate under these options. */
+/* Returns the size of a packed gate under these options, in bytes. */
 size_t wr_gate_packed_bytes(const weir_pace_options *options);
 
-/* The gate as it is now. What is reserved but not sent is as if it was given back. */
+/* Packs the gate as of now. An unsent reservation is left out, as if it had been given back. */
 void wr_gate_pack(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, void *ret_packed);
 
-/* The gate becomes what was packed, `elapsed_ns` ago; `lost`: its last holder has told no more, and there may have been
- * a start just now, so one full interval is waited for. What this one knows and that one does not is added:
- * Crawl-delay, a time that the server named. Whether it is paused is this one's to say. Nothing is reserved.
+/* Replaces the gate by one that was packed `elapsed_ns` ago. `lost` means that its last holder
+ * disappeared and may have just sent a request: the gate waits one full interval. Crawl-delay and
+ * server waits that only this gate knows are kept. This gate also stays paused or not. The result
+ * has no reservation.
  *
- * If what was packed cannot be read, or is of another version, the gate stays, as if `lost`; false. One of another
- * strategy, or with other sizes of its rings: what the server said and the last start are taken, and the rest stays;
- * true. */
+ * Returns false if the packed gate is damaged or has another version: this gate is kept, and
+ * treated as `lost`. If the strategy or the ring sizes differ, only the last start and the server's
+ * statements are taken; returns true.
+ */
 bool wr_gate_unpack(struct wr_gate *gate, const weir_pace_options *options, const void *packed, size_t packed_bytes,
                     int64_t elapsed_ns, bool lost, int64_t now);
 
-/* So many are in flight, without what is reserved here. */
+/* Sets the number of requests in flight, to which a local reservation is added. */
 void wr_gate_count(struct wr_gate *gate, uint32_t in_flight);
 
-/* Whether a request may be written at any moment. */
+/* Returns true if a valid reservation exists, so that a request may be written at any moment. */
 bool wr_gate_reserved(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* window.c - a ring of buckets that count failures. */
+/* window.c - Counts responses and failures in a ring of time buckets. */
 #include "core/pace/window.h"
 
 #include "base/bits.h"
@@ -16,7 +16,7 @@ size_t wr_window_bytes(const weir_pace_options *options)
     return offsetof(struct wr_window, totals) + bucket_count(options) * (sizeof(uint16_t) + WR_WINDOW_KINDS);
 }
 
-/* The number of the bucket of `now`, which may be negative. */
+/* Returns the number of the bucket at `now`, which may be negative. */
 static uint32_t number_at(const weir_pace_options *options, int64_t now)
 {
     return (uint32_t)(now / options->window_step_ns - (now % options->window_step_ns < 0));
@@ -56,7 +56,7 @@ void wr_window_clear(struct wr_window *window)
         empty(window, i);
 }
 
-/* Goes on to the bucket of `now`; those passed over are empty then. */
+/* Moves to the bucket of `now` and empties every bucket that is entered. */
 static void advance(struct wr_window *window, const weir_pace_options *options, int64_t now)
 {
     uint32_t number = number_at(options, now);
@@ -90,7 +90,8 @@ struct wr_window_sums wr_window_sum(const struct wr_window *window, const weir_p
 {
     struct wr_window_sums sums = {0};
     uint32_t passed = number_at(options, now) - window->head;
-    unsigned kept = passed < window->count ? window->count - passed : 0; /* from `at` back */
+    /* Number of valid buckets, counted back from `at`. */
+    unsigned kept = passed < window->count ? window->count - passed : 0;
     unsigned bucket = window->at;
 
     for (unsigned i = 0; i < kept; i++) {
@@ -123,7 +124,8 @@ double wr_window_good_rate(const struct wr_window *window, const weir_pace_optio
     if (span_ns > known_ns)
         span_ns = known_ns;
     for (int64_t i = passed; i < window->count; i++) {
-        int64_t left_ns = span_ns - passed_ns - (i - 1) * step_ns; /* of the span, when this bucket ended */
+        /* Length of the span that lies before the end of this bucket. */
+        int64_t left_ns = span_ns - passed_ns - (i - 1) * step_ns;
         if (left_ns <= 0)
             break;
         good += good_in(window, bucket) * (i == 0 || left_ns >= step_ns ? 1 : (double)left_ns / (double)step_ns);

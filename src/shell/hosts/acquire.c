@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* acquire.c - asking for a permit: now, or waiting for it. */
+/* acquire.c - Acquires permits, at once or after waiting. */
 #include "core/limit/algorithm.h"
 #include "shell/hosts/hosts.h"
 
@@ -13,7 +13,7 @@ static bool insists(const struct wr_claim *claim)
     return (claim->flags & WEIR_WAITS_BREAKER) != 0;
 }
 
-/* ---- beginning and end ---- */
+/* ---- begin and end of a claim ---- */
 
 static int check_asking(const weir_pacer *pacer, const char *key, size_t key_bytes, uint32_t flags, int64_t timeout_ns,
                         const weir_permit *ret_permit)
@@ -40,7 +40,7 @@ int wr_claim_begin(struct wr_claim *ret_claim, weir_pacer *pacer, const char *ke
     if (wr_permit_fill(ret_permit, pacer, key, key_bytes, address) != 0)
         return WEIR_E_INVAL;
     wr_shard_hint(wr_table_shard(pacer->table, ret_permit->hash), &pacer->table->layout, ret_permit->hash);
-    int64_t now = wr_clock_now(pacer->clock); /* while memory is on its way */
+    int64_t now = wr_clock_now(pacer->clock); /* read while the entry is being prefetched */
     ret_permit->granted_at = now;
     ret_permit->waited_ns = 0;
     ret_permit->waited_for = WEIR_REASON_NONE;
@@ -98,13 +98,14 @@ int wr_claim_end(struct wr_claim *claim, uint64_t hash, int result)
     if (result == WEIR_E_CIRCUIT)
         wr_count(&tally->denied, 1);
     if (claim->decision.verdict == WEIR_GO)
-        claim->decision.verdict = WEIR_WAIT; /* nothing held any more, but nothing was taken either */
+        claim->decision.verdict = WEIR_WAIT; /* no bound holds any more, but nothing was taken */
     return wr_claim_fail(claim, result);
 }
 
-/* ---- now ---- */
+/* ---- trying ---- */
 
-/* Whether somebody who does not insist need not wait, for a breaker is open; with the locks held. */
+/* Returns true if the breaker of a gate is open, so that a caller without WEIR_WAITS_BREAKER does
+ * not wait. The locks are held. */
 static bool is_open(const struct wr_gates *gates)
 {
     bool open = false;
@@ -116,8 +117,9 @@ static bool is_open(const struct wr_gates *gates)
     return open;
 }
 
-/* What nearly always is the case, in a third of the instructions: one gate, a host that is known, nobody in line, and
- * it may go. False: nothing was taken, and the long way must be asked. */
+/* Grants the most frequent case in a third of the instructions: a known host, no groups, no
+ * waiters, and the request may start. Returns false if the general path is needed; nothing was
+ * taken then. */
 static bool goes_at_once(struct wr_claim *claim, const struct wr_part *part)
 {
     const struct wr_query *query = &part->query;
@@ -139,7 +141,8 @@ static bool goes_at_once(struct wr_claim *claim, const struct wr_part *part)
     return goes;
 }
 
-/* 0 if granted; 1 if not; WEIR_E_CIRCUIT, WEIR_E_FULL, WEIR_E_CLOSED, WEIR_E_NOMEM. */
+/* Returns 0 if granted, 1 if the caller must wait, or an error: WEIR_E_CIRCUIT, WEIR_E_FULL,
+ * WEIR_E_CLOSED, WEIR_E_NOMEM. */
 static int try_now(struct wr_claim *claim, struct wr_gates *gates)
 {
     size_t refuser = 0;
@@ -176,7 +179,7 @@ int weir_pacer_try(weir_pacer *pacer, const char *key, size_t key_bytes, const c
         if (result <= 0)
             result = wr_claim_end(&claim, gates.parts[0].query.hash, result);
         if (result == WEIR_E_CIRCUIT || result == WEIR_E_FULL)
-            result = 0; /* the decision says it */
+            result = 0; /* the decision reports it */
     }
     if (result < 0)
         return result;
@@ -235,7 +238,7 @@ int wr_claim_confirm(struct wr_claim *claim)
     return result;
 }
 
-/* Reserves one gate, waiting for it if need be. */
+/* Reserves one gate and waits for it if necessary. */
 static int take_gate(struct wr_claim *claim, struct wr_part *part, weir_cancel *cancel, uint32_t *ret_life,
                      weir_receipt *ret_receipt)
 {
@@ -256,7 +259,7 @@ static int take_gate(struct wr_claim *claim, struct wr_part *part, weir_cancel *
     return wr_table_wait(table, &part->query, left_ns, cancel, &witness, ret_receipt, &claim->decision);
 }
 
-/* One gate after the other. What was taken before one failed is given back. */
+/* Reserves the gates one after the other. Gives all of them back if one fails. */
 static int take_gates(struct wr_claim *claim, struct wr_gates *gates, weir_cancel *cancel)
 {
     for (size_t i = 0; i < gates->count; i++) {
@@ -272,7 +275,7 @@ static int take_gates(struct wr_claim *claim, struct wr_gates *gates, weir_cance
     return 0;
 }
 
-/* Until all are held and none has changed its mind meanwhile. */
+/* Waits until all gates are reserved and none has withdrawn in the meantime. */
 static int wait_for_all(struct wr_claim *claim, struct wr_gates *gates, weir_cancel *cancel)
 {
     int result;

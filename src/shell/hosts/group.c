@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* group.c - the gates that a request passes: its host's, and those of its registrable domain and its address. */
+/* group.c - Finds the gates of a request: of its host, its registrable domain and its address. */
 #include "shell/hosts/hosts.h"
 
 #include "base/address.h"
@@ -9,7 +9,7 @@
 
 static const struct wr_span domain_prefix = {"domain:", 7}, address_prefix = {"address:", 8};
 
-#define NAME_MAX_BYTES 253 /* of the DNS; so that its group's key is none too long */
+#define NAME_MAX_BYTES 253 /* maximum DNS name; keeps the key of its group within the limit */
 
 /* ---- domains ---- */
 
@@ -18,7 +18,7 @@ bool wr_domains_known(void)
     return psl_builtin() != NULL;
 }
 
-/* Whether a name could be one of the DNS: ASCII, and no address, whose last part is a number. */
+/* Returns true if a name may be a DNS name: ASCII, and no IP address (which ends with a number). */
 static bool is_name(const char *name, size_t bytes)
 {
     size_t last = bytes;
@@ -55,7 +55,7 @@ static bool begins(const char *key, size_t key_bytes, struct wr_span prefix)
     return key_bytes > prefix.bytes && memcmp(key, prefix.data, prefix.bytes) == 0;
 }
 
-/* "domain:8080" is a host and its port. */
+/* Returns true for the key of a group. "domain:8080" is a host and its port. */
 bool wr_key_is_group(const char *key, size_t key_bytes)
 {
     if (!begins(key, key_bytes, domain_prefix) && !begins(key, key_bytes, address_prefix))
@@ -106,7 +106,7 @@ static void add(struct wr_gates *gates, const weir_pacer *pacer, struct wr_query
     part->query.insists = insists;
 }
 
-/* prefix + name, in `text`. Returns its length. */
+/* Writes prefix + name to `text`. Returns the length. */
 static size_t join(char *text, struct wr_span prefix, const char *name, size_t name_bytes)
 {
     memcpy(text, prefix.data, prefix.bytes);

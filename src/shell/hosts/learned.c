@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* learned.c - what is known of a host from elsewhere, and what is worth storing of it. */
+/* learned.c - Imports and exports what is known of hosts: memories, Crawl-delays, pauses. */
 #include "core/pace/memory.h"
 #include "shell/hosts/hosts.h"
 
 /* ---- one host ---- */
 
-/* The key's host, made if need be (*ret_new). Fails without a lock: WEIR_E_CLOSED, WEIR_E_FULL, WEIR_E_NOMEM. */
+/* Finds the host of a key, or creates it (*ret_new), and holds its lock. Returns 0, or without a
+ * lock WEIR_E_CLOSED, WEIR_E_FULL or WEIR_E_NOMEM. */
 static int visit_or_make(weir_pacer *pacer, const char *key, size_t key_bytes, struct wr_visit *ret_visit,
                          struct wr_seen *ret_seen, bool *ret_new)
 {
@@ -108,9 +109,9 @@ int weir_pacer_forget(weir_pacer *pacer, const char *key, size_t key_bytes)
     return bad != 0 ? bad : wr_failed(weir_table_remove(pacer->table, key, key_bytes));
 }
 
-/* ---- all of them ---- */
+/* ---- all hosts ---- */
 
-#define AT_ONCE 16 /* hosts that are copied under the lock before they are saved without it */
+#define AT_ONCE 16 /* hosts copied under the lock before they are saved without it */
 
 struct copy {
     weir_pace_memory memory;
@@ -143,7 +144,7 @@ static bool copy_unsaved(void *context, struct wr_shard *shard, struct wr_entry 
     return export->count < AT_ONCE;
 }
 
-/* What was saved counts as saved only if nothing changed meanwhile. */
+/* Marks a host as saved, unless it changed after it was copied. */
 static void note_saved(weir_pacer *pacer, const struct copy *copy)
 {
     struct wr_query query = wr_table_query(pacer->table, copy->key, copy->key_bytes, 1, 0);
@@ -164,7 +165,7 @@ size_t weir_pacer_export(weir_pacer *pacer, weir_pacer_save *save, void *context
     bool more;
     if (pacer == NULL || save == NULL)
         return 0;
-    wr_pacer_hold(pacer); /* `save` may free it */
+    wr_pacer_hold(pacer); /* `save` may free the pacer */
     do {
         export.pacer = pacer;
         export.wall_now = wr_pacer_wall(pacer);

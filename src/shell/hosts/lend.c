@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lend.c - gates that come, stay for a while, and go. */
+/* lend.c - Imports and exports gates that processes share. */
 #include "core/pace/travel.h"
 #include "shell/hosts/hosts.h"
 
@@ -35,9 +35,9 @@ void wr_pacer_news(const weir_pacer *pacer, const struct wr_query *query, uint32
         pacer->lender.news(pacer->lender.context, query->key, query->key_bytes);
 }
 
-/* ---- visits ---- */
+/* ---- gates by key ---- */
 
-/* False, and no lock, if the pacer does not know the key. */
+/* Finds a host and holds its lock. Returns false without a lock if the key is unknown. */
 static bool visit(weir_pacer *pacer, const char *key, size_t key_bytes, struct wr_visit *ret_visit,
                   struct wr_seen *ret_seen)
 {
@@ -115,7 +115,7 @@ bool wr_pacer_pack(weir_pacer *pacer, const char *key, size_t key_bytes, bool go
         wr_gate_pack(seen.gate, seen.pace, seen.now, ret_packed);
     if (here && goes) {
         seen.host->lent_until = seen.now;
-        wr_gate_count(seen.gate, 0); /* they are counted where it goes */
+        wr_gate_count(seen.gate, 0); /* the next process counts them */
     }
     wr_lock_give(&at.shard->lock);
     return here;

@@ -1,75 +1,77 @@
 /* SPDX-License-Identifier: MIT */
-/* lend.h - gates that go round among processes: each is here for a while, and then elsewhere.
+/* lend.h - Gates that processes share: each gate is in one process at a time.
  *
- * While it is elsewhere, nothing starts: whoever asks waits, and the lender hears that somebody does. What was started
- * before and ends now is told to the lender, who takes it to where the gate is. All of this is for one who brings gates
- * in and takes them out, in a thread of its own (shell/relay); a pacer without a lender knows nothing of it.
+ * While a gate is in another process, no request starts here: callers wait, and the lender is
+ * informed. The outcome of a request that started before is reported to the lender, who passes it
+ * on to the process with the gate. This interface is for a component that imports and exports gates
+ * in its own thread (shell/relay). A pacer without a lender ignores it.
  */
 #ifndef WR_SHELL_HOSTS_LEND_H
 #define WR_SHELL_HOSTS_LEND_H
 
 #include "core/pace/gate.h"
 
-/* What is said of a request. The numbers are those of letters. */
+/* Kinds of reports about a request. The numbers are part of the message format. */
 enum wr_word {
     WR_WORD_ENDED = 0,
-    WR_WORD_HEAD = 1, /* it goes on: as wr_gate_hear */
-    WR_WORD_LATE = 2, /* it got out only at start->sent_at: as wr_gate_late */
+    WR_WORD_HEAD = 1, /* the response has begun: as wr_gate_hear */
+    WR_WORD_LATE = 2, /* the request left only at start->sent_at: as wr_gate_late */
 };
 
-/* What is said of a request whose gate is elsewhere. */
+/* A report about a request whose gate is in another process. */
 struct wr_away {
     const char *key;
     size_t key_bytes;
-    const struct wr_gate_start *start; /* seq 0: it was not sent */
-    const weir_outcome *outcome;       /* NULL: nothing is known of it */
+    const struct wr_gate_start *start; /* its seq is 0 if the request was not sent */
+    const weir_outcome *outcome;       /* NULL if the outcome is unknown */
     enum wr_word word;
-    int64_t now; /* by the pacer's clock */
+    int64_t now; /* time by the pacer's clock */
 };
 
-/* All are called with no lock held, from any thread. */
+/* Callbacks of the lender. They are called with no lock held, from any thread. */
 struct wr_lender {
-    void (*want)(void *context, const char *key, size_t key_bytes); /* somebody waits */
+    void (*want)(void *context, const char *key, size_t key_bytes); /* a caller waits for a gate */
     void (*told)(void *context, const struct wr_away *away);
-    void (*news)(void *context, const char *key, size_t key_bytes); /* a gate that is here heard what all must know */
+    /* A local gate learned something that all processes must know. */
+    void (*news)(void *context, const char *key, size_t key_bytes);
     void *context;
 };
 
-/* Before anything is asked of the pacer. WEIR_E_INVAL: it has groups. */
+/* Sets the lender before any other use of the pacer. Returns WEIR_E_INVAL if it has groups. */
 int wr_pacer_lend(weir_pacer *pacer, const struct wr_lender *lender);
 
 int64_t wr_pacer_now(const weir_pacer *pacer);
 
-/* What somebody who decides about a gate must know. */
+/* The state of a gate, for decisions about moving it. */
 struct wr_lent {
     size_t waiters;
     bool is_reserved; /* a request may be written at any moment */
-    uint32_t flights; /* of this process */
+    uint32_t flights; /* requests of this process in flight */
     uint64_t starts;
-    int64_t wait_ns; /* until the next start; may be WEIR_UNTIL_RELEASE */
+    int64_t wait_ns; /* time until the next start; may be WEIR_UNTIL_RELEASE */
 };
 
-/* False: the pacer does not know the key. */
+/* Fills in the state of a gate. Returns false if the pacer does not know the key. */
 bool wr_pacer_lent(weir_pacer *pacer, const char *key, size_t key_bytes, struct wr_lent *ret_lent);
 
-/* Bytes of a packed gate. */
+/* Returns the size of a packed gate, bytes. */
 size_t wr_pacer_packed_bytes(weir_pacer *pacer);
 
-/* The gate comes, as wr_gate_unpack has it; but nobody may start before it is extended, so that letters can be told
- * first. False: the pacer does not know the key. */
+/* Imports a gate as wr_gate_unpack does. No request starts before wr_pacer_extend, so that pending
+ * messages can be processed first. Returns false if the pacer does not know the key. */
 bool wr_pacer_bring(weir_pacer *pacer, const char *key, size_t key_bytes, const void *packed, size_t packed_bytes,
                     int64_t elapsed_ns, bool lost);
 
-/* It is here until then, unless the machine sleeps, or has since the mark (wr_clock_sleep_mark). In the past: it is not
- * here any more. */
+/* Sets the end of the gate's stay here. A sleep of the machine ends the stay earlier, also a sleep
+ * since the mark (wr_clock_sleep_mark). A time in the past ends it now. */
 void wr_pacer_extend(weir_pacer *pacer, const char *key, size_t key_bytes, int64_t until, uint32_t mark);
 
-/* It is packed as it is, and, if it `goes`, gone; also after a sleep, for the store knows whether it is still ours.
- * False: it is not here. */
+/* Packs the gate; with `goes` its stay here ends. Works after a sleep too, because the store knows
+ * whether the gate is still ours. Returns false if the gate is not here. */
 bool wr_pacer_pack(weir_pacer *pacer, const char *key, size_t key_bytes, bool goes, void *ret_packed);
 
-/* That was said of a request of another process; and so many of others are in flight. For a gate that is here, or
- * comes. */
+/* wr_pacer_tell_away applies a report by another process. wr_pacer_count sets the number of
+ * requests that other processes have in flight. The gate must be here or being imported. */
 void wr_pacer_tell_away(weir_pacer *pacer, const struct wr_away *away);
 void wr_pacer_count(weir_pacer *pacer, const char *key, size_t key_bytes, uint32_t others);
 

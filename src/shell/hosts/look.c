@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* look.c - what a pacer is doing: one host, the most active ones, and figures over all. */
+/* look.c - Inspects a pacer: one host, the most active hosts, and totals. */
 #include "shell/hosts/delay.h"
 #include "shell/hosts/hosts.h"
 
@@ -12,7 +12,7 @@ static bool is_off(const weir_pacer *pacer)
     return atomic_load_explicit(&pacer->off, memory_order_relaxed);
 }
 
-/* With the lock held. The entry's key is the caller's. */
+/* Fills in the entry of a host. The lock is held. The entry points to the caller's key. */
 static void look_at(const struct wr_visit *visit, const char *key, size_t key_bytes, weir_pace_entry *ret_entry,
                     weir_pace_bound *ret_bounds, size_t *ret_count)
 {
@@ -85,9 +85,9 @@ uint32_t weir_pacer_concurrency(weir_pacer *pacer, const char *key, size_t key_b
     return concurrency > 0 ? concurrency : 1;
 }
 
-/* ---- the most active ---- */
+/* ---- the most active hosts ---- */
 
-/* One block: its size, the entries, their keys. */
+/* A result in one block: its size, the entries, then their keys. */
 struct answer {
     size_t bytes;
     weir_pace_entry entries[];
@@ -104,7 +104,7 @@ static struct answer *answer_for(const weir_pacer *pacer, const weir_table_entry
     return answer;
 }
 
-/* Looks at the hosts of these rows, but for those that were forgotten since. Returns how many. */
+/* Inspects the hosts of these rows, except forgotten ones. Returns their number. */
 static size_t fill(weir_pacer *pacer, struct answer *answer, const weir_table_entry *rows, size_t count)
 {
     char *key = (char *)&answer->entries[count];
@@ -152,7 +152,7 @@ void weir_pacer_top_free(weir_pacer *pacer, weir_pace_entry *entries)
     wr_give(pacer->allocator, answer, answer->bytes, _Alignof(struct answer));
 }
 
-/* ---- figures ---- */
+/* ---- totals ---- */
 
 struct circuits {
     const weir_pacer *pacer;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* pacer.c - making a pacer, changing its numbers, ending it. */
+/* pacer.c - Creates, changes and frees a pacer. */
 #include "shell/hosts/hosts.h"
 
 #include "shell/memory/memory.h"
 
 #define MAX_HOSTS 1000000
 #define HOSTS_PER_SHARD \
-    4096 /* few, large shards: a gate is ten times a limiter, and a shard has room for 16 at least */
+    4096 /* shards are few and large: a gate is ten times a limiter; a shard has at least 16 gates */
 #define FEWEST_SHARDS 16
 #define TTL_NS (2 * WEIR_MINUTE)
 #define THROTTLED_OVER_NS (10 * WEIR_MILLISECOND)
@@ -76,7 +76,7 @@ static int check_options(const weir_pacer_options *options)
     return 0;
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 static weir_table_options table_options(const weir_pacer_options *options)
 {
@@ -153,7 +153,7 @@ int weir_pacer_new(const weir_pace_options *pace, const weir_pacer_options *opti
     return 0;
 }
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 
 static int check_change(const weir_pace_options *from, const weir_pace_options *to)
 {
@@ -189,13 +189,13 @@ int weir_pacer_change(weir_pacer *pacer, const weir_pace_options *pace)
         return WEIR_E_INVAL;
     (void)pthread_mutex_lock(&pacer->changing);
     int bad = change(pacer, &checked);
-    (void)pthread_mutex_unlock(&pacer->changing); /* before the wakes: they may change it too */
+    (void)pthread_mutex_unlock(&pacer->changing); /* before the wakes, which may change it too */
     if (bad == 0)
         wr_table_wake_changed(pacer->table);
     return bad;
 }
 
-/* ---- ending ---- */
+/* ---- release ---- */
 
 void wr_pacer_hold(weir_pacer *pacer)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* permit.c - what becomes of a permit: sent, told, or given back. */
+/* permit.c - Handles the events of a permit: the request is sent, ends, or is given back. */
 #include "shell/hosts/hosts.h"
 
 #include "base/rng.h"
@@ -11,7 +11,7 @@ static struct wr_gate_start start_of(const weir_permit *permit, size_t i)
     return (struct wr_gate_start){permit->held[i].seq, permit->held[i].in_flight, permit->held[i].sent_at};
 }
 
-/* Whether it counts as sent at this gate; else it is only reserved there. */
+/* Returns true if the request counts as sent at this gate, false if it is only reserved. */
 static bool is_started(const weir_permit *permit, size_t i)
 {
     return permit->held[i].in_flight > 0;
@@ -31,7 +31,8 @@ static void mark_sent(weir_permit *permit, size_t i, const struct wr_seen *seen)
     permit->held[i].sent_at = start.sent_at;
 }
 
-/* A gate that does not space starts is not held while somebody connects: there it counts as sent at once. */
+/* Marks a gate as granted. A gate that does not space starts is not held while the caller connects:
+ * there the request counts as sent at once. */
 static void mark_granted(weir_permit *permit, size_t i, const struct wr_seen *seen, bool sends)
 {
     if (sends || !wr_gate_spaces(seen->gate, seen->pace))
@@ -66,7 +67,8 @@ void wr_permit_hold(weir_permit *permit, size_t i, uint32_t life, uint32_t seq)
     permit->gates = (uint8_t)(i + 1);
 }
 
-/* Whether the host is the one that the permit's gate is held of: it may have been forgotten, and made anew. */
+/* Returns true if this is the host whose gate the permit holds. The host may have been forgotten
+ * and created anew. */
 static bool is_held(const weir_permit *permit, size_t i, const struct wr_seen *seen)
 {
     return permit->held[i].life == seen->host->life;
@@ -83,7 +85,7 @@ void wr_permit_keep(const weir_permit *permit, const struct wr_part *part, size_
     wr_lock_give(&visit.shard->lock);
 }
 
-/* What was sent is on its way no more. */
+/* Counts a sent request as ended. */
 static void land(const weir_permit *permit, size_t i, const struct wr_seen *seen)
 {
     seen->host->flights -= is_started(permit, i) && seen->host->flights > 0;
@@ -111,7 +113,8 @@ static bool agrees(const weir_permit *permit, size_t i, const struct wr_seen *se
     return decision.verdict == WEIR_GO;
 }
 
-/* Fills in what is held; those that are not are left out. Returns whether all are, and let it start. */
+/* Fills in the hosts of all gates, with NULL for a gate that is no longer held. Returns true if all
+ * gates are held and let the request start. */
 static bool all_agree(weir_permit *permit, const struct wr_gates *gates, int64_t now, struct wr_seen ret_seen[WR_GATES])
 {
     bool agree = true;
@@ -187,12 +190,12 @@ void weir_permit_late(weir_permit *permit)
         late_gate(permit, i, &gates.parts[i]);
 }
 
-/* ---- telling ---- */
+/* ---- outcomes ---- */
 
-/* What a tell changed, for the listener. */
+/* Changes that a response caused, for the listener. */
 struct news {
-    uint32_t set;          /* of wr_gate_news */
-    weir_pace_event event; /* if there are some, and somebody listens */
+    uint32_t set;          /* set of wr_gate_news */
+    weir_pace_event event; /* only filled in if there is news and a listener */
 };
 
 double wr_permit_unit(const weir_pacer *pacer, const struct wr_seen *seen, uint32_t seq)
@@ -212,7 +215,7 @@ static void describe(const struct wr_seen *seen, const weir_outcome *outcome, we
                                    .breaker = entry.breaker};
 }
 
-/* With the lock held: news->set becomes what is to be saved, and said. */
+/* Counts changes that must be saved, and describes the news for the listener. The lock is held. */
 static void note_news(const weir_pacer *pacer, const struct wr_seen *seen, const weir_outcome *outcome,
                       struct news *news)
 {
@@ -222,7 +225,7 @@ static void note_news(const weir_pacer *pacer, const struct wr_seen *seen, const
         describe(seen, outcome, &news->event);
 }
 
-/* With the lock held. `start` may be NULL. */
+/* Records an outcome at a gate. The lock is held. `start` may be NULL. */
 static void tell_gate(const weir_pacer *pacer, const struct wr_seen *seen, const struct wr_gate_start *start,
                       const weir_outcome *outcome, struct news *ret_news)
 {
@@ -231,7 +234,7 @@ static void tell_gate(const weir_pacer *pacer, const struct wr_seen *seen, const
     note_news(pacer, seen, outcome, ret_news);
 }
 
-/* With no lock held. */
+/* Reports news to the lender and the listener. No lock is held. */
 static void say_news(const weir_pacer *pacer, const struct wr_query *query, struct news *news)
 {
     static const struct {
@@ -274,7 +277,8 @@ static void count_outcome(weir_pacer *pacer, uint64_t hash, const weir_outcome *
         wr_count(&tally->rejected, 1);
 }
 
-/* With the lock held. Returns whether the gate is elsewhere, and must be told there. */
+/* Ends a request at a gate. The lock is held. Returns true if the gate is in another process and
+ * the lender must be informed. */
 static bool end_seen(weir_permit *permit, size_t i, const struct wr_seen *seen, const weir_outcome *outcome,
                      struct news *news)
 {
@@ -291,7 +295,8 @@ static bool end_seen(weir_permit *permit, size_t i, const struct wr_seen *seen, 
     return false;
 }
 
-/* The end of a request at one of its gates. Without an outcome it is given back, or dropped. */
+/* Ends a request at one of its gates. Without an outcome it is given back, or dropped if it was
+ * sent. Returns the news. */
 static uint32_t end_gate(weir_permit *permit, struct wr_gates *gates, size_t i, const weir_outcome *outcome)
 {
     weir_pacer *pacer = permit->pacer;
@@ -299,7 +304,7 @@ static uint32_t end_gate(weir_permit *permit, struct wr_gates *gates, size_t i, 
     struct wr_visit visit = wr_table_enter(pacer->table, query);
     struct news news;
     bool away = false;
-    news.set = 0; /* the rest is large, and rarely needed */
+    news.set = 0; /* the rest is large and rarely used */
     if (visit.entry != NULL) {
         struct wr_seen seen = wr_host_see(pacer->table, visit.shard, visit.entry, visit.now);
         away = is_held(permit, i, &seen) && end_seen(permit, i, &seen, outcome, &news);
@@ -313,13 +318,13 @@ static uint32_t end_gate(weir_permit *permit, struct wr_gates *gates, size_t i, 
     return news.set;
 }
 
-/* Ends it at all gates. Returns the host's news. */
+/* Ends a request at all its gates. Returns the news of the host's gate. */
 static uint32_t end_permit(weir_permit *permit, const weir_outcome *outcome, uint64_t *ret_hash)
 {
     struct wr_gates gates;
     uint32_t news = 0;
     wr_gates_init(&gates, permit->pacer, permit, wr_clock_now(permit->pacer->clock), false);
-    for (size_t i = permit->gates; i-- > 0;) /* the host's last: whoever waits there finds the others free */
+    for (size_t i = permit->gates; i-- > 0;) /* host last: its next waiter finds the others free */
         news = end_gate(permit, &gates, i, outcome);
     *ret_hash = gates.parts[0].query.hash;
     return news;
@@ -337,7 +342,7 @@ int weir_permit_tell(weir_permit *permit, const weir_outcome *outcome)
         return 0;
     bool calls = pacer->listener != NULL;
     if (calls)
-        wr_pacer_hold(pacer); /* it may free the pacer: this may be the last permit */
+        wr_pacer_hold(pacer); /* the listener may free the pacer after its last permit */
     uint32_t news = end_permit(permit, outcome, &hash);
     count_outcome(pacer, hash, outcome, news);
     permit->pacer = NULL;
@@ -427,7 +432,7 @@ int weir_pacer_tell(weir_pacer *pacer, const char *key, size_t key_bytes, const 
         return 0;
     (void)wr_permit_fill(&nobody, pacer, key, key_bytes, NULL);
     wr_gates_init(&gates, pacer, &nobody, wr_clock_now(pacer->clock), false);
-    wr_pacer_hold(pacer); /* who is called may free it */
+    wr_pacer_hold(pacer); /* the listener may free the pacer */
     for (size_t i = gates.count; i-- > 0;)
         news = tell_key(pacer, &gates.parts[i].query, outcome);
     count_outcome(pacer, gates.parts[0].query.hash, outcome, news);

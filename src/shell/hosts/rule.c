@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rule.c - one host's gate as an algorithm of limit.h: so a table shards, bounds, evicts and sweeps the hosts, and its
- * lines let callers wait for them, as they do with any limiter. */
+/* rule.c - Implements one host's gate as an algorithm of limit.h. So a table can shard, limit,
+ * evict and sweep hosts, and callers wait for them in its queues as for any limiter. */
 #include "shell/hosts/hosts.h"
 
 static const struct wr_host_rule *rule_of(const weir_limit *limit)
@@ -72,8 +72,8 @@ static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, 
     wr_gate_give(gate_of(state), pace_of(limit), mark, now);
 }
 
-/* Requests end by being told, with their outcome. But there are some in flight, and that this function is here lets the
- * table know: strangers cannot share a gate. */
+/* Does nothing: requests end with their outcome. But the function must exist, because it shows the
+ * table that requests are in flight, so that different hosts must not share a gate. */
 static void release(const weir_limit *limit, void *state, uint32_t permits)
 {
     (void)limit, (void)state, (void)permits;

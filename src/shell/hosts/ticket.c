@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* ticket.c - waiting for a permit without a thread: one ticket after the other, at the host, the domain, the address.
- */
+/* ticket.c - Waits for a permit without a thread, with one ticket after the other per gate. */
 #include "shell/hosts/hosts.h"
 
 struct weir_pace_ticket {
     const weir_allocator *allocator;
     struct wr_claim claim;
     struct wr_gates gates;
-    size_t stage;                         /* the gate that it waits for */
-    struct weir_ticket tickets[WR_GATES]; /* of each gate; used once, for a wake of it may still be under way */
-    uint32_t life;                        /* of the host that it waits for */
-    bool waits;                           /* said already, at this stage */
-    int result;                           /* WR_WAITING, 0 once handed over, or why it never will be */
+    size_t stage;                         /* index of the gate that it waits for */
+    struct weir_ticket tickets[WR_GATES]; /* one per gate, used once because wakes may come late */
+    uint32_t life;                        /* life of the host that it waits for */
+    bool waits;                           /* the wait at this gate was reported */
+    int result;                           /* WR_WAITING, 0 after the hand-over, or an error */
     weir_permit permit;
     weir_wake *wake;
     void *context;
@@ -28,7 +27,7 @@ static int join_stage(weir_pace_ticket *ticket)
     return wr_table_join(part->table, &part->query, at, &witness);
 }
 
-/* Passes as many gates as let it. As wr_ticket_poll. */
+/* Reserves as many gates as possible. Returns the same as wr_ticket_poll. */
 static int advance(weir_pace_ticket *ticket, int64_t *ret_poll_at)
 {
     int result = 0;
@@ -72,7 +71,7 @@ int weir_pace_ticket_poll(weir_pace_ticket *ticket, weir_permit *ret_permit, wei
     else if (ticket->result == WR_WAITING)
         ticket->result = 0; /* pacing is off */
     if (ticket->result < 0)
-        return wr_claim_fail(&ticket->claim, ticket->result); /* maybe not for the first time */
+        return wr_claim_fail(&ticket->claim, ticket->result); /* may report it repeatedly */
     *ret_decision = ticket->claim.decision;
     ret_permit->pacer = NULL;
     if (ticket->result == 0) {

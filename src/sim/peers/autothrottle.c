@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* autothrottle.c - Scrapy's AutoThrottle extension (docs.scrapy.org, "AutoThrottle extension").
+/* autothrottle.c - Models Scrapy's AutoThrottle (docs.scrapy.org, "AutoThrottle extension").
  *
  *     target = latency / N
  *     delay  = max(target, (delay + target) / 2), at most 60 s; starts at 5 s
- *     an answer that is no 200 may not make the delay shorter
+ *     a response other than 200 must not shorten the delay
  *
- * Each wait is the delay times 0.5 … 1.5 (RANDOMIZE_DOWNLOAD_DELAY), with 8 requests in flight at most
- * (CONCURRENT_REQUESTS_PER_DOMAIN).
+ * Each wait is the delay times 0.5 ... 1.5 (RANDOMIZE_DOWNLOAD_DELAY), with at most 8 requests in
+ * flight (CONCURRENT_REQUESTS_PER_DOMAIN).
  */
 #include "base/rng.h"
 #include "core/pace/rate.h"
@@ -21,7 +21,7 @@
 struct autothrottle {
     struct wr_rng rng;
     double delay_ns;
-    double concurrency; /* the target, N */
+    double concurrency; /* target N of requests in flight */
     int64_t next_at;
 };
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* bbr.c - the congestion control BBR (Cardwell and others, ACM Queue 14(5), 2016), with requests for packets: a good
- * answer delivers, and a refused one is lost, which the rule does not look at.
+/* bbr.c - Models the congestion control BBR (Cardwell and others, ACM Queue 14(5), 2016), with
+ * requests instead of packets. A good response is a delivery, a refusal is a loss, which BBR
+ * ignores.
  *
- *     bandwidth = most deliveries per second in the last ten round trips      least = shortest latency of 10 s
- *     starts at gain * bandwidth, and at most 2 * bandwidth * least in flight, at least 4
+ *     bandwidth = most deliveries per second in the last ten round trips
+ *     least     = shortest latency of 10 s
+ *     starts at gain * bandwidth; in flight at most 2 * bandwidth * least, but at least 4
  *
  *     startup    gain 2.89, until bandwidth grew by less than a quarter in three round trips
- *     drain      gain 0.35, until no more is in flight than bandwidth * least
+ *     drain      gain 0.35, until at most bandwidth * least are in flight
  *     cruise     gains 1.25, 0.75, 1, 1, 1, 1, 1, 1, each for the shortest latency
  *     look       4 in flight for 200 ms, when the shortest latency is 10 s old
  */
@@ -21,8 +23,8 @@
 #define ROUNDS 10
 #define LEAST_AGE_NS (10 * WEIR_SECOND)
 #define LOOK_NS (200 * WEIR_MILLISECOND)
-#define SENT_RING 1024  /* power of two, more than are in flight */
-#define FIRST_RATE 10.0 /* a second, before anything was delivered */
+#define SENT_RING 1024  /* a power of two above the number in flight */
+#define FIRST_RATE 10.0 /* per second, before the first delivery */
 
 enum mode {
     STARTUP,
@@ -35,8 +37,8 @@ struct bbr {
     enum mode mode, before_look;
     uint32_t delivered;
     int64_t delivered_at;
-    uint32_t round_ends;  /* a delivery of what was sent after this many ends the round trip */
-    double rates[ROUNDS]; /* most deliveries per second of each of the last round trips */
+    uint32_t round_ends;  /* a request sent after this many deliveries ends the round trip */
+    double rates[ROUNDS]; /* maximum deliveries per second in each of the last rounds */
     uint32_t round;
     double plateau; /* bandwidth when it last grew by a quarter */
     uint32_t plateau_rounds;
@@ -47,7 +49,7 @@ struct bbr {
     struct {
         uint32_t delivered;
         int64_t delivered_at;
-    } sent[SENT_RING]; /* by seq */
+    } sent[SENT_RING]; /* indexed by seq */
 };
 
 static double bandwidth(const struct bbr *bbr)
@@ -92,7 +94,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     struct bbr *bbr = state;
     double rate = bandwidth(bbr) > 0 ? bandwidth(bbr) : FIRST_RATE;
     if (start->in_flight == 1)
-        bbr->delivered_at = now; /* nothing was on its way: time that passed says nothing */
+        bbr->delivered_at = now; /* idle time before is not part of a measurement */
     bbr->sent[start->seq % SENT_RING].delivered = bbr->delivered;
     bbr->sent[start->seq % SENT_RING].delivered_at = bbr->delivered_at;
     bbr->next_at = now + wr_rate_interval(gain(bbr) * rate);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cubic.c - the client rate limiter of the AWS SDKs' adaptive retry mode (AWS SDKs and Tools Reference Guide, "Retry
- * behavior"; the constants are the same in all SDKs).
+/* cubic.c - Models the client rate limiter of the AWS SDKs' adaptive retry mode (AWS SDKs and Tools
+ * Reference Guide, "Retry behavior"; the constants are the same in all SDKs).
  *
- *     measured rate    starts per half second, smoothed by 0.8
- *     throttled        max = min(rate, measured); rate = 0.7 max; from the first time on a token bucket limits
- *     success          rate = 0.4 (t - k)^3 + max, t seconds after the last throttling, k = cbrt(0.3 max / 0.4)
- *     always           rate <= 2 measured; at least 0.5 tokens per second, and a bucket of max(1, rate)
+ *     measured rate    responses per half second, smoothed by 0.8
+ *     throttled        max = min(rate, measured); rate = 0.7 max; enables the token bucket
+ *     success          rate = 0.4 (t - k)^3 + max, t seconds after the last throttling,
+ *                      k = cbrt(0.3 max / 0.4)
+ *     always           rate <= 2 measured; at least 0.5 tokens per second; bucket of max(1, rate)
  */
 #include "core/pace/rate.h"
 #include "sim/peers/peers.h"
@@ -20,12 +21,12 @@
 #define BUCKET_NS (500 * WEIR_MILLISECOND)
 
 struct cubic {
-    double measured; /* starts per second */
+    double measured; /* measured rate, per second */
     double fill, capacity, tokens;
-    double max, window_s; /* the rate at the last throttling, and k */
+    double max, window_s; /* rate at the last throttling, per second, and k, s */
     int64_t throttled_at;
     int64_t filled_at;
-    int64_t bucket_at; /* when the half second of `starts` began */
+    int64_t bucket_at; /* start of the half second that `starts` counts */
     uint32_t starts;
     bool limiting;
 };
@@ -55,7 +56,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     cubic->tokens -= 1;
 }
 
-/* Counts answers, as the SDKs do. */
+/* Measures the rate. It counts responses, as the SDKs do. */
 static void measure(struct cubic *cubic, int64_t now)
 {
     int64_t bucket_at = now - now % BUCKET_NS;

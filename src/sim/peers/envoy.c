@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* envoy.c - the gradient controller of Envoy's adaptive concurrency filter (envoyproxy.io, "Adaptive Concurrency").
+/* envoy.c - Models the gradient controller of Envoy's adaptive concurrency (envoyproxy.io).
  *
- *     now and then   the limit is 3 until 50 answers have come: their median is the ideal latency
- *     every 100 ms   gradient = 1.25 ideal / median, within 0.5 … 2; limit = gradient limit + sqrt(gradient limit)
+ *     sometimes      the limit is 3 until 50 responses have come: their median is the ideal latency
+ *     every 100 ms   gradient = 1.25 ideal / median, within 0.5 ... 2
+ *                    limit = gradient limit + sqrt(gradient limit), within 3 ... 1000
  *
- * Now and then: at first, every 60 s plus up to 15 % at random, and after five steps in a row that end at the least
- * limit. The limit is within 3 … 1000.
+ * "Sometimes" means: at first, every 60 s plus up to 15 % at random, and after five steps in a row
+ * at the minimum limit.
  */
 #include "base/rng.h"
 #include "core/pace/rate.h"
@@ -22,17 +23,17 @@
 #define IDEAL_JITTER 0.15
 #define STEP_NS (100 * WEIR_MILLISECOND)
 #define LEAST_STEPS 5
-#define ANSWERS_MAX 255 /* of one step; more are not looked at */
+#define ANSWERS_MAX 255 /* maximum of samples per step; others are ignored */
 
 struct envoy {
     struct wr_rng rng;
-    double limit, before; /* now, and before the ideal latency was measured */
+    double limit, before; /* current limit, limit before the measurement of the ideal latency */
     double ideal_ns;
-    int64_t step_at, ideal_at; /* when to do so next */
+    int64_t step_at, ideal_at; /* times of the next step and the next measurement */
     bool measuring;
-    uint32_t least_steps; /* in a row at the least limit */
+    uint32_t least_steps; /* steps in a row at the minimum limit */
     uint32_t answers;
-    double latencies_ns[ANSWERS_MAX]; /* in order */
+    double latencies_ns[ANSWERS_MAX]; /* sorted */
 };
 
 static void measure_ideal(struct envoy *envoy)

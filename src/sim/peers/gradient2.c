@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* gradient2.c - Gradient2Limit of Netflix concurrency-limits, fed by its WindowedLimit.
+/* gradient2.c - Models Gradient2Limit of Netflix concurrency-limits, fed by its WindowedLimit.
  *
- * Once a second, or after ten answers if that is later, with the mean latency of all answers since:
- *     long     = moving mean over 600 such seconds (the plain mean of the first ten); over twice the latency: times 0.9
- *     gradient = long / latency, within 0.5 … 1
+ * Updates once a second, or after ten responses if that is later, by their mean latency:
+ *     long     = moving mean over 600 updates (plain mean of the first ten);
+ *                times 0.9 if it is above twice the latency
+ *     gradient = long / latency, within 0.5 ... 1
  *     limit    = 0.8 limit + 0.2 (limit * gradient + 4), if half of it was in flight
  *
- * Drops count like any answer. The first release, which had no tolerance; and it starts at 4 instead of 20, which is a
- * server's idea of little.
+ * Drops count like any response. This is the first release, which had no tolerance. The limit
+ * starts at 4 instead of 20, which is a low number for a server only.
  */
 #include "sim/peers/peers.h"
 
@@ -26,11 +27,11 @@
 struct gradient2 {
     double limit;
     double long_ns;
-    double long_sum_ns; /* of the first ones */
-    uint32_t windows;   /* up to WARM_UP */
-    uint32_t answers;   /* of this window */
-    uint32_t in_flight; /* most in this window */
-    double sum_ns;      /* of this window's latencies */
+    double long_sum_ns; /* sum of the latencies of the first windows */
+    uint32_t windows;   /* number of windows, up to WARM_UP */
+    uint32_t answers;   /* responses in this window */
+    uint32_t in_flight; /* most in flight in this window */
+    double sum_ns;      /* sum of the latencies in this window */
     int64_t ends_at;
 };
 

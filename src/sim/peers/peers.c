@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* peers.c - what the pacers of others have in common. */
+/* peers.c - Implements the functions that the comparison pacers share. */
 #include "sim/peers/peers.h"
 
 #include <math.h>

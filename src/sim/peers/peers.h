@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* peers.h - the pacers of others, for comparison: each from its published rule, with its published numbers.
+/* peers.h - Pacers of other projects, for comparison: each with its published rule and numbers.
  *
- * They know nothing of Retry-After, rate-limit headers or Crawl-delay, and have no breaker: the rule, and nothing else.
- * They take no options and remember nothing, so they have no functions for that.
+ * They ignore Retry-After, rate-limit headers and Crawl-delay, and have no breaker. They take no
+ * options and have no memory, so they lack the functions for these.
  */
 #ifndef WR_SIM_PEERS_PEERS_H
 #define WR_SIM_PEERS_PEERS_H
@@ -17,17 +17,17 @@ extern const struct wr_strategy wr_peer_cubic;
 extern const struct wr_strategy wr_peer_vegas, wr_peer_gradient2;
 /* The gradient controller of Envoy's adaptive concurrency filter. */
 extern const struct wr_strategy wr_peer_envoy;
-/* TCP's BBR, with requests for packets. */
+/* TCP's BBR, with requests instead of packets. */
 extern const struct wr_strategy wr_peer_bbr;
 
-/* What none of them does more about. */
+/* Common functions of pacers that do nothing more at a start, and have no modes. */
 void wr_peer_sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now);
 const char *wr_peer_mode(const void *state);
 
-/* As many in flight as the limit's whole part, at any rate. */
+/* Returns the bounds of a concurrency limit: its whole part in flight, at any rate. */
 struct wr_want wr_peer_limit(double limit);
 
-/* Whether the server refused for pace: what the published rules call a drop or a throttling error. */
+/* Returns true if the server refused because of pace: a drop or a throttling error. */
 static inline bool wr_peer_dropped(const struct wr_told *answer)
 {
     return answer->status == 429 || answer->status == 503 || answer->kind == WR_TOLD_LOST;

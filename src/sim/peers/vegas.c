@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* vegas.c - VegasLimit of Netflix concurrency-limits.
+/* vegas.c - Models VegasLimit of Netflix concurrency-limits.
  *
- *     queue = ceil(limit * (1 - least / latency))      least: the shortest latency seen since the last probe
+ *     queue = ceil(limit * (1 - least / latency))      least: shortest latency since the last probe
  *     step  = max(1, whole part of log10 limit)
  *
  *     dropped                limit -= step
@@ -10,8 +10,8 @@
  *     queue < 3 step         limit += step
  *     queue > 6 step         limit -= step
  *
- * A probe, after 30 limit answers times 0.5 … 1 at random, forgets the shortest latency. Starts at 20, within 1 … 1000.
- * The latency of a drop is nobody's latency: it counts for nothing else.
+ * A probe, after 30 * limit responses times 0.5 ... 1 at random, resets the shortest latency. The
+ * limit starts at 20 and stays within 1 ... 1000. The latency of a drop is ignored.
  */
 #include "base/rng.h"
 #include "sim/peers/peers.h"
@@ -27,8 +27,8 @@
 struct vegas {
     struct wr_rng rng;
     double limit;
-    double least_ns; /* 0: none yet */
-    double jitter;   /* of the next probe */
+    double least_ns; /* shortest latency; 0 before the first response */
+    double jitter;   /* random factor of the next probe's distance */
     uint32_t answers;
 };
 
