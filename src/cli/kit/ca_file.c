@@ -30,7 +30,8 @@ static const char *trouble_of(int fd)
         return "is a folder; name a file of certificates (PEM)";
     if (!S_ISREG(status.st_mode))
         return "is not a regular file; name a file of certificates (PEM)";
-    FILE *file = fdopen(dup(fd), "r");
+    int copy = dup(fd); /* fclose closes it */
+    FILE *file = copy < 0 ? NULL : fdopen(copy, "r");
     if (file == NULL)
         return strerror(errno);
     bool is_sound = has_certificate(file);
