@@ -13,7 +13,7 @@
 struct reading {
     struct wr_engine *engine;
     struct wr_founds founds; /* URLs that were read and not yet passed on as seeds */
-    size_t count;            /* rows of the last read */
+    size_t count;            /* number of rows of the last read */
     int64_t last_id;
     bool lacks_memory;
 };

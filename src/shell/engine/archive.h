@@ -48,7 +48,7 @@ struct wr_keep {
     bool is_head_whole;
     bool is_cut;    /* the body has more bytes than may be kept */
     int trouble;    /* errno of a failure to keep the body; 0: none */
-    bool waits;     /* waits for room among the pieces, and has none yet */
+    bool waits;     /* the fetch waits for room, and has no pieces yet */
     bool is_new;    /* the payload is not in the archive yet */
     int fd;         /* file of a body that exceeds its share of memory; -1: none */
     uint64_t bytes; /* bytes of the body */
@@ -56,7 +56,7 @@ struct wr_keep {
     struct wr_buf request, head, body;
     char name[WR_BODY_NAME_MAX + 1]; /* file name of the body; "": it is not saved */
     struct wr_seen_key seen;
-    struct wr_piece *pieces; /* the record first, if there is one */
+    struct wr_piece *pieces; /* pieces of this fetch; the record first, if there is one */
     size_t held;             /* bytes that archive->held counts for this fetch */
     uv_work_t work;
     int error;
@@ -68,7 +68,7 @@ struct wr_bodies {
     int fd;
     char part[32];                   /* temporary name, unique to the state file */
     int unsynced[WR_BODIES_EACH][2]; /* descriptors of written files, and of their folders */
-    size_t count;                    /* entries of `unsynced` */
+    size_t count;                    /* number of entries in `unsynced` */
     bool has_folder;                 /* the folder of a host was created since the last sync */
     /* More files than `unsynced` holds: the sync covers the whole file system. */
     bool has_more;
@@ -87,7 +87,7 @@ struct wr_archive {
     size_t pieces_max;
     _Atomic size_t held;     /* bytes of pieces that are packed, or will be */
     _Atomic bool is_refused; /* a page waits for room; the next sync wakes the loops */
-    _Atomic bool has_pool;   /* there was memory for libuv's threads */
+    _Atomic bool has_pool;   /* libuv's threads may be used: there was memory for them */
     /* The output's lock protects the fields from here to `last`. */
     struct wr_seen *seen;
     uint32_t number;        /* number of the file that is being filled */
@@ -101,7 +101,7 @@ struct wr_archive {
     /* Only the store's thread uses the fields below. */
     struct wr_output *file;
     struct wr_piece *writing;
-    size_t written; /* bytes of the first piece that are written */
+    size_t written; /* bytes already written of the first piece in `writing` */
     struct wr_bodies bodies;
 };
 

@@ -5,9 +5,9 @@
  *
  * The folder is the host, with its port if there is one. The file name is the first half of the
  * SHA-256 of the URL, as in `printf %s URL | sha256sum`. The extension follows from the
- * Content-Type. Of all this, untrusted input chooses only the letters of the host, which are
- * reduced to small letters, digits, dots and hyphens. So no name leads elsewhere, exceeds
- * WR_BODY_NAME_MAX, or equals another where case is ignored.
+ * Content-Type. Untrusted input chooses only the letters of the host, which are reduced to small
+ * letters, digits, dots, hyphens and '_'. So no name leads elsewhere, exceeds WR_BODY_NAME_MAX, or
+ * equals another where case is ignored.
  *
  * A file gets its name when it is complete. Until then it has one that no other crawl uses, because
  * two crawls may save to one folder.
@@ -22,8 +22,7 @@ struct wr_engine;
 
 void wr_body_name(const struct wr_url *url, struct wr_span content_type, char ret_name[WR_BODY_NAME_MAX + 1]);
 
-/* Opens the folder of bodies, and creates it if it is missing. Returns WEIR_E_SYSTEM or
- * WEIR_E_NOMEM. */
+/* Opens the folder of bodies; creates it if missing. Returns 0, WEIR_E_SYSTEM or WEIR_E_NOMEM. */
 int wr_bodies_open(struct wr_engine *engine, const char *path);
 /* Writes a body to its file; on the store's thread, as wr_bodies_sync. Both return WEIR_E_FULL if
  * the disk is full, else WEIR_E_SYSTEM. */

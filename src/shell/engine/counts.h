@@ -27,7 +27,7 @@ struct wr_crawl_counts {
     _Atomic uint64_t statuses[WR_STATUSES_COUNT]; /* responses by status; [0]: no response */
     /* Waits of starts, by reason; [NONE]: starts without a wait. */
     struct wr_histogram waits[WR_PLAN_REASONS];
-    struct wr_histogram lag; /* delays of due work of the plan */
+    struct wr_histogram lag; /* delays of calls of the plan that were due */
 };
 
 extern const struct wr_buckets wr_wait_buckets, wr_lag_buckets;

@@ -136,7 +136,7 @@ size_t wr_course_tell(const struct wr_course *course, struct wr_span key, uint64
         ret_starts[i] = is_known ? (int64_t)starts : -1;
         told += starts;
     }
-    if (host == NULL || (host->from == 0 && !host->was_lost)) /* the starts after the last look */
+    if (host == NULL || (host->from == 0 && !host->was_lost)) /* adds starts after the last look */
         ret_starts[last] += requests > told ? (int64_t)(requests - told) : 0;
     return (size_t)last + 1;
 }

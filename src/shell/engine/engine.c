@@ -19,9 +19,9 @@
 #define MAX_HOSTS 100000
 #define LEASE_NS (30 * WEIR_SECOND)
 #define WINDOW 1024
-#define RULES_BYTES ((size_t)128 << 20)    /* compiled robots.txt of all hosts in all loops */
-#define RULES_BYTES_MIN ((size_t)16 << 20) /* for one loop: the largest robots.txt fits */
-#define OTHER_DESCRIPTORS 64               /* for the store, the loops and other users */
+#define RULES_BYTES ((size_t)128 << 20)    /* bytes of compiled robots.txt in all loops */
+#define RULES_BYTES_MIN ((size_t)16 << 20) /* minimum for one loop: the largest robots.txt fits */
+#define OTHER_DESCRIPTORS 64               /* descriptors of the store, the loops and others */
 /* Connections of a loop, idle ones included; libcurl searches a full cache for each request. */
 #define CONNECTIONS_MAX 8192
 

@@ -97,13 +97,13 @@ struct wr_engine_options {
     bool keeps_lines;        /* keep lines in the store, which has to be shared */
     bool appends;            /* append to an output file that has lines; else it is refused */
     const char *warc_path;   /* archive in files named this and "-00000.warc.gz", ...; NULL: none */
-    uint64_t warc_size;      /* size of an archive file, bytes; 1 GiB */
+    uint64_t warc_size;      /* size of an archive file, bytes; default 1 GiB */
     const char *body_folder; /* folder for bodies; NULL: none. Needs lines or an archive */
-    uint64_t kept_max;       /* bytes of a body that are kept; 256 MiB */
-    size_t pieces_max;       /* bytes of records and bodies that wait to be written; 128 MiB */
+    uint64_t kept_max;       /* bytes of a body that are kept; default 256 MiB */
+    size_t pieces_max;       /* bytes of pieces that wait to be written; default 128 MiB */
     const char *log_path;    /* log of requests and of changes of pace; NULL: none */
-    uint32_t loops;          /* threads; one per processor, at most 64 */
-    uint32_t concurrency;    /* requests in flight in all; 256 */
+    uint32_t loops;          /* threads, at most 64; default: one per processor */
+    uint32_t concurrency;    /* requests in flight in all; default 256 */
     weir_pace_options pace;  /* pace of every host; already checked */
     enum wr_engine_group group;
     double global_rate; /* starts per second in all; 0: no limit */
@@ -116,13 +116,13 @@ struct wr_engine_options {
     bool allows_private;
     bool ignores_robots;
     enum wr_on_error on_error; /* decision if robots.txt is unavailable */
-    double delay_factor;       /* factor for Crawl-delay, 0.01 to 100; 1 */
+    double delay_factor;       /* factor for Crawl-delay, 0.01 to 100; default 1 */
     bool asks_blocked;         /* ask even hosts whose firewall blocked the crawler within a day */
     bool follows_nofollow;
     bool sitemaps; /* read the sitemaps of the seeds' hosts, too */
     enum wr_digest_kind digest;
 
-    /* Returns true to follow a link (not for seeds); on any threads at once. NULL: follow all. */
+    /* Returns true to follow a link (not for seeds). Any thread, several at once. NULL: all. */
     bool (*in_scope)(void *context, const struct wr_url *url);
     /* Reports a seed, also of a resumed job, or where it led: scopes grow by it. Any thread. */
     void (*on_seed)(void *context, const struct wr_url *url);
@@ -133,13 +133,13 @@ struct wr_engine_options {
     uint32_t host_pages;        /* accepted URLs per host; 0: no limit */
     uint64_t max_bytes;         /* bytes of bodies in all; 0: no limit */
     int64_t max_time_ns;        /* duration of this run; 0: no limit */
-    uint32_t max_hops;          /* redirects in a row; 10 */
-    uint32_t failure_threshold; /* failures in a row that end the job; 20; UINT32_MAX: never */
-    int64_t max_defer_ns;       /* how long a host may hold a task; 30 min */
-    uint64_t body_max;          /* bytes of a body that are read; 32 MiB */
-    int64_t request_ns;         /* time limit of one request; 2 min */
-    int64_t drain_ns;           /* time from wr_engine_drain until it stops; 30 s */
-    uint32_t max_hosts;         /* hosts in memory, in all; 100 000 */
+    uint32_t max_hops;          /* redirects in a row; default 10 */
+    uint32_t failure_threshold; /* failures in a row to end the job; default 20; UINT32_MAX: off */
+    int64_t max_defer_ns;       /* how long a host may hold a task; default 30 min */
+    uint64_t body_max;          /* bytes of a body that are read; default 32 MiB */
+    int64_t request_ns;         /* time limit of one request; default 2 min */
+    int64_t drain_ns;           /* time limit of draining, until the crawl stops; default 30 s */
+    uint32_t max_hosts;         /* hosts in memory in all; default 100 000 */
     const char *statuses;       /* text for wr_statuses_parse; NULL: WR_STATUSES_JOBS */
 
     /* Reports a problem that the user should know, as one line; any thread. NULL: no reports. */
@@ -192,7 +192,7 @@ struct wr_engine_stats {
     uint64_t rejected;      /* responses 429, 403 and 503 */
     uint64_t retries;
     uint64_t overrides; /* times that a host's concurrency was lowered or restored */
-    uint64_t bytes;     /* bytes of bodies */
+    uint64_t bytes;     /* bytes of response bodies */
     uint64_t accepted;  /* URLs accepted by all runs, seeds included */
     uint64_t queued;    /* URLs that have not ended; if shared, of all processes, seconds old */
     uint64_t in_flight;
@@ -235,10 +235,10 @@ int wr_engine_diff(struct wr_engine *engine, wr_engine_tell_change *tell, void *
 enum wr_engine_end {
     WR_END_COMPLETED,
     WR_END_FAILED,    /* too many failures in a row; can be resumed */
-    WR_END_CANCELLED, /* by the user, or too many 429 in a row */
+    WR_END_CANCELLED, /* cancelled by the user, or too many 429 in a row */
     WR_END_BUDGET,    /* out of time or bytes; the other URLs stay queued */
     WR_END_BLOCKED,   /* the firewalls of all its hosts block the crawler */
-    WR_END_STOPPED,   /* by wr_engine_drain or wr_engine_stop; can be resumed */
+    WR_END_STOPPED,   /* stopped by wr_engine_drain or wr_engine_stop; can be resumed */
     WR_END_BROKEN,    /* the store or the output failed; can be resumed */
 };
 

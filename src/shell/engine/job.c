@@ -224,7 +224,8 @@ static void on_settled(void *context, int error, const char *why)
 {
     struct wr_engine *engine = context;
     (void)pthread_mutex_lock(&engine->lock);
-    if (error != 0 && engine->end != WR_END_BUDGET) { /* after BUDGET only the reason is lost */
+    /* A job that ended by BUDGET only loses its reason. */
+    if (error != 0 && engine->end != WR_END_BUDGET) {
         engine->end = WR_END_BROKEN;
         wr_text_set(engine->why, sizeof engine->why, why);
     }

@@ -51,7 +51,7 @@ void wr_keep_clear(struct wr_keep *keep, struct wr_engine *engine)
 
 void wr_keep_line(struct wr_keep *keep, struct wr_span line)
 {
-    if (keep->is_head_whole) /* that was the head of an interim response */
+    if (keep->is_head_whole) /* the head so far was that of an interim response */
         wr_buf_clear(&keep->head);
     wr_buf_append_span(&keep->head, line);
     keep->is_head_whole = line.data[0] == '\n' || (line.bytes == 2 && line.data[0] == '\r');

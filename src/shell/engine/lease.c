@@ -11,12 +11,12 @@
 #include "shell/clock/clock.h"
 #include "shell/engine/state.h"
 
-#define BEATS 6 /* beats in the time of a lease */
+#define BEATS 6 /* beats per time of a lease */
 #define FIRST_CLAIM 32
 #define CLAIM_MAX 1024
 #define REST_NS WEIR_SECOND       /* idle time after which a host is released */
 #define LEAVE_MAX 256             /* hosts that are released at a time */
-#define SHED_NS (2 * WEIR_SECOND) /* time for other processes, which look for hosts every second */
+#define SHED_NS (2 * WEIR_SECOND) /* pause of claims: others look for hosts every second */
 #define SHED_LONGEST_NS WEIR_MINUTE
 #define ROWS_MAX ((size_t)64 << 20)
 #define RAN_OUT INT64_MIN            /* end of a lease that has expired: before any `now` */
@@ -187,7 +187,7 @@ static void send_rows(struct asked *asked)
 
 static void end_claim(struct asked *asked)
 {
-    /* Counted first, so that no loop ends the job. */
+    /* The hosts are counted first, so that no loop ends the job. */
     (void)atomic_fetch_add(&asked->engine->leases, (int64_t)count_rows(asked));
     note_seeds(asked);
     send_rows(asked);
@@ -439,7 +439,7 @@ static void claim(struct wr_engine *engine, size_t limit)
     ask_hosts(asked, (struct wr_store_query){.what = WR_STORE_CLAIM, .limit = limit, .row = on_lent}, on_claimed);
 }
 
-/* A host that a loop asks for. */
+/* A message to the first loop: the sender wants a host. */
 struct wish {
     struct wr_letter letter;
     struct wr_engine *engine;
@@ -534,7 +534,7 @@ static void leave(struct wr_crawl_loop *loop, struct wr_plan_host *host, int64_t
     memcpy(memory, key.data, key.bytes);
     key.data = memory;
     if (token != 0) {
-        wr_crawl_loop_note(loop, host); /* noted, because the next owner needs its pace */
+        wr_crawl_loop_note(loop, host); /* stored, because the next owner needs its pace */
         lose(loop, host);
         release(loop->engine, key, token, rests_until == WEIR_FOREVER ? WEIR_FOREVER : rests_until - now, held_ns);
     }

@@ -18,23 +18,23 @@
 
 #include <weir/limit.h>
 
-#define WR_VERDICTS(X)                                                                  \
-    X(WR_VERDICT_FETCHED, "fetched")                                                    \
-    X(WR_VERDICT_ROBOTS, "robots")     /* robots.txt forbids it */                      \
-    X(WR_VERDICT_SCOPE, "scope")       /* the URL is out of scope */                    \
-    X(WR_VERDICT_DEPTH, "depth")       /* too many links away from a seed */            \
-    X(WR_VERDICT_HOPS, "hops")         /* too many redirects in a row */                \
-    X(WR_VERDICT_BUDGET, "budget")     /* a page limit of the job or host is reached */ \
-    X(WR_VERDICT_TRAP, "trap")         /* the URL looks like that of a trap */          \
-    X(WR_VERDICT_REDIRECT, "redirect") /* the target has its own line */                \
-    X(WR_VERDICT_FAILED, "failed")                                                      \
-    X(WR_VERDICT_EXPIRED, "expired")     /* its host held it for too long */            \
-    X(WR_VERDICT_BLOCKED, "blocked")     /* forbidden address, or a firewall */         \
-    X(WR_VERDICT_TOO_LARGE, "too_large") /* the body was cut, and counts */             \
-    X(WR_VERDICT_CANCELLED, "cancelled")                                                \
-    X(WR_VERDICT_DAMAGED, "damaged")     /* the stored task was damaged */              \
-    X(WR_VERDICT_UNCHANGED, "unchanged") /* same as in an earlier job */                \
-    X(WR_VERDICT_NOT_DUE, "not_due")     /* unlikely to have changed */                 \
+#define WR_VERDICTS(X)                                                                         \
+    X(WR_VERDICT_FETCHED, "fetched")                                                           \
+    X(WR_VERDICT_ROBOTS, "robots")     /* robots.txt forbids the URL */                        \
+    X(WR_VERDICT_SCOPE, "scope")       /* the URL is out of scope */                           \
+    X(WR_VERDICT_DEPTH, "depth")       /* too many links away from a seed */                   \
+    X(WR_VERDICT_HOPS, "hops")         /* too many redirects in a row */                       \
+    X(WR_VERDICT_BUDGET, "budget")     /* a page limit of the job or host is reached */        \
+    X(WR_VERDICT_TRAP, "trap")         /* the URL looks like that of a trap */                 \
+    X(WR_VERDICT_REDIRECT, "redirect") /* a redirect; its target has its own line */           \
+    X(WR_VERDICT_FAILED, "failed")                                                             \
+    X(WR_VERDICT_EXPIRED, "expired")     /* its host held it for too long */                   \
+    X(WR_VERDICT_BLOCKED, "blocked")     /* forbidden address, or a firewall */                \
+    X(WR_VERDICT_TOO_LARGE, "too_large") /* the body was cut; the part that was read counts */ \
+    X(WR_VERDICT_CANCELLED, "cancelled")                                                       \
+    X(WR_VERDICT_DAMAGED, "damaged")     /* the stored task was damaged */                     \
+    X(WR_VERDICT_UNCHANGED, "unchanged") /* the page is as an earlier job saw it */            \
+    X(WR_VERDICT_NOT_DUE, "not_due")     /* the page has probably not changed */               \
     X(WR_VERDICT_ABSENT, "absent")       /* the sitemap does not exist */
 
 enum wr_verdict {
@@ -66,7 +66,7 @@ struct wr_line {
     enum wr_verdict verdict;
     struct wr_span error;      /* word for programs, such as "http_404"; empty: null */
     struct wr_span error_text; /* words for people; empty: null */
-    const uint32_t *waited;    /* ms by weir_reason, up to QUEUE; NULL: none */
+    const uint32_t *waited;    /* waits in ms by weir_reason, up to QUEUE; NULL: none */
     /* Durations; negative: null. */
     int64_t dns_ns, connect_ns, first_byte_ns, total_ns;
 };

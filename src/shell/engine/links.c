@@ -145,7 +145,7 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
                              .is_sitemap = found->is_sitemap,
                              .is_new = found->is_stored,
                              .is_stored = found->is_stored};
-    if (!found->is_stored && was_sent_or_known(loop, found->fingerprint)) { /* the usual case */
+    if (!found->is_stored && was_sent_or_known(loop, found->fingerprint)) { /* true of most links */
         found->verdict = WR_OFFER_KNOWN;
         return WR_OFFER_KNOWN;
     }
@@ -157,7 +157,7 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
     enum wr_offer_verdict verdict = ours ? offer_here(loop, &offer) : wr_plan_screen(loop->plan, &offer);
     if (atomic_load(&loop->engine->has_max_pages) && !found->is_stored &&
         (verdict == WR_OFFER_NEW || verdict == WR_OFFER_ASK_STORE))
-        verdict = WR_OFFER_BUDGET; /* the store would refuse it */
+        verdict = WR_OFFER_BUDGET; /* the store would refuse the page */
     found->asks = verdict == WR_OFFER_ASK_STORE || (verdict != WR_OFFER_KNOWN && asks_of_others(loop, url));
     /* Counts new URLs, and stored ones that were loaded before this offer. */
     if (ours && (verdict == WR_OFFER_NEW || (verdict == WR_OFFER_KNOWN && found->is_stored)))
@@ -187,7 +187,7 @@ static bool is_wanted(const struct wr_found *found)
     case WR_OFFER_OVER:
         return false;
     default:
-        return found->is_stored; /* refused: the stored task has to end */
+        return found->is_stored; /* refused, so the stored task has to end */
     }
 }
 

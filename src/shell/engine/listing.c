@@ -222,7 +222,7 @@ static bool has_unread(const struct wr_flight *flight)
     return flight->sitemap != NULL && flight->unread.length > 0;
 }
 
-/* Reads at least one step, and more while there is time. */
+/* Reads at least one part of a sitemap, and more while there is time. */
 static void read_some(struct wr_flight *flight)
 {
     struct wr_share share = wr_share_begin(WR_SHARE_NS);
@@ -273,7 +273,7 @@ static void go_on(struct wr_flight *flight)
     if (has_unread(flight))
         read_some(flight);
     if (has_unread(flight))
-        go_on_later(flight); /* the others come first */
+        go_on_later(flight); /* other sitemaps have their turn first */
     else if (flight->has_links)
         wr_answer_go_on(flight);
     else if (flight->ends_when_read)

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "shell/loop/away.h"
 
-#define TEXT_MAX ((size_t)256 << 20) /* text of a list of hosts, which may be all hosts */
+#define TEXT_MAX ((size_t)256 << 20) /* maximum text of a list of hosts, which may be all hosts */
 #define TASKS_TEXT \
     ((size_t)1 << 20) /* text of one host's tasks: a thousand usual URLs, or a hundred of maximum length */
 
@@ -37,7 +37,7 @@ struct load {
     struct wr_letter letter;
     struct wr_crawl_loop *loop;
     struct wr_plan_action action;
-    _Atomic uint32_t awaited; /* reads that are not answered */
+    _Atomic uint32_t awaited; /* number of reads not answered yet */
     _Atomic int error;
     struct wr_buf text;
     struct wr_buf rows;     /* array of struct row, or of struct host_row */
@@ -98,7 +98,7 @@ static struct load *new_load(struct wr_crawl_loop *loop, const struct wr_plan_ac
     wr_buf_init(&load->rows, allocator, TEXT_MAX);
     wr_buf_init(&load->stranded, allocator, TEXT_MAX);
     loop->loads++;
-    (void)atomic_fetch_add(&loop->engine->pending, 1); /* pending until free_load */
+    (void)atomic_fetch_add(&loop->engine->pending, 1); /* the load is pending until free_load */
     return load;
 }
 
@@ -215,7 +215,7 @@ static void remember(struct wr_crawl_loop *loop, struct load *load)
         struct wr_span text = kept(load, copy->text_at, copy->text_bytes);
         if (!copy->is_known || (copy->robots.kind == WR_STORE_ROBOTS_TEXT &&
                                 wr_robots_parse(text, &options, engine->allocator, &memory.robots[i].rules) != 0))
-            continue; /* treated as not stored */
+            continue; /* treated as if no robots.txt were stored */
         memory.robots[i].is_known = true;
         memory.robots[i].has_validators = copy->robots.etag.bytes + copy->robots.modified.bytes > 0;
         memory.robots[i].max_age_ns = copy->robots.max_age_ns;

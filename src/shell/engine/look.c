@@ -81,7 +81,7 @@ void wr_look_fill(const struct wr_crawl_loop *loop, const struct wr_plan_host *h
 }
 
 struct one {
-    struct wr_question question; /* first, so that it can be cast */
+    struct wr_question question; /* first member, so that a pointer to it can be cast */
     struct wr_span key;
     struct wr_look_host *host;
     bool is_found;
@@ -113,16 +113,16 @@ int wr_engine_look_host(struct wr_engine *engine, struct wr_span key, struct wr_
 
 /* One of the foremost hosts found so far. */
 struct entry {
-    int64_t rank; /* the greatest comes first */
+    int64_t rank; /* sort value; the greatest comes first */
     uint16_t key_bytes;
     char key[WEIR_PACE_KEY_MAX + 1];
 };
 
 /* The hosts that one loop finds. */
 struct part {
-    struct wr_question question; /* first, so that it can be cast */
+    struct wr_question question; /* first member, so that a pointer to it can be cast */
     const struct wr_look_query *query;
-    struct entry *entries; /* `room` elements */
+    struct entry *entries; /* array of `room` elements */
     uint16_t *order;       /* indexes of entries, the foremost first */
     size_t room, count;
     size_t cursor, slots; /* state of the walk; size of the host table at its start */
@@ -130,7 +130,7 @@ struct part {
     bool was_walked;
     struct wr_look_sums sums;
     int64_t took_ns;
-    struct wr_look_host *hosts; /* the foremost hosts in full */
+    struct wr_look_host *hosts; /* the foremost hosts with all details */
     int64_t *ranks;
     size_t filled;
 };

@@ -21,11 +21,11 @@
 
 /* ---- hosts ---- */
 
-#define WR_LOOK_SORTS(X)                                                          \
-    X(WR_SORT_WAIT, "wait")         /* longest wait first, paused hosts before */ \
-    X(WR_SORT_QUEUE, "queue")       /* most queued URLs first */                  \
-    X(WR_SORT_RATE, "rate")         /* most starts lately first */                \
-    X(WR_SORT_REJECTED, "rejected") /* most rejections first */                   \
+#define WR_LOOK_SORTS(X)                                                         \
+    X(WR_SORT_WAIT, "wait")         /* longest wait first, after paused hosts */ \
+    X(WR_SORT_QUEUE, "queue")       /* most queued URLs first */                 \
+    X(WR_SORT_RATE, "rate")         /* most starts lately first */               \
+    X(WR_SORT_REJECTED, "rejected") /* most rejections first */                  \
     X(WR_SORT_NAME, "name")
 
 enum wr_look_sort {
@@ -59,9 +59,10 @@ struct wr_look_host {
     weir_decision why; /* reason that holds its next task, and for how long */
     uint64_t queued;   /* URLs in memory and in the store */
     uint32_t in_flight;
-    uint32_t cap;        /* most requests in flight; UINT32_MAX: no limit */
-    double rate;         /* starts per second in the last half minute */
-    double allowed_rate; /* learned, set, or asked for by the server; INFINITY: no limit */
+    uint32_t cap; /* most requests in flight; UINT32_MAX: no limit */
+    double rate;  /* starts per second in the last half minute */
+    /* Allowed starts per second: learned, set, or asked for by the server; INFINITY: no limit. */
+    double allowed_rate;
     int64_t interval_ns; /* time between starts at allowed_rate */
     uint64_t requests, ok, rejected, failed, retries, bytes;
     weir_breaker_state breaker;
@@ -87,7 +88,7 @@ struct wr_look_sums {
     uint64_t matched;                      /* number of these hosts */
     uint64_t states[WR_HOST_STATES_COUNT]; /* hosts in each state, as seen at a glance */
     uint64_t breakers[WEIR_BREAKER_HALF_OPEN + 1];
-    uint64_t queued, in_flight; /* numbers of pages */
+    uint64_t queued, in_flight; /* pages that are queued, and that are in flight */
     uint64_t recent;            /* starts in the last WR_PLAN_SLICES */
     /* Time until all hosts have asked for all queued URLs, as it seems. */
     int64_t last_ns;

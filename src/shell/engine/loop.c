@@ -60,8 +60,9 @@ static void start(struct wr_crawl_loop *loop, const struct wr_plan_action *actio
     else
         wr_flight_start(loop, action);
     wr_cap_started(loop);
-    if (action->next_ns > 0 && action->next_ns != WEIR_FOREVER) /* else pending events come first */
-        /* Sends at once: preparing other due requests takes time. */
+    if (action->next_ns > 0 && action->next_ns != WEIR_FOREVER)
+        /* Sends at once, because preparing other due requests takes time. Without a known next
+         * start, pending events may come first. */
         wr_net_flush(loop->net);
 }
 

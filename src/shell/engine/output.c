@@ -168,7 +168,7 @@ int wr_output_write(struct wr_output *output, const char *bytes, size_t count, s
         size_t left = count - *ret_written;
         if (!output->is_file && !awaits_reader(output))
             return refuse(output->path, "is not read by anybody");
-        if (!output->is_file && left > PIPE_BUF) /* at most this can be written without blocking */
+        if (!output->is_file && left > PIPE_BUF) /* a ready pipe takes this much without blocking */
             left = PIPE_BUF;
         ssize_t wrote = write(output->fd, bytes + *ret_written, left);
         if (wrote < 0 && errno != EINTR && errno != EAGAIN)

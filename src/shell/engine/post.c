@@ -126,7 +126,7 @@ struct post {
     struct wr_crawl_loop *loop;
     struct wr_flight *flight;
     struct wr_news *news;
-    struct wr_leased_line *leased; /* NULL: no line can be refused */
+    struct wr_leased_line *leased; /* line that may be refused; NULL: none */
     size_t count;                  /* used elements of loop->changes */
 };
 

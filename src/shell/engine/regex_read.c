@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "shell/engine/regex_program.h"
 
-#define NO_END UINT16_MAX /* no upper limit of a count */
+#define NO_END UINT16_MAX /* a count without upper limit */
 
 /* An open group, or the whole expression, such as "a|b|c". */
 struct group {

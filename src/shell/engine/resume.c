@@ -7,7 +7,7 @@ struct resuming {
     struct wr_engine *engine;
     int error;
     bool is_over, has_failed, is_pending;
-    bool was_cut_off; /* its last run ended at a limit */
+    bool was_cut_off; /* the last run of the job ended at a limit */
 };
 
 static void on_job(void *context, const struct wr_store_row *row)

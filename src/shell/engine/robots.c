@@ -14,7 +14,7 @@
 
 #define NETWORK_NS (10 * WEIR_SECOND) /* a response within this time means that the network works */
 #define HOPS_MAX ((size_t)1 << 24)    /* two for each host that a plan can have */
-#define WANTS_MAX 32                  /* hosts that are asked for in a tick */
+#define WANTS_MAX 32                  /* hosts that are asked for in one tick */
 
 /* ---- redirects within a host ---- */
 
@@ -305,7 +305,7 @@ struct wr_errand {
     int64_t patient_until; /* the errand fails if it is not placed by then */
     struct came came;
     struct wr_buf body;
-    size_t held_bytes; /* counted bytes of `body` */
+    size_t held_bytes; /* bytes of `body` that robots_held counts */
     size_t key_bytes;
     char key[WEIR_PACE_KEY_MAX + 1]; /* host that the redirect leads to */
     char url[WR_URL_ROOM];
@@ -339,7 +339,7 @@ static void read_errands_answer(struct wr_crawl_loop *loop, struct wr_letter *le
     came->stays = came->event.leads && is_at(&came->to, errand->host);
     struct wr_life_action action = wr_plan_robots_came(loop->plan, errand->host, errand->is_https, &came->event,
                                                        came->rules, came->stays, wr_crawl_loop_now(loop));
-    came->rules = NULL; /* the plan owns them */
+    came->rules = NULL; /* the plan owns the rules */
     if (errand->body.error == 0)
         store_copy(loop->engine, errand->host, errand->is_https, action.copy, &came->event,
                    (struct wr_store_robots){.text = wr_buf_from(&errand->body, 0)});

@@ -199,11 +199,11 @@ bool wr_flight_set_url(struct wr_flight *flight, struct wr_span url);
 void wr_flight_send(struct wr_flight *flight, struct wr_span etag, struct wr_span modified);
 void wr_flight_cancel(struct wr_flight *flight);
 void wr_flight_landed(struct wr_flight *flight);
-/* Keeps the host until its end is posted. Called before the plan learns of the end. */
+/* Keeps the host until the task's end is posted. Called before the plan learns of the end. */
 void wr_flight_owe(struct wr_flight *flight);
 /* Moves a fetch to the end of the list of that place, unless it is in that list. */
 void wr_flight_move(struct wr_flight *flight, enum wr_flight_place place);
-void wr_flight_give_back(struct wr_flight *flight); /* returns it to the pool */
+void wr_flight_give_back(struct wr_flight *flight); /* returns the fetch to the pool */
 void wr_flights_free(struct wr_crawl_loop *loop);
 
 /* Counts the request as sent. A failed connection counts as well. */
@@ -341,7 +341,7 @@ struct wr_crawl_loop {
     int64_t next_at;  /* when to ask the plan next */
     struct wr_net *net;
     struct wr_plan *plan;
-    struct wr_list lists[WR_FLIGHT_POSTS + 1]; /* fetches by place */
+    struct wr_list lists[WR_FLIGHT_POSTS + 1]; /* lists of fetches, by place */
     bool is_stalled;                           /* the store has no room */
     _Atomic bool has_room;                     /* the store has room now */
     /* The store has hosts that the plan lacks: list them. */
@@ -362,12 +362,12 @@ struct wr_crawl_loop {
     size_t changes_room;
     uint64_t *elsewhere;
     int64_t asleep_ns;          /* how long the machine had slept at the last wr_lease_wake, ns */
-    uint64_t listed[WR_LISTED]; /* fingerprints of origins */
+    uint64_t listed[WR_LISTED]; /* origins whose sitemaps were offered lately */
     struct wr_crawl_counts counts;
 };
 
 int wr_crawl_loop_open(struct wr_crawl_loop *loop, struct wr_engine *engine, uint32_t index);
-int wr_crawl_loop_run(struct wr_crawl_loop *loop); /* starts its thread */
+int wr_crawl_loop_run(struct wr_crawl_loop *loop); /* starts the loop's thread */
 void wr_crawl_loop_close(struct wr_crawl_loop *loop);
 /* Makes the loop look for work; from any thread. */
 void wr_crawl_loop_wake(struct wr_crawl_loop *loop);
@@ -440,13 +440,13 @@ struct wr_engine {
     const weir_clock *clock;
     struct wr_store *store;
     struct wr_hash_key hash_key;      /* a copy of the store's, because plans outlive the store */
-    struct wr_engine_options options; /* with defaults; the engine owns the texts */
+    struct wr_engine_options options; /* options with defaults; the engine owns the texts */
     char *agent, *proxy, *ca_file;
     char *settings; /* settings of the job that was found */
     char *header_lines[WR_FIELDS_MAX];
     struct wr_net_field fields[WR_FIELDS_MAX];
     size_t field_count;
-    pthread_rwlock_t origins_lock; /* protects `origins`: those of seeds, for header lines */
+    pthread_rwlock_t origins_lock; /* protects `origins`, which get the user's header lines */
     struct wr_map origins;
     struct wr_resolver *resolver;
     struct wr_statuses statuses;
@@ -459,7 +459,7 @@ struct wr_engine {
     uint32_t connections;            /* connections that each loop may have */
     int64_t began_at;
     int64_t job;
-    int64_t earlier;                                       /* job of the earlier visits; 0: none */
+    int64_t earlier;                                       /* the job to recrawl; 0: none */
     uint64_t accepted_before, ended_before, failed_before; /* URLs of earlier runs of the job */
     _Atomic int64_t flights;
     _Atomic int64_t scarce_since; /* start of a lack of memory or descriptors; 0: none */
@@ -469,7 +469,7 @@ struct wr_engine {
     _Atomic int64_t seeding;      /* batches of seeds that are not stored */
     _Atomic int phase;
     _Atomic uint64_t blocked_hosts;
-    bool has_row, has_free; /* answers while looking: the job's row; an unblocked host */
+    bool has_row, has_free; /* answers of the last look: the job's row; an unblocked host */
     bool is_shared;         /* processes share hosts, by leases */
     int64_t lease_ns, beat_at, silent_since, unanswered;
     _Atomic bool is_claiming, is_beating;
@@ -482,19 +482,19 @@ struct wr_engine {
     int64_t shed_at, shed_ns;                            /* next offer, interval; store's thread */
     _Atomic int64_t claim_at, look_at, stranded_at;      /* earliest times of the next queries */
     _Atomic uint64_t beat;                               /* number of the last beat */
-    _Atomic int64_t seeds_after;                         /* read seeds after this task number */
-    int64_t seeds_newest, seeds_marked, seeds_marked_at; /* for seeds_after; the store's thread */
-    enum wr_job_status seen;                             /* the job's status, while looking */
+    _Atomic int64_t seeds_after;                         /* seeds are read after this task number */
+    int64_t seeds_newest, seeds_marked, seeds_marked_at; /* marks for seeds_after; store's thread */
+    enum wr_job_status seen;                             /* stored status, at the last look */
     _Atomic bool is_seeded, is_looking, is_store_paused, has_max_pages;
     _Atomic bool is_listed;                 /* all sitemaps are read: changes are known */
     _Atomic uint32_t relisting;             /* loops that list hosts; none works before all have */
-    _Atomic int64_t warned_at, answered_at; /* last warning and response; 0: never */
+    _Atomic int64_t warned_at, answered_at; /* times of last warning, response; 0: never */
     uint64_t left;                          /* queued tasks, as the store said last */
     pthread_mutex_t lock;                   /* protects all fields below */
     pthread_cond_t changed;
     struct wr_ledger ledger;
     int64_t next_start_at, paid_until; /* schedule of limits over all hosts, see cap.c */
-    int64_t drain_at;                  /* when the end began; 0: not ending */
+    int64_t drain_at;                  /* time at which the end began; 0: not ending */
     uint32_t running;                  /* running threads of loops */
     bool has_end;
     enum wr_engine_end end;
@@ -527,7 +527,7 @@ weir_reason wr_job_halted_for(struct wr_engine *engine);
 void wr_job_told(struct wr_crawl_loop *loop, enum wr_ledger_end end);
 /* Draws from a budget for the loop's plan. Returns what it got; less than `count` is the last. */
 uint64_t wr_job_draw(struct wr_crawl_loop *loop, enum wr_draw what, uint64_t count);
-/* Decrement a count of what is under way. At 0, the job may be over. */
+/* Decrement a count of work under way. At 0, the job may be over. */
 void wr_flights_done(struct wr_engine *engine);
 void wr_pending_done(struct wr_engine *engine);
 void wr_posts_done(struct wr_engine *engine);

@@ -4,7 +4,7 @@
 #include "shell/engine/state.h"
 
 struct steering {
-    struct wr_question question; /* first, so that it can be cast */
+    struct wr_question question; /* first member, so that a pointer to it can be cast */
     struct wr_span key;
     enum wr_event_kind kind; /* the wanted change, as the event that reports it */
     int64_t interval_ns;

@@ -3,7 +3,7 @@
 #include "shell/engine/state.h"
 
 struct asked_why {
-    struct wr_question question; /* first, so that it can be cast */
+    struct wr_question question; /* first member, so that a pointer to it can be cast */
     const struct wr_url *url;
     struct wr_why *why;
 };
