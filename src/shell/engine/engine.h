@@ -185,7 +185,7 @@ struct wr_engine_stats {
     uint64_t deeper;    /* links left out by max_depth */
     uint64_t unread;    /* sitemaps left out: nested too deep, or too many of a host */
     uint64_t redirects;
-    uint64_t blocked;       /* failed pages that a firewall blocked, sent or not */
+    uint64_t blocked;       /* failed pages that a firewall blocked, requested or not */
     uint64_t blocked_hosts; /* hosts whose firewall blocks the crawler */
     uint64_t requests;      /* all requests, also for robots.txt, and failed connections */
     uint64_t robots;        /* requests for robots.txt */

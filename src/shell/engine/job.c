@@ -272,7 +272,7 @@ bool wr_job_settle(struct wr_engine *engine)
     }
     int error = wr_store_post(engine->store, &change, 1, on_settled, engine);
     if (error == WEIR_E_FULL)
-        atomic_store(&engine->settling, WR_UNSETTLED); /* retried with the next tick */
+        atomic_store(&engine->settling, WR_UNSETTLED); /* the post is retried with the next tick */
     else if (error != 0)
         on_settled(engine, error, wr_error_words(error));
     return false;

@@ -23,7 +23,7 @@ struct row {
     size_t url_at, url_bytes;
     size_t referrer_at, referrer_bytes;
     bool has_earlier;
-    size_t earlier_at, earlier_verdict_bytes; /* texts: verdict, then validator and digest */
+    size_t earlier_at, earlier_verdict_bytes; /* in load->text: verdict, validator and digest */
     struct wr_store_visit earlier;            /* results of the earlier job, without texts */
 };
 

@@ -181,8 +181,8 @@ struct wr_engine_event {
     enum wr_event_kind kind;
     char key[WEIR_PACE_KEY_MAX + 1];
     int status;                 /* status of the response; 0: none */
-    weir_breaker_state breaker; /* BREAKER: the new state */
-    int64_t wait_ns;            /* RETRY_AFTER, BREAKER: the wait; PACE: the interval */
+    weir_breaker_state breaker; /* BREAKER event: the new state */
+    int64_t wait_ns;            /* RETRY_AFTER and BREAKER events: the wait; PACE: the interval */
 };
 
 /* Gives the events after the number `after`, the oldest first: at most `most` of the last

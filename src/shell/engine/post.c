@@ -367,7 +367,7 @@ static int try_post(struct wr_flight *flight)
         add_end(&post);
     add_founds(&post);
     if (post.count == 0)
-        return 0; /* nothing to post, and no line */
+        return 0; /* the fetch has nothing to post, and no line */
     (void)atomic_fetch_add(&loop->engine->posts, 1);
     bool has_line = flight->line.length > 0 && loop->engine->output.fd >= 0;
     int error = has_line || flight->keep.pieces != NULL ? post_with_outputs(&post) : post_now(&post);

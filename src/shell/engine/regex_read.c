@@ -68,7 +68,7 @@ static void fail(struct parser *parser, const char *wrong, const char *right)
         parser->wrong = wrong;
         parser->right = right;
     }
-    parser->at += strlen(parser->at); /* ends the parsing */
+    parser->at += strlen(parser->at); /* skips the rest of the text */
 }
 
 /* Returns false if there is no room for `more` nodes and the final one. */

@@ -473,18 +473,21 @@ struct wr_engine {
     bool is_shared;         /* processes share hosts, by leases */
     int64_t lease_ns, beat_at, silent_since, unanswered;
     _Atomic bool is_claiming, is_beating;
-    _Atomic bool is_end_stored;                          /* another process has stored the end */
-    _Atomic int settling;                                /* enum wr_settling */
-    _Atomic int64_t leases;                              /* hosts that this process has */
-    _Atomic uint64_t left_in_all;                        /* queued URLs, as of the last beat */
-    _Atomic uint64_t beyond;                             /* links that the store has left out */
-    _Atomic int64_t excess;                              /* leases to give up to other processes */
-    int64_t shed_at, shed_ns;                            /* next offer, interval; store's thread */
-    _Atomic int64_t claim_at, look_at, stranded_at;      /* earliest times of the next queries */
-    _Atomic uint64_t beat;                               /* number of the last beat */
-    _Atomic int64_t seeds_after;                         /* seeds are read after this task number */
-    int64_t seeds_newest, seeds_marked, seeds_marked_at; /* marks for seeds_after; store's thread */
-    enum wr_job_status seen;                             /* stored status, at the last look */
+    _Atomic bool is_end_stored;   /* another process has stored the end */
+    _Atomic int settling;         /* enum wr_settling */
+    _Atomic int64_t leases;       /* hosts that this process has */
+    _Atomic uint64_t left_in_all; /* queued URLs, as of the last beat */
+    _Atomic uint64_t beyond;      /* links that the store has left out */
+    _Atomic int64_t excess;       /* leases to give up to other processes */
+    /* Time of the next offer of excess, and the pause after it; only the store's thread uses
+     * them. */
+    int64_t shed_at, shed_ns;
+    _Atomic int64_t claim_at, look_at, stranded_at; /* earliest times of the next queries */
+    _Atomic uint64_t beat;                          /* number of the last beat */
+    _Atomic int64_t seeds_after;                    /* seeds are read after this task number */
+    /* Marks from which seeds_after is set (lease.c); only the store's thread uses them. */
+    int64_t seeds_newest, seeds_marked, seeds_marked_at;
+    enum wr_job_status seen; /* stored status, at the last look */
     _Atomic bool is_seeded, is_looking, is_store_paused, has_max_pages;
     _Atomic bool is_listed;                 /* all sitemaps are read: changes are known */
     _Atomic uint32_t relisting;             /* loops that list hosts; none works before all have */
@@ -520,7 +523,7 @@ void wr_engine_wake(struct wr_engine *engine);
 void wr_job_over(struct wr_engine *engine, enum wr_engine_end end, const char *why);
 /* Stores how the job ended, once. Returns true if that is done. */
 bool wr_job_settle(struct wr_engine *engine);
-/* Returns the reason of waits from the time on when nothing is started any more. */
+/* Returns the reason under which waits count once nothing is started any more. */
 weir_reason wr_job_halted_for(struct wr_engine *engine);
 #define WR_TIME_IS_OVER "the time limit was reached (--max-time)"
 /* Counts the end of a task towards failures in a row. */
