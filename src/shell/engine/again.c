@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* again.c - an earlier job as a whole: its URLs are where the new one begins, and at the end both are compared. */
+/* again.c - recrawl: seeds a job with the URLs of an earlier job, and compares both at the end. */
 #include "base/error.h"
 #include "shell/engine/state.h"
 
@@ -8,17 +8,18 @@
 #define AT_ONCE 256
 #define WAIT_US 100000
 
-/* ---- where it begins ---- */
+/* ---- seeding from the earlier job ---- */
 
 struct reading {
     struct wr_engine *engine;
-    struct wr_founds founds; /* read, and not given yet */
-    size_t count;            /* rows */
+    struct wr_founds founds; /* URLs that were read and not yet passed on as seeds */
+    size_t count;            /* number of rows of the last read */
     int64_t last_id;
     bool lacks_memory;
 };
 
-/* On the store's thread. Its seeds are seeds again; the rest is as deep as it was, and judged anew. */
+/* Adds a task of the earlier job to the batch, on the store's thread. Its seeds are seeds here,
+ * too. Other tasks keep their depth; the scope and limits of this job apply. */
 static void on_task(void *context, const struct wr_store_row *row)
 {
     struct reading *reading = context;
@@ -50,7 +51,8 @@ static int give(struct reading *reading)
     return error;
 }
 
-/* A database that is away is waited for, but not by a crawl that ends. */
+/* Reads the next AT_ONCE tasks. Waits while the store has no room or its database is away, but
+ * returns WEIR_E_CLOSED once the crawl is ending. */
 static int read_some(struct reading *reading)
 {
     struct wr_engine *engine = reading->engine;
@@ -85,7 +87,7 @@ int wr_engine_seed_earlier(struct wr_engine *engine)
     return error;
 }
 
-/* ---- how they differ ---- */
+/* ---- differences between the two jobs ---- */
 
 struct comparing {
     wr_engine_tell_change *tell;

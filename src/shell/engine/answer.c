@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* answer.c - what becomes of a page: tried again, led elsewhere, read, or failed; and the line that says so. */
+/* answer.c - decides how a page ends: retried, redirected, read or failed; and writes its line. */
 #include "core/rules/url/redirect.h"
 #include "shell/engine/state.h"
 #include "shell/loop/away.h"
 #include "shell/loop/round.h"
 #include "shell/net/idna.h"
 
-#define SEED_HOPS 5 /* so many redirects of a seed are taken for what its user meant; then the scope decides */
+#define SEED_HOPS 5 /* redirects of a seed whose targets count as seeds, too */
 
-/* ---- what the plan is told ---- */
+/* ---- reporting to the plan ---- */
 
-/* What was not the host's doing is none of its gate's business. */
+/* Reports the end of a page to the plan. The host's gate learns only from outcomes that the host
+ * caused. */
 static struct wr_fate tell_plan(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
@@ -21,7 +22,7 @@ static struct wr_fate tell_plan(struct wr_flight *flight)
     weir_outcome outcome = wr_flight_outcome(flight, wr_flight_is_answered(flight) ? result->status : 0, now);
     if (result->first_byte_at > result->sent_at)
         outcome.latency_ns = result->first_byte_at - result->sent_at;
-    if (is_hosts && !flight->was_sent) /* to connect is to ask, too */
+    if (is_hosts && !flight->was_sent) /* connecting counts as a request, too */
         wr_flight_count(flight, now);
     if (wr_flight_is_answered(flight))
         return wr_plan_told(loop->plan, task, &outcome, flight->body_bytes, now);
@@ -29,7 +30,7 @@ static struct wr_fate tell_plan(struct wr_flight *flight)
     return wr_plan_failed(loop->plan, task, is_hosts ? &outcome : NULL, is_final, now);
 }
 
-/* ---- where it leads ---- */
+/* ---- redirects and links ---- */
 
 uint64_t wr_engine_fingerprint(const struct wr_engine *engine, struct wr_span canonical)
 {
@@ -42,7 +43,8 @@ static const enum wr_verdict refusals[] = {
     [WR_OFFER_MEMORY] = WR_VERDICT_FAILED,
 };
 
-/* A redirect is a link with one more hop. Where a seed leads is as good as a seed. */
+/* Offers the target of a redirect as a link with one more hop. The target of a redirected seed
+ * counts as a seed, because its user meant that site. */
 static void follow(struct wr_flight *flight, const struct wr_url *to)
 {
     struct wr_crawl_loop *loop = flight->loop;
@@ -75,7 +77,8 @@ static void follow_link(void *context, const struct wr_page_link *link)
     (void)wr_founds_offer(flight->loop, &flight->founds, link->url, &found);
 }
 
-/* Sitemaps first: one that the page links to is known as what it is. */
+/* Offers the host's sitemaps, then closes the page. Sitemaps come first, so that a link to one is
+ * known as a sitemap. */
 static void end_page(struct wr_flight *flight)
 {
     WR_DOING("the facts of a page");
@@ -90,8 +93,8 @@ static void end_page(struct wr_flight *flight)
     wr_listing_end(flight);
 }
 
-/* Resolving the 10 000 links of one page may take 100 ms, so it is done in parts. Links that were told must be posted
- * before the plan goes on. False: there are more. */
+/* Offers the links of a page for a limited time, because 10 000 links may take 100 ms. Links that
+ * were offered are posted before the plan's next step. Returns false if links are left. */
 static bool tell_links(struct wr_flight *flight)
 {
     WR_DOING("links");
@@ -134,7 +137,7 @@ static void judge_answer(struct wr_flight *flight)
     }
 }
 
-/* The first is told at the end, so that nobody has to search for what went wrong. */
+/* Records the first failure of the run, so that the final report can name it. */
 static void note_failure(const struct wr_flight *flight)
 {
     struct wr_engine *engine = flight->loop->engine;
@@ -171,14 +174,15 @@ static void count_verdict(const struct wr_flight *flight)
     note_failure(flight);
 }
 
-/* ---- the line ---- */
+/* ---- the output line ---- */
 
 static int64_t between(int64_t from, int64_t to)
 {
     return from != 0 && to >= from ? to - from : -1;
 }
 
-/* A word for programs. */
+/* Appends the error as a word for programs, such as "http_404". Appends nothing if the page was
+ * fetched, redirected or unchanged. */
 static void append_error(struct wr_buf *buf, const struct wr_flight *flight)
 {
     const struct wr_net_result *result = &flight->result;
@@ -298,11 +302,12 @@ void wr_answer_go_on(struct wr_flight *flight)
     wr_listing_wait(flight);
 }
 
-/* Its host could not even be asked for its robots.txt: for now, or (the tag says why) for good. */
+/* Sets the verdict of a task that was not sent: its host is blocked by a firewall, was given up
+ * (`tag` is the enum wr_net_end), or held the task for too long. */
 static void end_deferred(struct wr_flight *flight)
 {
     const struct wr_plan_action *action = &flight->action;
-    if (action->blocked_by != 0) { /* no failure in a row: nobody was asked */
+    if (action->blocked_by != 0) { /* not counted as a failure in a row: nothing was sent */
         flight->verdict = WR_VERDICT_BLOCKED;
         wr_wall_words(flight, (enum wr_firewall)action->blocked_by, false);
         return;

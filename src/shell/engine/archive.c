@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* archive.c - the archive's files: filled one after the other, cut back when a job is gone on with. */
+/* archive.c - writes the files of a WARC archive in sequence; a resume cuts them back to what was
+ * committed. */
 #include "shell/engine/archive.h"
 
 #include "base/alloc.h"
@@ -19,12 +20,12 @@
 #define ENDING ".warc.gz"
 #define DIGITS 5
 #define PART_OF_MAX 64
-#define FIRST_MAX 4096 /* bytes of a file that its first record is in */
+#define FIRST_MAX 4096 /* bytes of a file that are searched for its first record */
 #define SHARE_LEAST ((size_t)16 << 10)
 
-/* ---- names ---- */
+/* ---- file names ---- */
 
-/* "…-00012.warc.gz", in archive->path. */
+/* Writes the path of a file, such as "crawl-00012.warc.gz", to archive->path and returns it. */
 static const char *path_of(struct wr_archive *archive, uint32_t number)
 {
     struct wr_buf buf;
@@ -38,7 +39,8 @@ static const char *path_of(struct wr_archive *archive, uint32_t number)
     return archive->path;
 }
 
-/* The number in such a name; false: it is none of ours. */
+/* Parses the number in the path of an archive file. Returns false if the path is not one of this
+ * archive. */
 static bool number_of(const struct wr_archive *archive, struct wr_span path, uint32_t *ret_number)
 {
     size_t before = strlen(archive->prefix) + 1, after = sizeof ENDING - 1;
@@ -57,12 +59,12 @@ static bool exists(struct wr_archive *archive, uint32_t number)
     return lstat(path_of(archive, number), &status) == 0;
 }
 
-/* ---- what the store knows of them ---- */
+/* ---- files that the store knows ---- */
 
 struct finding {
     const struct wr_archive *archive;
     bool is_found;
-    uint32_t number; /* the highest */
+    uint32_t number; /* highest file number so far */
     uint64_t bytes;
 };
 
@@ -85,9 +87,10 @@ static int find_of(struct wr_engine *engine, int64_t job, struct finding *findin
             .what = WR_STORE_OUTPUTS, .job = job, .is_hasty = true, .row = on_output, .context = finding});
 }
 
-/* ---- whose they are ---- */
+/* ---- owners of files ---- */
 
-/* What the first record of each says. */
+/* Formats the owner of an archive file as its first record names it: the job and the mark of the
+ * state file. */
 static struct wr_span part_of(const struct wr_engine *engine, char *memory, size_t bytes)
 {
     struct wr_buf buf;
@@ -99,7 +102,8 @@ static struct wr_span part_of(const struct wr_engine *engine, char *memory, size
     return wr_buf_from(&buf, 0);
 }
 
-/* This job's, or nobody's: it is empty, and nobody fills it. */
+/* Returns true if the file may be removed: no process has locked it, and it is empty or belongs to
+ * this job. */
 static bool is_left(const struct wr_engine *engine, int fd)
 {
     char first[FIRST_MAX], whose[PART_OF_MAX];
@@ -110,7 +114,8 @@ static bool is_left(const struct wr_engine *engine, int fd)
                                                           part_of(engine, whose, sizeof whose)));
 }
 
-/* Files that were begun after the last commit, from this number on: what is in them is fetched again. */
+/* Removes this job's files from `number` on: they were begun after the last commit, and their pages
+ * are fetched again. */
 static void remove_late(struct wr_engine *engine, uint32_t number)
 {
     for (; exists(&engine->archive, number); number++) {
@@ -132,7 +137,7 @@ static void close_file(struct wr_engine *engine, struct wr_output *file)
     wr_give(engine->allocator, file, sizeof *file, _Alignof(struct wr_output));
 }
 
-/* Nothing was written to it. */
+/* Closes a file that was claimed and not written to, and removes it if it was created here. */
 void wr_archive_unclaim(struct wr_engine *engine, struct wr_output *file)
 {
     if (file != NULL)
@@ -140,7 +145,8 @@ void wr_archive_unclaim(struct wr_engine *engine, struct wr_output *file)
     close_file(engine, file);
 }
 
-/* The first number from here on whose file is not there, or is empty and nobody's. Whoever has its lock has it. */
+/* Claims the first file from *number on that is missing, or empty and not locked. The process that
+ * holds its lock owns a file. */
 static int claim(struct wr_engine *engine, uint32_t *number, struct wr_output **ret_file)
 {
     struct wr_output *file = wr_take(engine->allocator, sizeof *file, _Alignof(struct wr_output));
@@ -162,7 +168,7 @@ static int claim(struct wr_engine *engine, uint32_t *number, struct wr_output **
     }
 }
 
-/* So that a file that was made is there, and not only what is in it. */
+/* Syncs the archive's folder, so that the names of new files survive a crash. */
 static int sync_folder(const struct wr_archive *archive)
 {
     const char *folder = archive->spill_folder[0] != '\0' ? archive->spill_folder : "/";
@@ -172,11 +178,11 @@ static int sync_folder(const struct wr_archive *archive)
     return WEIR_E_SYSTEM;
 }
 
-/* It is cut back to `length`; or, without one, new. */
+/* Opens the current file. Cuts it back to `length` if `has_length` is set; else it must be new. */
 static int open_file(struct wr_engine *engine, bool has_length, uint64_t length)
 {
     struct wr_archive *archive = &engine->archive;
-    archive->begin = archive->end = length; /* what counts of it has its first record */
+    archive->begin = archive->end = length; /* the committed part includes the first record */
     archive->file = wr_take(engine->allocator, sizeof *archive->file, _Alignof(struct wr_output));
     if (archive->file == NULL)
         return WEIR_E_NOMEM;
@@ -196,7 +202,7 @@ static int open_first(struct wr_engine *engine, const struct wr_engine_options *
         remove_late(engine, finding.is_found ? finding.number + 1 : 0);
     if (finding.is_found)
         return open_file(engine, true, finding.bytes);
-    /* a job that was killed before the store knew of its archive asks no more whether it may make one */
+    /* A job that was killed before its archive was stored resumes with the first free file. */
     error = given->appends || given->resume_job != 0 ? claim(engine, &archive->number, &archive->file)
                                                      : open_file(engine, false, 0);
     return error == 0 ? sync_folder(archive) : error;
@@ -222,7 +228,7 @@ static int open_archive(struct wr_engine *engine, const struct wr_engine_options
     return error == 0 ? open_first(engine, given) : error;
 }
 
-/* What tells this state file from others, and does not tell its secret. */
+/* Sets the mark that identifies the state file: 8 bytes of the SHA-256 of its secret, in hex. */
 static void set_mark(struct wr_engine *engine)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
@@ -252,7 +258,7 @@ int wr_archive_open(struct wr_engine *engine, const struct wr_engine_options *gi
     return error;
 }
 
-/* ---- where a record goes ---- */
+/* ---- position of a record ---- */
 
 static struct wr_piece *make_info(struct wr_engine *engine, uint32_t number)
 {
@@ -288,7 +294,7 @@ static struct wr_store_change output_change(struct wr_engine *engine, uint32_t n
                                     .output = {engine->job, wr_span_of(path_of(&engine->archive, number)), end}};
 }
 
-/* Before anything is kept: the file, and what it says of itself. */
+/* Queues the first record of a new file and stores the file's length, before pages are kept. */
 int wr_archive_begin(struct wr_engine *engine)
 {
     struct wr_archive *archive = &engine->archive;
@@ -306,7 +312,8 @@ int wr_archive_begin(struct wr_engine *engine)
     return wr_store_post_now(engine->store, &change, 1);
 }
 
-/* Another file, for one that is full. WEIR_E_FULL: the one before is not begun yet, and whoever begins it tells us. */
+/* Begins a new file, because the current one is full. Returns WEIR_E_FULL if the store's thread has
+ * not switched to the current file yet; it wakes the loops when it has. */
 static int begin_next(struct wr_engine *engine, size_t bytes, struct wr_archive_place *ret_place)
 {
     struct wr_archive *archive = &engine->archive;
@@ -317,7 +324,7 @@ static int begin_next(struct wr_engine *engine, size_t bytes, struct wr_archive_
     if (archive->next == NULL) {
         archive->next_number = archive->number + 1;
         if (claim(engine, &archive->next_number, &archive->next) != 0)
-            return 0; /* not now: a file that is too large is better than none */
+            return 0; /* no file could be claimed: exceed the size limit instead */
     }
     struct wr_piece *info = make_info(engine, archive->next_number);
     if (info == NULL)
@@ -356,7 +363,7 @@ void wr_archive_take(struct wr_engine *engine, struct wr_flight *flight, const s
             archive->is_turning = true;
             push(archive, place->info);
         }
-        if (keep->is_new) /* from now on: what is a revisit of it comes after it */
+        if (keep->is_new) /* known from now on, so that revisit records follow the original */
             wr_seen_put(
                 archive->seen, &keep->seen,
                 &(struct wr_warc_original){wr_url_part(&flight->url, 0, flight->url.fragment_at), keep->wall_at});
@@ -367,12 +374,12 @@ void wr_archive_take(struct wr_engine *engine, struct wr_flight *flight, const s
         piece->next = NULL;
         push(archive, piece);
     }
-    keep->held = 0; /* it is counted until it is written */
+    keep->held = 0; /* the pieces stay counted in archive->held until they are written */
 }
 
 /* ---- writing, on the store's thread ---- */
 
-/* To the file that the piece begins, if it does. */
+/* Switches to the file that the piece begins, if it does. Syncs and closes the last one. */
 static int turn_to(struct wr_engine *engine, struct wr_piece *piece)
 {
     struct wr_archive *archive = &engine->archive;
@@ -418,7 +425,8 @@ static int write_pieces(struct wr_engine *engine)
     return 0;
 }
 
-/* What is left from the last time, and then all that was posted since: the store may commit it as well. */
+/* Writes the pieces that the last call left, then all that were posted since, because the store may
+ * commit those as well. Then syncs. */
 int wr_archive_sync(struct wr_engine *engine)
 {
     struct wr_archive *archive = &engine->archive;

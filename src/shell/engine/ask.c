@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ask.c - a question to loops, by letter, and the wait for the answers. */
+/* ask.c - sends questions to loops as messages, and waits for the answers. */
 #include "shell/engine/state.h"
 #include "shell/loop/away.h"
 
@@ -25,7 +25,7 @@ static void read_question(struct wr_crawl_loop *loop, struct wr_letter *letter)
     if (question->answer(loop, question))
         done(question, false);
     else
-        wr_letter_send(loop, letter); /* others have their turn */
+        wr_letter_send(loop, letter); /* continues after the other messages of the loop */
 }
 
 static void drop_question(struct wr_letter *letter)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bodies.c - the files that bodies are saved in. */
+/* bodies.c - saves page bodies as files. */
 #include "shell/engine/bodies.h"
 
 #include "base/ascii.h"
@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #define FOLDER_MAX 100
-#define DIGEST_BYTES 16 /* of the 32 that there are */
+#define DIGEST_BYTES 16 /* bytes used of the 32 of a SHA-256 */
 
-/* ---- names ---- */
+/* ---- file names ---- */
 
 static const struct {
     const char *type, *ending;
@@ -62,7 +62,8 @@ static const char *ending_of(struct wr_span content_type)
     return "bin";
 }
 
-/* Names of one word may mean devices, a dot at either end may hide or vanish: somewhere in this world. */
+/* Appends the name of a host's folder. Some file systems take a name without a dot for a device,
+ * and hide or drop a dot at either end. So '_' is added to the former, and replaces the latter. */
 static void append_folder(struct wr_buf *buf, struct wr_span host)
 {
     bool has_dot = false;
@@ -95,7 +96,8 @@ void wr_body_name(const struct wr_url *url, struct wr_span content_type, char re
 bool wr_folder_sync(int at, const char *path)
 {
     int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_synced = fd >= 0 ? fsync(fd) == 0 : errno == EACCES; /* one may write where one may not read */
+    /* The folder may be writable but not readable. */
+    bool is_synced = fd >= 0 ? fsync(fd) == 0 : errno == EACCES;
     if (fd >= 0)
         (void)close(fd);
     return is_synced;
@@ -181,7 +183,7 @@ static bool close_both(int file, int folder)
     return close(file) == 0;
 }
 
-/* Under its name only when it is whole. */
+/* Writes a body under a temporary name, and renames the file when it is complete. */
 static bool write_file(const struct wr_bodies *bodies, const struct wr_piece *piece, int file, int folder)
 {
     bool is_whole =
@@ -224,7 +226,7 @@ int wr_body_write(struct wr_bodies *bodies, const struct wr_piece *piece)
     int file, folder;
     bool is_open = open_part(bodies, piece->name, &file, &folder);
     if (!is_open && bodies->count > 0 && (errno == EMFILE || errno == ENFILE)) {
-        int error = wr_bodies_sync(bodies); /* which gives up the descriptors that it has */
+        int error = wr_bodies_sync(bodies); /* the sync closes the descriptors of synced files */
         if (error != 0)
             return error;
         is_open = open_part(bodies, piece->name, &file, &folder);
@@ -245,8 +247,8 @@ int wr_body_write(struct wr_bodies *bodies, const struct wr_piece *piece)
     return close_both(file, folder) ? 0 : trouble(bodies);
 }
 
-/* A few one by one, for to sync all that others have written to the file system may take long. For many that is still
- * less than to wait for each. */
+/* Syncs the bodies of a commit. A few are synced one by one, because a sync of the file system
+ * includes what other programs wrote. For many, it is faster than a sync of each. */
 int wr_bodies_sync(struct wr_bodies *bodies)
 {
     bool well = !bodies->has_more || syncfs(bodies->fd) == 0;

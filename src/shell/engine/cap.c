@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* cap.c - limits over everything: starts a second, and bytes a second, of all hosts together (R18).
+/* cap.c - limits over all hosts together: starts per second, and bytes per second.
  *
- * A loop takes the time of its next start from a line that all loops share, before it has anything to start; so no two
- * have the same. One that has nothing to start keeps its time and may use it later: at most one for each loop. Bytes
- * are paid for when they have come: starts wait until the average is what it may be.
+ * A loop draws the time of its next start from a schedule that all loops share, before it has
+ * anything to start. So no two loops have the same time. A loop without work keeps its time for
+ * later: at most one per loop. Bytes are charged when they have arrived: starts wait until the
+ * average is within the limit.
  */
 #include "shell/engine/state.h"
 
-#define CREDIT_NS WEIR_SECOND /* bytes that come at once may cost so much before anything waits */
+#define CREDIT_NS WEIR_SECOND /* cost of bytes that may arrive at once before starts wait */
 
 static int64_t later(int64_t a, int64_t b)
 {
@@ -16,7 +17,8 @@ static int64_t later(int64_t a, int64_t b)
 
 static int64_t cost(double ns)
 {
-    return ns < (double)WEIR_DAY ? (int64_t)ns : WEIR_DAY; /* whoever wants less than one a day gets that */
+    /* A limit below one per day counts as one per day. */
+    return ns < (double)WEIR_DAY ? (int64_t)ns : WEIR_DAY;
 }
 
 static void hold(struct wr_crawl_loop *loop)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* counts.c - what a loop counts. */
+/* counts.c - updates the counters of a loop. */
 #include "shell/engine/counts.h"
 
-/* A plan's waits are whole milliseconds. */
+/* Upper limits of the histogram of waits. A plan reports waits in whole milliseconds. */
 const struct wr_buckets wr_wait_buckets = {14,
                                            {WEIR_MILLISECOND, 10 * WEIR_MILLISECOND, 50 * WEIR_MILLISECOND,
                                             100 * WEIR_MILLISECOND, 250 * WEIR_MILLISECOND, 500 * WEIR_MILLISECOND,

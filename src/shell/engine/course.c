@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* course.c - how fast hosts were asked in the course of a run. */
+/* course.c - records how fast each host was asked in the course of a run. */
 #include "shell/engine/course.h"
 
 #include <string.h>
 
-#define GLANCE_NS 2000 /* of a loop's time, at each host */
-#define LOOK_SHARE 50  /* at most so small a part of the loops' time */
+#define GLANCE_NS 2000 /* estimated time of a loop to look at one host */
+#define LOOK_SHARE 50  /* looks take at most 1/50 of the loops' time */
 
 void wr_course_init(struct wr_course *ret_course)
 {
@@ -13,7 +13,7 @@ void wr_course_init(struct wr_course *ret_course)
     ret_course->step_ns = WEIR_SECOND;
 }
 
-/* ---- steps ---- */
+/* ---- time steps ---- */
 
 static void join_pairs(struct wr_course *course)
 {
@@ -29,7 +29,7 @@ static void join_pairs(struct wr_course *course)
 
 void wr_course_step(struct wr_course *course, int64_t elapsed_ns)
 {
-    while (elapsed_ns / course->step_ns >= WR_COURSE_POINTS) /* there is room for the one that is not over */
+    while (elapsed_ns / course->step_ns >= WR_COURSE_POINTS) /* keeps room for the current step */
         join_pairs(course);
     course->points = (uint32_t)(elapsed_ns / course->step_ns);
 }
@@ -50,7 +50,8 @@ static struct wr_course_host *find(const struct wr_course *course, struct wr_spa
     return NULL;
 }
 
-/* One that was asked far less makes room. NULL: there is none. */
+/* Returns a free entry, or that of a host with less than half as many requests. Returns NULL if all
+ * entries are taken by busier hosts. */
 static struct wr_course_host *make_room(struct wr_course *course, uint64_t requests)
 {
     struct wr_course_host *least = &course->hosts[0];
@@ -111,7 +112,8 @@ void wr_course_take(struct wr_course *course, struct wr_engine *engine, int64_t 
             course->hosts[i].was_lost = true;
     }
     course->last_at = elapsed_ns + look->sums.last_ns;
-    bool is_whole = look->sums.matched <= WR_COURSE_HOSTS; /* so nobody was left out at an earlier look */
+    /* True if earlier looks cannot have left out a host. */
+    bool is_whole = look->sums.matched <= WR_COURSE_HOSTS;
     for (size_t i = 0; i < look->count; i++)
         if (look->hosts[i].requests > 0)
             wr_course_see(course, look->hosts[i].key, look->hosts[i].requests, is_whole);
@@ -134,7 +136,7 @@ size_t wr_course_tell(const struct wr_course *course, struct wr_span key, uint64
         ret_starts[i] = is_known ? (int64_t)starts : -1;
         told += starts;
     }
-    if (host == NULL || (host->from == 0 && !host->was_lost)) /* what came after the last look */
+    if (host == NULL || (host->from == 0 && !host->was_lost)) /* adds starts after the last look */
         ret_starts[last] += requests > told ? (int64_t)(requests - told) : 0;
     return (size_t)last + 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* digest.c - digests by libxxhash and libcrypto. */
+/* digest.c - computes digests with libxxhash and libcrypto. */
 #include "shell/engine/digest.h"
 
 #include "base/alloc.h"
@@ -10,13 +10,14 @@
 #include <weir/error.h>
 #include <xxhash.h>
 #ifdef WR_HAS_XXH_DISPATCH
-#include <xxh_x86dispatch.h> /* the same functions, by the widest instructions that the processor has */
+/* The same functions with the widest vector instructions of the processor. */
+#include <xxh_x86dispatch.h>
 #endif
 
 struct digest {
-    struct wr_digest base; /* first, for a pointer to it is one to us */
+    struct wr_digest base; /* first, so that a pointer to it can be cast */
     const weir_allocator *allocator;
-    XXH3_state_t *xxh; /* one of them */
+    XXH3_state_t *xxh; /* one of `xxh` and `sha` is set */
     EVP_MD_CTX *sha;
 };
 
@@ -35,7 +36,7 @@ static void xxh_add(struct wr_digest *digest, const void *data, size_t bytes)
     XXH3_128bits_update(ours(digest)->xxh, data, bytes);
 }
 
-/* As xxh128sum writes it. */
+/* Writes the digest in the byte order of xxh128sum. */
 static void xxh_end(struct wr_digest *digest, uint8_t ret_value[WR_DIGEST_MAX])
 {
     XXH128_canonical_t value;
@@ -44,7 +45,7 @@ static void xxh_end(struct wr_digest *digest, uint8_t ret_value[WR_DIGEST_MAX])
     memcpy(ret_value, value.digest, sizeof value.digest);
 }
 
-/* It was set up once, so nothing here can fail. */
+/* Starts a new digest. Cannot fail, because set_up chose the algorithm. */
 static void sha_begin(struct wr_digest *digest)
 {
     EVP_DigestInit_ex(ours(digest)->sha, NULL, NULL);

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* earlier.c - what an earlier job knew of a page: kept for tasks in windows and in flight, and compared with what came.
+/* earlier.c - results of an earlier job: kept for tasks in windows and in flight, and compared with
+ * what came.
  *
- * How often a page changes is estimated from what was seen of it: so many changes between the first visit and the last.
- * A page that changes by itself at a rate r has changed after a time t with a likelihood of 1 - exp(-r t). Before
- * anything is known r is taken for once a week, and that counts as if a week had been watched already.
+ * How often a page changes is estimated from its visits: the number of changes between the first
+ * and the last. A page that changes at a rate r has changed after a time t with probability 1 -
+ * exp(-r t). Before anything is known, r is one change a week, with the weight of one week of
+ * watching.
  *
- * Clocks are set. A visit that is yet to come, or that was more than a year ago, tells nothing of how often a page
- * changes: it is due, and what is known of it begins anew. A visit that is to come within a day was just now.
+ * Clocks are set. A visit more than a day in the future or more than a year ago says nothing about
+ * how often a page changes: the page is due, and its estimate starts anew. A visit up to a day in
+ * the future counts as just now.
  */
 #include "base/alloc.h"
 #include "shell/engine/state.h"
 
 #define PRIOR_CHANGES 1
 #define PRIOR_NS (7 * WEIR_DAY)
-#define LIKELY 0.693 /* r t, of even chances: ln 2 */
+#define LIKELY 0.693 /* r t at which a change is as likely as not: ln 2 */
 #define AHEAD_NS_MAX WEIR_DAY
 #define AGO_NS_MAX (365 * WEIR_DAY)
 
 #define ENTRIES_MAX ((size_t)1 << 24)
 
 struct entry {
-    uint64_t fingerprint; /* the key */
+    uint64_t fingerprint; /* key of the map */
     bool was_had;
     struct wr_store_visit visit;
     size_t bytes;
@@ -52,7 +55,7 @@ bool wr_earlier_had(struct wr_span verdict, const struct wr_store_visit *visit)
            wr_span_is(verdict, "not_due") || visit->digest.bytes + visit->validator.bytes > 0;
 }
 
-/* Without memory it is fetched as if nobody knew it. */
+/* Keeps the earlier results of a task. Without memory the page is fetched as if it were new. */
 void wr_earlier_put(struct wr_crawl_loop *loop, const struct wr_store_task *task)
 {
     void *old = NULL;
@@ -97,7 +100,8 @@ void wr_earlier_release(struct wr_crawl_loop *loop)
     wr_map_release(&loop->earlier);
 }
 
-/* What a sitemap says of pages is needed though it says the same as before: one of them may have failed since. */
+/* Returns the validator of the earlier visit, or an empty span. With only_due an unchanged sitemap
+ * is read too, because a page that it lists may have failed since. */
 struct wr_span wr_earlier_validator(const struct wr_flight *flight)
 {
     const struct entry *entry = find(flight);
@@ -105,7 +109,7 @@ struct wr_span wr_earlier_validator(const struct wr_flight *flight)
     return entry != NULL && !is_needed ? entry->visit.validator : (struct wr_span){NULL, 0};
 }
 
-/* Whether the time since the visit is one to judge by. */
+/* Returns true if the time of the visit is plausible, so that the estimate can use it. */
 static bool is_telling(const struct wr_store_visit *visit, int64_t wall_now)
 {
     int64_t at = visit->visited_wall_at;
@@ -116,17 +120,19 @@ bool wr_earlier_is_due(const struct wr_store_task *task, int64_t wall_now)
 {
     const struct wr_store_visit *visit = &task->earlier;
     bool was_had = task->has_earlier && wr_earlier_had(task->earlier_verdict, visit);
+    /* A sitemap named a later change, or the task was retried. */
     if (task->depth == 0 || !was_had || !is_telling(visit, wall_now) ||
-        task->not_before_wall_at > visit->visited_wall_at) /* by a sitemap, or it has been tried */
+        task->not_before_wall_at > visit->visited_wall_at)
         return true;
     double watched = (double)(visit->visited_wall_at - visit->since_wall_at);
     double rate = (PRIOR_CHANGES + (double)visit->changes) / ((double)PRIOR_NS + (watched > 0 ? watched : 0));
     return rate * (double)(wall_now - visit->visited_wall_at) >= LIKELY;
 }
 
-/* ---- what came, against it ---- */
+/* ---- comparing the response ---- */
 
-/* An ETag is the better one, and enough: whoever gets it must not look at the date. */
+/* Returns the validator to store: the ETag, else the date. One is enough, because a server that
+ * gets an ETag must ignore the date. */
 static struct wr_span validator_of(const struct wr_flight *flight)
 {
     struct wr_span etag = wr_flight_head(flight, WR_TEXT_ETAG), modified = wr_flight_head(flight, WR_TEXT_MODIFIED);
@@ -135,7 +141,7 @@ static struct wr_span validator_of(const struct wr_flight *flight)
     return is_fit ? best : (struct wr_span){NULL, 0};
 }
 
-/* The server says that there is no such page here, or not any more. */
+/* Returns true if the server says that the page does not exist here, or not any more. */
 static bool is_gone(const struct wr_flight *flight)
 {
     int status = flight->result.status;
@@ -150,8 +156,8 @@ static bool is_same(struct wr_span one, struct wr_span other)
 static void note_page(struct wr_flight *flight)
 {
     struct wr_store_visit *visit = &flight->visit;
-    visit->validator =
-        flight->is_enough ? (struct wr_span){NULL, 0} : validator_of(flight); /* the rest may be wanted */
+    /* No validator: the unread part may be needed later. */
+    visit->validator = flight->is_enough ? (struct wr_span){NULL, 0} : validator_of(flight);
     visit->digest = flight->has_page ? flight->page.facts.digest : (struct wr_span){NULL, 0};
 }
 
@@ -164,7 +170,7 @@ static void note_time(struct wr_store_visit *visit, const struct wr_store_visit 
     }
 }
 
-/* A page that is there is unchanged if its server says so, or if it is the same to the byte. */
+/* Fills flight->visit. The verdict becomes "unchanged" if the server or the digest says so. */
 void wr_earlier_compare(struct wr_flight *flight)
 {
     const struct entry *entry = find(flight);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* engine.c - a crawl from outside: made, started, seeded, waited for, ended. */
+/* engine.c - opens, starts, awaits and ends a crawl. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/rules/http/field.h"
@@ -19,12 +19,13 @@
 #define MAX_HOSTS 100000
 #define LEASE_NS (30 * WEIR_SECOND)
 #define WINDOW 1024
-#define RULES_BYTES ((size_t)128 << 20)    /* compiled robots.txt of all hosts, in all loops */
-#define RULES_BYTES_MIN ((size_t)16 << 20) /* of one loop: the largest fits */
-#define OTHER_DESCRIPTORS 64               /* the store's, the loops', and whoever else's */
-#define CONNECTIONS_MAX 8192 /* idle ones included: a cache that is full costs libcurl a search for each */
+#define RULES_BYTES ((size_t)128 << 20)    /* bytes of compiled robots.txt in all loops */
+#define RULES_BYTES_MIN ((size_t)16 << 20) /* minimum for one loop: the largest robots.txt fits */
+#define OTHER_DESCRIPTORS 64               /* descriptors of the store, the loops and others */
+/* Connections of a loop, idle ones included; libcurl searches a full cache for each request. */
+#define CONNECTIONS_MAX 8192
 
-/* ---- the store's calls ---- */
+/* ---- callbacks of the store ---- */
 
 static int on_sync(void *context)
 {
@@ -110,7 +111,7 @@ static char *copy_of(const char *text)
     return text != NULL ? strdup(text) : NULL;
 }
 
-/* Fields for the seeds' origins. The text stays with the engine. */
+/* Copies the header lines for the seeds' origins. The engine owns the texts. */
 static int keep_headers(struct wr_engine *engine, const char *const *lines)
 {
     size_t count = 0;
@@ -138,14 +139,15 @@ static struct wr_span token_of(const char *agent)
     return (struct wr_span){agent, bytes};
 }
 
-/* As many descriptors as the system lets us have; a crawl of many hosts needs them. */
+/* Raises the limit of descriptors to its maximum, because a crawl of many hosts needs them, and
+ * derives the limit of connections. */
 static void use_descriptors(struct wr_engine *engine)
 {
     struct wr_engine_options *options = &engine->options;
     struct rlimit limit;
     uint64_t others = OTHER_DESCRIPTORS, most;
     if (options->warc_path != NULL || options->body_folder != NULL)
-        others += options->concurrency; /* a file for each body that is large */
+        others += options->concurrency; /* a file for each large body in flight */
     most = others + 1;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
@@ -159,7 +161,7 @@ static void use_descriptors(struct wr_engine *engine)
         options->concurrency = engine->connections * options->loops;
 }
 
-/* WEIR_E_NOMEM. */
+/* Fills engine->options, with defaults for zeros. Returns WEIR_E_NOMEM if memory is short. */
 static int fill(struct wr_engine *engine, const struct wr_engine_options *given)
 {
     struct wr_engine_options *options = &engine->options;
@@ -172,7 +174,7 @@ static int fill(struct wr_engine *engine, const struct wr_engine_options *given)
     options->concurrency = options->concurrency != 0 ? options->concurrency : CONCURRENCY;
     bool is_counted = !engine->is_shared && (options->max_pages > 0 || options->host_pages > 0);
     if (options->group == WR_GROUP_IP || is_counted)
-        options->loops = 1; /* what loops send each other is stored before it is counted */
+        options->loops = 1; /* with several loops, URLs are stored before they are counted */
     if (options->loops > options->concurrency)
         options->loops = options->concurrency;
     options->request_ns = options->request_ns != 0 ? options->request_ns : REQUEST_NS;
@@ -225,7 +227,7 @@ static void host_left(void *context, const struct wr_plan_host_report *report)
     wr_tally_add(loop->engine, report);
 }
 
-/* A host that has no domain above it is its own. */
+/* Returns the group of a host: the registrable domain above it, or an empty span. */
 static struct wr_span domain_of(void *context, struct wr_span key)
 {
     struct wr_span domain = wr_group_domain(key);
@@ -306,7 +308,7 @@ static int make_loops(struct wr_engine *engine)
         if (error == 0)
             error = add_job(&engine->loops[i]);
         if (error == 0 && engine->is_shared)
-            wr_plan_known_incomplete(engine->loops[i].plan); /* others find pages, too */
+            wr_plan_known_incomplete(engine->loops[i].plan); /* other processes find pages, too */
     }
     return error;
 }
@@ -321,7 +323,7 @@ static int run_loops(struct wr_engine *engine)
         if (!engine->loops[i].has_thread)
             wr_engine_loop_ended(engine);
     }
-    /* not before all are there, for they write to each other; and not if it has ended meanwhile */
+    /* Loops message each other, so the phase starts when all exist, unless the crawl has ended. */
     if (error == 0 && atomic_compare_exchange_strong(&engine->phase, &idle, WR_PHASE_RUNS))
         wr_engine_wake(engine);
     return error;
@@ -329,7 +331,7 @@ static int run_loops(struct wr_engine *engine)
 
 /* ---- starting ---- */
 
-/* What the store knows of the output of a job that is gone on with. Later jobs may have added to the same file. */
+/* The stored length of a resumed job's output. Later jobs may have appended to the same file. */
 struct output_place {
     const char *path;
     bool is_known;
@@ -366,7 +368,7 @@ static int find_output(struct wr_engine *engine, int64_t job, struct output_plac
     return error;
 }
 
-/* Of a job that is gone on with, or joined. */
+/* Opens the output; of a resumed or joined job at its committed length. */
 static int open_output(struct wr_engine *engine, const struct wr_engine_options *given)
 {
     struct output_place place = {.path = NULL};
@@ -399,7 +401,8 @@ static int set_up(struct wr_engine *engine, const struct wr_engine_options *give
         error = wr_events_new(engine);
     if (error == 0)
         error = wr_resolver_new(&names, &engine->resolver);
-    if (error == 0 && engine->is_shared && given->resume_job == 0) /* the output may be one that we began */
+    /* Joins before opening the output, which may be that job's. */
+    if (error == 0 && engine->is_shared && given->resume_job == 0)
         error = wr_store_join_job(engine->store, given->settings, engine->earlier, &engine->job);
     if (error == 0)
         error = open_output(engine, given);
@@ -491,7 +494,7 @@ static void tally_hosts(struct wr_engine *engine)
     }
 }
 
-/* Where the store took nothing more. */
+/* Reports the crawl as broken if the store could not record how the job ended. */
 static void note_unsettled(struct wr_engine *engine)
 {
     if (atomic_load(&engine->settling) == WR_SETTLED || engine->end == WR_END_BUDGET)
@@ -514,14 +517,14 @@ static void warn_of_dropped(struct wr_engine *engine, uint64_t lines)
 void wr_engine_finish(struct wr_engine *engine, struct wr_engine_result *ret_result)
 {
     join_loops(engine);
-    (void)wr_job_settle(engine); /* it was stopped before it could */
+    (void)wr_job_settle(engine); /* records the end of the job if no loop has */
     tally_hosts(engine);
     wr_engine_stats_get(engine, &ret_result->stats);
     ret_result->failed = ret_result->stats.failed + engine->failed_before;
     struct wr_store_stats store;
     wr_store_stats_get(engine->store, &store);
     ret_result->round_trips = store.round_trips;
-    wr_store_free(engine->store); /* stores all that was posted, or says that it could not */
+    wr_store_free(engine->store); /* stores what was posted; callbacks report failures */
     note_unsettled(engine);
     engine->store = NULL;
     warn_of_dropped(engine, wr_log_close(engine->log));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* events.c - what happens to hosts, for who watches: the last few, by number. A lock for each event, and none for what
- * goes well. */
+/* events.c - keeps the last events of hosts, numbered, for observers. Each event takes a lock;
+ * ordinary responses take none. */
 #include "base/alloc.h"
 #include "shell/engine/state.h"
 
 struct wr_events {
     pthread_mutex_t lock;
-    uint64_t last; /* number; 0: none yet */
+    uint64_t last; /* number of the last event; 0: none yet */
     struct wr_engine_event ring[WR_EVENTS_KEPT];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* find.c - a job that is in the store. */
+/* find.c - finds jobs in the store, and other processes that work on them. */
 #include "base/error.h"
 #include "shell/engine/state.h"
 
@@ -8,8 +8,8 @@
 struct finding {
     struct wr_engine *engine;
     struct wr_engine_job job;
-    bool is_any;     /* that can be gone on with */
-    bool is_earlier; /* or, that was completed */
+    bool is_any;     /* take the newest job that fits, instead of one by its number */
+    bool is_earlier; /* completed jobs fit; else those that can be resumed */
 };
 
 bool wr_engine_can_resume(const struct wr_engine_job *job)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* flight.c - one request on the wire: what is sent, what comes, and what the plan is told meanwhile. */
+/* flight.c - performs one request: sends it, reads the response, and informs the plan meanwhile. */
 #include "base/alloc.h"
 #include "core/rules/http/field.h"
 #include "core/rules/http/limits.h"
@@ -7,10 +7,11 @@
 #include "shell/loop/away.h"
 #include "shell/net/idna.h"
 
-#define SKIPPED_MAX ((uint64_t)64 << 10) /* bytes of a body that nobody wants: more, and the connection is cheaper */
-#define KEPT_MAX ((size_t)256 << 10)     /* room of a buffer that is kept for the next flight */
+/* Bytes read of an unwanted body; beyond them a new connection costs less. */
+#define SKIPPED_MAX ((uint64_t)64 << 10)
+#define KEPT_MAX ((size_t)256 << 10) /* largest buffer that is kept for the next fetch, bytes */
 
-/* ---- flights that are used again ---- */
+/* ---- pool of fetches ---- */
 
 static void free_flight(struct wr_flight *flight)
 {
@@ -140,7 +141,7 @@ void wr_flights_free(struct wr_crawl_loop *loop)
 
 /* ---- sending ---- */
 
-/* Now it is known whom the host shares an address with. */
+/* Puts the host into the group of its address, which is known now. */
 static void join_group(const struct wr_flight *flight, const struct wr_net_send *send)
 {
     char memory[WEIR_ADDRESS_MAX + 1];
@@ -161,7 +162,8 @@ void wr_flight_count(struct wr_flight *flight, int64_t now)
         WR_COUNT_UP(loop, robots);
 }
 
-/* Sent once more, because the connection had died, is another start: it goes back to its queue. */
+/* Decides whether a request is written. To write it twice, because its connection had died, would
+ * be another start: the task goes back to its queue instead. */
 static bool before_send(void *context, const struct wr_net_send *send)
 {
     struct wr_flight *flight = context;
@@ -200,7 +202,7 @@ struct wr_span wr_flight_head(const struct wr_flight *flight, enum wr_text which
 static void keep_text(struct wr_flight *flight, enum wr_text which, struct wr_span value)
 {
     if (flight->head_bytes[which] > 0)
-        return; /* the first counts */
+        return; /* the first field of a name counts */
     flight->head_at[which] = (uint32_t)flight->head_text.length;
     wr_buf_append_span(&flight->head_text, value);
     flight->head_bytes[which] = (uint32_t)(flight->head_text.length - flight->head_at[which]);
@@ -239,7 +241,8 @@ bool wr_flight_is_hosts(const struct wr_flight *flight)
     return wr_flight_is_answered(flight) || flight->result.blame == WR_NET_HOST;
 }
 
-/* A time that the host names binds all others at once, however slowly the body comes. */
+/* Reports a wait that the response names. It binds all requests of the host at once, however slowly
+ * the body arrives. */
 static void hear(struct wr_flight *flight, int status)
 {
     struct wr_crawl_loop *loop = flight->loop;
@@ -327,8 +330,8 @@ static bool on_body(void *context, const char *data, size_t bytes)
 
 /* ---- the end ---- */
 
-/* The connection died after the request was written, and it was not sent anew: that is an attempt, for there are pages
- * on which servers always hang up. */
+/* Makes the result a failed attempt: the connection died after the request was written. This has to
+ * count, because servers close the connection on some pages every time. */
 static void count_as_attempt(struct wr_flight *flight)
 {
     flight->result.end = WR_NET_BROKEN;
@@ -338,7 +341,8 @@ static void count_as_attempt(struct wr_flight *flight)
     wr_buf_append_string(&flight->words, wr_net_end_text(WR_NET_BROKEN));
 }
 
-/* Nothing was told to the host, or nothing can be said of how it ended. */
+/* Returns true if the task goes back to its queue: the host got no request, or nothing is known of
+ * how it ended. */
 static bool is_given_back(const struct wr_flight *flight)
 {
     enum wr_net_end end = flight->result.end;
@@ -346,7 +350,8 @@ static bool is_given_back(const struct wr_flight *flight)
            flight->lacks_room;
 }
 
-/* There is no memory, or no descriptor: who asks again at once spins. */
+/* Holds all starts of the loop for a while, because memory or descriptors are short. An immediate
+ * retry would busy-loop. */
 static void wait_a_while(struct wr_crawl_loop *loop, const char *words)
 {
     wr_engine_warn_scarce(loop->engine, words);
@@ -399,10 +404,10 @@ void wr_flight_cancel(struct wr_flight *flight)
         wr_net_cancel(flight->transfer);
 }
 
-/* ---- the beginning ---- */
+/* ---- starting ---- */
 
-/* Whether the host's next request comes too late for the connection. If none is known of, it is not: the page may lead
- * to more. */
+/* Returns true if the host's next request comes too late to use the connection. An unknown time
+ * does not count as late, because the page may lead to more. */
 static bool is_far(int64_t next_ns)
 {
     return next_ns >= WR_NET_IDLE_NS && next_ns != WEIR_FOREVER;
@@ -455,7 +460,7 @@ static void reset(struct wr_flight *flight, const struct wr_plan_action *action)
     flight->keep.is_on = flight->loop->engine->archive.is_on && action->kind == WR_PLAN_START;
 }
 
-/* Only if it has changed, if an earlier job had it. */
+/* Sends the request of a page; a conditional one if an earlier job had the page. */
 static void send_page(struct wr_flight *flight)
 {
     static const struct wr_span none = {NULL, 0};
@@ -481,7 +486,8 @@ void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *ac
         return;
     }
     reset(flight, action);
-    if (!wr_flight_set_url(flight, action->url)) { /* cannot be: it was one when it was accepted */
+    /* Cannot happen: the URL was valid when it was accepted. */
+    if (!wr_flight_set_url(flight, action->url)) {
         wr_plan_given(loop->plan, action->task, wr_crawl_loop_now(loop));
         wr_flight_give_back(flight);
     } else if (action->kind == WR_PLAN_ROBOTS) {
@@ -491,7 +497,7 @@ void wr_flight_start(struct wr_crawl_loop *loop, const struct wr_plan_action *ac
     }
 }
 
-/* For its line; what is no URL, as it is. */
+/* Sets the URL for the output line. Text that is not a URL is kept as it is. */
 static void keep_url(struct wr_flight *flight, struct wr_span text)
 {
     if (wr_flight_set_url(flight, text))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* group.c - the registrable domain of a host's key. */
+/* group.c - finds the registrable domain of a host key. */
 #include "shell/engine/group.h"
 
 #include "shell/hosts/hosts.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job.c - what the loops share: budgets, the streak of failures, and when it is all over. */
+/* job.c - what the loops share: budgets, failures in a row, and the end of the job. */
 #include "shell/engine/state.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@ void wr_engine_wake(struct wr_engine *engine)
         wr_crawl_loop_wake(&engine->loops[i]);
 }
 
-/* ---- words ---- */
+/* ---- messages for the user ---- */
 
 void wr_text_set(char *to, size_t to_bytes, const char *text)
 {
@@ -41,8 +41,8 @@ void wr_engine_warn_seldom(struct wr_engine *engine, const char *what, const cha
         wr_engine_warn(engine, what, why);
 }
 
-/* If nothing else has come of it for long, and nothing is in flight that could give something back, it will not get
- * better. */
+/* Warns that memory, descriptors or ports are short. Ends the job if that has lasted for
+ * SCARCE_NS_MAX and no other request is in flight that could free some. */
 void wr_engine_warn_scarce(struct wr_engine *engine, const char *words)
 {
     int64_t now = weir_clock_now(engine->clock), since = 0;
@@ -60,7 +60,8 @@ void wr_engine_has_enough(struct wr_engine *engine)
 
 /* ---- the end ---- */
 
-/* Phases only move on; a failure of ours stops at once. */
+/* Moves to a later phase; returns false if the engine is in it or beyond. From STOPS on, a slow
+ * reader of the output is not waited for. */
 static bool move_on(struct wr_engine *engine, enum wr_engine_phase phase)
 {
     int before = atomic_load(&engine->phase);
@@ -74,7 +75,8 @@ static bool move_on(struct wr_engine *engine, enum wr_engine_phase phase)
     return false;
 }
 
-/* Nobody has asked for it just now: who watches is told why nothing starts any more, and for how long it goes on. */
+/* Warns why nothing is started any more, and how long requests in flight may take. The user has not
+ * asked for this end. */
 static void tell_drain(struct wr_engine *engine, const char *why)
 {
     char text[160];
@@ -85,7 +87,7 @@ static void tell_drain(struct wr_engine *engine, const char *why)
     wr_engine_warn(engine, why, text);
 }
 
-/* However it ends, it has ended drain_ns later: what is in flight then is given up. */
+/* Ends the job; the first reason counts. Whatever is in flight drain_ns later is given up. */
 void wr_job_over(struct wr_engine *engine, enum wr_engine_end end, const char *why)
 {
     (void)pthread_mutex_lock(&engine->lock);
@@ -139,7 +141,7 @@ void wr_engine_stop(struct wr_engine *engine)
     end_early(engine, WR_PHASE_STOPS);
 }
 
-/* Also of one that is ending to be resumed. */
+/* Cancels the job, even if it is ending in a way that allows a resume. */
 void wr_engine_cancel(struct wr_engine *engine)
 {
     (void)pthread_mutex_lock(&engine->lock);
@@ -155,7 +157,7 @@ void wr_engine_cancel(struct wr_engine *engine)
     (void)move_on(engine, WR_PHASE_OVER);
 }
 
-/* ---- budgets and streak ---- */
+/* ---- budgets and failures in a row ---- */
 
 void wr_job_told(struct wr_crawl_loop *loop, enum wr_ledger_end end)
 {
@@ -181,8 +183,8 @@ uint64_t wr_job_draw(struct wr_crawl_loop *loop, enum wr_draw what, uint64_t cou
     return granted;
 }
 
-/* Whoever drains and has nothing in flight waits for what ended to be stored, but not for a database that answers
- * nothing for that long: others have its hosts when the leases end, and fetch again what was not stored. */
+/* Returns true if a shared database has been silent for SILENT_NS and nothing is in flight. A drain
+ * then stops: other processes get the hosts when the leases end, and fetch unstored pages. */
 static bool is_silent(struct wr_engine *engine, int64_t now)
 {
     int64_t unanswered = atomic_load(&engine->pending) + atomic_load(&engine->posts);
@@ -209,19 +211,21 @@ void wr_job_tick(struct wr_crawl_loop *loop)
     int64_t now = wr_crawl_loop_now(loop);
     bool is_given_up = is_silent(engine, now) && now - drain_at > SILENT_NS;
     int64_t max_time_ns = engine->options.max_time_ns;
-    if (max_time_ns > 0 && now - engine->began_at >= max_time_ns) /* a plan that waits for room is not asked */
+    /* A plan that waits for room in the store does not check the time. */
+    if (max_time_ns > 0 && now - engine->began_at >= max_time_ns)
         wr_job_over(engine, WR_END_BUDGET, WR_TIME_IS_OVER);
     if (drain_at != 0 && (is_given_up || now - drain_at > engine->options.drain_ns))
         wr_engine_stop(engine);
 }
 
-/* ---- telling the store ---- */
+/* ---- recording the end ---- */
 
 static void on_settled(void *context, int error, const char *why)
 {
     struct wr_engine *engine = context;
     (void)pthread_mutex_lock(&engine->lock);
-    if (error != 0 && engine->end != WR_END_BUDGET) { /* of which only the words are lost */
+    /* A job that ended by BUDGET only loses its reason. */
+    if (error != 0 && engine->end != WR_END_BUDGET) {
         engine->end = WR_END_BROKEN;
         wr_text_set(engine->why, sizeof engine->why, why);
     }
@@ -230,9 +234,9 @@ static void on_settled(void *context, int error, const char *why)
     wr_crawl_loop_wake(&engine->loops[0]);
 }
 
-/* A job that was stopped, or was given no more time or bytes, stays as it is, and with the latter says why: it can be
- * resumed. So does one that was given up before all its seeds were stored: it is pending, and they are given again.
- * False: there is nothing to say. */
+/* Finds the status to store at the end; returns false if there is nothing to store. A job that was
+ * stopped can be resumed as it is. So can one that ran out of time or bytes; its reason is stored.
+ * One that failed before all seeds were stored stays pending, and its seeds are given again. */
 static bool end_of(struct wr_engine *engine, struct wr_store_status *ret_status, char why[WR_END_WHY_ROOM])
 {
     static const enum wr_job_status statuses[] = {[WR_END_COMPLETED] = WR_JOB_COMPLETED,
@@ -245,7 +249,8 @@ static bool end_of(struct wr_engine *engine, struct wr_store_status *ret_status,
     memcpy(why, engine->why, sizeof engine->why);
     *ret_status = (struct wr_store_status){.job = engine->job, .why = wr_span_of(why)};
     bool is_over = engine->has_end && end != WR_END_STOPPED && end != WR_END_BROKEN && end != WR_END_BUDGET;
-    bool is_budget = engine->has_end && end == WR_END_BUDGET && !engine->is_shared; /* others may go on with it */
+    /* Other processes may continue the job. */
+    bool is_budget = engine->has_end && end == WR_END_BUDGET && !engine->is_shared;
     (void)pthread_mutex_unlock(&engine->lock);
     if (is_budget)
         ret_status->status = is_seeded ? WR_JOB_RUNNING : WR_JOB_PENDING;
@@ -267,13 +272,13 @@ bool wr_job_settle(struct wr_engine *engine)
     }
     int error = wr_store_post(engine->store, &change, 1, on_settled, engine);
     if (error == WEIR_E_FULL)
-        atomic_store(&engine->settling, WR_UNSETTLED); /* again with the next tick */
+        atomic_store(&engine->settling, WR_UNSETTLED); /* the post is retried with the next tick */
     else if (error != 0)
         on_settled(engine, error, wr_error_words(error));
     return false;
 }
 
-/* ---- is it over? ---- */
+/* ---- detecting the end ---- */
 
 static bool is_idle(struct wr_engine *engine, int phase)
 {
@@ -282,7 +287,8 @@ static bool is_idle(struct wr_engine *engine, int phase)
     return phase >= WR_PHASE_STOPS || (atomic_load(&engine->pending) == 0 && atomic_load(&engine->posts) == 0);
 }
 
-/* Where processes share the hosts: nothing is ours, and the store is not asked all the time. */
+/* Returns true if no plan has work. If processes share hosts: this one has no lease, claims none,
+ * and has not asked the store for a while. */
 static bool is_drained(struct wr_engine *engine)
 {
     if (engine->is_shared)
@@ -339,7 +345,8 @@ static void on_freed(void *context, int error, const char *why)
     wr_pending_done(engine);
 }
 
-/* Whether a host has let us in and still does, if others do not. It is answered before what is asked next. */
+/* Finds out if some host admits the crawler. Asks the store only if a host is blocked; it answers
+ * this before the next query. */
 static void ask_free(struct wr_engine *engine)
 {
     const struct wr_store_query query = {
@@ -353,8 +360,8 @@ static void ask_free(struct wr_engine *engine)
         on_freed(engine, error, weir_error_detail());
 }
 
-/* Something is queued that no plan knows of, or was put aside: they look for it. What one finds would be counted twice
- * if others began before. */
+/* Makes all loops list their hosts: a queued task is unknown to all plans, or was put aside. No
+ * loop starts before all have listed, because new pages would be counted twice. */
 static void list_again(struct wr_engine *engine)
 {
     atomic_store(&engine->is_listed, true);
@@ -366,13 +373,13 @@ static void list_again(struct wr_engine *engine)
 
 void wr_relisted(struct wr_crawl_loop *loop)
 {
-    atomic_store(&loop->is_drained, false); /* until it has looked */
+    atomic_store(&loop->is_drained, false); /* not drained until the loop has asked its plan */
     if (atomic_fetch_sub(&loop->engine->relisting, 1) == 1)
         wr_engine_wake(loop->engine);
 }
 
-/* Something is queued, and nobody may ever have it: its host's row is gone, or cannot be read. The first loop ends it.
- */
+/* Looks for queued tasks that no process can claim, because the row of their host is lost or
+ * damaged. The first loop ends them. */
 static void seek_stranded(struct wr_engine *engine)
 {
     int64_t now = weir_clock_now(engine->clock);
@@ -383,7 +390,7 @@ static void seek_stranded(struct wr_engine *engine)
     wr_crawl_loop_wake(&engine->loops[0]);
 }
 
-/* On the store's thread. */
+/* Decides whether the job is over, on the store's thread. */
 static void on_looked(void *context, int error, const char *why)
 {
     struct wr_engine *engine = context;
@@ -393,7 +400,7 @@ static void on_looked(void *context, int error, const char *why)
         wr_job_over(engine, WR_END_BROKEN, WR_JOB_ROW_LOST);
     else if (engine->is_shared &&
              (wr_job_is_over(engine->seen) || engine->left > 0 || engine->seen == WR_JOB_PENDING)) {
-        wr_job_seen(engine, engine->seen); /* or others have something to do */
+        wr_job_seen(engine, engine->seen); /* if the job is not over, other processes have work */
         seek_stranded(engine);
     } else if (engine->left == 0)
         wr_job_over(engine, engine->has_free ? WR_END_COMPLETED : WR_END_BLOCKED,
@@ -411,7 +418,7 @@ static void ask_store(struct wr_engine *engine)
     if (atomic_exchange(&engine->is_looking, true))
         return;
     if (atomic_load(&engine->relisting) != 0 || !is_idle(engine, WR_PHASE_RUNS) || !is_drained(engine)) {
-        atomic_store(&engine->is_looking, false); /* another has looked meanwhile, and found some */
+        atomic_store(&engine->is_looking, false); /* another call has looked and found work */
         return;
     }
     (void)atomic_fetch_add(&engine->pending, 1);
@@ -435,7 +442,7 @@ void wr_job_look(struct wr_engine *engine)
         ask_store(engine);
 }
 
-/* Whoever counts down to nothing has the first loop look. */
+/* Decrements a counter. At zero, the first loop wakes to look for the end of the job. */
 static void count_down(struct wr_engine *engine, _Atomic int64_t *count)
 {
     if (atomic_fetch_sub(count, 1) == 1 && is_idle(engine, atomic_load(&engine->phase)))

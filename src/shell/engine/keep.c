@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keep.c - an answer that is kept: its head and body as they come, and what is made of them. */
+/* keep.c - keeps a response: its head and body as they arrive, then packed into pieces. */
 #include "base/alloc.h"
 #include "shell/engine/bodies.h"
 #include "shell/engine/state.h"
@@ -11,12 +11,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define AT_ONCE ((uint64_t)64 << 10)  /* bytes that are packed on the loop: some 2 ms; more on another thread */
-#define FULL_NS (10 * WEIR_SECOND)    /* until it is tried whether there is room again */
-#define FRAME 4096                    /* bytes of a record beside head and body */
-#define POOL_BYTES ((size_t)48 << 20) /* left: enough for the stacks of libuv's threads, four of 8 MB */
+/* Bytes packed on the loop, in some 2 ms; more on another thread. */
+#define AT_ONCE ((uint64_t)64 << 10)
+#define FULL_NS (10 * WEIR_SECOND) /* delay before a full disk is retried */
+#define FRAME 4096                 /* bytes of a record besides head and body */
+/* Memory to be left for the stacks of libuv's threads: four of 8 MB. */
+#define POOL_BYTES ((size_t)48 << 20)
 
-/* ---- while it comes ---- */
+/* ---- while the response arrives ---- */
 
 void wr_keep_init(struct wr_keep *keep, const struct wr_engine *engine)
 {
@@ -37,7 +39,7 @@ void wr_keep_release(struct wr_keep *keep, struct wr_engine *engine)
     wr_buf_release(&keep->body);
 }
 
-/* For the next flight; most need none of it. */
+/* Empties a wr_keep for the next fetch; most fetches keep nothing. */
 void wr_keep_clear(struct wr_keep *keep, struct wr_engine *engine)
 {
     if (!keep->is_on)
@@ -49,13 +51,13 @@ void wr_keep_clear(struct wr_keep *keep, struct wr_engine *engine)
 
 void wr_keep_line(struct wr_keep *keep, struct wr_span line)
 {
-    if (keep->is_head_whole) /* that of an interim answer */
+    if (keep->is_head_whole) /* the head so far was that of an interim response */
         wr_buf_clear(&keep->head);
     wr_buf_append_span(&keep->head, line);
     keep->is_head_whole = line.data[0] == '\n' || (line.bytes == 2 && line.data[0] == '\r');
 }
 
-/* Out of memory and into a file that nobody sees. */
+/* Moves the body from memory to an unnamed file. Returns false and sets errno if that fails. */
 static bool spill(struct wr_keep *keep, const struct wr_archive *archive)
 {
     char path[sizeof archive->path];
@@ -100,8 +102,8 @@ bool wr_keep_body(struct wr_flight *flight, const char *data, size_t bytes)
     return true;
 }
 
-/* The page is fetched again: when there is room, when there are descriptors or memory, or when the job is gone on with
- * after somebody has looked. */
+/* Handles a body that could not be kept. The page is retried: when the disk has room, when
+ * descriptors or memory are free, or when the user has repaired the folder and resumes. */
 void wr_keep_failed(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
@@ -123,7 +125,7 @@ void wr_keep_failed(struct wr_flight *flight)
     }
 }
 
-/* ---- what is made of it ---- */
+/* ---- packing ---- */
 
 void wr_piece_free(struct wr_engine *engine, struct wr_piece *piece)
 {
@@ -153,7 +155,7 @@ struct wr_piece *wr_piece_new(struct wr_engine *engine)
     return piece;
 }
 
-/* How it was cut, in the words of the standard; NULL: it was not. */
+/* Returns how the body was cut, as WARC-Truncated names it; NULL if it was not. */
 static const char *truncation(const struct wr_flight *flight)
 {
     switch (flight->result.end) {
@@ -169,7 +171,8 @@ static const char *truncation(const struct wr_flight *flight)
     }
 }
 
-/* Whether the archive has the same payload already. What was cut is no whole one. */
+/* Returns true if the archive already has the same payload. A body that was cut never counts as the
+ * same. */
 static bool find_original(struct wr_flight *flight, struct wr_span body, bool is_whole, char ret_url[WR_SEEN_URL_MAX],
                           struct wr_warc_original *ret_original)
 {
@@ -217,7 +220,7 @@ static int make_record(struct wr_flight *flight, struct wr_warc *warc, struct wr
     return wr_warc_append_exchange(warc, &exchange, &piece->text);
 }
 
-/* The body becomes the piece's. */
+/* Moves the body into a piece of its own. */
 static int make_body(struct wr_flight *flight)
 {
     struct wr_engine *engine = flight->loop->engine;
@@ -258,10 +261,10 @@ static int make(struct wr_flight *flight, struct wr_warc *warc)
     return error;
 }
 
-/* ---- when it has ended ---- */
+/* ---- after the response ---- */
 
-/* What it holds is counted as what it takes. A page that cannot be kept stays queued in the store: its line would tell
- * of what is in no file. */
+/* Counts the memory that the pieces really take, then ends the page. A page that could not be kept
+ * stays queued in the store: its line would refer to a body that is in no file. */
 static void made(struct wr_flight *flight, int error)
 {
     struct wr_engine *engine = flight->loop->engine;
@@ -297,7 +300,8 @@ static void on_worked(uv_work_t *work, int status)
     wr_crawl_loop_due(loop);
 }
 
-/* Counts what will be made. One that is larger than all that may be waits until it is alone. */
+/* Counts the memory that packing will need; returns false if there is too little. A page larger
+ * than the limit waits until no other has pieces. */
 static bool admit(struct wr_flight *flight)
 {
     struct wr_archive *archive = &flight->loop->engine->archive;
@@ -312,7 +316,8 @@ static bool admit(struct wr_flight *flight)
     return true;
 }
 
-/* Whoever makes room looks whether somebody waits after having made it, and we look for room after having said so. */
+/* Admits a page; if that fails, announces that it waits, and tries a second time. The writer frees
+ * room before it reads is_refused, so the page is not forgotten. */
 static bool admits(struct wr_flight *flight)
 {
     if (admit(flight))
@@ -321,7 +326,8 @@ static bool admits(struct wr_flight *flight)
     return admit(flight);
 }
 
-/* libuv ends the program if its threads cannot be had, and begins all of them at the first work. */
+/* Returns true if libuv's threads can be used. It starts all of them with the first work, and ends
+ * the program if one cannot start. */
 static bool has_pool(struct wr_archive *archive)
 {
     if (!atomic_load(&archive->has_pool) && wr_memory_left() >= POOL_BYTES)

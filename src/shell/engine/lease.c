@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* lease.c - hosts of a crawl that several processes share: claimed, kept, given back; docs/internals/cluster.md.
+/* lease.c - claims, renews and releases hosts that processes share; see docs/internals/cluster.md.
  *
- *     claim ──▶ the plan of its loop ──▶ nothing left for a while, or more than its share ──▶ released
- *       beat: all of them are this process's for longer; those that are missing are lost, and leave the plan
+ *     claim --> the plan of its loop --> idle for a while, or above the process's share --> release
+ *       beat: renews all leases of this process; hosts that are missing in it are lost
  *
- * The first loop asks, every loop reads what concerns its hosts.
+ * The first loop sends the queries. Every loop reads the rows of its hosts.
  */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "shell/clock/clock.h"
 #include "shell/engine/state.h"
 
-#define BEATS 6 /* in the time of a lease */
+#define BEATS 6 /* beats per time of a lease */
 #define FIRST_CLAIM 32
 #define CLAIM_MAX 1024
-#define REST_NS WEIR_SECOND       /* without anything to do: then others may have it */
-#define LEAVE_MAX 256             /* hosts at a time */
-#define SHED_NS (2 * WEIR_SECOND) /* others look for hosts every second */
+#define REST_NS WEIR_SECOND       /* idle time after which a host is released */
+#define LEAVE_MAX 256             /* hosts that are released at a time */
+#define SHED_NS (2 * WEIR_SECOND) /* pause of claims: others look for hosts every second */
 #define SHED_LONGEST_NS WEIR_MINUTE
 #define ROWS_MAX ((size_t)64 << 20)
-#define RAN_OUT INT64_MIN            /* whatever `now` who asks has read before */
-#define SEEDS_NS WEIR_MINUTE         /* within it whoever drew a number has stored its task, or never will */
-#define ASLEEP_NS (WEIR_SECOND / 10) /* two clocks are not read at once */
+#define RAN_OUT INT64_MIN            /* end of a lease that has expired: before any `now` */
+#define SEEDS_NS WEIR_MINUTE         /* time in which a task is stored once it has a number */
+#define ASLEEP_NS (WEIR_SECOND / 10) /* tolerance, because two clocks are not read at once */
 
-/* ---- what the store says ---- */
+/* ---- rows of the store ---- */
 
 struct lent {
     uint64_t token, queued;
@@ -32,22 +32,22 @@ struct lent {
     bool is_paused, is_wanted, has_rested;
 };
 
-/* Rows of a claim or a beat, for one loop. */
+/* The rows of a claim or a beat for one loop. */
 struct rows {
     struct wr_letter letter;
     struct wr_engine *engine;
     struct wr_buf list, text;
-    uint64_t beat;  /* its number; 0: a claim */
-    int64_t asleep; /* of the machine, when it was asked */
+    uint64_t beat;  /* number of the beat; 0: a claim */
+    int64_t asleep; /* how long the machine had slept at the query, ns */
 };
 
-/* One claim or beat: a letter for each loop, and what else has to be known before they go. */
+/* A claim or a beat: messages for the loops, and what must be known before they are sent. */
 struct asked {
     struct wr_engine *engine;
-    _Atomic int awaited; /* answers: of the store's thread, or of who could not even ask */
+    _Atomic int awaited; /* answers still missing */
     _Atomic int error;
-    uint64_t share; /* of a beat: see struct wr_store_host */
-    bool has_job;   /* of a beat: its row */
+    uint64_t share; /* BEAT: hosts per process, see struct wr_store_host */
+    bool has_job;   /* BEAT: the row of the job was read */
     int64_t asked_at;
     struct rows *rows[WR_LOOPS_MAX];
 };
@@ -114,7 +114,7 @@ static void on_lent(void *context, const struct wr_store_row *row)
     asked->share = host->share;
 }
 
-/* Where a seed has led, whoever found that out, is in the scope of all. */
+/* Extends the scope by a seed or what it led to, whichever process found that out. */
 static void on_seed(void *context, const struct wr_store_row *row)
 {
     struct asked *asked = context;
@@ -126,7 +126,8 @@ static void on_seed(void *context, const struct wr_store_row *row)
         wr_engine_seed_known(asked->engine, &url, row->task.hops == 0);
 }
 
-/* Numbers are drawn in order but not stored in order. So what follows one that was there a while ago is read again. */
+/* Moves the mark from which seeds are read. Task numbers are drawn in order, but not stored in
+ * order: the mark is the newest number of some time ago. */
 static void note_seeds(struct asked *asked)
 {
     struct wr_engine *engine = asked->engine;
@@ -137,7 +138,7 @@ static void note_seeds(struct asked *asked)
     engine->seeds_marked_at = weir_clock_now(engine->clock);
 }
 
-/* Another process may have found out that the job is over, or somebody cancelled it. */
+/* Reads the job's state: another process may have ended the job, or a user cancelled it. */
 static void on_status(void *context, const struct wr_store_row *row)
 {
     struct asked *asked = context;
@@ -148,7 +149,7 @@ static void on_status(void *context, const struct wr_store_row *row)
         wr_engine_drain(asked->engine);
 }
 
-/* Whether that was the last answer. */
+/* Counts an answer, and ends the job if it is an error. Returns true for the last answer. */
 static bool is_last(struct asked *asked, int error, const char *why)
 {
     if (error != 0) {
@@ -158,7 +159,7 @@ static bool is_last(struct asked *asked, int error, const char *why)
     return atomic_fetch_sub(&asked->awaited, 1) == 1;
 }
 
-/* Without memory for the rows it is as if they had not come. */
+/* Returns true if the rows are complete. If memory was short, they are ignored. */
 static bool has_come(const struct asked *asked, const struct rows *rows)
 {
     return asked->error == 0 && rows->list.error == 0 && rows->text.error == 0;
@@ -186,7 +187,8 @@ static void send_rows(struct asked *asked)
 
 static void end_claim(struct asked *asked)
 {
-    (void)atomic_fetch_add(&asked->engine->leases, (int64_t)count_rows(asked)); /* first: nobody ends the job */
+    /* The hosts are counted first, so that no loop ends the job. */
+    (void)atomic_fetch_add(&asked->engine->leases, (int64_t)count_rows(asked));
     note_seeds(asked);
     send_rows(asked);
     free_asked(asked);
@@ -215,8 +217,8 @@ static void on_claimed_one(void *context, int error, const char *why)
     wr_pending_done(engine);
 }
 
-/* What this process has beyond its share, and an eighth more, is for others to claim. If nobody does it is ours again,
- * and is offered less and less often: others may have no room. */
+/* Offers hosts beyond this process's share plus an eighth to others. Those that they do not claim
+ * come back, and are offered less and less often: others may have no room. */
 static void shed(struct wr_engine *engine, uint64_t share)
 {
     int64_t now = weir_clock_now(engine->clock);
@@ -250,7 +252,7 @@ static void on_beaten(void *context, int error, const char *why)
     wr_pending_done(engine);
 }
 
-/* ---- what the plans are told ---- */
+/* ---- informing the plans ---- */
 
 static struct wr_span key_of(const struct rows *rows, const struct lent *lent)
 {
@@ -260,17 +262,17 @@ static struct wr_span key_of(const struct rows *rows, const struct lent *lent)
 static void on_released(void *context, int error, const char *why)
 {
     struct wr_engine *engine = context;
-    (void)error, (void)why; /* the next beat gives it back */
+    (void)error, (void)why; /* after a failure the next beat releases the host */
     wr_pending_done(engine);
 }
 
-/* There are none. */
+/* A release has no rows. */
 static void on_none(void *context, const struct wr_store_row *row)
 {
     (void)context, (void)row;
 }
 
-/* By that token: if the host is ours by another, it stays so. It rests for so long: nobody claims it before. */
+/* Releases the lease of this token; a newer lease stays. No process claims the host for rest_ns. */
 static void release(struct wr_engine *engine, struct wr_span key, uint64_t token, int64_t rest_ns, int64_t held_ns)
 {
     const struct wr_store_query query = {.what = WR_STORE_RELEASE,
@@ -304,20 +306,21 @@ void wr_lease_wake(struct wr_crawl_loop *loop)
             wr_plan_host_lease(loop->plan, host, wr_plan_host_token(host), RAN_OUT, now);
 }
 
-/* Until when a host is ours; an answer from before the machine slept says nothing. */
+/* Returns when the lease ends: at once if the machine has slept since the query. */
 static int64_t until_of(struct wr_crawl_loop *loop, const struct rows *rows, const struct lent *lent)
 {
     wr_lease_wake(loop);
     return loop->asleep_ns - rows->asleep < ASLEEP_NS ? lent->until : RAN_OUT;
 }
 
-/* One that was lost and has something in flight is left to others. */
+/* Gives a claimed host to its plan. Returns false if the plan has no room, or if the host was lost
+ * and still has a request in flight. */
 static bool take_in(struct wr_crawl_loop *loop, struct wr_span key, const struct lent *lent)
 {
     int64_t now = wr_crawl_loop_now(loop);
     struct wr_plan_host *host = wr_plan_host_find(loop->plan, key);
     if (host != NULL && wr_plan_host_token(host) != 0)
-        lose(loop, host); /* its lease ran out, and no beat has told so yet */
+        lose(loop, host); /* the lease expired, and no beat has reported it yet */
     if (host != NULL && !wr_plan_host_leave(loop->plan, host, now))
         return false;
     if (wr_plan_host_waits(loop->plan, (uint32_t)loop->engine->job, key, lent->queued, now) != 0)
@@ -348,7 +351,7 @@ static void read_claim(struct wr_crawl_loop *loop, struct wr_letter *letter)
     free_rows(letter);
 }
 
-/* What somebody set, on whichever machine. */
+/* Applies what a user set for the host, on whichever machine. */
 static void obey(struct wr_crawl_loop *loop, struct wr_plan_host *host, const struct lent *lent)
 {
     int64_t now = wr_crawl_loop_now(loop);
@@ -372,8 +375,8 @@ static void lose_missing(struct wr_crawl_loop *loop, uint64_t beat)
     }
 }
 
-/* A host that no plan has by this lease is given back: the answer to a claim was lost, and beats would renew it for
- * ever. */
+/* Renews leases. Releases a host if no plan has its lease: the answer to the claim was lost, and
+ * beats would renew it for ever. */
 static void read_beat(struct wr_crawl_loop *loop, struct wr_letter *letter)
 {
     struct rows *rows = (struct rows *)(void *)letter;
@@ -405,7 +408,7 @@ bool wr_lease_has(const struct wr_crawl_loop *loop, const struct wr_url *url)
     return host != NULL && wr_plan_host_token(host) != 0;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static void ask(struct asked *asked, struct wr_store_query query, wr_store_done *done)
 {
@@ -417,7 +420,7 @@ static void ask(struct asked *asked, struct wr_store_query query, wr_store_done 
         done(asked, error, wr_error_words(error));
 }
 
-/* Seeds come after the hosts in the same breath: whoever has a host knows in which scope it is. */
+/* Asks for hosts, and for seeds right after them, so that the scope of a host is known with it. */
 static void ask_hosts(struct asked *asked, struct wr_store_query query, wr_store_done *done)
 {
     int64_t after = atomic_load(&asked->engine->seeds_after);
@@ -436,7 +439,7 @@ static void claim(struct wr_engine *engine, size_t limit)
     ask_hosts(asked, (struct wr_store_query){.what = WR_STORE_CLAIM, .limit = limit, .row = on_lent}, on_claimed);
 }
 
-/* A host that a loop asks for. */
+/* A message to the first loop: the sender wants a host. */
 struct wish {
     struct wr_letter letter;
     struct wr_engine *engine;
@@ -462,7 +465,7 @@ static void read_wish(struct wr_crawl_loop *loop, struct wr_letter *letter)
     free_wish(letter);
 }
 
-/* The first loop does: a beat that were asked between a host and the seeds would tell of one that nobody knows yet. */
+/* Lets the first loop send the query, so that no beat between its two parts reports the host. */
 void wr_lease_want(struct wr_crawl_loop *loop, struct wr_span key)
 {
     struct wr_engine *engine = loop->engine;
@@ -508,7 +511,7 @@ static void ask_store(struct wr_crawl_loop *loop, int64_t now)
         claim(engine, (size_t)limit);
 }
 
-/* ---- giving back ---- */
+/* ---- releasing ---- */
 
 static bool has_rested(struct wr_plan_host *host, int64_t now)
 {
@@ -531,14 +534,14 @@ static void leave(struct wr_crawl_loop *loop, struct wr_plan_host *host, int64_t
     memcpy(memory, key.data, key.bytes);
     key.data = memory;
     if (token != 0) {
-        wr_crawl_loop_note(loop, host); /* for the next owner */
+        wr_crawl_loop_note(loop, host); /* stored, because the next owner needs its pace */
         lose(loop, host);
         release(loop->engine, key, token, rests_until == WEIR_FOREVER ? WEIR_FOREVER : rests_until - now, held_ns);
     }
     (void)wr_plan_host_leave(loop->plan, host, now);
 }
 
-/* Loops take from the same excess: hosts may lie with one of them, and none with another. */
+/* Takes one host from the excess. Loops share it, because one of them may have most hosts. */
 static bool is_excess(struct wr_engine *engine)
 {
     int64_t left = atomic_load(&engine->excess);
@@ -548,7 +551,7 @@ static bool is_excess(struct wr_engine *engine)
     return false;
 }
 
-/* It has nothing to do, or not for long, or another process asks for it. */
+/* Returns true if the host has no work, or none for a while, or another process asks for it. */
 static bool may_leave(const struct wr_crawl_loop *loop, struct wr_plan_host *host, int64_t now)
 {
     int64_t held_ns;
@@ -558,7 +561,7 @@ static bool may_leave(const struct wr_crawl_loop *loop, struct wr_plan_host *hos
            wr_plan_host_rests_until(loop->plan, host, now, &held_ns) - loop->engine->lease_ns > now;
 }
 
-/* Hosts that may leave, that were lost, or are more than others have. */
+/* Releases hosts that may leave, that were lost, or that exceed this process's share. */
 static void sweep(struct wr_crawl_loop *loop, int64_t now, bool drains)
 {
     struct wr_plan_host *list[LEAVE_MAX], *host;
@@ -569,8 +572,9 @@ static void sweep(struct wr_crawl_loop *loop, int64_t now, bool drains)
     for (size_t i = 0; i < count; i++)
         (void)(wr_plan_host_token(list[i]) != 0 && is_excess(loop->engine));
     for (size_t cursor = 0; count < LEAVE_MAX && (host = wr_plan_host_next(loop->plan, &cursor)) != NULL;)
+        /* Hosts that may leave are in the list already. */
         if (wr_plan_host_token(host) != 0 && !wr_plan_host_flies(host) && !wr_plan_host_rests(host) &&
-            !may_leave(loop, host, now) && (drains || is_excess(loop->engine))) /* others are listed already */
+            !may_leave(loop, host, now) && (drains || is_excess(loop->engine)))
             list[count++] = host;
     for (size_t i = 0; i < count; i++)
         leave(loop, list[i], now);

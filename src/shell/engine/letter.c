@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* letter.c - from thread to thread, and which of them has a host. */
+/* letter.c - sends messages to loops, and finds the loop of a host. */
 #include "shell/engine/group.h"
 #include "shell/engine/state.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* letter.h - what loops of a crawl send each other, and how they are asked from other threads. */
+/* letter.h - messages between the loops of a crawl, and questions to loops from other threads. */
 #ifndef WR_SHELL_ENGINE_LETTER_H
 #define WR_SHELL_ENGINE_LETTER_H
 
@@ -9,23 +9,27 @@
 
 struct wr_crawl_loop;
 
-/* ---- letters (letter.c) ---- */
+/* ---- messages (letter.c) ---- */
 
-/* Something for another loop, or for a loop from the store's thread. Put it first, and cast. */
+/* A message to a loop, from another loop or from the store's thread. It is the first member of a
+ * larger struct, so that it can be cast. */
 struct wr_letter {
     struct wr_net_call call;
     struct wr_crawl_loop *to;
-    void (*read)(struct wr_crawl_loop *loop, struct wr_letter *letter); /* on the loop; frees it */
-    void (*drop)(struct wr_letter *letter);                             /* there is no loop any more; frees it */
-    bool is_question; /* nothing waits for it but who asks: the job may be over meanwhile */
+    /* Handles and frees the message, on the loop. */
+    void (*read)(struct wr_crawl_loop *loop, struct wr_letter *letter);
+    void (*drop)(struct wr_letter *letter); /* frees the message: the loop has ended */
+    /* A question: only its sender waits, so the job may end meanwhile. */
+    bool is_question;
 };
 
-/* From any thread. It is pending until it was read. */
+/* Sends a message; from any thread. It counts as pending until it was read, except a question. */
 void wr_letter_send(struct wr_crawl_loop *to, struct wr_letter *letter);
 
 /* ---- questions (ask.c) ---- */
 
-/* Put it first, and cast. `answer`, on the loop: false if it has more to do, and is to be called again soon. */
+/* A question to a loop; the first member of a larger struct. `answer` runs on the loop; it returns
+ * false to be called a second time after other work. */
 struct wr_question {
     struct wr_letter letter;
     struct wr_questions *asking;
@@ -41,9 +45,9 @@ struct wr_questions {
 
 void wr_questions_begin(struct wr_questions *ret_asking);
 void wr_questions_send(struct wr_questions *asking, struct wr_crawl_loop *loop, struct wr_question *question);
-/* Waits for all answers. WEIR_E_CLOSED: a loop had ended. */
+/* Waits for all answers. Returns WEIR_E_CLOSED if a loop had ended. */
 int wr_questions_end(struct wr_questions *asking);
-/* One question to one loop. */
+/* Asks one loop one question, and waits for the answer. Returns 0 or WEIR_E_CLOSED. */
 int wr_ask_loop(struct wr_crawl_loop *loop, struct wr_question *question);
 
 #endif

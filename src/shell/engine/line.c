@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* line.c - what became of one URL, as one line of JSON. */
+/* line.c - formats the outcome of one URL as a line of JSON. */
 #include "shell/engine/line.h"
 
 #include "base/json.h"
@@ -31,7 +31,7 @@ static bool ends_authority(char c)
     return c == '/' || c == '?' || c == '#' || c == '\\';
 }
 
-/* Bytes of "user:password@" and where they begin; 0 if there are none. */
+/* Returns the length of "user:password@" in the URL, and where it begins; 0 if it is missing. */
 static size_t user_bytes(struct wr_span url, size_t *ret_at)
 {
     size_t at = 0, end;
@@ -50,7 +50,7 @@ static size_t user_bytes(struct wr_span url, size_t *ret_at)
     return end - at;
 }
 
-/* An URL that is none is shown as it is, but for what may be a password. */
+/* Appends a URL without what may be a user and password. Invalid URLs are shown as well. */
 static void append_url(struct wr_buf *buf, const char *before, struct wr_span url)
 {
     size_t at, bytes = user_bytes(url, &at);
@@ -66,7 +66,7 @@ static void append_url(struct wr_buf *buf, const char *before, struct wr_span ur
     wr_buf_append_char(buf, '"');
 }
 
-/* Milliseconds with three decimals. */
+/* Appends a duration as milliseconds with three decimals; null if it is negative. */
 static void append_ms(struct wr_buf *buf, const char *before, int64_t ns)
 {
     if (ns < 0)
@@ -135,7 +135,7 @@ static bool verdict_named(struct wr_span name, enum wr_verdict *ret_verdict)
     return false;
 }
 
-/* As far as it follows from the rest. */
+/* Appends the error word, as far as verdict and status define it. */
 static void append_error(struct wr_buf *buf, enum wr_verdict verdict, int status)
 {
     if (verdict == WR_VERDICT_FETCHED || verdict == WR_VERDICT_REDIRECT || verdict == WR_VERDICT_UNCHANGED)
@@ -154,7 +154,7 @@ void wr_line_append_task(struct wr_buf *buf, const struct wr_store_task *task)
     char memory[32];
     struct wr_buf error;
     enum wr_verdict verdict = WR_VERDICT_FAILED;
-    bool is_sitemap = task->parent == task->fingerprint; /* its own parent */
+    bool is_sitemap = task->parent == task->fingerprint; /* a sitemap is its own parent */
     bool is_page =
         verdict_named(task->verdict, &verdict) &&
         (verdict == WR_VERDICT_FETCHED || verdict == WR_VERDICT_TOO_LARGE || verdict == WR_VERDICT_UNCHANGED);

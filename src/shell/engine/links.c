@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* links.c - what pages lead to: judged by the plan of the loop that the host belongs to.
+/* links.c - judges the URLs that pages lead to, by the plan of the loop that has the host.
  *
- * A host of this loop: its plan says at once whether the URL is new. Another loop's: it is written with the page, and
- * offered there when the store has said that it is new. What was sent there lately is not sent again.
+ * For a host of this loop, the plan says at once whether a URL is new. A URL of another loop is
+ * stored with the page, and offered to that loop when the store has said that it is new. A URL that
+ * was sent there lately is not sent a second time.
  */
 #include "base/alloc.h"
 #include "shell/engine/state.h"
@@ -92,13 +93,15 @@ static bool is_here(const struct wr_crawl_loop *loop, const struct wr_url *url)
     return wr_engine_loop_of_url(loop->engine, url) == loop->index;
 }
 
-/* Where processes share hosts: and the host is ours now. Else who claims it will find it. */
+/* Returns true if this loop has the host and, if processes share hosts, its lease. Otherwise the
+ * process that claims the host finds the URL in the store. */
 static bool is_ours(const struct wr_crawl_loop *loop, const struct wr_url *url)
 {
     return is_here(loop, url) && (!loop->engine->is_shared || wr_lease_has(loop, url));
 }
 
-/* Where another loop is to hear of it, or the store counts. */
+/* Returns true if the store is to say whether the URL is new: another loop gets it, or the store
+ * counts pages. */
 static bool asks_of_others(const struct wr_crawl_loop *loop, const struct wr_url *url)
 {
     const struct wr_engine *engine = loop->engine;
@@ -106,8 +109,8 @@ static bool asks_of_others(const struct wr_crawl_loop *loop, const struct wr_url
            (engine->is_shared && (engine->options.max_pages > 0 || engine->options.host_pages > 0));
 }
 
-/* The budget is asked for a page at once. What is accepted must be posted before the plan's next step, or a load would
- * miss it: so nothing may wait here. */
+/* Offers a URL to the plan, and draws the budget for one page if needed. An accepted URL must be
+ * posted before the plan's next step, or a load would miss it: nothing may wait here. */
 static enum wr_offer_verdict offer_here(struct wr_crawl_loop *loop, const struct wr_offer *offer)
 {
     enum wr_offer_verdict verdict = wr_plan_offer(loop->plan, offer, wr_crawl_loop_now(loop));
@@ -117,7 +120,7 @@ static enum wr_offer_verdict offer_here(struct wr_crawl_loop *loop, const struct
     return wr_plan_offer(loop->plan, offer, wr_crawl_loop_now(loop));
 }
 
-/* What is left out though it is in scope: one more page, one more link away would have been fetched. */
+/* Counts a URL in scope that only a limit has excluded. */
 static void count_left_out(struct wr_crawl_loop *loop, const struct wr_url *url, const struct wr_found *found,
                            enum wr_offer_verdict verdict)
 {
@@ -130,7 +133,7 @@ static void count_left_out(struct wr_crawl_loop *loop, const struct wr_url *url,
         WR_COUNT_UP(loop, deeper);
 }
 
-/* What is in the store already, by another loop's doing, is this loop's: nobody else is asked. */
+/* Judges a URL. One that another loop has stored is this loop's to judge: nothing else is asked. */
 static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_url *url, struct wr_found *found)
 {
     struct wr_offer offer = {.job = (uint32_t)loop->engine->job,
@@ -142,26 +145,27 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
                              .is_sitemap = found->is_sitemap,
                              .is_new = found->is_stored,
                              .is_stored = found->is_stored};
-    if (!found->is_stored && was_sent_or_known(loop, found->fingerprint)) { /* as most are */
+    if (!found->is_stored && was_sent_or_known(loop, found->fingerprint)) { /* true of most links */
         found->verdict = WR_OFFER_KNOWN;
         return WR_OFFER_KNOWN;
     }
     bool ours = (found->is_stored && !loop->engine->is_shared) || is_ours(loop, url);
-    if (found->is_stored && !ours) { /* it was, when it was posted */
+    if (found->is_stored && !ours) { /* this loop had the host when the URL was posted */
         found->verdict = WR_OFFER_KNOWN;
         return WR_OFFER_KNOWN;
     }
     enum wr_offer_verdict verdict = ours ? offer_here(loop, &offer) : wr_plan_screen(loop->plan, &offer);
     if (atomic_load(&loop->engine->has_max_pages) && !found->is_stored &&
         (verdict == WR_OFFER_NEW || verdict == WR_OFFER_ASK_STORE))
-        verdict = WR_OFFER_BUDGET; /* the store would say so */
+        verdict = WR_OFFER_BUDGET; /* the store would refuse the page */
     found->asks = verdict == WR_OFFER_ASK_STORE || (verdict != WR_OFFER_KNOWN && asks_of_others(loop, url));
-    if (ours && (verdict == WR_OFFER_NEW || (verdict == WR_OFFER_KNOWN && found->is_stored))) /* loaded before */
+    /* Counts new URLs, and stored ones that were loaded before this offer. */
+    if (ours && (verdict == WR_OFFER_NEW || (verdict == WR_OFFER_KNOWN && found->is_stored)))
         WR_COUNT_UP(loop, accepted);
     if (verdict == WR_OFFER_NEW && ours) {
         atomic_store(&loop->is_drained, false);
         if (wr_plan_is_crowded(loop->plan))
-            (void)wr_plan_grow(loop->plan); /* without memory it says ASK_STORE */
+            (void)wr_plan_grow(loop->plan); /* without memory the plan says ASK_STORE */
     }
     if (verdict == WR_OFFER_NEW && !ours)
         loop->elsewhere[found->fingerprint & (WR_ELSEWHERE - 1)] = found->fingerprint;
@@ -170,7 +174,7 @@ static enum wr_offer_verdict judge(struct wr_crawl_loop *loop, const struct wr_u
     return verdict;
 }
 
-/* Whether something is left to do about it. */
+/* Returns true if something is to be posted for the URL. */
 static bool is_wanted(const struct wr_found *found)
 {
     switch (found->verdict) {
@@ -178,11 +182,12 @@ static bool is_wanted(const struct wr_found *found)
     case WR_OFFER_ASK_STORE:
         return !found->is_stored;
     case WR_OFFER_KNOWN:
-        return !found->is_stored && found->changed_wall_at > 0; /* the store is told that */
+        /* A known URL: only the time of its change is posted. */
+        return !found->is_stored && found->changed_wall_at > 0;
     case WR_OFFER_OVER:
         return false;
     default:
-        return found->is_stored; /* it has to be ended */
+        return found->is_stored; /* refused, so the stored task has to end */
     }
 }
 
@@ -215,7 +220,7 @@ void wr_founds_judge(struct wr_crawl_loop *loop, struct wr_founds *founds)
         struct wr_found found = founds->list[i];
         if (found.verdict == WR_OFFER_LATER) {
             if (wr_url_parse(wr_found_url(founds, &found), NULL, NULL, memory, sizeof memory, &url) != WR_URL_OK)
-                continue; /* cannot be: it was one */
+                continue; /* cannot happen: the URL was valid */
             (void)judge(loop, &url, &found);
         }
         if (is_wanted(&found))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* listing.c - sitemaps of a crawl: tasks like pages, whose URLs are offered as they come.
+/* listing.c - sitemaps of a crawl: tasks like pages, whose URLs are offered as they arrive.
  *
- * When the page of a seed has come, the robots.txt of its host is known, and the sitemaps that it names go to the
- * store with the page. A sitemap is a task that was found on itself: so the store knows it again. What it lists is
- * judged and stored in batches while it is read, so the first pages are fetched before it ends; if we die meanwhile it
- * is read again, and what is known counts once.
+ * When the page of a seed has arrived, the robots.txt of its host is known. The sitemaps that it
+ * names are stored with the page. A sitemap is its own parent, which marks it in the store. Its
+ * URLs are judged and stored in batches while it is read, so the first pages are fetched before its
+ * end. After a crash it is read again, and URLs that are known count once.
  *
- * A few KB may hold megabytes of entries, so what comes is put aside, and some of it is read in each turn of the loop.
- * Not much is put aside: hundreds of servers may send as much as they can.
+ * A few KB may hold megabytes of entries. So data is buffered, and each turn of the loop reads some
+ * of it. The buffers are small, because hundreds of servers may send as much as they can.
  */
 #include "core/plan/look.h"
 #include "core/rules/robots/robots.h"
@@ -18,12 +18,14 @@
 #include "shell/sitemap/sitemap.h"
 
 #define BATCH 1000
-#define UNREAD_MAX ((size_t)64 << 10) /* bytes that are put aside; then the server waits */
-#define PAGE_DEPTH 1                  /* a listed page counts as linked from the seed */
-#define DAY_NS (36 * WEIR_HOUR)       /* until it has ended everywhere on earth, from its beginning at Greenwich */
-#define DEPTH_MAX (1 + 3)             /* a sitemap, and three levels of indexes above it */
+/* Bytes of a sitemap that are buffered; then the server waits. */
+#define UNREAD_MAX ((size_t)64 << 10)
+#define PAGE_DEPTH 1 /* a listed page counts as linked from the seed */
+/* From the start of a date in UTC to its end in the last time zone. */
+#define DAY_NS (36 * WEIR_HOUR)
+#define DEPTH_MAX (1 + 3) /* a sitemap, and three levels of indexes above it */
 
-/* ---- which there are ---- */
+/* ---- finding sitemaps ---- */
 
 static bool is_at_home(const struct wr_flight *flight, const struct wr_url *url)
 {
@@ -36,7 +38,8 @@ static bool is_at_home(const struct wr_flight *flight, const struct wr_url *url)
     return keys.length == 2 * bytes && memcmp(memory, memory + bytes, bytes) == 0;
 }
 
-/* Its name is not asked about, for it is no page's; but its host is. */
+/* Returns true if a sitemap may be at the URL. Its host has to be in scope, but not its path, which
+ * is not that of a page. */
 bool wr_listing_may_be(const struct wr_flight *flight, const struct wr_url *url)
 {
     const struct wr_engine_options *options = &flight->loop->engine->options;
@@ -52,7 +55,7 @@ bool wr_listing_may_be(const struct wr_flight *flight, const struct wr_url *url)
            options->in_scope(options->scope_context, &root);
 }
 
-/* False: it is no URL to fetch. */
+/* Parses a URL and makes it canonical. Returns false if it cannot be fetched. */
 static bool read_url(const struct wr_flight *flight, struct wr_span text, char *memory, struct wr_url *ret_url)
 {
     char given[WR_URL_ROOM];
@@ -81,7 +84,7 @@ static void offer(struct wr_flight *flight, struct wr_span text)
     (void)wr_founds_offer(flight->loop, &flight->founds, &url, &found);
 }
 
-/* Many seeds may be on one host. */
+/* Returns true if sitemaps of this origin were offered lately; many seeds may have one host. */
 static bool was_offered(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
@@ -110,7 +113,7 @@ void wr_listing_offer(struct wr_flight *flight)
         offer(flight, wr_span_of("/sitemap.xml"));
 }
 
-/* ---- one of them ---- */
+/* ---- reading a sitemap ---- */
 
 bool wr_listing_is(const struct wr_flight *flight)
 {
@@ -135,8 +138,9 @@ static void carry(struct wr_flight *flight)
         wr_flight_carry(flight->loop, &flight->listed, false);
 }
 
-/* When the page has changed, if that matters: to a job that visits what is due. Of a day its end counts, for who was
- * there on that day may have come before. */
+/* Returns when a page has changed; 0 if that is unknown, or not needed because the job does not
+ * select pages that are due. For a date it is the end of the day: a visit on that day may have come
+ * before the change. */
 static int64_t changed_at(const struct wr_engine *engine, const struct wr_sitemap_entry *entry)
 {
     int64_t now = weir_wall_now(), ms = entry->lastmod_ms;
@@ -190,7 +194,7 @@ void wr_listing_begin(struct wr_flight *flight)
         wr_job_over(flight->loop->engine, WR_END_BROKEN, weir_error_text(WEIR_E_NOMEM));
 }
 
-/* It goes on in the next turns of the loop. */
+/* Continues the fetch in the next turns of the loop. */
 static void go_on_later(struct wr_flight *flight)
 {
     wr_list_push(&flight->loop->reading, &flight->reading);
@@ -218,7 +222,7 @@ static bool has_unread(const struct wr_flight *flight)
     return flight->sitemap != NULL && flight->unread.length > 0;
 }
 
-/* At least one step, and what there is time for. */
+/* Reads at least one part of a sitemap, and more while there is time. */
 static void read_some(struct wr_flight *flight)
 {
     struct wr_share share = wr_share_begin(WR_SHARE_NS);
@@ -239,7 +243,7 @@ bool wr_listing_waits(struct wr_flight *flight)
     return flight->ends_when_read;
 }
 
-/* Who has ended but was not read to the end stays queued in the store. */
+/* Stops reading. A sitemap that was not read to its end stays queued in the store. */
 static void stop_reading(struct wr_flight *flight)
 {
     bool has_ended = flight->ends_when_read;
@@ -249,7 +253,8 @@ static void stop_reading(struct wr_flight *flight)
         wr_flight_give_back(flight);
 }
 
-/* What is listed waits in memory while the store has no room; but pieces of an archive may be what others wait for. */
+/* Returns the next fetch to continue, or NULL. While the store has no room, listed URLs would fill
+ * the memory. But a fetch with archive pieces continues, because others may wait for it. */
 static struct wr_flight *next_to_read(const struct wr_crawl_loop *loop)
 {
     bool reads_all = !loop->is_stalled || atomic_load(&loop->engine->phase) >= WR_PHASE_STOPS;
@@ -261,14 +266,14 @@ static struct wr_flight *next_to_read(const struct wr_crawl_loop *loop)
     return NULL;
 }
 
-/* What it lists; or, when that is over, the links that were not told. */
+/* Reads more of a sitemap. At its end, offers links that are left, or ends the fetch. */
 static void go_on(struct wr_flight *flight)
 {
     WR_DOING("a sitemap");
     if (has_unread(flight))
         read_some(flight);
     if (has_unread(flight))
-        go_on_later(flight); /* after the others */
+        go_on_later(flight); /* other sitemaps have their turn first */
     else if (flight->has_links)
         wr_answer_go_on(flight);
     else if (flight->ends_when_read)

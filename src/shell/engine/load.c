@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* load.c - what a plan asks of the store: tasks of a host and what is known of it, and hosts with tasks.
+/* load.c - reads from the store for the plans: tasks and memory of a host, and hosts with tasks.
  *
- * Rows come on the store's thread and are copied into a letter; the loop gives them to its plan.
+ * Rows come on the store's thread and are copied into a message. The loop gives them to its plan.
  */
 #include "base/alloc.h"
 #include "base/bits.h"
@@ -10,11 +10,11 @@
 #include "base/error.h"
 #include "shell/loop/away.h"
 
-#define TEXT_MAX ((size_t)256 << 20) /* of a list of hosts, which may be all */
+#define TEXT_MAX ((size_t)256 << 20) /* maximum text of a list of hosts, which may be all hosts */
 #define TASKS_TEXT \
-    ((size_t)1 << 20) /* of one host's tasks: a thousand URLs of usual length, a hundred of the longest */
+    ((size_t)1 << 20) /* text of one host's tasks: a thousand usual URLs, or a hundred of maximum length */
 
-/* What counts of a task that was read: there may be thousands of them. Its texts are in the load's. */
+/* The needed fields of a task; a load may have thousands. Texts are in load->text. */
 struct row {
     uint64_t fingerprint, parent;
     int64_t not_before_wall_at, id;
@@ -23,12 +23,12 @@ struct row {
     size_t url_at, url_bytes;
     size_t referrer_at, referrer_bytes;
     bool has_earlier;
-    size_t earlier_at, earlier_verdict_bytes; /* verdict, validator and digest */
-    struct wr_store_visit earlier;            /* but for its texts */
+    size_t earlier_at, earlier_verdict_bytes; /* in load->text: verdict, validator and digest */
+    struct wr_store_visit earlier;            /* results of the earlier job, without texts */
 };
 
 struct robots_copy {
-    struct wr_store_robots robots; /* but for its texts */
+    struct wr_store_robots robots; /* the stored copy, without its texts */
     bool is_known;
     size_t text_at, text_bytes;
 };
@@ -37,22 +37,22 @@ struct load {
     struct wr_letter letter;
     struct wr_crawl_loop *loop;
     struct wr_plan_action action;
-    _Atomic uint32_t awaited; /* reads */
+    _Atomic uint32_t awaited; /* number of reads not answered yet */
     _Atomic int error;
     struct wr_buf text;
-    struct wr_buf rows;     /* an array of struct row, or of struct host_row */
-    struct wr_buf stranded; /* an array of struct row: tasks of hosts that cannot be read */
-    size_t count;           /* of rows */
+    struct wr_buf rows;     /* array of struct row, or of struct host_row */
+    struct wr_buf stranded; /* array of struct row: tasks of hosts that cannot be read */
+    size_t count;           /* elements of `rows` */
     uint64_t accepted;
-    bool is_cut; /* there are more, which come another time */
+    bool is_cut; /* more rows follow in another load */
     bool has_host;
     int64_t blocked_until_wall_at;
     enum wr_firewall blocked_by;
     weir_pace_memory memory;
-    bool is_paused; /* by somebody, as are these: */
+    bool is_paused; /* set by a user, like set_interval_ns */
     int64_t set_interval_ns;
     struct robots_copy robots[2];
-    size_t referrer_at, referrer_bytes; /* the last one: pages have many links */
+    size_t referrer_at, referrer_bytes; /* the last referrer, which tasks of a page share */
 };
 
 static struct load *load_of(struct wr_letter *letter)
@@ -98,7 +98,7 @@ static struct load *new_load(struct wr_crawl_loop *loop, const struct wr_plan_ac
     wr_buf_init(&load->rows, allocator, TEXT_MAX);
     wr_buf_init(&load->stranded, allocator, TEXT_MAX);
     loop->loads++;
-    (void)atomic_fetch_add(&loop->engine->pending, 1); /* until it is free */
+    (void)atomic_fetch_add(&loop->engine->pending, 1); /* the load is pending until free_load */
     return load;
 }
 
@@ -162,7 +162,8 @@ static void on_host(void *context, const struct wr_store_row *row)
     load->set_interval_ns = row->host.set_interval_ns;
     load->blocked_until_wall_at = row->host.blocked_until_wall_at;
     load->blocked_by = wr_firewall_named(row->host.blocked_by);
-    load->has_host = row->host.memory.saved_wall_at > 0; /* else it only has tasks */
+    /* Else the row exists only for its tasks. */
+    load->has_host = row->host.memory.saved_wall_at > 0;
 }
 
 static void on_robots(struct load *load, bool is_https, const struct wr_store_robots *robots)
@@ -184,9 +185,9 @@ static void on_https_robots(void *context, const struct wr_store_row *row)
     on_robots(context, true, &row->robots);
 }
 
-/* ---- what it tells the plan ---- */
+/* ---- informing the plan ---- */
 
-/* Without memory for the answer nothing can go on: the plan would ask for ever. */
+/* Returns the error of a load, or 0. Without memory the crawl ends: the plan would ask for ever. */
 static int trouble_of(struct load *load)
 {
     int error = load->text.error != 0 ? load->text.error : load->rows.error;
@@ -214,7 +215,7 @@ static void remember(struct wr_crawl_loop *loop, struct load *load)
         struct wr_span text = kept(load, copy->text_at, copy->text_bytes);
         if (!copy->is_known || (copy->robots.kind == WR_STORE_ROBOTS_TEXT &&
                                 wr_robots_parse(text, &options, engine->allocator, &memory.robots[i].rules) != 0))
-            continue; /* as if it were not known */
+            continue; /* treated as if no robots.txt were stored */
         memory.robots[i].is_known = true;
         memory.robots[i].has_validators = copy->robots.etag.bytes + copy->robots.modified.bytes > 0;
         memory.robots[i].max_age_ns = copy->robots.max_age_ns;
@@ -223,7 +224,8 @@ static void remember(struct wr_crawl_loop *loop, struct load *load)
     wr_plan_remember(loop->plan, load->action.host, &memory, wr_crawl_loop_now(loop), wall_now);
 }
 
-/* One that its finder has not told of yet is accepted by being here, if there is budget; else who found it is told. */
+/* Returns true if the page budget allows the task. A task that was not offered yet is accepted by
+ * this load and draws from the budget; if nothing is left, its offer will be refused. */
 static bool is_affordable(struct wr_crawl_loop *loop, uint64_t fingerprint)
 {
     const struct wr_engine *engine = loop->engine;
@@ -231,8 +233,8 @@ static bool is_affordable(struct wr_crawl_loop *loop, uint64_t fingerprint)
            wr_plan_knows(loop->plan, (uint32_t)engine->job, fingerprint) || wr_job_draw(loop, WR_DRAW_PAGES, 1) > 0;
 }
 
-/* It is not fetched, because nobody can (that is why), or because it is not due; but it has been accepted, so it has
- * its line. */
+/* Ends a task that is not fetched: it is damaged, as `why` says, or not due if `why` is NULL. It
+ * was accepted, so it gets a line. */
 static void end_row(struct wr_crawl_loop *loop, const struct load *load, const struct row *row, const char *why)
 {
     const struct wr_plan_action action = {.kind = WR_PLAN_END,
@@ -254,7 +256,7 @@ static void keep_referrer(struct wr_crawl_loop *loop, const struct load *load, c
         wr_referrer_put(loop, row->fingerprint, kept(load, row->referrer_at, row->referrer_bytes));
 }
 
-/* What an earlier job knew of it, with the texts where they are now. */
+/* Returns the earlier results of a task, with texts in load->text. */
 static struct wr_store_task earlier_of(const struct load *load, const struct row *row)
 {
     struct wr_store_task task = {.fingerprint = row->fingerprint,
@@ -271,21 +273,23 @@ static struct wr_store_task earlier_of(const struct load *load, const struct row
     return task;
 }
 
-/* Sitemaps always are: they say which pages have changed. */
+/* Returns true if the task is due. Sitemaps always are: they say which pages have changed. */
 static bool is_due(const struct wr_engine *engine, const struct wr_store_task *task)
 {
     bool is_sitemap = engine->options.sitemaps && task->parent == task->fingerprint;
     return !engine->options.only_due || is_sitemap || wr_earlier_is_due(task, weir_wall_now());
 }
 
-/* A sitemap may say yet that it has changed. It stays queued in the store, and comes again when all else is done. */
+/* Puts a task aside, because a sitemap may still say that its page has changed. It stays queued in
+ * the store, and is loaded again when all other work is done. */
 static int put_aside(struct wr_crawl_loop *loop, const struct load *load, const struct row *row)
 {
     const struct wr_plan_row given = {.fingerprint = row->fingerprint, .position = {row->id, row->priority}};
     return wr_plan_load(loop->plan, load->action.host, load->action.job, &given, wr_crawl_loop_now(loop));
 }
 
-/* What is asked for is asked of the host that it was read for. */
+/* Returns true if the URL belongs to the loaded host, whose lease covers no other. Only checked if
+ * processes share hosts. */
 static bool is_of_host(const struct load *load, const struct wr_url *url)
 {
     char memory[WEIR_PACE_KEY_MAX + 1];
@@ -339,7 +343,7 @@ static void read_load(struct wr_crawl_loop *loop, struct wr_letter *letter)
     loop->loads--;
     if (action->wants_memory) {
         remember(loop, load);
-        if (!load->has_host) /* from here on it is known, so that a restart is polite to it (R23) */
+        if (!load->has_host) /* stores the host, so that a restart keeps its pace */
             wr_crawl_loop_note(loop, action->host);
     }
     for (size_t i = 0; i < load->count && error == 0; i++) {
@@ -355,7 +359,7 @@ static void read_load(struct wr_crawl_loop *loop, struct wr_letter *letter)
     free_load(letter);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static void ask(struct load *load, struct wr_store_query *query)
 {
@@ -383,7 +387,7 @@ void wr_load_begin(struct wr_crawl_loop *loop, const struct wr_plan_action *acti
         return;
     }
     struct wr_span key = wr_plan_host_key(action->host);
-    load->awaited = 1; /* until all are asked */
+    load->awaited = 1; /* 1 for this function, until all queries are sent */
     if (action->wants_memory) {
         ask(load, &(struct wr_store_query){.what = WR_STORE_ONE_HOST, .key = key, .row = on_host});
         if (!loop->engine->options.ignores_robots) {
@@ -413,8 +417,8 @@ struct host_row {
     size_t key_at, key_bytes;
 };
 
-/* Tasks of a host that cannot be read are no loop's: the first ends them when all hosts are listed again, for then
- * nothing else is under way, and they come once. */
+/* Reads a host with tasks. Tasks of a host that cannot be read belong to no loop. The first loop
+ * ends them when all hosts are listed again: nothing else is under way then, and they come once. */
 static void on_waiting_host(void *context, const struct wr_store_row *read)
 {
     struct load *load = context;
@@ -429,7 +433,8 @@ static void on_waiting_host(void *context, const struct wr_store_row *read)
     load->count++;
 }
 
-/* Where processes share the hosts: some come at a time, and once they have ended there may be more. */
+/* Warns of tasks whose hosts are lost. Processes that share hosts get some at a time, so the next
+ * look asks for more at once. */
 static void tell_stranded(struct wr_engine *engine, size_t count)
 {
     char text[32];

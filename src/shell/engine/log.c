@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* log.c - a line for each request as it is sent, and for each change of a host's pace. Lines that are not taken are
- * dropped and counted, never waited for. */
+/* log.c - writes a line for each request sent and for each change of a host's pace. Lines that
+ * cannot be written without waiting are dropped and counted. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -19,7 +19,7 @@ struct wr_log {
     const weir_allocator *allocator;
     pthread_mutex_t lock;
     int fd;
-    bool is_shared; /* with others of this process, who may want to wait */
+    bool is_shared; /* standard error, where other users may want to block */
     struct wr_buf lines;
     uint64_t dropped;
 };
@@ -48,8 +48,8 @@ int wr_log_open(const char *path, const weir_allocator *allocator, struct wr_log
     return 0;
 }
 
-/* As much as is taken without waiting. Standard error is not ours alone, so it may wait in write(): of a pipe that is
- * ready so much is taken at once. */
+/* Writes as much as possible without blocking. Standard error may be in blocking mode, because it
+ * is shared. A pipe that is ready takes PIPE_BUF bytes at once. */
 static void write_out(struct wr_log *log)
 {
     struct pollfd ready = {.fd = log->fd, .events = POLLOUT};
@@ -74,7 +74,7 @@ void wr_log_flush(struct wr_log *log)
     (void)pthread_mutex_unlock(&log->lock);
 }
 
-/* The lock is held until the line is ended. */
+/* Begins a line. The lock is held from here until end_line. */
 static size_t begin_line(struct wr_log *log, const char *stamp, int64_t now, struct wr_span host, const char *kind)
 {
     (void)pthread_mutex_lock(&log->lock);
@@ -103,7 +103,7 @@ static void end_line(struct wr_log *log, size_t before)
     (void)pthread_mutex_unlock(&log->lock);
 }
 
-/* For how long it was held in all, and what held it longest. */
+/* Appends the sum of all waits, and the reason of the longest. */
 static void append_wait(struct wr_buf *buf, const struct wr_plan_waited *waited)
 {
     uint64_t sum = 0;

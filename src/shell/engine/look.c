@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* look.c - looking at a crawl while it runs: each loop finds the foremost of its hosts, a few hundred at a time, and
- * who asked puts them together. */
+/* look.c - looks at a running crawl: each loop finds the foremost of its hosts, a few hundred at a
+ * time, and the caller merges them. */
 #include "base/ascii.h"
 #include "shell/engine/state.h"
 
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #define MOST 20
-#define HOSTS_AT_ONCE 256 /* at a glance: half a millisecond, if they are in no cache */
-#define RESTARTS_MAX 3    /* when the table of hosts has grown meanwhile */
+#define HOSTS_AT_ONCE 256 /* hosts per turn: half a millisecond if no cache has them */
+#define RESTARTS_MAX 3    /* new walks because the table of hosts has grown */
 
 const char *wr_look_sort_name(enum wr_look_sort sort)
 {
@@ -81,7 +81,7 @@ void wr_look_fill(const struct wr_crawl_loop *loop, const struct wr_plan_host *h
 }
 
 struct one {
-    struct wr_question question; /* first */
+    struct wr_question question; /* first member, so that a pointer to it can be cast */
     struct wr_span key;
     struct wr_look_host *host;
     bool is_found;
@@ -111,26 +111,26 @@ int wr_engine_look_host(struct wr_engine *engine, struct wr_span key, struct wr_
 
 /* ---- many hosts ---- */
 
-/* One that is among the foremost so far. */
+/* One of the foremost hosts found so far. */
 struct entry {
-    int64_t rank; /* the greatest first */
+    int64_t rank; /* sort value; the greatest comes first */
     uint16_t key_bytes;
     char key[WEIR_PACE_KEY_MAX + 1];
 };
 
-/* What one loop finds. */
+/* The hosts that one loop finds. */
 struct part {
-    struct wr_question question; /* first */
+    struct wr_question question; /* first member, so that a pointer to it can be cast */
     const struct wr_look_query *query;
-    struct entry *entries; /* `room` of them */
-    uint16_t *order;       /* of their places, the foremost first */
+    struct entry *entries; /* array of `room` elements */
+    uint16_t *order;       /* indexes of entries, the foremost first */
     size_t room, count;
-    size_t cursor, slots; /* of the walk; slots of the table when it began */
+    size_t cursor, slots; /* state of the walk; size of the host table at its start */
     int restarts;
     bool was_walked;
     struct wr_look_sums sums;
     int64_t took_ns;
-    struct wr_look_host *hosts; /* the foremost in full */
+    struct wr_look_host *hosts; /* the foremost hosts with all details */
     int64_t *ranks;
     size_t filled;
 };
@@ -175,7 +175,7 @@ static struct wr_span key_of(const struct entry *entry)
     return (struct wr_span){entry->key, entry->key_bytes};
 }
 
-/* After a walk in several steps one may come twice. */
+/* Returns true if the host is listed already: a walk in several steps may meet it twice. */
 static bool has(const struct part *part, struct wr_span key)
 {
     for (size_t i = 0; i < part->count; i++)
@@ -215,7 +215,7 @@ static bool is_wanted(const struct part *part, struct wr_span key)
     return filter.bytes == 0 || memmem(key.data, key.bytes, filter.data, filter.bytes) != NULL;
 }
 
-/* The table moves its entries when it grows: then the walk begins anew. */
+/* Starts a walk over the hosts; also a new one if their table has grown and moved them. */
 static void begin_walk(struct part *part, size_t slots)
 {
     part->cursor = 0;
@@ -224,7 +224,7 @@ static void begin_walk(struct part *part, size_t slots)
     part->sums = (struct wr_look_sums){0};
 }
 
-/* Until it has asked for all, if nothing changes. */
+/* Returns the time until the host has been asked for all that it has queued, if nothing changes. */
 static int64_t last_of(const struct wr_plan_glance *glance)
 {
     int64_t wait_ns = glance->wait_ns != WEIR_UNTIL_RELEASE ? glance->wait_ns : 0;
@@ -247,7 +247,7 @@ static void add_up(struct wr_look_sums *sums, const struct wr_plan_glance *glanc
     sums->last_ns = last_ns > sums->last_ns ? last_ns : sums->last_ns;
 }
 
-/* Whether it is over. */
+/* Looks at the next hosts. Returns true at the end of the walk. */
 static bool walk(struct wr_crawl_loop *loop, struct part *part)
 {
     const struct wr_plan_host *host = NULL;
@@ -266,13 +266,13 @@ static bool walk(struct wr_crawl_loop *loop, struct part *part)
     return host == NULL;
 }
 
-/* Whether all are. */
+/* Fills in the next hosts. Returns true when all are filled in. */
 static bool fill(struct wr_crawl_loop *loop, struct part *part)
 {
     for (int i = 0; i < HOSTS_AT_ONCE / 4 && part->filled < part->count; i++) {
         const struct entry *entry = &part->entries[part->order[part->filled]];
         const struct wr_plan_host *host = wr_plan_host_find(loop->plan, key_of(entry));
-        if (host == NULL) { /* gone meanwhile */
+        if (host == NULL) { /* the host has left memory */
             part->count--;
             memmove(&part->order[part->filled], &part->order[part->filled + 1],
                     (part->count - part->filled) * sizeof *part->order);
@@ -317,7 +317,7 @@ static void free_parts(struct part *parts, uint32_t count)
     free(parts);
 }
 
-/* The part whose first that is left comes before those of the others; NULL: none is left. */
+/* Returns the part whose next host comes before those of the others; NULL if no host is left. */
 static struct part *foremost(struct part *parts, uint32_t count, const size_t *taken)
 {
     struct part *best = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* loop.c - one thread of a crawl: asks its plan what next, and does it.
+/* loop.c - one thread of a crawl: asks its plan what to do next, and does it.
  *
- * The plan is pumped before each wait for the network, and when its time has come between two pages or letters
- * that have arrived together: hundreds of them take longer than a start may be late. Waits end exactly: timers of libuv
- * are late by a millisecond, which at ten requests a second and host is a percent, so the plan's times are kept by a
- * timer of the kernel.
+ * The plan is asked before each wait for the network. When it is due, it is also asked between two
+ * pages or messages that have arrived together, because hundreds of them take longer than a start
+ * may be late. Timers of libuv are late by a millisecond, which is a percent at ten requests per
+ * second and host. So a timer of the kernel keeps the plan's times.
  */
 #include "base/alloc.h"
 #include "shell/engine/state.h"
@@ -19,10 +19,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define PLAN_NS WEIR_MILLISECOND        /* for the plan before each wait; then the network has its turn */
-#define DUE_NS (200 * WEIR_MICROSECOND) /* and between two events */
+/* Time for the plan before each wait; then the network has its turn. */
+#define PLAN_NS WEIR_MILLISECOND
+#define DUE_NS (200 * WEIR_MICROSECOND) /* time for the plan between two events */
 #define TICK_MS 500
-#define TELLING_MAX 64 /* pages with more links than could be told at once; then no more are fetched */
+#define TELLING_MAX 64 /* pages with links that are not offered yet; then no more are fetched */
 
 /* ---- the timer ---- */
 
@@ -34,7 +35,7 @@ static void set_timer(struct wr_crawl_loop *loop, int64_t at)
     struct itimerspec when = {.it_value = {0, 0}};
     if (at != WEIR_FOREVER) {
         int64_t left_ns = at - wr_crawl_loop_now(loop);
-        left_ns = left_ns > 0 ? left_ns : 1; /* 0 would disarm it */
+        left_ns = left_ns > 0 ? left_ns : 1; /* 0 would disarm the timer */
         when.it_value.tv_sec = (time_t)(left_ns / WEIR_SECOND);
         when.it_value.tv_nsec = (long)(left_ns % WEIR_SECOND);
     }
@@ -50,7 +51,7 @@ static void on_timer(uv_poll_t *poll, int status, int events)
     loop->timer_at = WEIR_FOREVER;
 }
 
-/* ---- what the plan says ---- */
+/* ---- actions of the plan ---- */
 
 static void start(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
 {
@@ -59,8 +60,10 @@ static void start(struct wr_crawl_loop *loop, const struct wr_plan_action *actio
     else
         wr_flight_start(loop, action);
     wr_cap_started(loop);
-    if (action->next_ns > 0 && action->next_ns != WEIR_FOREVER) /* else what has come may be looked at first */
-        wr_net_flush(loop->net); /* at once: others are due as well, and to prepare them takes time */
+    if (action->next_ns > 0 && action->next_ns != WEIR_FOREVER)
+        /* Sends at once, because preparing other due requests takes time. Without a known next
+         * start, pending events may come first. */
+        wr_net_flush(loop->net);
 }
 
 static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *action)
@@ -75,7 +78,7 @@ static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *a
         wr_load_begin(loop, action);
         break;
     case WR_PLAN_HOSTS:
-        if (loop->engine->is_shared) /* they are claimed */
+        if (loop->engine->is_shared) /* shared hosts are claimed instead */
             wr_plan_hosts_listed(loop->plan, action->job, 0, true, wr_crawl_loop_now(loop));
         else
             wr_hosts_begin(loop, action);
@@ -84,7 +87,8 @@ static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *a
         wr_answer_end_unsent(loop, action);
         break;
     case WR_PLAN_DRAW:
-        if (action->draw != WR_DRAW_PAGES) /* those are drawn when they are offered: none lies unused with a loop */
+        /* Pages are drawn when they are offered: no loop keeps unused budget. */
+        if (action->draw != WR_DRAW_PAGES)
             (void)wr_job_draw(loop, action->draw, action->count);
         break;
     case WR_PLAN_OVER:
@@ -97,7 +101,7 @@ static void carry_out(struct wr_crawl_loop *loop, const struct wr_plan_action *a
     }
 }
 
-/* When it is to be asked again. */
+/* Carries out actions of the plan for a limited time. Returns when to ask it next. */
 static int64_t ask_plan(struct wr_crawl_loop *loop, int64_t share_ns)
 {
     WR_DOING("plan");
@@ -105,7 +109,8 @@ static int64_t ask_plan(struct wr_crawl_loop *loop, int64_t share_ns)
     struct wr_plan_action action;
     int64_t now = wr_crawl_loop_now(loop);
     do {
-        if (loop->is_stalled || loop->loads >= 2 * WR_LOADS_MAX || loop->telling >= TELLING_MAX) /* room wakes us */
+        /* Stops asking: the loop is woken when there is room. */
+        if (loop->is_stalled || loop->loads >= 2 * WR_LOADS_MAX || loop->telling >= TELLING_MAX)
             return loop->is_paused && wr_plan_stir(loop->plan, now) ? now : WEIR_FOREVER;
         wr_plan_next(loop->plan, wr_crawl_loop_now(loop), &action);
         if (action.kind == WR_PLAN_IDLE)
@@ -129,20 +134,22 @@ void wr_crawl_loop_due(struct wr_crawl_loop *loop)
         pump(loop, DUE_NS);
 }
 
-/* ---- the engine's wishes ---- */
+/* ---- phases of the engine ---- */
 
 static void cancel_all(struct wr_crawl_loop *loop)
 {
     const struct wr_list *posts = &loop->lists[WR_FLIGHT_POSTS], *flies = &loop->lists[WR_FLIGHT_FLIES];
     while (posts->first != NULL)
-        wr_flight_give_back(WR_LINKED(posts->first, struct wr_flight, link)); /* it stays queued in the store */
+        /* The pages stay queued in the store. */
+        wr_flight_give_back(WR_LINKED(posts->first, struct wr_flight, link));
     for (struct wr_list_link *link = flies->first; link != NULL; link = link->next)
         wr_flight_cancel(WR_LINKED(link, struct wr_flight, link));
 }
 
 static void obey(struct wr_crawl_loop *loop, int phase)
 {
-    if (phase >= WR_PHASE_OVER && !loop->is_paused) /* not ended: what is in flight may lead to pages for a resume */
+    /* Paused, not ended: requests in flight may find pages for a resume. */
+    if (phase >= WR_PHASE_OVER && !loop->is_paused)
         (void)wr_plan_job_pause(loop->plan, (uint32_t)loop->engine->job, wr_job_halted_for(loop->engine));
     loop->is_paused |= phase >= WR_PHASE_OVER;
     if (phase >= WR_PHASE_STOPS)
@@ -153,10 +160,11 @@ void wr_crawl_loop_note(struct wr_crawl_loop *loop, struct wr_plan_host *host)
 {
     struct wr_store_host note = {.key = wr_plan_host_key(host), .lease = wr_plan_host_token(host)};
     if (loop->engine->is_shared && note.lease == 0)
-        return; /* it is another's to tell */
+        return; /* only the owner of a host stores it */
     wr_gate_remember(wr_plan_host_gate(host), wr_plan_host_options(loop->plan, host), wr_crawl_loop_now(loop),
                      weir_wall_now(), &note.memory);
-    (void)wr_store_note_host(loop->engine->store, &note); /* no room: it is noted with its next change */
+    /* If the store is full, the host is noted with its next change. */
+    (void)wr_store_note_host(loop->engine->store, &note);
 }
 
 static void note_hosts(struct wr_crawl_loop *loop)
@@ -193,7 +201,7 @@ static void on_tick(uv_timer_t *timer)
 
 static void on_wakeup(struct wr_wakeup *wakeup)
 {
-    (void)wakeup; /* it only ends the wait */
+    (void)wakeup; /* the event only ends the wait */
 }
 
 void wr_crawl_loop_wake(struct wr_crawl_loop *loop)
@@ -204,7 +212,7 @@ void wr_crawl_loop_wake(struct wr_crawl_loop *loop)
     (void)pthread_mutex_unlock(&loop->mail_lock);
 }
 
-/* ---- beginning and end ---- */
+/* ---- starting and ending ---- */
 
 static void close_handles(struct wr_crawl_loop *loop)
 {
@@ -227,7 +235,7 @@ static void on_prepare(uv_prepare_t *prepare)
     struct wr_crawl_loop *loop = prepare->data;
     int phase = atomic_load(&loop->engine->phase);
     if (phase == WR_PHASE_IDLE)
-        return; /* not all are there */
+        return; /* not all loops exist yet */
     if (phase == WR_PHASE_CLOSES) {
         close_handles(loop);
         return;
@@ -261,7 +269,7 @@ static int make_net(struct wr_crawl_loop *loop)
         .allow_private = options->allows_private,
         .judge = options->judge,
         .judge_context = options->judge_context,
-        .transfers_max = 2 * share + 16, /* cancelled ones take a moment to end */
+        .transfers_max = 2 * share + 16, /* cancelled transfers take a moment to end */
         .connections_max = engine->connections,
         .body_max = options->body_max,
         .total_ns = options->request_ns,
@@ -329,7 +337,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* Starts the thread of a loop, with all signals blocked: the program's own threads handle them. */
 int wr_crawl_loop_run(struct wr_crawl_loop *loop)
 {
     struct starting starting = {.loop = loop};
@@ -360,7 +368,7 @@ static void close_each(uv_handle_t *handle, void *unused)
 void wr_crawl_loop_close(struct wr_crawl_loop *loop)
 {
     if (loop->has_uv) {
-        uv_walk(&loop->uv, close_each, NULL); /* of one that never ran */
+        uv_walk(&loop->uv, close_each, NULL); /* closes handles of a loop that never ran */
         (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
         (void)uv_loop_close(&loop->uv);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics.c - a crawl in numbers: families and their samples. */
+/* metrics.c - writes the metrics of a crawl, and judges its health. */
 #include "shell/engine/metrics.h"
 
 #include <math.h>
@@ -9,23 +9,24 @@
 #include "shell/loop/away.h"
 #include "shell/metrics/metrics.h"
 
-#define USUAL_HOSTS 100                   /* with numbers of their own; each takes 15 us to write */
-#define FRESH_NS (250 * WEIR_MILLISECOND) /* what was found is told again for so long */
-#define SHARE 100                         /* one part in so many of the loops' time, at most, is spent on looking */
+/* Usual number of hosts with their own metrics; each takes 15 us to write. */
+#define USUAL_HOSTS 100
+#define FRESH_NS (250 * WEIR_MILLISECOND) /* how long a text is reused */
+#define SHARE 100                         /* looks take at most 1/SHARE of the loops' time */
 #define TEXT_MAX ((size_t)4 << 20)
 
 struct wr_crawl_watch {
     struct wr_engine *engine;
     size_t hosts;
-    struct wr_look *look; /* NULL: not yet, or no more */
-    int64_t look_at;      /* not before */
+    struct wr_look *look; /* the last look; NULL: none */
+    int64_t look_at;      /* earliest time of the next look */
     int64_t read_at;
     bool has_read;
     struct wr_crawl_health health;
     struct wr_buf text;
 };
 
-/* Of all loops. */
+/* Returns the sum of a counter, given by its offset, over all loops. */
 static uint64_t sum_of(const struct wr_engine *engine, size_t at)
 {
     uint64_t sum = 0;
@@ -39,7 +40,7 @@ static uint64_t sum_of(const struct wr_engine *engine, size_t at)
 #define AT(what) offsetof(struct wr_crawl_counts, what)
 #define AT_EACH(what, index) (AT(what) + (size_t)(index) * sizeof(_Atomic uint64_t))
 
-/* ---- what was decided and done ---- */
+/* ---- counters ---- */
 
 static void write_counters(struct wr_metrics *metrics, const struct wr_engine *engine)
 {
@@ -81,7 +82,7 @@ static void write_requests(struct wr_metrics *metrics, const struct wr_engine *e
                      sum_of(engine, AT_EACH(breakers, WEIR_BREAKER_CLOSED)));
 }
 
-/* Servers may say any number: those that mean something to people have their own. */
+/* Writes the responses by status. Servers may send any number, so only usual ones have a label. */
 static void write_answers(struct wr_metrics *metrics, const struct wr_engine *engine)
 {
     static const int known[] = {200, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401,
@@ -104,9 +105,10 @@ static void write_answers(struct wr_metrics *metrics, const struct wr_engine *en
     wr_metrics_count(metrics, WR_LABEL("code", wr_span_of("none")), sum_of(engine, AT_EACH(statuses, 0)));
 }
 
-/* ---- what is ---- */
+/* ---- gauges ---- */
 
-/* Each process of a job that is shared tells the same: the label says so, for whoever adds up. */
+/* Writes the queued URLs. All processes of a shared job report the same number; a label names the
+ * job, so that it is not added up. */
 static void write_queued(struct wr_metrics *metrics, const struct wr_engine *engine, uint64_t queued)
 {
     char text[24];
@@ -161,7 +163,7 @@ static void write_store(struct wr_metrics *metrics, const struct wr_engine *engi
     wr_metrics_histogram(metrics, NULL, &wr_commit_buckets, &stats.commit_times);
 }
 
-/* ---- waiting ---- */
+/* ---- waits ---- */
 
 static void write_waits(struct wr_metrics *metrics, const struct wr_engine *engine)
 {
@@ -252,7 +254,7 @@ static double failures_of(const struct wr_look_host *host)
     return host->failures;
 }
 
-/* Until somebody lets it go is for ever. */
+/* Returns the wait of a host in seconds; infinite if no time is known at which it ends. */
 static double wait_of(const struct wr_look_host *host)
 {
     if (host->why.verdict == WEIR_GO)
@@ -270,7 +272,7 @@ static double hasty_of(const struct wr_look_host *host)
     return host->hasty;
 }
 
-/* A host of this name would be taken for all others. */
+/* Returns false for a host with the name that stands for all others. */
 static bool has_own(const struct wr_look_host *host)
 {
     return strcmp(host->key, WR_METRICS_OTHER) != 0;
@@ -285,8 +287,8 @@ static void write_family(struct wr_metrics *metrics, const struct wr_look *look,
                               family->value(&look->hosts[i]));
 }
 
-/* What all hosts have, less what those with their own have: never below 0, for they were looked at one after the
- * other. */
+/* Writes the value of all hosts less those with their own metrics. It is at least 0, although hosts
+ * were looked at one after the other. */
 static void write_others(struct wr_metrics *metrics, const struct wr_look *look, const struct host_family *family,
                          double all)
 {
@@ -356,9 +358,9 @@ static void find_health(struct wr_crawl_watch *watch)
     watch->health = found;
 }
 
-/* ---- looking ---- */
+/* ---- looks at hosts ---- */
 
-/* Long looks are rare. */
+/* Looks at the hosts if it is time. The longer a look takes, the rarer looks are. */
 static void look_again(struct wr_crawl_watch *watch, int64_t now)
 {
     struct wr_look *look = NULL;

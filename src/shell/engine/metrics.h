@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics.h - a crawl in numbers, for Prometheus, and whether it is well.
+/* metrics.h - the metrics of a crawl for Prometheus, and its health.
  *
  *     wr_crawl_watch_new(engine, 10, &watch);
- *     wr_crawl_watch_text(watch);                      as often as one likes: found anew after a quarter of a second
+ *     wr_crawl_watch_text(watch);                      any number of calls: new after 250 ms
  *     wr_crawl_watch_health(watch);
  *     wr_crawl_watch_free(watch);
  *
- * Counts are read where loops count them; hosts are looked at by a question to each loop (look.h), as seldom as is
- * needed to take less than a hundredth of the loops' time. So being asked a thousand times a second changes nothing for
- * the crawl. One thread at a time, which is none of the loops' nor the store's; until wr_engine_finish is called.
+ * Counters are read where loops keep them. Hosts are looked at by a question to each loop (look.h),
+ * as seldom as needed to take less than a hundredth of the loops' time. So a thousand calls per
+ * second cost the crawl no more. One thread at a time may call these functions: none of the loops,
+ * not that of the store, and only until wr_engine_finish is called.
  */
 #ifndef WR_SHELL_ENGINE_METRICS_H
 #define WR_SHELL_ENGINE_METRICS_H
@@ -19,17 +20,18 @@
 
 struct wr_crawl_watch;
 
-/* `hosts`: how many hosts have numbers of their own, at most WR_WATCH_HOSTS_MAX: those that were asked too soon, and
- * then those that are asked most often. The rest are one more, "other". WEIR_E_NOMEM. */
+/* Creates a watch. `hosts` (at most WR_WATCH_HOSTS_MAX) hosts have metrics of their own: first
+ * those that were asked too soon, then those that are asked most often. The others are added up as
+ * "other". Returns 0 or WEIR_E_NOMEM. */
 int wr_crawl_watch_new(struct wr_engine *engine, size_t hosts, struct wr_crawl_watch **ret_watch);
 
-/* Text for /metrics; good until the next call. Empty: no memory. */
+/* Returns the text for /metrics, valid until the next call; empty if memory is short. */
 struct wr_span wr_crawl_watch_text(struct wr_crawl_watch *watch);
 
-#define WR_HEALTHS(X)                                                                           \
-    X(WR_HEALTH_OK, "ok")                                                                       \
-    X(WR_HEALTH_DEGRADED, "degraded")   /* hosts do not work, and are left alone for a while */ \
-    X(WR_HEALTH_UNHEALTHY, "unhealthy") /* half of them or more; or the store takes nothing */
+#define WR_HEALTHS(X)                                                       \
+    X(WR_HEALTH_OK, "ok")                                                   \
+    X(WR_HEALTH_DEGRADED, "degraded")   /* the breaker of a host is open */ \
+    X(WR_HEALTH_UNHEALTHY, "unhealthy") /* breakers of half the hosts open, or the store paused */
 
 enum wr_health {
 #define X(health, name) health,
@@ -37,17 +39,17 @@ enum wr_health {
 #undef X
 };
 
-/* "ok", …; NULL for a number that is none. */
+/* Returns "ok", ...; NULL for an invalid number. */
 const char *wr_health_name(enum wr_health health);
 
 struct wr_crawl_health {
     enum wr_health health;
-    uint64_t hosts;           /* in memory */
-    uint64_t open, half_open; /* of them, with such a breaker */
+    uint64_t hosts;           /* hosts in memory */
+    uint64_t open, half_open; /* hosts with an open or half-open breaker */
     bool is_store_paused;
 };
 
-/* U14. As of the last look. */
+/* Returns the health of the crawl as of the last look. */
 struct wr_crawl_health wr_crawl_watch_health(struct wr_crawl_watch *watch);
 
 void wr_crawl_watch_free(struct wr_crawl_watch *watch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* names.c - a set of names that only grows, and is asked without a lock. */
+/* names.c - a set of names that only grows, and that is searched without a lock. */
 #include "shell/engine/names.h"
 
 #include <string.h>
@@ -15,10 +15,10 @@ struct name {
     char text[];
 };
 
-/* At least half of the slots are free, so every search ends at one that is. */
+/* A table of the set. At least half of its slots are free, so every search ends at a free one. */
 struct wr_names_table {
-    size_t room;                   /* slots: a power of two */
-    struct wr_names_table *before; /* which this one follows */
+    size_t room;                   /* number of slots, a power of two */
+    struct wr_names_table *before; /* the table that this one replaced */
     _Atomic(struct name *) slots[];
 };
 
@@ -81,7 +81,7 @@ static void put(struct wr_names_table *table, struct name *name)
     atomic_store_explicit(&table->slots[i], name, memory_order_release);
 }
 
-/* With the lock held. */
+/* Replaces the table by one of twice its size. The lock is held. */
 static int grow(struct wr_names *names)
 {
     struct wr_names_table *old = atomic_load(&names->table);
@@ -100,7 +100,7 @@ static int grow(struct wr_names *names)
     return 0;
 }
 
-/* With the lock held. */
+/* Adds a name, unless the set has it. The lock is held. */
 static int add(struct wr_names *names, uint64_t hash, const char *text, size_t bytes)
 {
     const struct wr_names_table *table = atomic_load(&names->table);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* names.h - a set of names that only grows, and is asked without a lock.
+/* names.h - a set of names that only grows, and that is searched without a lock.
  *
- * Whoever asks takes what is there now; whoever adds waits for others who do. A table that has become too small is
- * followed by one of twice its size and kept until the end, for somebody may still be reading it: that costs as much
- * again as the last one.
+ * A search uses the current table. Threads that add names wait for each other. A full table is
+ * replaced by one of twice its size. Old tables are kept until the set is released, because a
+ * search may still use one: in all they take as much memory as the current table.
  */
 #ifndef WR_SHELL_ENGINE_NAMES_H
 #define WR_SHELL_ENGINE_NAMES_H
@@ -19,18 +19,18 @@ struct wr_names_table;
 struct wr_names {
     const weir_allocator *allocator;
     const struct wr_hash_key *hash_key;
-    size_t max; /* names */
+    size_t max; /* maximum number of names */
     _Atomic(struct wr_names_table *) table;
-    pthread_mutex_t lock; /* of those who add */
-    size_t count;         /* under the lock */
+    pthread_mutex_t lock; /* held while a name is added */
+    size_t count;         /* number of names; the lock protects it */
 };
 
-/* `hash_key` must outlive it. Takes no memory yet. */
+/* Makes the set empty, without memory of its own. `hash_key` must outlive it. */
 void wr_names_init(struct wr_names *ret_names, const weir_allocator *allocator, const struct wr_hash_key *hash_key,
                    size_t max);
 void wr_names_release(struct wr_names *names);
 
-/* Copies the name. One that is there is fine. WEIR_E_FULL, WEIR_E_NOMEM. */
+/* Adds a copy of the name, unless the set has it. Returns 0, WEIR_E_FULL or WEIR_E_NOMEM. */
 int wr_names_add(struct wr_names *names, const char *name, size_t bytes);
 bool wr_names_has(const struct wr_names *names, const char *name, size_t bytes);
 

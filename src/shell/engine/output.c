@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* output.c - the file of lines: written before the commit that says how long it is.
+/* output.c - writes the output file of lines before the commit that records its length.
  *
- * Lines wait in memory until the store commits the posts that they go with; the store's thread writes and syncs them
- * then. If they cannot be written the store pauses, or fails, like for a write of its own.
+ * Lines wait in memory until the store commits their posts. Its thread then writes and syncs them.
+ * If that fails, the store pauses or fails, as for a write of its own.
  */
 #include "base/alloc.h"
 #include "base/error.h"
@@ -19,7 +19,8 @@
 
 #define READER_MS 200
 #define LINES_MAX ((size_t)1 << 30)
-#define LINES_USUAL ((size_t)8 << 20) /* of a queue that is full; what is not used takes no memory */
+/* Room for the lines of a full queue; unused room takes no memory. */
+#define LINES_USUAL ((size_t)8 << 20)
 
 static int refuse(const char *path, const char *what)
 {
@@ -59,7 +60,7 @@ static int open_file(const char *path, struct wr_output *output)
     return refuse(path, errno == ENXIO ? "is a pipe that nobody reads; begin with the reader" : open_trouble(errno));
 }
 
-/* So that no other process writes to it. */
+/* Locks the file, so that no other process writes to it. */
 static int lock_file(struct wr_output *output, const char *path)
 {
     struct stat status;
@@ -70,12 +71,14 @@ static int lock_file(struct wr_output *output, const char *path)
         return 0;
     if (flock(output->fd, LOCK_EX | LOCK_NB) != 0)
         return refuse(path, "is being written to by another process; give each its own");
-    if (fstat(output->fd, &status) != 0 || status.st_nlink == 0) /* now that nobody else can */
+    /* Checked now that no other process can remove it. */
+    if (fstat(output->fd, &status) != 0 || status.st_nlink == 0)
         return refuse(path, "was removed");
     return 0;
 }
 
-/* A file that has something in it is added to only if that was asked for: nobody's results are lost by mistake. */
+/* Sets where the next line goes. A file with lines is added to only on request, so that no results
+ * are lost by mistake. */
 int wr_output_begin(struct wr_output *output, bool appends, bool has_length, uint64_t length)
 {
     struct stat status;
@@ -100,7 +103,7 @@ char *wr_output_path(const char *path)
     char *real = realpath(path, NULL);
     if (real != NULL)
         return real;
-    /* it is not there: its folder's path, and its name */
+    /* The file does not exist: joins the path of its folder and its name. */
     char *copy = strdup(path), *joined = NULL;
     const char *slash = copy != NULL ? strrchr(copy, '/') : NULL;
     const char *name = slash != NULL ? path + (slash - copy) + 1 : path;
@@ -149,7 +152,7 @@ void wr_output_take_back(struct wr_output *output)
     output->was_made = false;
 }
 
-/* Whoever reads sets the pace; but not for ever, when the crawl is to stop. */
+/* Waits until a pipe can take data. Returns false once the crawl is to stop. */
 static bool awaits_reader(struct wr_output *output)
 {
     struct pollfd ready = {.fd = output->fd, .events = POLLOUT};
@@ -165,7 +168,7 @@ int wr_output_write(struct wr_output *output, const char *bytes, size_t count, s
         size_t left = count - *ret_written;
         if (!output->is_file && !awaits_reader(output))
             return refuse(output->path, "is not read by anybody");
-        if (!output->is_file && left > PIPE_BUF) /* so much can be written without waiting */
+        if (!output->is_file && left > PIPE_BUF) /* a ready pipe takes this much without blocking */
             left = PIPE_BUF;
         ssize_t wrote = write(output->fd, bytes + *ret_written, left);
         if (wrote < 0 && errno != EINTR && errno != EAGAIN)
@@ -176,7 +179,7 @@ int wr_output_write(struct wr_output *output, const char *bytes, size_t count, s
     return 0;
 }
 
-/* What cannot be written now is left for the next time. */
+/* Writes the lines. Those that cannot be written now stay for the next call. */
 static int write_lines(struct wr_output *output)
 {
     size_t written;
@@ -187,19 +190,20 @@ static int write_lines(struct wr_output *output)
     return error;
 }
 
-/* A line of a page that another process has by now becomes space before the next one, which JSON allows. */
+/* Turns a refused line into spaces, which JSON allows before the next line. */
 static void blank(struct wr_output *output, const struct wr_leased_line *line)
 {
-    uint64_t begin = output->end - output->lines.length; /* of what is not written yet */
+    /* Position of the lines that are posted after those in `writing`. */
+    uint64_t begin = output->end - output->lines.length;
     char *bytes = output->writing.bytes;
     if (line->at >= begin - output->writing.length && line->at + line->bytes <= begin)
         memset(bytes + (line->at - (begin - output->writing.length)), ' ', line->bytes);
-    else if (output->is_file) /* it was written for a transaction that failed */
+    else if (output->is_file) /* the line was written for a transaction that failed */
         for (size_t i = 0; i < line->bytes; i++)
             (void)!pwrite(output->fd, " ", 1, (off_t)(line->at + i));
 }
 
-/* The store has said of each post that it is about to commit whether it is refused. With the lock. */
+/* Blanks lines whose posts the store refuses; this is known before the commit. The lock is held. */
 static void blank_refused(struct wr_output *output)
 {
     for (struct wr_list_link *link = output->leased.first; link != NULL; link = link->next) {
@@ -209,7 +213,8 @@ static void blank_refused(struct wr_output *output)
     }
 }
 
-/* What is left from the last time, and then all that was posted since: the store may commit it as well. */
+/* Writes the lines that the last call left, then all that were posted since, because the store may
+ * commit those as well. Then syncs. */
 int wr_output_sync(struct wr_output *output)
 {
     if (output->fd < 0)

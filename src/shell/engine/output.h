@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output.h - the file of lines, which is as long as the store says (output.c). */
+/* output.h - the output file of lines. The store knows its committed length (output.c). */
 #ifndef WR_SHELL_ENGINE_OUTPUT_H
 #define WR_SHELL_ENGINE_OUTPUT_H
 
@@ -13,39 +13,42 @@ struct wr_engine;
 struct wr_news;
 
 struct wr_output {
-    pthread_mutex_t lock;     /* held while a line and its post are made one */
-    int fd;                   /* -1: none */
-    bool is_file;             /* it can be cut and synced */
-    bool was_made;            /* there was none */
-    _Atomic bool is_stopping; /* who does not read now is not waited for */
-    char *path;               /* as the store knows it */
-    uint64_t end;             /* with all lines that were posted */
-    struct wr_buf lines;      /* not written yet */
+    pthread_mutex_t lock;     /* held while a line gets its place and is posted */
+    int fd;                   /* -1: no output */
+    bool is_file;             /* a regular file, which can be cut and synced */
+    bool was_made;            /* this process created the file */
+    _Atomic bool is_stopping; /* do not wait for a slow reader any more */
+    char *path;               /* absolute path, by which the store knows the file */
+    uint64_t end;             /* length of the file with all posted lines */
+    struct wr_buf lines;      /* lines that are not being written yet */
     struct wr_buf writing;
-    struct wr_list leased; /* lines whose posts may be refused (struct wr_leased_line) */
+    struct wr_list leased; /* lines whose posts may be refused: struct wr_leased_line */
 };
 
-/* A line that is only to be there if the host was still ours when the post was stored. */
+/* A line that is blanked if the lease of its host was lost before its post was stored. */
 struct wr_leased_line {
     struct wr_list_link link;
     struct wr_engine *engine;
-    struct wr_news *news; /* of the same post; NULL: none */
+    struct wr_news *news; /* URLs posted with the line; NULL: none */
     uint64_t at;
     size_t bytes;
-    bool is_refused; /* the store's answer */
+    bool is_refused; /* set by the store: the lease was lost */
 };
 
-/* The whole path of a file that may not be there; to be freed. NULL: no memory, or no folder. */
+/* Returns the absolute path of a file that need not exist; the caller frees it. Returns NULL if
+ * memory is short or the folder does not exist. */
 char *wr_output_path(const char *path);
-/* Nobody else writes to it from here on. WEIR_E_SYSTEM, WEIR_E_NOMEM. */
+/* Opens and locks the file: no other process writes to it from here on. Returns 0, WEIR_E_SYSTEM,
+ * WEIR_E_NOMEM, or WEIR_E_FULL if the disk is full. */
 int wr_output_open(struct wr_output *output, const char *path, const weir_allocator *allocator);
-/* `has_length`: cut it back to `length`, which it must have. WEIR_E_INVAL: it has results. WEIR_E_SYSTEM. */
+/* Sets where the next line goes. `has_length`: cuts the file back to `length`; it must not be
+ * shorter. Returns WEIR_E_INVAL if the file has lines and neither flag is set, or WEIR_E_SYSTEM. */
 int wr_output_begin(struct wr_output *output, bool appends, bool has_length, uint64_t length);
-/* Nothing begins: removes what was made. */
+/* Removes the file if it was created here: the crawl could not start. */
 void wr_output_take_back(struct wr_output *output);
-/* *ret_written is right also if it fails. WEIR_E_FULL: no room now. */
+/* Writes bytes; sets *ret_written on errors, too. Returns 0, WEIR_E_FULL or WEIR_E_SYSTEM. */
 int wr_output_write(struct wr_output *output, const char *bytes, size_t count, size_t *ret_written);
-/* Writes and syncs. The store calls it before a commit. */
+/* Writes the posted lines and syncs the file. The store calls it before each commit. */
 int wr_output_sync(struct wr_output *output);
 void wr_output_close(struct wr_output *output);
 

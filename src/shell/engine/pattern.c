@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pattern.c - a pattern for URLs. */
+/* pattern.c - matches URLs against patterns. */
 #include "shell/engine/pattern.h"
 
 #include <stddef.h>
@@ -14,7 +14,7 @@ static int refuse(const char *text, const char *wrong, const char *right)
     return wr_invalid_text("pattern", text, strlen(text), wrong, WR_NOWHERE, right);
 }
 
-/* Whether the glob's beginning is one that a URL with this scheme can have. */
+/* Returns true if the beginning of the glob can match a URL with this scheme. */
 static bool can_begin(const char *glob, const char *scheme)
 {
     for (; *scheme != '\0' && *glob != '*'; scheme++, glob++)
@@ -48,7 +48,8 @@ void wr_pattern_release(struct wr_pattern *pattern)
     pattern->regex = NULL;
 }
 
-/* Only the last '*' is ever tried again: what stood before it has found the earliest place that it could. */
+/* Returns true if the glob matches the text. Only the last '*' is ever retried, because the part
+ * before it has matched as early as possible. */
 static bool glob_fits(const char *glob, const char *text)
 {
     const char *star = NULL, *tried = text;

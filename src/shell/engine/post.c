@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* post.c - what came of a page, into the store and the output at once: its end, what it leads to, and its line.
+/* post.c - posts the outcome of a page to store and output at once: its end, its URLs and its line.
  *
- * One post holds them all, so all are true or none. The line's place in the file follows from the order of posts: one
- * lock is held from finding that place to the post.
+ * One post has all of them, so all are stored or none. Lines are in the file in the order of posts:
+ * one lock is held from finding the place of a line until it is posted.
  */
 #include "base/alloc.h"
 #include "shell/engine/state.h"
@@ -11,10 +11,10 @@
 #include "shell/loop/away.h"
 #include "shell/loop/round.h"
 
-/* URLs for another loop, once the store has said which of them are new. */
+/* URLs for another loop, which gets them when the store has said which are new. */
 struct wr_news {
     struct wr_letter letter;
-    struct wr_news *next; /* of the same post */
+    struct wr_news *next; /* next batch of the same post */
     struct wr_engine *engine;
     struct wr_crawl_loop *to;
     struct wr_founds founds;
@@ -73,9 +73,9 @@ int wr_news_send_seeds(struct wr_engine *engine, uint32_t index, struct wr_found
     return 0;
 }
 
-/* ---- when it is stored ---- */
+/* ---- after the commit ---- */
 
-/* Returns how many there were too many. */
+/* Keeps only the URLs that are new. Returns how many exceeded a page limit. */
 static uint64_t keep_new(struct wr_founds *founds)
 {
     size_t kept = 0;
@@ -126,8 +126,8 @@ struct post {
     struct wr_crawl_loop *loop;
     struct wr_flight *flight;
     struct wr_news *news;
-    struct wr_leased_line *leased; /* NULL: it cannot be refused */
-    size_t count;                  /* of the loop's changes */
+    struct wr_leased_line *leased; /* line that may be refused; NULL: none */
+    size_t count;                  /* used elements of loop->changes */
 };
 
 static bool reserve(struct wr_crawl_loop *loop, size_t count)
@@ -158,7 +158,7 @@ static struct wr_news *news_for(struct post *post, struct wr_span key)
     return news;
 }
 
-/* Copies those that the store is asked about into letters, which go when it has answered. */
+/* Copies URLs that the store is asked about into messages, which are sent when it has answered. */
 static bool copy_asked(struct post *post)
 {
     struct wr_founds *founds = &post->flight->founds;
@@ -176,7 +176,7 @@ static bool copy_asked(struct post *post)
     return true;
 }
 
-/* Letters have been filled: their lists stay where they are. */
+/* Returns where the store's answer about a URL goes. Filled messages do not move any more. */
 static struct wr_found *answer_of(struct post *post, const struct wr_founds *founds, const struct wr_found *found,
                                   size_t taken[WR_LOOPS_MAX])
 {
@@ -184,7 +184,7 @@ static struct wr_found *answer_of(struct post *post, const struct wr_founds *fou
     return news != NULL ? &news->founds.list[taken[news->to->index]++] : NULL;
 }
 
-/* What is carried was given, or was found by an earlier job. */
+/* Returns the parent of a URL. In a batch it is the one that an earlier job knew; 0 for seeds. */
 static uint64_t parent_of(const struct wr_flight *flight, const struct wr_found *found)
 {
     if (flight->action.kind == WR_PLAN_IDLE || found->is_sitemap)
@@ -238,7 +238,7 @@ static void add_founds(struct post *post)
     }
 }
 
-/* For the store, without its newline. */
+/* Returns the line for the store, without its newline; empty if the store keeps no lines. */
 static struct wr_span kept_line(const struct wr_flight *flight)
 {
     struct wr_span line = wr_buf_from(&flight->line, 0);
@@ -294,11 +294,11 @@ static void add_line(struct wr_engine *engine, const struct wr_buf *line)
         return;
     wr_buf_append(&output->lines, line->bytes, line->length);
     output->end += line->length;
-    if (output->lines.error != 0) /* the store has it, and the output never will: what is committed is cut off */
+    if (output->lines.error != 0) /* the store counts a line that the output will never have */
         wr_job_over(engine, WR_END_BROKEN, weir_error_text(output->lines.error));
 }
 
-/* With its line, and its record in the archive. */
+/* Posts a page with its line and its record in the archive. */
 static int post_with_outputs(struct post *post)
 {
     struct wr_engine *engine = post->loop->engine;
@@ -308,7 +308,7 @@ static int post_with_outputs(struct post *post)
     bool has_record = flight->keep.pieces != NULL && flight->keep.pieces->name[0] == '\0';
     int error = 0;
     (void)pthread_mutex_lock(&output->lock);
-    if (output->fd >= 0) /* also of a pipe: the lines are written when the store says that the post is committed */
+    if (output->fd >= 0) /* a pipe needs this, too: it makes the store write the lines */
         post->loop->changes[post->count++] = (struct wr_store_change){
             .kind = WR_STORE_OUTPUT,
             .output = {engine->job, wr_span_of(output->path), output->end + flight->line.length}};
@@ -335,7 +335,8 @@ static int post_with_outputs(struct post *post)
     return error;
 }
 
-/* For a line that is to be taken back if the host was lost meanwhile. */
+/* Prepares a line to be blanked if the host's lease is lost before the commit. Returns false if
+ * memory is short. */
 static bool make_leased(struct post *post)
 {
     struct wr_engine *engine = post->loop->engine;
@@ -366,7 +367,7 @@ static int try_post(struct wr_flight *flight)
         add_end(&post);
     add_founds(&post);
     if (post.count == 0)
-        return 0; /* it has no line either */
+        return 0; /* the fetch has nothing to post, and no line */
     (void)atomic_fetch_add(&loop->engine->posts, 1);
     bool has_line = flight->line.length > 0 && loop->engine->output.fd >= 0;
     int error = has_line || flight->keep.pieces != NULL ? post_with_outputs(&post) : post_now(&post);
@@ -396,7 +397,8 @@ void wr_post_flight(struct wr_flight *flight)
     WR_DOING("a post");
     struct wr_crawl_loop *loop = flight->loop;
     wr_founds_judge(loop, &flight->founds);
-    bool waits = loop->is_stalled && flight->keep.pieces == NULL; /* others may wait for who has some */
+    /* Pages with pieces do not wait: others may wait for their memory. */
+    bool waits = loop->is_stalled && flight->keep.pieces == NULL;
     int error = waits ? WEIR_E_FULL : try_post(flight);
     if (error == WEIR_E_FULL) {
         loop->is_stalled = true;
@@ -422,7 +424,7 @@ static void try_again(struct wr_crawl_loop *loop, bool waits)
     }
 }
 
-/* First those that are made: they make room for those that wait to be. */
+/* Retries what waits: first packed pages, because they make room for those to be packed. */
 void wr_posts_again(struct wr_crawl_loop *loop)
 {
     loop->is_stalled = false;
@@ -430,7 +432,7 @@ void wr_posts_again(struct wr_crawl_loop *loop)
     try_again(loop, true);
     if (loop->lists[WR_FLIGHT_POSTS].first == NULL || loop->is_stalled)
         return;
-    loop->is_stalled = true; /* there was no time for all: in the next turn, before the plan goes on */
+    loop->is_stalled = true; /* out of time: the rest follows in the next turn, before the plan */
     atomic_store(&loop->has_room, true);
     wr_crawl_loop_wake(loop);
 }

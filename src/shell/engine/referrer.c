@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* referrer.c - who led to a task: for its line. Kept for tasks in windows and in flight; those of one page share it. */
+/* referrer.c - the URL of the page that led to a task, for its line. It is kept for tasks in
+ * windows and in flight. Tasks found on one page share it. */
 #include "base/alloc.h"
 #include "shell/engine/state.h"
 
@@ -10,13 +11,14 @@ struct wr_referrer {
 };
 
 struct entry {
-    uint64_t fingerprint; /* the key */
+    uint64_t fingerprint; /* key of the map */
     struct wr_referrer *referrer;
 };
 
 #define ENTRIES_MAX ((size_t)1 << 24)
-#define USUAL_BYTES 512               /* of a URL: whoever has longer ones takes nothing from others */
-#define LONG_BYTES ((size_t)16 << 20) /* of all that are longer, of a loop; beyond it a line has no referrer */
+#define USUAL_BYTES 512 /* URLs up to this length do not count towards LONG_BYTES */
+/* Longer URLs of a loop in all; beyond it a line has no referrer. */
+#define LONG_BYTES ((size_t)16 << 20)
 
 void wr_referrers_init(struct wr_crawl_loop *loop)
 {
@@ -31,7 +33,8 @@ static void let_go(struct wr_crawl_loop *loop, struct wr_referrer *referrer)
     wr_give(loop->engine->allocator, referrer, sizeof *referrer + referrer->bytes, _Alignof(struct wr_referrer));
 }
 
-/* The last one, or a new one. */
+/* Returns the last referrer if its URL is the same, else a new one, with one user more. Returns
+ * NULL if memory or room is short. */
 static struct wr_referrer *hold(struct wr_crawl_loop *loop, struct wr_span url)
 {
     struct wr_referrer *last = loop->last_referrer;
@@ -47,7 +50,7 @@ static struct wr_referrer *hold(struct wr_crawl_loop *loop, struct wr_span url)
     if (referrer == NULL)
         return NULL;
     loop->referrer_bytes += is_long ? url.bytes : 0;
-    referrer->users = 2; /* whoever asks, and last_referrer */
+    referrer->users = 2; /* the caller, and last_referrer */
     referrer->bytes = url.bytes;
     memcpy(referrer->url, url.data, url.bytes);
     if (last != NULL)
@@ -62,7 +65,7 @@ static void free_entry(struct wr_crawl_loop *loop, struct entry *entry)
     wr_give(loop->engine->allocator, entry, sizeof *entry, _Alignof(struct entry));
 }
 
-/* Without memory, or room for long ones, a line has no referrer. */
+/* Sets the referrer of a task. If memory or room is short, the task's line has none. */
 void wr_referrer_put(struct wr_crawl_loop *loop, uint64_t fingerprint, struct wr_span url)
 {
     void *old = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* regex.c - regular expressions: their nodes are simulated.
+/* regex.c - matches regular expressions by a simulation of their nodes.
  *
- * The simulation is Thompson's: it goes through a text once, with the list of all nodes that the text so far leads to.
+ * The simulation is Thompson's: it reads a text once, with a list of all nodes that the text so far
+ * leads to.
  */
 #include "shell/engine/regex.h"
 
@@ -14,17 +15,17 @@
 
 struct wr_regex {
     const weir_allocator *allocator;
-    size_t bytes;              /* of this block */
-    struct wr_regex_set first; /* bytes that what is found may begin with */
-    bool may_be_anywhere;      /* also where no byte of these is */
+    size_t bytes;              /* size of this allocation, bytes */
+    struct wr_regex_set first; /* bytes that a match may begin with */
+    bool may_be_anywhere;      /* an empty match is possible, so a match may begin at any byte */
     uint16_t node_count;
     const struct wr_regex_node *nodes;
-    struct wr_regex_set sets[]; /* and then the nodes */
+    struct wr_regex_set sets[]; /* followed in memory by the nodes */
 };
 
-/* ---- simulation ---------------------------------------------------------------------------------------- */
+/* ---- simulation ---- */
 
-/* Nodes that the text so far leads to: those that take a byte. */
+/* Nodes that the text so far leads to, and that take a byte. */
 struct list {
     uint16_t count;
     uint16_t nodes[WR_REGEX_NODES_MAX];
@@ -33,7 +34,8 @@ struct list {
 struct run {
     const struct wr_regex *regex;
     struct wr_span text;
-    size_t seen[WR_REGEX_NODES_MAX]; /* the place, from 1, at which each was added last */
+    /* For each node: 1 + the position at which it was added last; 0: never. */
+    size_t seen[WR_REGEX_NODES_MAX];
 };
 
 static bool is_word(struct wr_span text, size_t at)
@@ -41,7 +43,7 @@ static bool is_word(struct wr_span text, size_t at)
     return at < text.bytes && (wr_ascii_is_alnum(text.data[at]) || text.data[at] == '_');
 }
 
-/* Whether a node that takes no byte lets through at this place. */
+/* Returns true if a node that takes no byte can be passed at this position. */
 static bool is_place(const struct run *run, enum wr_regex_kind kind, size_t at)
 {
     bool before = at > 0 && is_word(run->text, at - 1), after = is_word(run->text, at);
@@ -63,7 +65,7 @@ static bool is_place(const struct run *run, enum wr_regex_kind kind, size_t at)
     }
 }
 
-/* Adds the node, or what it leads to at this place. True: that is a match. */
+/* Adds a node, or the nodes that it leads to at this position. Returns true if one is a match. */
 static bool add(struct run *run, struct list *list, uint16_t node, size_t at)
 {
     uint16_t waiting[WR_REGEX_NODES_MAX + 1], count = 0;
@@ -121,9 +123,9 @@ bool wr_regex_fits(const struct wr_regex *regex, struct wr_span text)
     return false;
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------------- */
+/* ---- creating and freeing ---- */
 
-/* What may be the first byte: as if each place were everywhere. */
+/* Finds the bytes that a match may begin with, as if all position tests succeeded. */
 static void find_first(struct wr_regex *regex)
 {
     bool seen[WR_REGEX_NODES_MAX] = {false};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* regex.h - regular expressions, as in regex(7), whose work is bounded.
+/* regex.h - regular expressions as in regex(7), with bounded work.
  *
- * The C library's take the square of the text's length, and keep every state that a text has led them to. URLs come
- * from strangers, so these are simulated: each byte of a text costs at most one step for each node, and nothing is
- * kept. Known are . [ ] ( ) | * + ? { } ^ $ and, of GNU, \w \W \s \S \b \B \< \>. There are no references back.
+ * The C library needs time by the square of the text's length, and keeps every state that a text
+ * has led to. URLs are untrusted input, so these expressions are simulated: each byte of a text
+ * costs at most one step per node, and nothing is kept. They have . [ ] ( ) | * + ? { } ^ $ and the
+ * GNU escapes \w \W \s \S \b \B \< \>, but no back-references.
  */
 #ifndef WR_SHELL_ENGINE_REGEX_H
 #define WR_SHELL_ENGINE_REGEX_H
@@ -12,17 +13,17 @@
 
 #include <weir/memory.h>
 
-#define WR_REGEX_MAX 255        /* bytes of an expression */
-#define WR_REGEX_COUNT_MAX 1000 /* of each count in {} */
-#define WR_REGEX_NODES_MAX 2048 /* when the counts in {} are written out */
+#define WR_REGEX_MAX 255        /* maximum length of an expression, bytes */
+#define WR_REGEX_COUNT_MAX 1000 /* maximum of a count in {} */
+#define WR_REGEX_NODES_MAX 2048 /* maximum number of nodes, with counts in {} written out */
 
 struct wr_regex;
 
-/* WEIR_E_INVAL, WEIR_E_NOMEM. */
+/* Compiles an expression. Returns 0, WEIR_E_INVAL or WEIR_E_NOMEM. */
 int wr_regex_new(const char *text, const weir_allocator *allocator, struct wr_regex **ret_regex);
 void wr_regex_free(struct wr_regex *regex);
 
-/* Whether the expression is found anywhere in the text. Any thread. */
+/* Returns true if the expression is found anywhere in the text. Any thread may call it. */
 bool wr_regex_fits(const struct wr_regex *regex, struct wr_span text);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* regex_program.h - what a regular expression becomes. Only regex*.c see it.
+/* regex_program.h - the compiled form of a regular expression, for regex*.c only.
  *
- * A node takes a byte, or is a place, or leads to two others. Nodes know where they lead as a distance, so that the
- * nodes of a part of an expression can be moved and copied as they are. A part ends where the next one begins.
+ * A node takes a byte, tests a position, or leads to two other nodes. Links between nodes are
+ * distances, so that the nodes of a part can be moved and copied unchanged. A part of an expression
+ * ends where the next one begins.
  */
 #ifndef WR_SHELL_ENGINE_REGEX_PROGRAM_H
 #define WR_SHELL_ENGINE_REGEX_PROGRAM_H
@@ -11,7 +12,7 @@
 
 #include <stdint.h>
 
-#define WR_REGEX_SETS_MAX (WR_REGEX_MAX / 2 + 1) /* "." and "\\w" are sets */
+#define WR_REGEX_SETS_MAX (WR_REGEX_MAX / 2 + 1) /* "." and "\w" are sets, too */
 
 struct wr_regex_set {
     uint64_t bits[4];
@@ -30,7 +31,7 @@ static inline bool wr_regex_set_has(const struct wr_regex_set *set, unsigned cha
 enum wr_regex_kind {
     WR_REGEX_BYTE,
     WR_REGEX_SET,
-    WR_REGEX_BEGIN, /* from here to WORD_END: places, which take no byte */
+    WR_REGEX_BEGIN, /* BEGIN to WORD_END test a position and take no byte */
     WR_REGEX_END,
     WR_REGEX_WORD_EDGE,
     WR_REGEX_NO_WORD_EDGE,
@@ -44,7 +45,7 @@ struct wr_regex_node {
     uint8_t kind;
     uint8_t byte;
     uint16_t set;
-    int16_t next, other; /* the second of a split */
+    int16_t next, other; /* distances to the next nodes; only a split has `other` */
 };
 
 struct wr_regex_program {
@@ -53,7 +54,7 @@ struct wr_regex_program {
     size_t node_count, set_count;
 };
 
-/* WEIR_E_INVAL. */
+/* Compiles an expression to nodes. Returns 0 or WEIR_E_INVAL. */
 int wr_regex_read(const char *text, struct wr_regex_program *ret_program);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* regex_read.c - from the text of a regular expression to nodes, in one go and without recursion. */
+/* regex_read.c - compiles a regular expression to nodes, in one pass and without recursion. */
 #include <assert.h>
 #include <ctype.h>
 #include <string.h>
@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "shell/engine/regex_program.h"
 
-#define NO_END UINT16_MAX /* of a count */
+#define NO_END UINT16_MAX /* a count without upper limit */
 
-/* A group that is open, or the whole: "a|b|c" */
+/* An open group, or the whole expression, such as "a|b|c". */
 struct group {
-    uint16_t begin;  /* its first node */
-    uint16_t branch; /* that of what stands behind the last '|' */
+    uint16_t begin;  /* index of its first node */
+    uint16_t branch; /* index of the first node after the last '|' */
     bool has_branches;
 };
 
@@ -23,15 +23,15 @@ struct repeat {
 
 struct parser {
     const char *at;
-    const char *wrong, *right; /* NULL: nothing is */
+    const char *wrong, *right; /* error and advice for the user; NULL: no error */
     struct wr_regex_program *program;
     struct group groups[WR_REGEX_MAX + 1];
     size_t depth;
-    uint16_t last; /* the first node of what could be repeated */
+    uint16_t last; /* first node of the part that a count would repeat */
     bool has_last, last_is_place;
 };
 
-/* In the C locale, which is the program's. */
+/* Classes of the C locale, which the program uses. */
 static const struct class
 {
     const char *name;
@@ -60,7 +60,7 @@ static void set_invert(struct wr_regex_set *set)
         set->bits[i] = ~set->bits[i];
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static void fail(struct parser *parser, const char *wrong, const char *right)
 {
@@ -68,10 +68,10 @@ static void fail(struct parser *parser, const char *wrong, const char *right)
         parser->wrong = wrong;
         parser->right = right;
     }
-    parser->at += strlen(parser->at); /* nothing more is read */
+    parser->at += strlen(parser->at); /* skips the rest of the text */
 }
 
-/* False: there is no room for so many more, and for the last one. */
+/* Returns false if there is no room for `more` nodes and the final one. */
 static bool has_room(struct parser *parser, size_t more)
 {
     if (parser->program->node_count + more < WR_REGEX_NODES_MAX)
@@ -115,7 +115,7 @@ static struct wr_regex_node jump_back(size_t by)
     return (struct wr_regex_node){.kind = WR_REGEX_SPLIT, .next = (int16_t)-by, .other = (int16_t)-by};
 }
 
-/* The branches so far, from group->begin to group->branch, and the one from there to the end become one:
+/* Joins the branches so far, from group->begin to group->branch, and the one after them:
  *     split to both | the first | jump to the end | the second */
 static void join_branches(struct parser *parser, const struct group *group)
 {
@@ -131,7 +131,7 @@ static void join_branches(struct parser *parser, const struct group *group)
     program->node_count += 2;
 }
 
-/* "x*": split | x | jump back */
+/* Writes "x*" as: split | x | jump back. */
 static void write_loop(struct wr_regex_program *program, size_t begin, size_t count)
 {
     struct wr_regex_node *at = &program->nodes[begin];
@@ -141,7 +141,7 @@ static void write_loop(struct wr_regex_program *program, size_t begin, size_t co
     program->node_count += 2;
 }
 
-/* What is last as often as it must be, and as it may be. */
+/* Repeats the last part: as often as it must occur, then as often as it may. */
 static void write_repeat(struct parser *parser, const struct repeat *repeat)
 {
     struct wr_regex_program *program = parser->program;
@@ -168,9 +168,9 @@ static void write_repeat(struct parser *parser, const struct repeat *repeat)
     program->node_count = at;
 }
 
-/* ---- sets ---------------------------------------------------------------------------------------------- */
+/* ---- sets ---- */
 
-/* "[:alpha:]" behind its first '['. */
+/* Reads a class such as "[:alpha:]" after its first '['. */
 static void read_class(struct parser *parser, struct wr_regex_set *set)
 {
     const char *name = parser->at + 1, *end = strstr(name, ":]");
@@ -186,7 +186,7 @@ static void read_class(struct parser *parser, struct wr_regex_set *set)
          "use [:alnum:], [:alpha:], [:digit:], [:punct:] or another POSIX class");
 }
 
-/* One byte, or a range of them. */
+/* Reads one byte or a range of bytes, such as "a-z". */
 static void read_range(struct parser *parser, struct wr_regex_set *set)
 {
     unsigned char first = (unsigned char)*parser->at++, last = first;
@@ -203,7 +203,7 @@ static void read_range(struct parser *parser, struct wr_regex_set *set)
         wr_regex_set_add(set, (unsigned char)byte);
 }
 
-/* Behind the '['. */
+/* Reads a set such as "[a-z]" after its '['. */
 static void read_bracket(struct parser *parser)
 {
     struct wr_regex_set set = {{0}};
@@ -241,7 +241,7 @@ static void add_class(struct parser *parser, int (*has)(int c), bool is_inverted
     add_set(parser, &set);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 static enum wr_regex_kind place_of(char letter)
 {
@@ -259,7 +259,7 @@ static enum wr_regex_kind place_of(char letter)
     }
 }
 
-/* Behind the '\'. */
+/* Reads an escape after its '\'. */
 static void read_escape(struct parser *parser)
 {
     char c = *parser->at;
@@ -281,7 +281,7 @@ static void read_escape(struct parser *parser)
         add_node(parser, (struct wr_regex_node){.kind = (uint8_t)kind, .byte = (uint8_t)c});
 }
 
-/* False: there is no number. */
+/* Reads a number. Returns false if there is no digit. */
 static bool read_count(struct parser *parser, uint16_t *ret_count)
 {
     unsigned count = 0;
@@ -296,7 +296,7 @@ static bool read_count(struct parser *parser, uint16_t *ret_count)
     return true;
 }
 
-/* "{3}", "{3,}", "{,5}", "{3,5}" behind the '{'. */
+/* Reads the counts of "{3}", "{3,}", "{,5}" or "{3,5}" after the '{'. */
 static void read_counts(struct parser *parser, struct repeat *repeat)
 {
     bool has_least = read_count(parser, &repeat->least);
@@ -313,7 +313,7 @@ static void read_counts(struct parser *parser, struct repeat *repeat)
         parser->at++;
 }
 
-/* Behind one of "*+?{". */
+/* Reads a repetition after its first character, one of "*+?{". */
 static void read_repeat(struct parser *parser, char c)
 {
     struct repeat repeat = {c == '+', c == '?' ? 1 : NO_END};
@@ -343,7 +343,7 @@ static void begin_branch(struct parser *parser)
     parser->has_last = false;
 }
 
-/* What was in it can be repeated. */
+/* Closes a group. The whole group can be repeated. */
 static void close_group(struct parser *parser)
 {
     const struct group *group = &parser->groups[parser->depth - 1];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - looking at a crawl: what goes on, and what each host was asked. */
+/* report.c - statistics of a crawl, and a report of what each host was asked. */
 #include "base/alloc.h"
 #include "shell/engine/state.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- stats ---- */
+/* ---- statistics ---- */
 
 static uint64_t sum(const struct wr_engine *engine, size_t offset)
 {
@@ -56,7 +56,7 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
     };
     uint64_t ended = engine->ended_before + stats.pages;
     stats.queued = stats.accepted > ended ? stats.accepted - ended : 0;
-    if (engine->is_shared) /* others find and end URLs as well */
+    if (engine->is_shared) /* other processes find and end URLs as well */
         stats.queued = atomic_load(&engine->left_in_all);
     stats.has_none = engine->is_shared && atomic_load(&engine->leases) == 0 && stats.queued > 0;
     (void)pthread_mutex_lock(&engine->lock);
@@ -68,7 +68,7 @@ void wr_engine_stats_get(struct wr_engine *engine, struct wr_engine_stats *ret_s
 /* ---- hosts ---- */
 
 struct host {
-    struct wr_engine_host told; /* its key is `key` */
+    struct wr_engine_host told; /* `told.key` points to `key` */
     int64_t first_at, last_at;
     size_t key_bytes;
     char key[];

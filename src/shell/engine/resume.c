@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* resume.c - a job as the store has it: what is known, what waits, and where it began. Before any thread runs. */
+/* resume.c - restores a job from the store, before any thread runs: its URLs, hosts and seeds. */
 #include "base/error.h"
 #include "shell/engine/state.h"
 
@@ -7,7 +7,7 @@ struct resuming {
     struct wr_engine *engine;
     int error;
     bool is_over, has_failed, is_pending;
-    bool was_cut_off; /* by a limit of its last run */
+    bool was_cut_off; /* the last run of the job ended at a limit */
 };
 
 static void on_job(void *context, const struct wr_store_row *row)
@@ -26,7 +26,7 @@ static void on_job(void *context, const struct wr_store_row *row)
     resuming->is_over = wr_job_is_over(job->status) && !resuming->has_failed;
 }
 
-/* Every plan knows them all: a fingerprint does not say whose host it is. */
+/* Adds a known URL to all plans, because a fingerprint does not say which host it is of. */
 static void on_known(void *context, const struct wr_store_row *row)
 {
     struct resuming *resuming = context;
@@ -44,11 +44,11 @@ static void on_host(void *context, const struct wr_store_row *row)
     struct resuming *resuming = context;
     struct wr_engine *engine = resuming->engine;
     if (row->what != WR_STORE_HOSTS)
-        return; /* a task whose host is lost: it ends when all else has */
+        return; /* a task whose host is lost ends after all others */
     struct wr_crawl_loop *loop = &engine->loops[wr_engine_loop_of(engine, row->host.key)];
     int error =
         wr_plan_host_waits(loop->plan, (uint32_t)engine->job, row->host.key, row->host.queued, engine->began_at);
-    if (error != 0 && error != WEIR_E_FULL) /* full: the plan asks for them later */
+    if (error != 0 && error != WEIR_E_FULL) /* WEIR_E_FULL: the plan asks for the host later */
         resuming->error = error;
 }
 
@@ -74,12 +74,13 @@ static int read_all(struct resuming *resuming, enum wr_store_what what, int64_t 
     return error != 0 ? error : resuming->error;
 }
 
-/* If more seeds come, they have to be given again if we die before they are stored. One that had failed, or
- * had used up a limit, runs again: with no words. */
+/* Stores the status of the job. It is pending if more seeds come, which have to be given again
+ * after a crash. The reason why an earlier run ended is removed. */
 static int note_status(const struct resuming *resuming)
 {
     struct wr_engine *engine = resuming->engine;
-    bool has_seeds = engine->options.has_seeds && !engine->is_shared; /* others may be at it */
+    /* Other processes may work on the job. */
+    bool has_seeds = engine->options.has_seeds && !engine->is_shared;
     bool is_pending = has_seeds || resuming->is_pending;
     const struct wr_store_change change = {
         .kind = WR_STORE_STATUS,
@@ -93,19 +94,19 @@ int wr_resume(struct wr_engine *engine)
 {
     struct resuming resuming = {.engine = engine};
     int error = read_all(&resuming, WR_STORE_JOBS, 0, on_job);
-    if (resuming.is_over) /* said here: rows come on the store's thread */
+    if (resuming.is_over) /* reported here, because on_job runs on the store's thread */
         return wr_invalid("the job is over; start a new one");
     if (error == 0)
         error = note_status(&resuming);
     if (error == 0)
         error = read_all(&resuming, WR_STORE_SEEDS, 0, on_seed);
-    if (engine->is_shared) /* hosts are claimed, and what is known is asked for */
+    if (engine->is_shared) /* hosts are claimed, and the store is asked for known URLs */
         return error;
     if (error == 0)
         error = read_all(&resuming, WR_STORE_KNOWN, INT64_MIN, on_known);
     if (error == 0)
         error = read_all(&resuming, WR_STORE_HOSTS, 0, on_host);
-    if (error == 0 && engine->options.max_pages > 0) { /* what earlier runs accepted counts */
+    if (error == 0 && engine->options.max_pages > 0) { /* pages that earlier runs accepted count */
         uint64_t *left = &engine->ledger.left[WR_DRAW_PAGES];
         *left -= *left < engine->accepted_before ? *left : engine->accepted_before;
     }

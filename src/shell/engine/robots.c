@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* robots.c - robots.txt: fetched, followed where it leads, read and stored.
+/* robots.c - fetches robots.txt, follows its redirects, and reads and stores it.
  *
- * A hop within the same host comes back from the plan as another ROBOTS; its URL is kept here meanwhile. A hop to
- * another host is an errand of that host's loop, whose answer comes back by letter.
+ * For a redirect within the host, the plan repeats ROBOTS, and the URL is kept here meanwhile. A
+ * redirect to another host is an errand: the loop of that host sends the request, and answers by
+ * message.
  */
 #include "base/alloc.h"
 #include "core/rules/http/field.h"
@@ -11,20 +12,20 @@
 #include "shell/loop/away.h"
 #include "shell/net/idna.h"
 
-#define NETWORK_NS (10 * WEIR_SECOND) /* somebody has answered so lately: the network is there */
-#define HOPS_MAX ((size_t)1 << 24)    /* two for each host that there can be */
-#define WANTS_MAX 32                  /* hosts that are asked for at a time */
+#define NETWORK_NS (10 * WEIR_SECOND) /* a response within this time means that the network works */
+#define HOPS_MAX ((size_t)1 << 24)    /* two for each host that a plan can have */
+#define WANTS_MAX 32                  /* hosts that are asked for in one tick */
 
-/* ---- hops within a host ---- */
+/* ---- redirects within a host ---- */
 
 struct hop_key {
-    uintptr_t host; /* the plan's */
+    uintptr_t host; /* address of the plan's host */
     uintptr_t is_https;
 };
 
 struct hop {
     struct hop_key key;
-    size_t bytes; /* of this block */
+    size_t bytes; /* size of this allocation, bytes */
     char url[];
 };
 
@@ -50,7 +51,7 @@ static void put_hop(struct wr_crawl_loop *loop, const struct wr_plan_host *host,
     void *old = NULL;
     struct hop *hop = wr_take(loop->engine->allocator, bytes, _Alignof(struct hop));
     if (hop == NULL)
-        return; /* then the robots.txt itself is fetched again */
+        return; /* without memory, robots.txt is fetched from its first URL */
     hop->key = hop_key(host, is_https);
     hop->bytes = bytes;
     memcpy(hop->url, url.data, url.bytes);
@@ -59,7 +60,7 @@ static void put_hop(struct wr_crawl_loop *loop, const struct wr_plan_host *host,
     free_hop(loop, old);
 }
 
-/* Gives the flight the URL that it was led to. */
+/* Sets the URL of the fetch to the target of the redirect. */
 static void take_hop(struct wr_flight *flight)
 {
     struct wr_crawl_loop *loop = flight->loop;
@@ -96,7 +97,7 @@ struct wr_span wr_robots_url(const struct wr_plan_host *host, bool is_https, cha
 
 /* ---- validators ---- */
 
-/* What the store has of a robots.txt, asked for when it is fetched anew. */
+/* The stored validators of a robots.txt, read before it is fetched again. */
 struct validators {
     struct wr_letter letter;
     struct wr_flight *flight;
@@ -133,7 +134,7 @@ static void on_robots_row(void *context, const struct wr_store_row *row)
 static void on_robots_read(void *context, int error, const char *why)
 {
     struct validators *validators = context;
-    (void)error, (void)why; /* without validators it is fetched as if for the first time */
+    (void)error, (void)why; /* without validators the request is not conditional */
     wr_letter_send(validators->flight->loop, &validators->letter);
 }
 
@@ -148,7 +149,9 @@ static bool ask_validators(struct wr_flight *flight)
     validators->flight = flight;
     const struct wr_store_query query = {.what = WR_STORE_ONE_ROBOTS,
                                          .key = wr_span_of(flight->url.text),
-                                         .is_hasty = true, /* else a stop would wait for a database that is away */
+                                         /* Without it, a stop would wait for an unavailable
+                                          * database. */
+                                         .is_hasty = true,
                                          .row = on_robots_row,
                                          .done = on_robots_read,
                                          .context = validators};
@@ -167,10 +170,10 @@ void wr_robots_begin(struct wr_flight *flight)
     wr_flight_send(flight, (struct wr_span){NULL, 0}, (struct wr_span){NULL, 0});
 }
 
-/* ---- its body ---- */
+/* ---- the body ---- */
 
-#define FREE_BYTES ((size_t)64 << 10) /* that each may have in memory while it comes */
-#define HELD_MAX ((size_t)64 << 20)   /* that all together may have beyond that */
+#define FREE_BYTES ((size_t)64 << 10) /* bytes of each robots.txt body that are not counted */
+#define HELD_MAX ((size_t)64 << 20)   /* limit of the counted bytes of all bodies */
 
 void wr_robots_let_go(struct wr_engine *engine, size_t held_bytes)
 {
@@ -189,7 +192,7 @@ static bool hold(struct wr_flight *flight, size_t bytes)
     return true;
 }
 
-/* As much as the buffer takes when it has grown for that. */
+/* Appends a piece to the body, after counting the memory that its buffer will take. */
 bool wr_robots_body(struct wr_flight *flight, const char *data, size_t bytes)
 {
     size_t wanted = 2 * (flight->body.length + bytes), had = flight->held_bytes + 2 * FREE_BYTES;
@@ -203,13 +206,13 @@ bool wr_robots_body(struct wr_flight *flight, const char *data, size_t bytes)
     return flight->body.error == 0;
 }
 
-/* ---- what came ---- */
+/* ---- the response ---- */
 
-/* An answer, wherever it came from; its texts are the flight's, or the errand's. */
+/* A response about robots.txt. Its texts belong to the fetch or the errand. */
 struct came {
     struct wr_life_event event;
     struct wr_robots *rules;
-    struct wr_url to; /* if event.leads */
+    struct wr_url to; /* target of the redirect, if event.leads is set */
     char to_memory[WR_URL_ROOM];
     bool stays;
 };
@@ -256,7 +259,7 @@ static void read_answer(const struct wr_flight *flight, const struct wr_plan_hos
         read_rules(flight->loop->engine, wr_buf_from(&flight->body, 0), came);
 }
 
-/* Only what the store takes; and those of a hop belong to another URL. */
+/* Returns a validator that the store takes; none after a redirect: it is of another URL. */
 static struct wr_span validator_of(const struct wr_flight *flight, enum wr_text which)
 {
     struct wr_span text = wr_flight_head(flight, which);
@@ -264,7 +267,7 @@ static struct wr_span validator_of(const struct wr_flight *flight, enum wr_text 
     return is_good ? text : (struct wr_span){NULL, 0};
 }
 
-/* A copy that cannot be stored is fetched again after a restart: no harm done. */
+/* Stores a robots.txt. If that fails, it is only fetched again after a restart. */
 static void store_copy(struct wr_engine *engine, const struct wr_plan_host *host, bool is_https, enum wr_life_copy copy,
                        const struct wr_life_event *event, struct wr_store_robots read)
 {
@@ -289,22 +292,22 @@ static void store_copy(struct wr_engine *engine, const struct wr_plan_host *host
         wr_posts_done(engine);
 }
 
-/* ---- hops to other hosts ---- */
+/* ---- redirects to other hosts ---- */
 
-/* A request that another loop makes for this one. Goes there as a letter, and comes back as one. */
+/* A request that another loop sends for this one. It goes there and comes back as a message. */
 struct wr_errand {
     struct wr_letter letter;
-    struct wr_list_link link; /* of the loop that makes it */
+    struct wr_list_link link; /* entry in the list of the loop that sends it */
     struct wr_crawl_loop *asker;
-    struct wr_plan_host *host; /* the asker's, whose robots.txt it is */
+    struct wr_plan_host *host; /* the asker's host, whose robots.txt it is */
     bool is_https;
-    bool is_placed;        /* in the plan: its host is this process's */
-    int64_t patient_until; /* not placed by then, it has failed */
+    bool is_placed;        /* the plan has it: this process has the target's lease */
+    int64_t patient_until; /* the errand fails if it is not placed by then */
     struct came came;
     struct wr_buf body;
-    size_t held_bytes; /* by it */
+    size_t held_bytes; /* bytes of `body` that robots_held counts */
     size_t key_bytes;
-    char key[WEIR_PACE_KEY_MAX + 1]; /* of the host that it leads to */
+    char key[WEIR_PACE_KEY_MAX + 1]; /* host that the redirect leads to */
     char url[WR_URL_ROOM];
 };
 
@@ -328,7 +331,7 @@ void wr_errands_free(struct wr_crawl_loop *loop)
 
 static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is_https, const struct came *came);
 
-/* Back at the loop that asked. What it found is this host's, whose validators are not those of another's URL. */
+/* Handles the response at the asking loop. Validators are not stored: they are another URL's. */
 static void read_errands_answer(struct wr_crawl_loop *loop, struct wr_letter *letter)
 {
     struct wr_errand *errand = (struct wr_errand *)(void *)letter;
@@ -336,7 +339,7 @@ static void read_errands_answer(struct wr_crawl_loop *loop, struct wr_letter *le
     came->stays = came->event.leads && is_at(&came->to, errand->host);
     struct wr_life_action action = wr_plan_robots_came(loop->plan, errand->host, errand->is_https, &came->event,
                                                        came->rules, came->stays, wr_crawl_loop_now(loop));
-    came->rules = NULL; /* the plan's */
+    came->rules = NULL; /* the plan owns the rules */
     if (errand->body.error == 0)
         store_copy(loop->engine, errand->host, errand->is_https, action.copy, &came->event,
                    (struct wr_store_robots){.text = wr_buf_from(&errand->body, 0)});
@@ -385,7 +388,8 @@ void wr_errands_place(struct wr_crawl_loop *loop, struct wr_span key)
     }
 }
 
-/* To the plan, if the host is this process's, and not about to be another's; else the store is asked for it. */
+/* Places an errand in the plan if this process has the host and does not yield it. Asks the store
+ * for a host of another process. */
 static void place_or_want(struct wr_crawl_loop *loop, struct wr_errand *errand)
 {
     const struct wr_plan_host *host = wr_plan_host_find(loop->plan, target_key(errand));
@@ -396,7 +400,7 @@ static void place_or_want(struct wr_crawl_loop *loop, struct wr_errand *errand)
         wr_lease_want(loop, target_key(errand));
 }
 
-/* Its host was lost before it could be sent. */
+/* Takes an errand back from the plan: its host was lost before the request was sent. */
 static void take_back(struct wr_crawl_loop *loop, struct wr_errand *errand, int64_t now)
 {
     struct wr_plan_host *host = wr_plan_host_find(loop->plan, target_key(errand));
@@ -418,14 +422,15 @@ void wr_errands_tick(struct wr_crawl_loop *loop)
             fail_errand(errand);
             continue;
         }
-        wr_list_take(&errand->link); /* others are looked at before it is again */
+        wr_list_take(&errand->link); /* moved to the end, so that others have their turn */
         wr_list_push(&loop->errands, &errand->link);
         place_or_want(loop, errand);
         wants++;
     }
 }
 
-/* Two processes may wait for each other's hosts. So one of them is less patient, and yields. */
+/* Returns how long an errand waits. Two processes may wait for each other's hosts, so one waits
+ * less, and yields. */
 static int64_t patience_ns(const struct wr_errand *errand)
 {
     struct wr_span from = wr_plan_host_key(errand->host), to = target_key(errand);
@@ -441,7 +446,7 @@ static void read_errand(struct wr_crawl_loop *loop, struct wr_letter *letter)
     place_or_want(loop, errand);
 }
 
-/* The robots.txt goes on elsewhere. */
+/* Follows a redirect of robots.txt. */
 static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is_https, const struct came *came)
 {
     if (came->stays) {
@@ -469,7 +474,7 @@ static void go_on(struct wr_crawl_loop *loop, struct wr_plan_host *host, bool is
     wr_letter_send(&loop->engine->loops[wr_engine_loop_of_url(loop->engine, &came->to)], &errand->letter);
 }
 
-/* It has been tried, whether anything was written or not. */
+/* Counts the request if it failed before it was written, and returns its outcome. */
 static weir_outcome end_try(struct wr_flight *flight, int64_t now)
 {
     if (!flight->was_sent)
@@ -504,14 +509,15 @@ void wr_errand_came(struct wr_flight *flight)
     wr_flight_give_back(flight);
 }
 
-/* While nobody answers it is our network that is away, and hosts are waited for; unless it never was there. */
+/* Returns false if hosts have answered, but none lately: the network is down, and hosts wait. */
 static bool is_network_there(struct wr_engine *engine, int64_t now)
 {
     int64_t answered_at = atomic_load(&engine->answered_at);
     return answered_at == 0 || now - answered_at < NETWORK_NS;
 }
 
-/* Pages would fare no better: it cannot be asked at all, or has not answered as often as a page is tried. */
+/* Returns true if the host's pages would fail as well: it cannot be asked at all, or its robots.txt
+ * has failed as often as a page is tried. */
 static bool is_hopeless(const struct wr_flight *flight, int64_t now)
 {
     struct wr_engine *engine = flight->loop->engine;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scope.c - which links a crawl follows. */
+/* scope.c - decides which links a crawl follows. */
 #include "shell/engine/scope.h"
 
 #include <weir/pace.h>
@@ -12,7 +12,8 @@
 #include "shell/engine/types.h"
 #include "shell/memory/memory.h"
 
-#define FAMILIAR_MAX 65536 /* hosts of the domains, so that the public suffix list is not asked for each link */
+/* Hosts remembered as being in scope, to save searches of the public suffix list. */
+#define FAMILIAR_MAX 65536
 
 struct patterns {
     struct wr_pattern *list[WR_SCOPE_PATTERNS_MAX];
@@ -24,13 +25,13 @@ struct wr_scope {
     enum wr_scope_kind kind;
     bool all_types;
     struct wr_hash_key hash_key;
-    struct wr_names names;    /* hosts, domains, or hosts with directories */
-    struct wr_names familiar; /* of DOMAIN: hosts that are in one of them */
-    atomic_uint deepest;      /* of PREFIX: the most folders of a seed */
+    struct wr_names names;    /* hosts, domains or directories of the seeds */
+    struct wr_names familiar; /* DOMAIN: hosts that are known to be in scope */
+    atomic_uint deepest;      /* PREFIX: number of folders of the deepest seed */
     struct patterns includes, excludes;
 };
 
-/* ---- beginning and end ---- */
+/* ---- creating and freeing ---- */
 
 int wr_scope_new(const struct wr_scope_options *options, struct wr_scope **ret_scope)
 {
@@ -108,7 +109,7 @@ static bool fits_one(const struct patterns *patterns, const char *url)
     return false;
 }
 
-/* ---- what seeds span ---- */
+/* ---- hosts, domains and directories of seeds ---- */
 
 static size_t host_key(const struct wr_url *url, char *ret_key, size_t room)
 {
@@ -118,7 +119,7 @@ static size_t host_key(const struct wr_url *url, char *ret_key, size_t room)
     return buf.length;
 }
 
-/* Without the dot at its end. */
+/* Returns the host without a dot at its end. */
 static struct wr_span host_name(const struct wr_url *url)
 {
     struct wr_span host = wr_url_host(url);
@@ -127,8 +128,9 @@ static struct wr_span host_name(const struct wr_url *url)
     return host;
 }
 
-/* Whether a domain of ours ends the name: quickly no for most of what is foreign. Yes is not enough, for below a
- * domain there may be others that are not its owner's (s3.amazonaws.com is a public suffix). */
+/* Returns true if the host ends with a domain of the scope: a fast test that rejects most others.
+ * It is not sufficient, because a name below that domain may belong to another owner
+ * (s3.amazonaws.com is a public suffix). */
 static bool ends_like_ours(struct wr_scope *scope, struct wr_span host)
 {
     while (!wr_names_has(&scope->names, host.data, host.bytes)) {
@@ -149,14 +151,16 @@ static bool domain_is_ours(struct wr_scope *scope, struct wr_span host)
     struct wr_span domain = wr_group_domain(host);
     if (!wr_names_has(&scope->names, domain.data, domain.bytes))
         return false;
-    (void)wr_names_add(&scope->familiar, host.data, host.bytes); /* where there is no room it is found out again */
+    /* A full set only costs another search. */
+    (void)wr_names_add(&scope->familiar, host.data, host.bytes);
     return true;
 }
 
-/* The host's key, and its path up to the last '/' of at most `most` folders. */
+/* The key of a host and its path up to the last '/', with a limited number of folders. */
 struct place {
     char text[WEIR_PACE_KEY_MAX + WR_URL_ROOM];
-    size_t ends[WR_SCOPE_FOLDERS_MAX + 1]; /* of the root and each folder below it */
+    /* Lengths up to the root and up to each folder below it. */
+    size_t ends[WR_SCOPE_FOLDERS_MAX + 1];
     size_t count;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* seed.c - where a crawl begins: URLs from the caller's thread, and whose origins get header lines of the user's. */
+/* seed.c - takes seeds from the caller's thread, and knows the origins that get header lines. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "shell/engine/state.h"
@@ -8,7 +8,7 @@
 
 #define SEEDS_AT_ONCE 256
 #define WAIT_US 1000
-#define SEEDING_MAX 64 /* letters that are not stored yet: whoever brings seeds waits */
+#define SEEDING_MAX 64 /* batches of seeds that are not stored yet; beyond it the caller waits */
 
 static int send_seeds(struct wr_engine *engine, uint32_t index)
 {
@@ -19,7 +19,7 @@ static int send_seeds(struct wr_engine *engine, uint32_t index)
     return wr_news_send_seeds(engine, index, &engine->seeds[index]);
 }
 
-/* Who waits for none begins at once, with one. */
+/* Sends a full batch, or any batch if no other is on its way, so that the crawl starts at once. */
 static int send_if_enough(struct wr_engine *engine, uint32_t index)
 {
     bool is_enough = engine->seeds[index].count >= SEEDS_AT_ONCE || atomic_load(&engine->seeding) == 0;
@@ -50,8 +50,8 @@ int wr_engine_seed(struct wr_engine *engine, const struct wr_url *url)
     return send_if_enough(engine, index);
 }
 
-/* All seeds are stored, and need not be given again. What an end of the crawl says of the job from here on knows of it;
- * the crawl is not over before this was posted. */
+/* Records that all seeds are stored and need not be given again. is_seeded is set first, because
+ * the status at the end of the crawl depends on it. The crawl cannot end before this post. */
 static int post_running(struct wr_engine *engine)
 {
     const struct wr_store_change change = {.kind = WR_STORE_STATUS,
@@ -78,7 +78,7 @@ int wr_engine_seeded(struct wr_engine *engine)
     while (error == 0 && atomic_load(&engine->phase) == WR_PHASE_RUNS && atomic_load(&engine->seeding) > 0)
         (void)usleep(WAIT_US);
     if (error == 0 && atomic_load(&engine->phase) != WR_PHASE_RUNS)
-        error = WEIR_E_CLOSED; /* some may not be stored */
+        error = WEIR_E_CLOSED; /* some seeds may not be stored */
     if (error == 0)
         error = post_running(engine);
     if (error != 0)
@@ -87,14 +87,15 @@ int wr_engine_seeded(struct wr_engine *engine)
     return 0;
 }
 
-/* "https://example.org:8443" */
+/* Appends the origin of a URL, such as "https://example.org:8443". */
 static void append_origin(struct wr_buf *buf, const struct wr_url *url)
 {
     wr_buf_append_string(buf, url->is_https ? "https://" : "http://");
     wr_url_append_key(buf, url);
 }
 
-/* Scopes grow by whatever a seed leads to; the user's header lines go nowhere that the user did not name. */
+/* Extends the scope by a seed or by the target of its redirect. The user's header lines go only to
+ * origins that the user named. */
 void wr_engine_seed_known(struct wr_engine *engine, const struct wr_url *url, bool is_given)
 {
     struct wr_buf origin;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* steer.c - steering a crawl while it runs: pausing a host, setting its pace, forgetting it. */
+/* steer.c - controls a running crawl: pauses hosts, sets their pace, forgets learned values. */
 #include "base/error.h"
 #include "shell/engine/state.h"
 
 struct steering {
-    struct wr_question question; /* first */
+    struct wr_question question; /* first member, so that a pointer to it can be cast */
     struct wr_span key;
-    enum wr_event_kind kind; /* what is wanted, by the event that tells of it */
+    enum wr_event_kind kind; /* the wanted change, as the event that reports it */
     int64_t interval_ns;
     bool is_found;
     int error;
@@ -33,8 +33,8 @@ static void tell_of(struct wr_engine *engine, const struct steering *steering)
                  (struct wr_engine_event){.kind = steering->kind, .wait_ns = steering->interval_ns});
 }
 
-/* For later crawls, and for this one if the host is not in memory: posted first, so that whoever loads it later sees
- * it. */
+/* Stores a setting for later crawls, and for this one if the host is not in memory. It is posted
+ * before the loop is asked, so that a later load of the host finds it. */
 static int keep_setting(struct wr_engine *engine, const struct steering *steering)
 {
     const struct wr_store_change change = {.kind = WR_STORE_SETTING,

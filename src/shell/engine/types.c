@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* types.c - URLs that by their ending are no pages. */
+/* types.c - recognises URLs that are not pages by the extension of their path. */
 #include "shell/engine/types.h"
 
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 
 #define ENDING_MAX 5
 
-/* In order. Documents (pdf, doc, csv) are not among them: who crawls for content wants them. */
+/* Sorted extensions of files without links. Documents (pdf, doc, csv) are not listed, because a
+ * crawl for content wants them. */
 static const char endings[][ENDING_MAX + 1] = {
     "3gp",  "7z",   "aac",  "aiff", "apk",  "avi",  "avif", "bin", "bmp",  "bz2",   "css",  "deb",  "dmg", "dwg", "eot",
     "eps",  "exe",  "flac", "flv",  "gif",  "gz",   "heic", "ico", "img",  "iso",   "jar",  "jpeg", "jpg", "js",  "jxl",
@@ -27,7 +28,7 @@ bool wr_type_is_skipped(const struct wr_url *url)
     char ending[ENDING_MAX + 1];
     size_t bytes = 0, end = url->query_at;
     while (bytes < ENDING_MAX && wr_ascii_is_alnum(url->text[end - 1 - bytes]))
-        bytes++; /* the path begins with '/', which stops it */
+        bytes++; /* stops at the '/' that begins the path */
     if (bytes == 0 || url->text[end - 1 - bytes] != '.')
         return false;
     for (size_t i = 0; i < bytes; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* wall.c - hosts whose firewall does not let us in: noticed, said, remembered for a day, and left alone. */
+/* wall.c - detects, reports and remembers (for a day) hosts whose firewall blocks the crawler. */
 #include "shell/engine/state.h"
 
-#define TOLD_MAX 20 /* hosts that the user is told of one by one */
+#define TOLD_MAX 20 /* blocked hosts that the user is warned of one by one */
 
 void wr_wall_body(struct wr_flight *flight, const char *data, size_t bytes)
 {
@@ -10,7 +10,7 @@ void wr_wall_body(struct wr_flight *flight, const char *data, size_t bytes)
     wr_buf_append(&flight->first, data, bytes < room ? bytes : room);
 }
 
-/* Counts it, too. */
+/* Sets the error text of a blocked page, and counts the page. */
 void wr_wall_words(struct wr_flight *flight, enum wr_firewall by, bool was_sent)
 {
     WR_COUNT_UP(flight->loop, blocked);
@@ -19,7 +19,7 @@ void wr_wall_words(struct wr_flight *flight, enum wr_firewall by, bool was_sent)
     wr_buf_append_string(&flight->words, ") does not let us in");
 }
 
-/* Counts it, too. */
+/* Counts a blocked host, and warns the user of the first TOLD_MAX. */
 static void tell_user(struct wr_engine *engine, const struct wr_plan_host *host, enum wr_firewall by, const char *what)
 {
     char line[400];
@@ -44,7 +44,7 @@ static void post_block(struct wr_flight *flight, int64_t until_wall_at)
                                                      .lease = flight->lease}};
     (void)atomic_fetch_add(&engine->posts, 1);
     if (wr_store_post(engine->store, &change, 1, wr_on_stored, engine) != 0)
-        wr_posts_done(engine); /* this run knows; the next will find out again */
+        wr_posts_done(engine); /* this run knows of the block; the next one detects it */
 }
 
 void wr_wall_judge(struct wr_flight *flight)

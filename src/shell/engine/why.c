@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* why.c - why a URL waits: what its host's loop knows of it. */
+/* why.c - answers why a URL waits, from what the loop of its host knows. */
 #include "shell/engine/state.h"
 
 struct asked_why {
-    struct wr_question question; /* first */
+    struct wr_question question; /* first member, so that a pointer to it can be cast */
     const struct wr_url *url;
     struct wr_why *why;
 };
@@ -18,7 +18,7 @@ int64_t wr_look_expected(const struct wr_look_host *host, uint64_t before)
     if (wait_ns == WEIR_UNTIL_RELEASE) {
         if (host->why.reason != WEIR_REASON_CONCURRENCY)
             return -1;
-        wait_ns = each_ns; /* until an answer comes */
+        wait_ns = each_ns; /* time until a response arrives */
     }
     if (each_ns > 0 && before > (uint64_t)((WEIR_DURATION_MAX - wait_ns) / each_ns))
         return WEIR_DURATION_MAX;
