@@ -225,10 +225,13 @@ def faulty(text, fault):
     return text[:fault.start] + fault.new + text[fault.end:]
 
 
+def without_comments(lines):
+    return ' '.join(re.sub(r'/\*.*?(\*/|$)', '', lines, flags=re.S).split())
+
+
 def changed_lines(text, fault):
-    """The lines that differ: (as they are, as they become), without their indentation."""
+    """The lines that differ: (as they are, as they become), without indentation and comments."""
     first = text.rfind('\n', 0, fault.start) + 1
     last = text.find('\n', fault.end)
     old, new = text[first:last], faulty(text, fault)[first:last - len(text) or None]
-    old, new = (' '.join(part.split()) for part in (old, new))
-    return old, new
+    return without_comments(old), without_comments(new)

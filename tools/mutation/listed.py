@@ -6,9 +6,11 @@
     + the line with the fault
     Why it makes no difference.
 
-A fault is known by its function and the two lines, without their indentation, wherever they stand in the file.
+A fault is known by its function and the two lines, without indentation and comments, wherever they stand in the file.
 """
 import os
+
+import faults
 
 
 def read(path):
@@ -23,7 +25,7 @@ def read(path):
                 continue
             if len(lines) < 4 or len(lines[0].split()) != 2 or lines[1][:2] != '- ' or lines[2][:2] != '+ ':
                 raise SystemExit(f'{path}: this is no fault with a reason:\n{piece}')
-            key = (*lines[0].split(), ' '.join(lines[1][2:].split()), ' '.join(lines[2][2:].split()))
+            key = (*lines[0].split(), *(faults.without_comments(line[2:]) for line in lines[1:3]))
             if key in found:
                 raise SystemExit(f'{path}: {lines[0]} a second time:\n{piece}')
             found[key] = ' '.join(lines[3:])
