@@ -52,7 +52,7 @@ int main(void)
     char url[64];
     int good = 0;
 
-    weir_pace_options_profile(&pace, WEIR_PROFILE_UNLIMITED); /* as fast as the API allows */
+    weir_pace_options_profile(&pace, WEIR_PROFILE_UNLIMITED); /* only the limits of the API apply */
     weir_client_options_init(&options);
     options.pace = &pace;
     options.robots = WEIR_ROBOTS_IGNORE; /* APIs have no robots.txt */
