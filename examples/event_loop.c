@@ -84,7 +84,7 @@ int main(void)
             return 1;
         served += granted;
         if (granted > 0)
-            weir_limiter_release(limiter, (uint32_t)granted); /* they are done; wakes waiters */
+            weir_limiter_release(limiter, (uint32_t)granted); /* ends them and wakes waiters */
         else
             sleep_until_woken(wait_ns);
     }

@@ -162,7 +162,7 @@ typedef enum weir_exact {
 typedef size_t weir_key_custom(void *context, const weir_request *request, char *buffer, size_t buffer_bytes);
 
 #define WEIR_KEY_PARTS_MAX 8
-#define WEIR_HEADER_LINES_MAX 64 /* lines of a list of forwarding addresses */
+#define WEIR_HEADER_LINES_MAX 64 /* most lines of a list of forwarding addresses */
 
 /* Which part of a request is its key. Fill with weir_key_init, then change what you need. */
 typedef struct weir_key {
@@ -211,9 +211,9 @@ WEIR_API int weir_key_extract(const weir_key *key, const weir_request *request, 
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-#define WEIR_RULES_MAX 1000   /* rules in a counter */
-#define WEIR_RULINGS_MAX 8    /* rules that apply to one request */
-#define WEIR_RULE_NAME_MAX 64 /* bytes */
+#define WEIR_RULES_MAX 1000   /* most rules in a counter */
+#define WEIR_RULINGS_MAX 8    /* most rules that apply to one request */
+#define WEIR_RULE_NAME_MAX 64 /* most bytes of a rule's name */
 
 /* The functions of rules and keys get requests as the counter reads them: the method in capitals if
  * RFC 9110 knows it, the path without the query as the target, the host in lower case and without
@@ -361,7 +361,7 @@ typedef struct weir_counter_options {
     weir_rejected *rejected;
     void *rejected_context;
     const weir_clock *clock;         /* clock of timeouts; default: weir_clock_fast() */
-    const weir_allocator *allocator; /* default: the system's */
+    const weir_allocator *allocator; /* default: the system's allocator */
 } weir_counter_options;
 
 WEIR_API void weir_counter_options_init(weir_counter_options *ret_options);

@@ -52,7 +52,7 @@ typedef struct weir_client_options {
     size_t size; /* size of this structure */
     /* User-Agent; default "weir/VERSION". Its product token is matched against robots.txt. */
     const char *agent;
-    const weir_pace_options *pace; /* default: adaptive; `retry` applies to a shared pacer, too */
+    const weir_pace_options *pace; /* default: adaptive; with a shared pacer only its `retry` */
     /* A pacer of yours to share, which must outlive the client; default: the client's own. */
     weir_pacer *pacer;
     weir_robots_mode robots;
@@ -114,7 +114,7 @@ WEIR_API int weir_client_new(const weir_client_options *options, weir_client **r
     X(WEIR_FAILURE_ROBOTS, "robots")       /* robots.txt forbids the URL */                        \
     X(WEIR_FAILURE_GUARD, "guard")         /* the address is private, without allow_private */     \
     X(WEIR_FAILURE_REDIRECT, "redirect")   /* too many redirects, or to an invalid URL */          \
-    X(WEIR_FAILURE_CIRCUIT, "circuit")     /* breaker of the host is open, with circuit_fails */   \
+    X(WEIR_FAILURE_CIRCUIT, "circuit")     /* breaker is open, and circuit_fails is set */         \
     X(WEIR_FAILURE_DEADLINE, "deadline")   /* deadline_ns has passed */                            \
     X(WEIR_FAILURE_DEFERRED, "deferred")   /* held back for longer than max_defer_ns */            \
     X(WEIR_FAILURE_CANCELLED, "cancelled") /* cancelled by you, or the client was closed */        \

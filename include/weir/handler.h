@@ -50,15 +50,15 @@ typedef struct weir_handler_options {
     weir_limiter *limiter;              /* one limiter for all keys, which may then be NULL */
     const weir_repository *repository;  /* one limiter per key; copied; must have acquire */
     int64_t acquire_timeout_ns;         /* longest wait; default WEIR_FOREVER; 0: do not wait */
-    weir_handler_rejected *on_rejected; /* default: no function */
+    weir_handler_rejected *on_rejected; /* default NULL: not called */
     void *rejected_context;
     /* true: read the limits in responses; default false, but a pacer always reads them. */
     bool respect_server_headers;
     bool reports_sent;               /* the flag WEIR_REPORTS_SENT; only with a pacer */
     bool waits_breaker;              /* the flag WEIR_WAITS_BREAKER; only with a pacer */
     const weir_clock *clock;         /* default: weir_clock_fast() */
-    const weir_clock *wall;          /* ns since 1970; default: the system's */
-    const weir_allocator *allocator; /* default: the system's */
+    const weir_clock *wall;          /* ns since 1970; default: the system's clock */
+    const weir_allocator *allocator; /* default: the system's allocator */
 } weir_handler_options;
 
 /* The limits of the server in a response; -1: unknown. Durations count from its arrival. */

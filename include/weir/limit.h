@@ -181,7 +181,7 @@ typedef struct weir_ticket weir_ticket;
 typedef struct weir_limiter_options {
     size_t size;                     /* size of this structure */
     const weir_clock *clock;         /* NULL: weir_clock_fast() */
-    const weir_allocator *allocator; /* NULL: the system's */
+    const weir_allocator *allocator; /* NULL: the system's allocator */
 } weir_limiter_options;
 
 typedef struct weir_limiter_stats {
@@ -195,8 +195,8 @@ typedef struct weir_limiter_stats {
 /* A receipt for permits that were taken. With it they can be given back. All zero: nothing was
  * taken. */
 typedef struct weir_receipt {
-    int64_t at;                     /* instant at which they were taken */
-    uint32_t permits;               /* number of permits; 0 once settled */
+    int64_t at;                     /* instant at which the permits were taken */
+    uint32_t permits;               /* permits taken; 0 once settled */
     uint32_t place;                 /* for table.h: where the charge was made */
     uint32_t marks[WEIR_STACK_MAX]; /* marks of the algorithms, one per rule */
 } weir_receipt;
@@ -275,7 +275,7 @@ WEIR_API void weir_cancel_free(weir_cancel *cancel);
 typedef void weir_wake(void *context);
 
 /* Enters the queue for `permits`, until `timeout_ns` has passed. Call weir_ticket_poll at once, and
- * then as it says. The errors are those of weir_limiter_acquire. If the call fails, `wake` is never
+ * then when it says. The errors are those of weir_limiter_acquire. After an error, `wake` is never
  * called. */
 WEIR_API int weir_limiter_enqueue(weir_limiter *limiter, uint32_t permits, int64_t timeout_ns, weir_wake *wake,
                                   void *context, weir_ticket **ret_ticket);

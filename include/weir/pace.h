@@ -60,11 +60,11 @@
 extern "C" {
 #endif
 
-#define WEIR_PACE_KEY_MAX 271 /* bytes of a key: a host of 253, brackets, a port, and spare */
-#define WEIR_ADDRESS_MAX 47   /* bytes of a numeric address */
+#define WEIR_PACE_KEY_MAX 271 /* most bytes of a key; a host name has up to 253 */
+#define WEIR_ADDRESS_MAX 47   /* most bytes of a numeric address */
 #define WEIR_PACE_TOP_MAX 1000
-#define WEIR_RING_MAX 1024      /* latencies kept per host */
-#define WEIR_WINDOW_BUCKETS 128 /* steps of an error window */
+#define WEIR_RING_MAX 1024      /* most latencies kept per host */
+#define WEIR_WINDOW_BUCKETS 128 /* most steps of an error window */
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -125,7 +125,7 @@ typedef struct weir_pace_options {
     /* Waits for a server or a breaker above this get up to 10 % longer; default 1 s. */
     int64_t jitter_over_ns;
 
-    /* aimd. initial_rate and min_rate also apply to gradient and pid. */
+    /* Options of aimd. initial_rate and min_rate also apply to gradient and pid. */
     double initial_rate;       /* first rate, starts per second; default 2 */
     double min_rate;           /* lowest rate, starts per second; default 0.25 */
     double rate_ceiling;       /* highest rate, starts per second; default 8 */
@@ -135,14 +135,15 @@ typedef struct weir_pace_options {
     int64_t latency_target_ns; /* a response faster than this is good; default 1 s */
     double degrade_factor;     /* a response slower than this times the target is bad; default 2 */
 
-    /* Measurements of each host. */
+    /* Options for the measurements of each host. */
     double latency_weight;  /* weight of a new response in the mean latency; default 0.2 */
     uint32_t latency_ring;  /* responses for the 95th percentile; default 64; up to WEIR_RING_MAX */
     int64_t window_ns;      /* time over which the error rate is computed; default 30 s */
-    int64_t window_step_ns; /* length of a step; at most WEIR_WINDOW_BUCKETS steps; default 2 s */
+    int64_t window_step_ns; /* step of the window, at most WEIR_WINDOW_BUCKETS steps; default 2 s */
 
-    /* Circuit breaker. A 403 is not a failure. But after consecutive_failures rejections in a row,
-     * of which the last is a 403, the pacer assumes a ban, and also waits for open_ns. */
+    /* Options of the circuit breaker. A 403 is not a failure. But after consecutive_failures
+     * rejections in a row, of which the last is a 403, the pacer assumes a ban, and also waits for
+     * open_ns. */
     bool breaker;                  /* true: there is a breaker; default true, unlimited: false */
     double error_threshold;        /* share of failures that opens the breaker; default 0.5 */
     uint32_t min_samples;          /* responses needed for error_threshold; default 10 */
@@ -150,7 +151,7 @@ typedef struct weir_pace_options {
     int64_t open_ns;               /* time for which it is open, under tide at most; default 15 s */
     uint32_t probes;               /* requests that test a half-open host; default 3 */
 
-    /* The strategy learned. */
+    /* Options of the strategy `learned`. */
     int64_t base_delay_ns;           /* first and shortest delay between starts; default 500 ms */
     int64_t max_delay_ns;            /* longest delay between starts; default 60 s */
     int64_t delay_up_ns;             /* increase of the delay after a 429; default 1 s */
@@ -262,8 +263,8 @@ typedef struct weir_pacer_options {
     weir_pace_listener *listener;
     void *listener_context;
     const weir_clock *clock;         /* default: weir_clock_fast() */
-    const weir_clock *wall;          /* ns since 1970, for stored memories; default: the system's */
-    const weir_allocator *allocator; /* default: the system's */
+    const weir_clock *wall;          /* ns since 1970, for memories; default: the system's */
+    const weir_allocator *allocator; /* default: the system's allocator */
 } weir_pacer_options;
 
 /* A permit for one request, in the caller's memory. It may be moved, but only one copy used. */
@@ -273,8 +274,7 @@ typedef struct weir_permit {
     int64_t waited_ns;      /* time that the caller waited */
     weir_reason waited_for; /* first reason of the wait; WEIR_REASON_NONE: no wait */
     bool sent;
-    /* The rest is private: the gates that are held (host, domain, address), and how to find
-     * them. */
+    /* The rest is private: the gates that are held, of host, domain and address, and their keys. */
     uint8_t gates;
     uint16_t key_bytes, domain_at, domain_bytes, address_bytes;
     uint64_t hash; /* hash of the key */
@@ -425,7 +425,7 @@ WEIR_API int weir_pacer_forget(weir_pacer *pacer, const char *key, size_t key_by
 /* One bound of a host, as `weir why` lists them. */
 typedef struct weir_pace_bound {
     weir_reason reason;
-    int64_t wait_ns;  /* from now; 0: does not hold now; may be WEIR_UNTIL_RELEASE */
+    int64_t wait_ns;  /* wait from now; 0: does not hold now; may be WEIR_UNTIL_RELEASE */
     int64_t value_ns; /* interval or window of the bound; 0: none */
 } weir_pace_bound;
 
@@ -445,9 +445,9 @@ typedef struct weir_pace_entry {
     uint32_t in_flight;
     uint32_t cap; /* most requests in flight; UINT32_MAX: no limit */
     uint32_t waiters;
-    uint64_t starts, rejected; /* modulo 2^32 */
+    uint64_t starts, rejected; /* counts so far, modulo 2^32 */
     weir_decision decision;    /* decision for a request now */
-    int64_t last_success_at;   /* instant by the pacer's clock; 0: none */
+    int64_t last_success_at;   /* last success, by the pacer's clock; 0: none */
     char mode[12];             /* mode of the strategy: "cruise", "probe", ... */
     /* Kind of limit that tide assumes: "none", "rate", "window", "concurrency", "ban", "queue",
      * "blocked", "unknown"; "" under other strategies. */

@@ -34,10 +34,10 @@
 extern "C" {
 #endif
 
-#define WEIR_KEY_MAX 1024 /* bytes */
+#define WEIR_KEY_MAX 1024 /* most bytes of a key */
 #define WEIR_PLANS_MAX 16
 #define WEIR_KEYS_MAX 1000000000
-#define WEIR_TOP_MAX 1000 /* keys in one list */
+#define WEIR_TOP_MAX 1000 /* most keys in one list */
 
 typedef struct weir_table weir_table;
 
@@ -58,7 +58,7 @@ typedef struct weir_table_options {
     weir_plan_of *plan_of; /* default: every key has plan 0 */
     void *plan_context;
     const weir_clock *clock;         /* default: weir_clock_fast() */
-    const weir_allocator *allocator; /* default: the system's */
+    const weir_allocator *allocator; /* default: the system's allocator */
 } weir_table_options;
 
 /* Sets all options to their defaults. NULL is allowed. */
