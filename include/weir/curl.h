@@ -40,7 +40,7 @@ extern "C" {
 struct weir_curl_run {
     weir_handler *handler;
     CURL *easy;
-    const char *key; /* NULL: the host */
+    const char *key; /* key of all requests; NULL: the host of each */
     weir_cancel *cancel;
     weir_exchange *exchange; /* exchange in progress, or NULL */
     size_t begun_bytes;      /* length of the key of the exchange */

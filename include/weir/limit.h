@@ -66,7 +66,7 @@ typedef enum weir_verdict {
     X(WEIR_REASON_NONE, "none")                         /* nothing holds the request */           \
     X(WEIR_REASON_PACE, "pace")                         /* time between two starts */             \
     X(WEIR_REASON_TOKENS, "tokens")                     /* a bucket or window is used up */       \
-    X(WEIR_REASON_ROBOTS_DELAY, "robots_delay")         /* Crawl-delay */                         \
+    X(WEIR_REASON_ROBOTS_DELAY, "robots_delay")         /* Crawl-delay of robots.txt */           \
     X(WEIR_REASON_RETRY_AFTER, "retry_after")           /* the server named a time */             \
     X(WEIR_REASON_RATE_LIMIT_RESET, "rate_limit_reset") /* the server's quota is used up */       \
     X(WEIR_REASON_BREAKER, "breaker")                   /* the circuit breaker is open */         \
@@ -109,9 +109,9 @@ typedef struct weir_quota {
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 #define WEIR_PERMITS_MAX UINT32_MAX /* most permits of a capacity, a refill and a request */
-#define WEIR_LOG_MAX 65536          /* permits of a sliding log, at 8 bytes each */
-#define WEIR_STACK_MAX 8            /* rules in one limiter */
-#define WEIR_QUEUE_MAX 1000000      /* waiters in one queue */
+#define WEIR_LOG_MAX 65536          /* most permits of a sliding log, at 8 bytes each */
+#define WEIR_STACK_MAX 8            /* most rules in one limiter */
+#define WEIR_QUEUE_MAX 1000000      /* most waiters in one queue */
 
 struct weir_algorithm;
 
