@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hosts.c - which hosts there are, and how much of each, so that a polite crawl of all takes about a minute. */
+/* hosts.c - the hosts of the demo web and their sizes, so that a polite crawl takes about a
+ * minute. */
 #include "demo/hosts.h"
 
 #define MS WEIR_MILLISECOND
@@ -55,7 +56,7 @@ static const struct host_kind full[] = {
 };
 #define KINDS (sizeof full / sizeof *full)
 
-/* The same, smaller and with shorter times. */
+/* Makes the short version of a host: fewer pages and shorter times. */
 static void shorten(struct host_kind *kind)
 {
     kind->pages = kind->crawl_delay_s > 0 ? 5 : kind->pages / 5;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* pages.c - what is on the pages of the demo web. The same path has the same page, but for session ids. */
+/* pages.c - writes the pages of the demo web. A path has the same page each time, except session
+ * ids. */
 #include "base/parse.h"
 #include "demo/hosts.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define BRANCHES 6 /* that a page of a tree leads to */
-#define WORDS 40   /* sentences of filler */
+#define BRANCHES 6 /* links from a page of a tree to further pages */
+#define WORDS 40   /* sentences of filler on a page */
 #define CHAINS 5
-#define CHAIN 4       /* hops */
-#define LONG_CHAIN 40 /* more than anybody follows */
+#define CHAIN 4       /* redirects in a chain */
+#define LONG_CHAIN 40 /* redirects in the long chain, more than any client follows */
 #define LOOPS 3
 #define LOOP 3
 
@@ -49,7 +50,7 @@ static void begin(struct wr_buf *body, const struct host_kind *kind, const char 
     wr_buf_append_string(body, "<ul>\n");
 }
 
-/* The number that follows `prefix`, and nothing after it. */
+/* Parses the number that follows `prefix`. Returns false if the path is anything else. */
 static bool numbered(const char *path, const char *prefix, uint64_t max, uint64_t *ret_number)
 {
     size_t bytes = strlen(prefix);
@@ -63,7 +64,7 @@ static void redirect(struct page *page, int status, const char *prefix, uint64_t
     wr_buf_append_u64(page->body, number);
 }
 
-/* ---- shapes ---------------------------------------------------------------------------------------------- */
+/* ---- kinds of sites -------------------------------------------------------------------------- */
 
 static void tree_page(const struct host_kind *kind, uint64_t number, struct wr_buf *body)
 {
@@ -71,7 +72,8 @@ static void tree_page(const struct host_kind *kind, uint64_t number, struct wr_b
         if (number * BRANCHES + i < kind->pages)
             link_to_page(body, number * BRANCHES + i);
     link_to_page(body, 0);
-    link_to_page(body, (number + 1) % kind->pages); /* known already, mostly: links are found more than once */
+    /* Most of these are known already: real sites repeat links. */
+    link_to_page(body, (number + 1) % kind->pages);
     link_to_page(body, number * 7 % kind->pages);
     link_to(body, "/private/door"); /* robots.txt forbids it */
     if (kind->shape == SHAPE_HUGE)
@@ -99,7 +101,7 @@ static void maze_home(struct wr_buf *body)
     for (uint64_t i = 0; i < LOOPS; i++)
         link_numbered(body, "/loop/", i * LOOP);
     link_numbered(body, "/long/", LONG_CHAIN);
-    link_to(body, "/secret"); /* leads to what robots.txt forbids */
+    link_to(body, "/secret"); /* redirects to a path that robots.txt forbids */
 }
 
 static void maze_write(const struct host_kind *kind, const char *path, struct page *page)
@@ -123,7 +125,8 @@ static void maze_write(const struct host_kind *kind, const char *path, struct pa
     }
 }
 
-/* Months go on for ever, each visit to the shop begins a session, and deeper lies deeper. */
+/* Writes the trap: the calendar has no last month, each link to the shop has a new session id, and
+ * /deeper/ links to a path below itself. */
 static void trap_write(const struct host_kind *kind, const char *path, struct page *page)
 {
     static uint64_t session;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* seen.c - what a host saw of its visitors. */
+/* seen.c - records the requests that a host received, and its answers. */
 #include "demo/seen.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static void keep(struct seen *seen, int64_t now)
         size_t room = seen->room == 0 ? 256 : 2 * seen->room;
         int64_t *more = realloc(seen->arrivals, room * sizeof *more);
         if (more == NULL)
-            abort(); /* a demo has nothing better to do */
+            abort(); /* without memory the demo cannot continue */
         seen->arrivals = more;
         seen->room = room;
     }
@@ -64,7 +64,7 @@ static int64_t closest_ns(const struct seen *seen)
     return closest;
 }
 
-/* The most within one second. */
+/* Returns the most arrivals within any second. */
 static size_t peak(const struct seen *seen)
 {
     size_t most = 0;
@@ -79,9 +79,9 @@ static size_t peak(const struct seen *seen)
 
 void seen_print(const struct seen *seen, FILE *file)
 {
+    /* Requests of several connections may be slightly out of order. */
     if (seen->count > 0)
-        qsort(seen->arrivals, seen->count, sizeof *seen->arrivals,
-              earlier); /* of several connections, nearly so already */
+        qsort(seen->arrivals, seen->count, sizeof *seen->arrivals, earlier);
     int64_t took = seen->count < 2 ? 0 : seen->arrivals[seen->count - 1] - seen->arrivals[0];
     fprintf(file, "\"requests\": %zu, \"ok\": %llu, \"rejected\": %llu, \"broken\": %llu, ", seen->count,
             (unsigned long long)seen->ok, (unsigned long long)seen->rejected, (unsigned long long)seen->broken);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* seen.h - what a host saw of its visitors, and whether they kept to what it had said.
+/* seen.h - records the requests that a host received, and counts those that broke its limits.
  *
- * An offence is a request that no polite client would have sent:
- *     named      inside a time that an answer had named: Retry-After, or a quota used up until its reset
- *     delay      sooner after the one before than the Crawl-delay
- *     robots     a page before robots.txt was had, or one that it forbids
- * What was on its way when the answer left is none: so much is let pass (GRACE_NS). And between the client's clock and
- * this one lie two sockets and the scheduler: what comes earlier by less than SLACK_NS is none either.
+ * An offence is a request that a polite client would not have sent:
+ *     named      in a time that a response named: Retry-After, or until a used-up quota resets
+ *     delay      sooner after the request before than the Crawl-delay
+ *     robots     a page before robots.txt was fetched, or one that it forbids
+ * Requests that were on their way when the response left do not count: GRACE_NS allows for them.
+ * SLACK_NS allows for the two sockets and the scheduler between the client's clock and this one:
+ * requests that are early by less do not count either.
  */
 #ifndef WEIR_DEMO_SEEN_H
 #define WEIR_DEMO_SEEN_H
@@ -19,20 +20,21 @@
 #define SLACK_NS (100 * WEIR_MILLISECOND)
 
 struct seen {
-    int64_t *arrivals; /* of all requests, in their order */
+    int64_t *arrivals; /* instants of all requests, in order */
     size_t count, room;
-    int64_t named_at, named_until; /* the latest time that was named, and when it was */
-    bool has_robots;               /* robots.txt was given, or it was said that there is none */
+    /* Latest time that a response named, and the instant of that response. */
+    int64_t named_at, named_until;
+    bool has_robots; /* robots.txt was delivered */
     uint32_t in_flight, most_in_flight;
     uint64_t ok, rejected, broken, named, delay, robots, huge_bytes;
 };
 
 void seen_arrival(struct seen *seen, const struct host_kind *kind, const char *path, int64_t now);
 
-/* An answer leaves; until_ns: the time that it names, from now on; negative: none. */
+/* Records a response. `until_ns` is the time that it names, from now; negative: none. */
 void seen_answer(struct seen *seen, const char *path, int status, int64_t until_ns, int64_t now);
 
-/* As a JSON object, without a newline. */
+/* Prints the record as a JSON object, without a newline. */
 void seen_print(const struct seen *seen, FILE *file);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* web.c - a small web of hosts, good and bad, on loopback.
+/* web.c - serves a small web of well-behaved and badly behaved hosts on loopback.
  *
  *     demo_web FOLDER [short]
  *
- * Each host has an address and a port of its own. Written into FOLDER: `seeds`, the URL of each host on a line;
- * `truths.json`, what each is like; `log.jsonl`, each request with the instant (monotonic ns) at which it came;
- * and at the end, which is a SIGTERM, SIGINT or the parent's, `seen.json`: what each host saw. Prints "ready" when
- * visitors may come.
+ * Each host has its own address and port. Files in FOLDER: `seeds` has the URL of each host on a
+ * line; `truths.json` describes each host; `log.jsonl` has each request with the instant (monotonic
+ * ns) at which it came. At the end `seen.json` has what each host saw. The program ends on SIGTERM
+ * or SIGINT, or when its parent ends. It prints "ready" when it accepts requests.
  *
  *     read ──▶ limiter, faults (sim/origin) ──▶ page ──▶ timer: the latency ──▶ write ──▶ read
  */
@@ -33,15 +33,15 @@ struct host {
     uv_tcp_t listener;
     struct sockaddr_in address;
     const struct host_kind *kind;
-    struct wr_origin origin; /* the kind's; an outage begins in the middle */
+    struct wr_origin origin; /* the kind's origin; its outage is set when it begins */
     struct wr_site site;
-    int64_t began_at; /* the first request; 0: none yet */
-    int64_t judged;   /* the last one, from then on */
+    int64_t began_at; /* instant of the first request; 0: none yet */
+    int64_t judged;   /* arrival of the latest judged request, ns after began_at */
     uint64_t requests;
     struct seen seen;
 };
 
-struct visit { /* a connection */
+struct visit { /* one connection */
     uv_tcp_t socket;
     uv_timer_t timer;
     uv_write_t write;
@@ -50,14 +50,14 @@ struct visit { /* a connection */
     size_t request_bytes;
     char path[PATH_LENGTH];
     bool is_head, is_busy, is_closing;
-    bool ends;   /* with the answer */
-    int handles; /* not closed yet */
+    bool ends;   /* the connection closes after this response */
+    int handles; /* handles that are not closed yet */
     int status;
-    int64_t until_ns; /* the time that the answer names; negative: none */
+    int64_t until_ns; /* time that the response names, from now; negative: none */
     char memory[BODY_MAX];
     struct wr_buf body;
     char head[1024];
-    uint64_t huge_left; /* of the huge page */
+    uint64_t huge_left; /* bytes of the huge page still to write */
 };
 
 static struct host hosts[HOSTS_MAX];
@@ -71,7 +71,7 @@ static void fail(const char *what, int error)
     exit(1);
 }
 
-/* ---- the end of a visit ---------------------------------------------------------------------------------- */
+/* ---- closing a connection -------------------------------------------------------------------- */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -85,14 +85,14 @@ static void leave(struct visit *visit)
     if (visit->is_closing)
         return;
     visit->is_closing = true;
-    if (uv_is_active((uv_handle_t *)&visit->timer)) /* the visitor went before the answer */
+    if (uv_is_active((uv_handle_t *)&visit->timer)) /* the client left before the response */
         visit->host->seen.in_flight--;
     if (!uv_is_closing((uv_handle_t *)&visit->socket))
         uv_close((uv_handle_t *)&visit->socket, on_closed);
     uv_close((uv_handle_t *)&visit->timer, on_closed);
 }
 
-/* ---- answering ------------------------------------------------------------------------------------------- */
+/* ---- answering ------------------------------------------------------------------------------- */
 
 static void next_request(struct visit *visit);
 
@@ -161,7 +161,7 @@ static void write_head(struct visit *visit, const struct page *page, const struc
         wr_buf_append_string(&head, "\r\n");
     }
     if (page->is_huge)
-        wr_buf_append_string(&head, "Connection: close\r\n"); /* nobody can know how large it is */
+        wr_buf_append_string(&head, "Connection: close\r\n"); /* the length stays unknown */
     else
         add_field(&head, "Content-Length", (int64_t)visit->body.length);
     add_field(&head, "Retry-After", reply->retry_after_ns < 0 ? -1 : reply->retry_after_ns / WEIR_SECOND);
@@ -171,7 +171,7 @@ static void write_head(struct visit *visit, const struct page *page, const struc
     wr_buf_append_string(&head, "\r\n");
 }
 
-/* What the host makes of a request, before it looks for the page. */
+/* Decides how the host answers a request: limiter, outage, faults and resets, before the page. */
 static struct wr_reply judge(struct host *host, const char *path, int64_t now)
 {
     const struct host_kind *kind = host->kind;
@@ -180,7 +180,8 @@ static struct wr_reply judge(struct host *host, const char *path, int64_t now)
         host->began_at = now;
     host->requests++;
     int64_t since = now - host->began_at;
-    if (since < host->judged) /* it came before one that was read before it, on another connection */
+    /* Requests of several connections may be read out of order; the origin needs them in order. */
+    if (since < host->judged)
         since = host->judged;
     host->judged = since;
     if (kind->outage_after > 0 && host->requests == kind->outage_after) {
@@ -231,9 +232,10 @@ static void answer(struct visit *visit, int64_t now)
     uv_timer_start(&visit->timer, on_latency_over, (uint64_t)((reply.done_at - now) / WEIR_MILLISECOND), 0);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* "GET /path HTTP/1.1": false if it is something else. Only visitors of a demo come here. */
+/* Parses "GET /path HTTP/1.1" or HEAD. Returns false for anything else. The parser is simple,
+ * because only the clients of a demo use it. */
 static bool take_request_line(struct visit *visit)
 {
     const char *start = strchr(visit->request, ' ');
@@ -247,7 +249,8 @@ static bool take_request_line(struct visit *visit)
     return visit->is_head || strncmp(visit->request, "GET ", 4) == 0;
 }
 
-/* When the request came, by the kernel's word (in ms): on a busy machine this program hears of it later. */
+/* Returns when the request came, as the kernel says (in ms): on a busy machine this program reads
+ * the request later. */
 static int64_t arrived_at(struct visit *visit)
 {
     struct tcp_info info = {0};
@@ -313,7 +316,7 @@ static void on_connection(uv_stream_t *listener, int error)
     uv_tcp_nodelay(&visit->socket, 1);
 }
 
-/* ---- opening and closing --------------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static FILE *create(const char *folder, const char *name)
 {
@@ -345,7 +348,7 @@ static void open_host(struct host *host, const struct host_kind *kind, size_t in
         fail(kind->name, error);
 }
 
-/* "127.0.0.1:4711": as clients name the host. */
+/* Returns the host as clients name it: "127.0.0.1:4711". */
 static const char *key_of(const struct host *host)
 {
     static char key[64];
@@ -401,13 +404,13 @@ int main(int argc, char **argv)
     }
     loop = uv_default_loop();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    (void)signal(SIGPIPE, SIG_IGN); /* visitors go when they like */
+    (void)signal(SIGPIPE, SIG_IGN); /* clients may close connections early */
     uv_signal_init(loop, &terminate);
     uv_signal_init(loop, &interrupt);
     uv_signal_start(&terminate, on_signal, SIGTERM);
     uv_signal_start(&interrupt, on_signal, SIGINT);
     log_file = create(argv[1], "log.jsonl");
-    (void)setvbuf(log_file, NULL, _IOLBF, 0); /* others read along */
+    (void)setvbuf(log_file, NULL, _IOLBF, 0); /* other programs read the log as it grows */
     for (const struct host_kind *kind; (kind = host_kind_at(host_count, is_short)) != NULL; host_count++)
         open_host(&hosts[host_count], kind, host_count);
     write_lists(argv[1]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* admission.c - may this HTTP request be served, and which headers tell the caller?
+/* admission.c - admits HTTP requests, and writes the response headers that describe the limits.
  *
- * Any server will do: the request is handed over as method, target, address of the peer, and a function that finds
- * headers. Each address may ask twice a minute and 100 times an hour. That is one rule per window, so that callers
- * are told of both.
+ * It fits any server: a request is its method, target, address of the peer, and a function that
+ * finds headers. Each address may send two requests a minute and 100 an hour. There is one rule per
+ * window, so that the response headers describe both limits.
  *
  *     cc admission.c $(pkg-config --cflags --libs weir)
  */
@@ -12,7 +12,8 @@
 
 static weir_counter *counter;
 
-/* Answers a request that came through our proxy, 10.0.0.1, which adds its caller to X-Forwarded-For. */
+/* Answers a request that came through our proxy, 10.0.0.1, which appends the address of its caller
+ * to X-Forwarded-For. */
 static int answer(const char *target, const char *forwarded_for)
 {
     const weir_header headers[] = {{"X-Forwarded-For", forwarded_for}};
@@ -30,11 +31,12 @@ static int answer(const char *target, const char *forwarded_for)
                            sizeof fields, &fields_bytes) < 0)
         return -1;
     printf("%s for %s: %d\n%s", target, forwarded_for, weir_admission_status(&admission), fields);
-    weir_counter_release(counter, &admission); /* it has been served */
+    weir_counter_release(counter, &admission); /* the response was sent */
     return weir_admission_status(&admission);
 }
 
-/* A rule that grants each key so many requests per window. Its table belongs to the counter that is made of it. */
+/* Makes a rule that grants `requests` per window and key. The counter that gets the rule owns its
+ * table. */
 static int make_rule(const char *name, const weir_key *key, uint32_t requests, int64_t window_ns,
                      weir_repository *ret_repository, weir_rule *ret_rule)
 {
@@ -73,7 +75,8 @@ int main(void)
     if (weir_network_parse("10.0.0.0/8", &proxies) < 0)
         return 1;
 
-    /* The caller is the address itself, or the one our proxies name: what strangers write there is not believed. */
+    /* The key is the address of the peer. If the peer is one of our proxies, the key is the address
+     * that the proxy appended. Addresses that callers write into the header are ignored. */
     weir_key_init(&key, WEIR_KEY_IP);
     key.trusted = &proxies;
     key.trusted_count = 1;
@@ -84,7 +87,7 @@ int main(void)
     }
 
     int ok = answer("/", "203.0.113.7") == 200 && answer("/login", "203.0.113.7") == 200;
-    ok = ok && answer("/", "198.51.100.1, 203.0.113.7") == 429; /* the first address is a lie */
+    ok = ok && answer("/", "198.51.100.1, 203.0.113.7") == 429; /* the first address is forged */
     ok = ok && answer("/", "2001:db8::1") == 200;
 
     weir_counter_free(counter);

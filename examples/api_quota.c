@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* api_quota.c - call an API that states its quota only in the headers of its answers, and never exceed it.
+/* api_quota.c - calls an API that states its quota only in response headers, and never exceeds it.
  *
  *     cc api_quota.c $(pkg-config --cflags --libs weir) -pthread
  */
@@ -8,7 +8,7 @@
 #include <weir/client.h>
 
 #define CALLS 12
-#define QUOTA 5 /* the API's, which the program below does not know */
+#define QUOTA 5 /* calls per second; main() does not know it */
 
 static int overruns;
 
@@ -17,7 +17,7 @@ static int64_t now_ns(void)
     return weir_clock_now(weir_clock_monotonic());
 }
 
-/* An API with QUOTA calls per second, that says in each answer how many are left. */
+/* An API with QUOTA calls per second. Each response has the number of calls left. */
 static const char *answer(const char *path, int before)
 {
     static char response[256];
@@ -52,17 +52,17 @@ int main(void)
     char url[64];
     int good = 0;
 
-    weir_pace_options_profile(&pace, WEIR_PROFILE_UNLIMITED); /* as fast as the API itself allows */
+    weir_pace_options_profile(&pace, WEIR_PROFILE_UNLIMITED); /* only the limits of the API apply */
     weir_client_options_init(&options);
     options.pace = &pace;
-    options.robots = WEIR_ROBOTS_IGNORE; /* an API is not a website */
+    options.robots = WEIR_ROBOTS_IGNORE; /* APIs have no robots.txt */
     options.headers = headers;
     options.allow_private = true;
     if (!loopback_start(&server) || weir_client_new(&options, &client) < 0)
         return 1;
 
     weir_fetch_options_init(&how);
-    how.key = "token-1234"; /* the API counts by token, whatever the host */
+    how.key = "token-1234"; /* the API counts by token, not by host */
     snprintf(url, sizeof url, "http://127.0.0.1:%d/v1/things", server.port);
     int64_t began_at = now_ns();
     for (int i = 0; i < CALLS; i++) {

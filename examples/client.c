@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* client.c - fetch pages politely, one after the other: robots.txt, pacing, redirects and retries are the client's.
+/* client.c - fetches pages one after the other, with robots.txt, pacing, redirects and retries.
  *
  *     cc client.c $(pkg-config --cflags --libs weir) -pthread
  */
@@ -7,7 +7,7 @@
 
 #include <weir/client.h>
 
-/* A site with a robots.txt, a page that has moved, and one that fails at first. */
+/* A site with a robots.txt, a page that has moved, and a page that fails on the first attempt. */
 static const char *answer(const char *path, int before)
 {
     if (strcmp(path, "/robots.txt") == 0)
@@ -25,8 +25,8 @@ static int show(weir_client *client, const char *url)
     weir_response *response;
     int error = weir_client_get(client, url, NULL, NULL, &response);
     if (error < 0)
-        return error;          /* it is no URL, or there is no memory */
-    if (response->status != 0) /* 200, 404, ...: what the server said, in response->body */
+        return error;          /* invalid URL, or no memory */
+    if (response->status != 0) /* a response with any status: 200, 404, ...; see response->body */
         printf("status %d, %zu bytes, hops %u, attempts %u\n", response->status, response->body_bytes, response->hops,
                response->attempts);
     else
@@ -42,10 +42,10 @@ int main(void)
     weir_client_options options;
     weir_client *client;
 
-    /* Most want the defaults: weir_client_new(NULL, &client). */
+    /* Most programs use the defaults: weir_client_new(NULL, &client). */
     weir_client_options_init(&options);
-    options.agent = "example/1.0 (+https://example.org/bot)"; /* say who you are */
-    options.allow_private = true;                             /* for the server inside this program */
+    options.agent = "example/1.0 (+https://example.org/bot)"; /* identify yourself */
+    options.allow_private = true;                             /* the server is on loopback */
     if (!loopback_start(&server) || weir_client_new(&options, &client) < 0) {
         fprintf(stderr, "%s\n", weir_error_detail());
         return 1;

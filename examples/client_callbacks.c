@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* client_callbacks.c - many fetches at once: each calls back when it has finished, and one of them is cancelled.
+/* client_callbacks.c - fetches many pages at once with a callback for each, and cancels one fetch.
  *
  *     cc client_callbacks.c $(pkg-config --cflags --libs weir) -pthread
  */
@@ -19,7 +19,7 @@ static const char *answer(const char *path, int before)
     return "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n";
 }
 
-/* On the client's thread, one at a time: be brief, and do not wait for anything here. */
+/* Runs on the client's thread, one call at a time. It must be short and must not block. */
 static void fetched(void *context, weir_response *response)
 {
     (void)context;
@@ -32,7 +32,7 @@ static void fetched(void *context, weir_response *response)
     finished++;
 }
 
-/* The body as it comes: nothing is kept in memory. */
+/* Gets the body as it comes; nothing is kept in memory. */
 static bool on_body(void *context, const char *data, size_t count)
 {
     (void)context, (void)data, (void)count;
@@ -65,7 +65,7 @@ int main(void)
         if (weir_client_fetch(client, url, &how, fetched, NULL, NULL) < 0)
             return 1;
     }
-    /* One that nobody answers, under a deadline; and then we think better of it. */
+    /* A fetch from a port without a server, with a deadline. It is cancelled at once. */
     how.deadline_ns = WEIR_MINUTE;
     if (weir_client_fetch(client, "http://127.0.0.1:1/", &how, fetched, NULL, &last) < 0)
         return 1;
@@ -73,7 +73,7 @@ int main(void)
     weir_fetch_free(last);
 
     while (finished < PAGES + 1)
-        usleep(1000); /* your program has better things to do */
+        usleep(1000); /* your program would do other work here */
     printf("%d answered with %ld bytes, %d cancelled\n", answered, bytes, cancelled);
     weir_client_free(client);
     loopback_stop(&server);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* event_loop.c - standing in the queue without a thread: tickets in a poll(2) loop.
+/* event_loop.c - waits in the queue of a limiter without a thread: tickets in a poll(2) loop.
  *
- * Requests stand in the queue with weir_limiter_enqueue. The loop sleeps until the first ticket is worth polling
- * or somebody wakes it, and serves what was granted. Here, two requests may be in flight, and each ends when the
- * next turn of the loop begins.
+ * Requests enter the queue with weir_limiter_enqueue. The loop sleeps until the first ticket is
+ * worth polling, or until a wake, and serves the requests that were granted. Two requests may be in
+ * flight here, and each ends in the pass of the loop that granted it.
  *
  *     cc event_loop.c $(pkg-config --cflags --libs weir)
  */
@@ -16,7 +16,7 @@
 
 static int wake_pipe[2];
 
-/* May be called from any thread, so it only wakes the loop. */
+/* Wakes the loop. It does nothing else, because it may be called from any thread. */
 static void wake_loop(void *unused)
 {
     (void)unused;
@@ -33,12 +33,13 @@ static void sleep_until_woken(int64_t wait_ns)
     if (wait_ns < WEIR_SECOND)
         timeout_ms = (int)((wait_ns + WEIR_MILLISECOND - 1) / WEIR_MILLISECOND);
     else if (wait_ns != WEIR_UNTIL_RELEASE)
-        timeout_ms = 1000; /* look again then */
+        timeout_ms = 1000; /* poll again after one second */
     if (poll(&pipe_end, 1, timeout_ms) > 0 && read(wake_pipe[0], bytes, sizeof bytes) < 0)
         perror("read");
 }
 
-/* Polls all tickets that wait. Returns how many were granted, and tells when to poll again. */
+/* Polls all waiting tickets. Returns how many were granted, or -1 on an error. *ret_wait_ns is the
+ * time until the next poll. */
 static int poll_tickets(weir_ticket *tickets[REQUESTS], int64_t *ret_wait_ns)
 {
     int granted = 0;
@@ -67,7 +68,7 @@ int main(void)
     weir_ticket *tickets[REQUESTS];
     int served = 0;
 
-    /* Two at once, and one per 10 ms after a burst of three. */
+    /* At most two in flight, and one per 10 ms after a burst of three. */
     if (pipe(wake_pipe) < 0 || weir_limit_concurrency(&limits[0], 2) < 0 ||
         weir_limit_token_bucket(&limits[1], 3, 100, WEIR_SECOND) < 0 || weir_limiter_new(limits, 2, NULL, &limiter) < 0)
         return 1;
@@ -83,7 +84,7 @@ int main(void)
             return 1;
         served += granted;
         if (granted > 0)
-            weir_limiter_release(limiter, (uint32_t)granted); /* they are done, and those behind are woken */
+            weir_limiter_release(limiter, (uint32_t)granted); /* ends them and wakes waiters */
         else
             sleep_until_woken(wait_ns);
     }

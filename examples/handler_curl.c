@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* handler_curl.c - your own libcurl code, politely: weir_curl_perform in the place of curl_easy_perform.
+/* handler_curl.c - paces your own libcurl code: weir_curl_perform in place of curl_easy_perform.
  *
  *     cc handler_curl.c $(pkg-config --cflags --libs weir libcurl) -pthread
  */
@@ -7,7 +7,8 @@
 
 #include <weir/curl.h>
 
-/* A server that turns the second request away for a second, and leads from /old to /new. */
+/* A server that answers the second request with 429 and Retry-After: 1, and redirects /old to
+ * /new. */
 static const char *answer(const char *path, int before)
 {
     if (before == 1)
@@ -32,17 +33,17 @@ int main(void)
     weir_pace_options pace;
     CURL *easy = curl_easy_init();
 
-    /* Most want the default, which learns how fast a host is happy: weir_pacer_new(NULL, NULL, &pacer). */
+    /* Most programs let the pacer learn each host's limit: weir_pacer_new(NULL, NULL, &pacer). */
     weir_handler_options_init(&options);
     if (easy == NULL || !loopback_start(&server) || weir_pace_options_profile(&pace, WEIR_PROFILE_UNLIMITED) < 0 ||
         weir_pacer_new(&pace, NULL, &pacer) < 0)
         return 1;
     options.pacer = pacer;
-    options.reports_sent = true; /* weir_curl_perform says when it writes */
+    options.reports_sent = true; /* weir_curl_perform reports when it writes */
     if (weir_handler_new(&options, &handler) < 0)
         return 1;
 
-    /* Your handle, as you like it. */
+    /* The options of your own handle. */
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, ignore_body);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
 
@@ -69,7 +70,7 @@ int main(void)
 
     weir_pacer_stats stats;
     weir_pacer_stats_get(pacer, &stats);
-    printf("%d requests passed the gate\n", (int)stats.requests); /* a redirect is one of its own */
+    printf("%d requests passed the gate\n", (int)stats.requests); /* redirects are requests, too */
     weir_handler_free(handler);
     weir_pacer_free(pacer);
     curl_easy_cleanup(easy);

@@ -9,7 +9,7 @@
 
 static weir_table *table;
 
-/* Asks for one request of this user; the user is made when first seen. */
+/* Asks for one request of this user. The table creates the user on the first request. */
 static int ask(const char *user)
 {
     weir_decision decision;
@@ -19,7 +19,7 @@ static int ask(const char *user)
     return decision.verdict == WEIR_GO;
 }
 
-/* Who was refused most often? */
+/* Prints the user with the most refusals. */
 static int print_worst(void)
 {
     weir_table_entry *entries;
@@ -48,11 +48,11 @@ int main(void)
 
     for (int request = 0; request < 5; request++)
         granted += ask("alice");
-    granted += ask("bob"); /* whom alice's haste does not touch */
+    granted += ask("bob"); /* bob has a limit of his own */
     if (print_worst() < 0)
         return 1;
 
-    /* Many at once: one reading of the clock, and the users' memory is fetched together. */
+    /* Many users in one call: one reading of the clock, and their memory is fetched together. */
     weir_table_item items[] = {{.key = "carol", .key_bytes = 5, .permits = 2},
                                {.key = "bob", .key_bytes = 3, .permits = 1}};
     if (weir_table_try_many(table, items, 2) < 0)

@@ -13,7 +13,7 @@ int main(void)
     weir_decision decision;
     int granted = 0;
 
-    /* A rule is a plain value. If its numbers make no sense, weir says which, and what would be right. */
+    /* A rule is a plain value. If a number is invalid, the error says what would be right. */
     if (weir_limit_token_bucket(&limit, 0, 1, WEIR_MINUTE) == 0)
         return 1;
     printf("refused: %s\n", weir_error_detail());
@@ -23,7 +23,7 @@ int main(void)
         return 1;
     }
 
-    /* "Not now" is not an error but a decision, which says when to ask again. */
+    /* "Not now" is not an error but a decision, with the time after which to try again. */
     for (int request = 1; request <= 8; request++) {
         if (weir_limiter_try(limiter, 1, &decision) < 0)
             return 1;
@@ -31,7 +31,7 @@ int main(void)
             granted++;
     }
     printf("granted %d of 8\n", granted);
-    if (decision.wait_ns == WEIR_UNTIL_RELEASE) /* only concurrency says so: no time can be told */
+    if (decision.wait_ns == WEIR_UNTIL_RELEASE) /* only with concurrency rules */
         printf("held by %s, ask again when a request has ended\n", weir_reason_name(decision.reason));
     else
         printf("held by %s, ask again in %lld s\n", weir_reason_name(decision.reason),

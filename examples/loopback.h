@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loopback.h - a little web server on 127.0.0.1, so that the examples have somebody to talk to. Not part of weir. */
+/* loopback.h - a small web server on 127.0.0.1 for the examples. Not part of weir. */
 #ifndef LOOPBACK_H
 #define LOOPBACK_H
 
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 struct loopback {
-    /* Called on the server's thread with the path that was asked for, and how many requests were answered before.
-     * Returns the whole response. */
+    /* Called on the server's thread with the requested path and the number of requests that were
+     * answered before. Returns the whole response. */
     const char *(*answer)(const char *path, int before);
     int port;
     int listener;
@@ -46,7 +46,7 @@ static void *loopback_run(void *context)
     return NULL;
 }
 
-/* Responses must say "Connection: close". */
+/* Starts the server. Responses must have "Connection: close". Returns false on an error. */
 static inline bool loopback_start(struct loopback *server)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* own_algorithm.c - a rule that weir does not have: each attempt to sign in doubles the pause before the next.
+/* own_algorithm.c - your own algorithm: each attempt to sign in doubles the pause before the next.
  *
- * An algorithm is a few pure functions over a rule and a small state. It runs wherever those of weir do; here in a
- * table, one state per user. Time is given to it, so that a clock of our own can show a whole minute at once.
+ * An algorithm is a few pure functions over a rule and a small state. It works wherever the
+ * algorithms of weir do; here in a table, with one state per user. Time is an argument, so that a
+ * fake clock can show a whole minute at once.
  *
  *     cc own_algorithm.c $(pkg-config --cflags --libs weir)
  */
@@ -10,14 +11,15 @@
 #include <string.h>
 #include <weir/table.h>
 
-/* The rule's period_ns is the first pause; its params are these. */
+/* Parameters of the rule. Its period_ns is the first pause. */
 struct patience {
-    int64_t longest_ns; /* pauses grow no further, and after so long without an attempt all is forgotten */
+    /* Longest pause; also the time without attempts after which a user is forgotten. */
+    int64_t longest_ns;
 };
 
-/* What is kept for each user. It never depends on a time that was only asked about. */
+/* State of one user. Only `take` and `give` change it, never `ask`. */
 struct attempts {
-    int64_t next_at; /* when the next may be made */
+    int64_t next_at; /* instant from which the next attempt is allowed */
     uint32_t count;
 };
 
@@ -26,7 +28,7 @@ static int64_t longest_ns(const weir_limit *limit)
     return ((const struct patience *)limit->params)->longest_ns;
 }
 
-/* The pause after the `count`-th attempt. */
+/* Returns the pause after attempt number `count`. */
 static int64_t pause_ns(const weir_limit *limit, uint32_t count)
 {
     int64_t ns = limit->period_ns;
@@ -47,7 +49,7 @@ static void start(const weir_limit *limit, void *state, int64_t now)
     ((struct attempts *)state)->next_at = now;
 }
 
-/* Whether the user is as good as new. */
+/* Returns whether the state decides as a new one would. */
 static bool fresh(const weir_limit *limit, const void *state, int64_t now)
 {
     const struct attempts *attempts = (const struct attempts *)state;
@@ -62,7 +64,7 @@ static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint
     return next_at > now ? next_at - now : 0;
 }
 
-/* The mark says which attempt it was. */
+/* Returns a mark: the number of the attempt. */
 static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
 {
     struct attempts *attempts = (struct attempts *)state;
@@ -71,12 +73,12 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
         attempts->count = 0;
     if (attempts->count < UINT32_MAX)
         attempts->count++;
-    /* Never back: with a clock that went back, the pause comes after the one that is still running. */
+    /* If the clock went back, the new pause begins after the one that is still running. */
     attempts->next_at = (now > attempts->next_at ? now : attempts->next_at) + pause_ns(limit, attempts->count);
     return attempts->count;
 }
 
-/* The attempt did not count after all: its own pause ends, not those of others. */
+/* Takes back an attempt that did not count: its own pause ends, but not those of other attempts. */
 static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
 {
     struct attempts *attempts = (struct attempts *)state;
@@ -105,7 +107,7 @@ static const weir_algorithm doubling = {
     .ask = ask,
     .take = take,
     .give = give,
-    .release = NULL, /* it does not matter how long an attempt takes */
+    .release = NULL, /* the length of an attempt does not matter */
     .peek = peek,
     .fresh = fresh,
     .carry = NULL,

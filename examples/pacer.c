@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pacer.c - workers that fetch from one host, politely: no two starts within 20 ms, and none while it said no.
+/* pacer.c - workers that fetch from one host with 20 ms between starts, and obey its Retry-After.
  *
  *     cc pacer.c $(pkg-config --cflags --libs weir) -pthread
  */
@@ -14,7 +14,8 @@
 static weir_pacer *pacer;
 static atomic_int pages_left = PAGES, pages_done, requests;
 
-/* Stands in for your HTTP client, and for a host that turns the fourth request away for 100 ms. */
+/* Simulates an HTTP client, and a host that answers the fourth request with 429 and a Retry-After
+ * of 100 ms. */
 static weir_outcome fetch(void)
 {
     weir_outcome outcome = {.size = sizeof outcome, .status = 200};
@@ -26,19 +27,19 @@ static weir_outcome fetch(void)
     return outcome;
 }
 
-/* Returns the status, or a negative error. */
+/* Fetches one page. Returns the status, or a negative error. */
 static int get(const char *key, size_t key_bytes)
 {
     weir_permit permit;
     int error;
     do {
-        /* Waits its turn, at most two minutes. */
+        /* Waits until the request may start, for at most two minutes. */
         error = weir_pacer_acquire(pacer, key, key_bytes, WEIR_REPORTS_SENT, 2 * WEIR_MINUTE, NULL, &permit, NULL);
         if (error < 0)
             return error;
         /* ... connect, and when the request is written: */
         error = weir_permit_sent(&permit);
-    } while (error == WEIR_E_WITHDRAWN); /* do not write it: the host said no meanwhile */
+    } while (error == WEIR_E_WITHDRAWN); /* the host refuses now: do not write it */
     weir_outcome outcome = fetch();
     weir_permit_tell(&permit, &outcome); /* the host's gate learns */
     return outcome.status;
@@ -51,7 +52,7 @@ static void *worker(void *unused)
         int status;
         do
             status = get("www.example.org", 15);
-        while (status == 429); /* that page again, when the host says so */
+        while (status == 429); /* fetch this page again; the pacer waits as the host asked */
         if (status < 0) {
             fprintf(stderr, "%s\n", weir_error_text(status));
             return NULL;
@@ -67,7 +68,7 @@ int main(void)
     weir_pace_options pace;
     weir_pacer_stats stats;
 
-    /* Most want the default, which learns how fast a host is happy: weir_pacer_new(NULL, NULL, &pacer). */
+    /* Most programs let the pacer learn each host's limit: weir_pacer_new(NULL, NULL, &pacer). */
     if (weir_pace_options_profile(&pace, WEIR_PROFILE_UNLIMITED) < 0 ||
         weir_pace_options_set(&pace, "min_interval", "20ms") < 0 || weir_pacer_new(&pace, NULL, &pacer) < 0) {
         fprintf(stderr, "%s\n", weir_error_detail());
@@ -82,7 +83,7 @@ int main(void)
         pthread_join(threads[i], NULL);
     int64_t passed_ns = weir_clock_now(weir_clock_monotonic()) - start_at;
 
-    /* 13 starts: the first at once, 11 of them 20 ms after the one before, and one after the 100 ms. */
+    /* 13 starts: the first at once, 11 of them 20 ms after the one before, and one after 100 ms. */
     weir_pacer_stats_get(pacer, &stats);
     printf("%d pages with %d requests, %d of them turned away\n", pages_done, requests, (int)stats.rejected);
     bool polite = passed_ns >= 320 * WEIR_MILLISECOND;

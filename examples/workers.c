@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* workers.c - threads that wait their turn: two at once, and a hundred a second.
+/* workers.c - threads that share a limiter: at most two requests at once, and 100 a second.
  *
  *     cc workers.c $(pkg-config --cflags --libs weir) -pthread
  */
@@ -28,14 +28,14 @@ static void *worker(void *unused)
 {
     (void)unused;
     while (atomic_fetch_sub(&jobs_left, 1) > 0) {
-        /* Blocks until both rules grant, first come first served; gives up after five seconds. */
+        /* Blocks until both rules grant; waiters are granted in order. Fails after five seconds. */
         int error = weir_limiter_acquire(limiter, 1, 5 * WEIR_SECOND, NULL, NULL, NULL);
         if (error < 0) {
             fprintf(stderr, "%s\n", weir_error_text(error));
             return NULL;
         }
         work();
-        weir_limiter_release(limiter, 1); /* the limit on requests in flight wants to know */
+        weir_limiter_release(limiter, 1); /* ends the request for the concurrency rule */
     }
     return NULL;
 }
@@ -59,7 +59,7 @@ int main(void)
         pthread_join(threads[i], NULL);
     int64_t passed_ns = weir_clock_now(weir_clock_monotonic()) - start_at;
 
-    /* The first goes at once, the other 19 follow 10 ms apart. */
+    /* The first job starts at once, the other 19 follow 10 ms apart. */
     printf("%d jobs done\n", done);
     printf("in less than 180 ms: %s\n", passed_ns < 180 * WEIR_MILLISECOND ? "yes" : "no");
     printf("more than two at once: %s\n", most_running > 2 ? "yes" : "no");

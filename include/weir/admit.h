@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* admit.h - who is asking, and may they?
+/* admit.h - admits the callers of your own service.
  *
- * Admission for the callers of your own service. They come to a weir_counter, which holds rules. A rule is a name, a
- * weir_key (what of a request says who is asking: its address, a user header, the route, …) and a repository that keeps
- * one limiter per key, usually a weir_table. All rules must grant a request; a refusal charges nothing.
+ * A weir_counter admits callers by rules. A rule is a name, a weir_key (which part of a request
+ * identifies the caller: its address, a user header, the route, ...) and a repository that keeps
+ * one limiter per key, usually a weir_table. All rules must grant a request; a refusal charges
+ * nothing.
  *
  *     weir_repository users = weir_table_repository(table);
  *     weir_key_init(&key, WEIR_KEY_IP);
@@ -13,24 +14,28 @@
  *     if (weir_counter_try(counter, &request, &admission) == 0 && admission.allowed)
  *         serve();
  *
- * Which verb?
- *     try              now or not at all; the admission says why not, and when to come again
- *     acquire          block until it may go
- *     release          the request has ended (matters to limits on requests in flight only)
- *     settle, cancel   correct what it cost, or take it back
- *     …_key            the same for a key that you have already
+ * Which function?
+ *     try              decides without waiting; the admission has the reason, and when to try again
+ *     acquire          blocks until the request is admitted
+ *     release          the request has ended (matters only to limits on requests in flight)
+ *     settle, cancel   correct the cost of the request, or take it back
+ *     ..._key          the same for a key that you already have
  *
- * Order: rules are asked in turn, and the first that refuses ends it. Put what is narrow first (this caller) and what
- * is wide last (everybody), so that a caller over its own limit cannot use up what others share.
+ * Order: rules are asked in turn, and the first refusal ends the decision. Put narrow rules first
+ * (this caller) and wide rules last (all callers), so that a caller over its own limit cannot use
+ * up what others share.
  *
- * Strangers choose what is in a request. Addresses, hosts and credentials are read strictly and written in one way, so
- * that no spelling is a second key; a path is read in each way that a service may read it. A request without a usable
- * key is refused, or given one shared key, as the weir_key says; never waved through.
+ * Requests are untrusted input. Addresses, hosts and credentials are parsed strictly and have one
+ * spelling, so that no other spelling is a second key. A path is read in each way in which a
+ * service may read it. A request without a usable key is refused or gets one shared key, as the
+ * weir_key says. It is never admitted without a check.
  *
- * Nothing is copied but the structs themselves: what rules and keys point to must outlive the counter.
+ * The counter copies only the structures themselves: the objects to which rules and keys point must
+ * outlive it.
  *
- * Threads: every weir_counter function but new and free may be called from any thread. A weir_admission belongs to one
- * request. Deciding allocates nothing (the repository may, for a new key). All else here is pure.
+ * Threads: every weir_counter function except new and free may be called from any thread. A
+ * weir_admission belongs to one request. Decisions allocate nothing (the repository may, for a new
+ * key). All other functions here are pure.
  */
 #ifndef WEIR_ADMIT_H
 #define WEIR_ADMIT_H
@@ -41,32 +46,33 @@
 extern "C" {
 #endif
 
-/* ---- requests ------------------------------------------------------------------------------------------ */
+/* ---- requests -------------------------------------------------------------------------------- */
 
-/* The `index`-th (0, 1, …) value of the header `name` (given in lower case; names are equal in any case), or NULL if
- * there are not so many. The value must stay as it is during the call that asks. */
+/* Returns value number `index` (0, 1, ...) of the header `name`, or NULL if there are fewer values.
+ * `name` is in lower case; names match in any case. The value must not change during the call of
+ * weir that asks for it. */
 typedef const char *weir_header_of(void *context, const char *name, size_t index, size_t *ret_bytes);
 
-/* What is known of a request. Texts are not terminated; what is not known is NULL with 0 bytes. */
+/* The data of a request. Strings are not terminated; an unknown string is NULL with 0 bytes. */
 typedef struct weir_request {
-    size_t size;        /* of this struct */
+    size_t size;        /* size of this structure */
     const char *method; /* "GET" */
     size_t method_bytes;
-    const char *host; /* as in Host; a target that is a URL must have the same */
+    const char *host; /* value of Host; if the target is a URL, it must have the same host */
     size_t host_bytes;
-    const char *target; /* "/path?query", or the whole URL; an empty one is "/" */
+    const char *target; /* "/path?query", or the whole URL; empty means "/" */
     size_t target_bytes;
-    const char *peer; /* who is at the other end of the connection: "203.0.113.7", "[2001:db8::1]:443", "unix:" */
+    const char *peer; /* other end of the connection: "203.0.113.7", "[2001:db8::1]:443", "unix:" */
     size_t peer_bytes;
     weir_header_of *header; /* NULL: no headers */
     void *header_context;
-    uint32_t cost; /* permits that your program says it costs; 0: what the rule says */
+    uint32_t cost; /* cost in permits, if your program knows it; 0: the cost of the rule */
 } weir_request;
 
-/* From terminated texts, each of which may be NULL. */
+/* Creates a request from terminated strings, each of which may be NULL. */
 WEIR_API void weir_request_init(weir_request *ret_request, const char *method, const char *target, const char *peer);
 
-/* Headers in an array: `request.header = weir_header_list_find; request.header_context = &list;`. */
+/* An array of headers: request.header = weir_header_list_find; request.header_context = &list; */
 typedef struct weir_header {
     const char *name, *value;
 } weir_header;
@@ -78,41 +84,43 @@ typedef struct weir_header_list {
 
 WEIR_API const char *weir_header_list_find(void *list, const char *name, size_t index, size_t *ret_bytes);
 
-/* ---- networks ------------------------------------------------------------------------------------------ */
+/* ---- networks -------------------------------------------------------------------------------- */
 
-/* A range of addresses. IPv4 is kept as ::ffff:a.b.c.d, so both spellings are one. */
+/* A range of addresses. IPv4 is stored as ::ffff:a.b.c.d, so that both spellings are equal. */
 typedef struct weir_network {
     uint8_t address[16];
-    uint8_t prefix; /* 0 … 128 */
+    uint8_t prefix; /* 0 to 128 */
 } weir_network;
 
-/* "10.0.0.0/8", "2001:db8::/32", or one address. Bits beyond the prefix must be 0. WEIR_E_INVAL. */
+/* Parses "10.0.0.0/8", "2001:db8::/32", or one address. Bits beyond the prefix must be 0.
+ * WEIR_E_INVAL. */
 WEIR_API int weir_network_parse(const char *text, weir_network *ret_network);
 
-/* ---- keys ---------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 typedef enum weir_key_kind {
-    WEIR_KEY_GLOBAL,    /* "__global__": everybody together */
-    WEIR_KEY_IP,        /* the caller's address or network: "203.0.113.7", "2001:db8:1:2::/64" */
-    WEIR_KEY_USER,      /* a header's value; set by a proxy of yours, or callers choose who they are. Of Authorization
-                           and Proxy-Authorization the token, without its scheme */
-    WEIR_KEY_ROUTE,     /* the path, without its query */
-    WEIR_KEY_CUSTOM,    /* what your function says */
+    WEIR_KEY_GLOBAL, /* "__global__": one key for all callers */
+    WEIR_KEY_IP,     /* caller's address or network: "203.0.113.7", "2001:db8:1:2::/64" */
+    /* The value of a header, which your proxy must set, because callers could choose it. Of
+     * Authorization and Proxy-Authorization it is the token, without its scheme. */
+    WEIR_KEY_USER,
+    WEIR_KEY_ROUTE,     /* path, without its query */
+    WEIR_KEY_CUSTOM,    /* result of your own function */
     WEIR_KEY_COMPOSITE, /* several of these together */
 } weir_key_kind;
 
-/* Whom to believe about the caller's address. */
+/* Which address of a request to trust as the caller's. */
 typedef enum weir_hops {
-    /* The peer, unless it is one of the `trusted` proxies. Then, from the right, the first address in the header that
-     * is not a trusted proxy (they append to it). What callers write further left is never looked at; a part that is no
-     * address ends the walk. */
+    /* The peer, unless it is one of the `trusted` proxies. Then the right-most address in the
+     * header that is not a trusted proxy, because proxies append to it. Addresses further left,
+     * which callers can write, are ignored. A part that is not an address ends the search. */
     WEIR_HOPS_TRUSTED,
-    /* The first address in the header, else in X-Real-IP. ANY CALLER CAN FORGE IT: only behind a proxy that replaces
-     * these headers. */
+    /* The first address in the header, or else in X-Real-IP. ANY CALLER CAN FORGE IT: use it only
+     * behind a proxy that replaces these headers. */
     WEIR_HOPS_FIRST,
 } weir_hops;
 
-/* Why a request has no usable key or cost, or cannot be read: a short name, and a line that says what is wrong. */
+/* Why a request has no usable key or cost, or cannot be read: a short name, and a description. */
 #define WEIR_FAULTS(X)                                                                                          \
     X(WEIR_FAULT_NONE, "none", "nothing is wrong")                                                              \
     X(WEIR_FAULT_MISSING, "missing", "a required field is missing or empty")                                    \
@@ -134,14 +142,14 @@ typedef enum weir_fault {
 #undef X
 } weir_fault;
 
-/* "missing", "too_long", …; "none" for a number that is no fault. */
+/* Returns the name of a fault: "missing", "too_long", ...; "none" for an unknown number. */
 WEIR_API const char *weir_fault_name(weir_fault fault);
 
-/* What is wrong, in one line without a full stop. */
+/* Returns the description of a fault, in one line without a full stop. */
 WEIR_API const char *weir_fault_text(weir_fault fault);
 
-/* What your services tell apart in a path. By default none of these: all spellings of a path are one route, and a
- * counter reads a path in each way that a service may read it. */
+/* The spellings of a path that your services treat as different. By default none: all spellings of
+ * a path are one route, and a counter reads a path in each way in which a service may read it. */
 typedef enum weir_exact {
     WEIR_EXACT_CASE = 1,    /* "/Login" and "/login" */
     WEIR_EXACT_SLASHES = 2, /* "/a/b/", "/a//b" and "/a/b" */
@@ -150,148 +158,160 @@ typedef enum weir_exact {
 
 #define WEIR_EXACT_ALL (WEIR_EXACT_CASE | WEIR_EXACT_SLASHES | WEIR_EXACT_PARAMS)
 
-/* Writes the key and returns its bytes; 0: there is none; more than buffer_bytes: it is too long. */
+/* Writes the key and returns its length in bytes; 0: no key; more than buffer_bytes: too long. */
 typedef size_t weir_key_custom(void *context, const weir_request *request, char *buffer, size_t buffer_bytes);
 
 #define WEIR_KEY_PARTS_MAX 8
-#define WEIR_HEADER_LINES_MAX 64 /* lines over which a list of forwarding addresses may be spread */
+#define WEIR_HEADER_LINES_MAX 64 /* most lines of a list of forwarding addresses */
 
-/* What of a request is its key. Fill with weir_key_init, then change what you need. */
+/* Which part of a request is its key. Fill with weir_key_init, then change what you need. */
 typedef struct weir_key {
-    size_t size; /* of this struct */
+    size_t size; /* size of this structure */
     weir_key_kind kind;
-    const char *header;   /* USER: default "x-user-id"; IP: default "x-forwarded-for". In lower case */
-    const char *fallback; /* the key of requests that have none; default for USER "anonymous", for IP "unknown", else
-                             NULL: they are refused */
-    bool share_malformed; /* requests with any other fault get the fallback too; default: they are refused */
-    const char *secret;   /* the key is '#' and 32 hex digits made with this secret out of the value (of any length):
-                             for tokens, which must not show in logs and snapshots; default NULL: the value itself */
-    /* IP */
+    /* In lower case. USER: default "x-user-id"; IP: default "x-forwarded-for". */
+    const char *header;
+    /* Key of requests without one. Default: USER "anonymous", IP "unknown", else NULL: refused. */
+    const char *fallback;
+    bool share_malformed; /* true: requests with other faults get it, too; default: refused */
+    /* For tokens, which must not appear in logs and snapshots: the key is '#' and 32 hex digits,
+     * made with this secret from the value of any length. Default NULL: the value itself. */
+    const char *secret;
+    /* Only for IP. */
     weir_hops hops;
     const weir_network *trusted; /* your proxies; default: none */
     size_t trusted_count;
-    bool trust_unix;   /* a peer without address (a Unix socket) is a trusted proxy; default false */
-    uint8_t v4_prefix; /* 1 … 32, default 32 */
-    uint8_t v6_prefix; /* 1 … 128, default 64: one household or machine has that many */
-    bool with_method;  /* ROUTE: "GET /path"; methods that RFC 9110 does not know are "OTHER"; default false */
-    unsigned exact;    /* ROUTE: weir_exact; default 0 */
-    char separator;    /* COMPOSITE: any printable ASCII but '\' and blank; default ':' */
-    const struct weir_key *const *parts; /* COMPOSITE: 2 … WEIR_KEY_PARTS_MAX, none of them composite */
+    bool trust_unix;   /* a peer without an address (Unix socket) is trusted; default false */
+    uint8_t v4_prefix; /* 1 to 32, default 32 */
+    uint8_t v6_prefix; /* 1 to 128, default 64, the usual network of one household or machine */
+    bool with_method;  /* ROUTE: "GET /path"; "OTHER" if unknown to RFC 9110; default false */
+    unsigned exact;    /* ROUTE: set of weir_exact; default 0 */
+    char separator;    /* COMPOSITE: printable ASCII except '\' and space; default ':' */
+    /* COMPOSITE: 2 to WEIR_KEY_PARTS_MAX keys, none of them composite. */
+    const struct weir_key *const *parts;
     size_t parts_count;
-    weir_key_custom *custom; /* CUSTOM */
+    weir_key_custom *custom; /* CUSTOM: your function */
     void *custom_context;
 } weir_key;
 
 WEIR_API void weir_key_init(weir_key *ret_key, weir_key_kind kind);
 
-/* Writes a request's key to `buffer`, without a terminator; WEIR_KEY_MAX bytes are enough for any. 0; WEIR_E_ABSENT:
- * there is none, and *ret_fault (may be NULL) says why; WEIR_E_SPACE, WEIR_E_INVAL. *ret_fault is set whenever the
- * request was looked at.
+/* Writes a request's key to `buffer`, without a terminator. WEIR_KEY_MAX bytes are enough for any
+ * key. Returns 0; WEIR_E_ABSENT if there is no key: *ret_fault has the reason; WEIR_E_SPACE;
+ * WEIR_E_INVAL. *ret_fault (may be NULL) is set whenever the request was read.
  *
- * Routes: all spellings that some service takes for one path are one key: it is in lower case, without parameters, "//"
- * and a '/' at the end, and "%2F" is "/", but for what `exact` says. What services disagree about and no client needs
- * is a fault: parts "." and "..", backslashes, control characters, escapes of letters, targets that are no path.
- * Composites: parts are joined by the separator; where it, or '\', is in a part, a '\' goes before it, so that
- * different parts never make the same key: "a:b" and "c" are "a\:b:c". */
+ * Routes: all spellings of a path that some service treats as equal are one key. It is in lower
+ * case, without parameters, "//" and a '/' at the end, and "%2F" is "/", except as `exact` says.
+ * Spellings that services read differently and no client needs are faults: parts "." and "..",
+ * backslashes, control characters, escapes of letters, targets that are not a path.
+ *
+ * Composites: the parts are joined by the separator. A separator or '\' in a part gets a '\' before
+ * it, so that different parts never make the same key: "a:b" and "c" are "a\:b:c". */
 WEIR_API int weir_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t buffer_bytes,
                               size_t *ret_bytes, weir_fault *ret_fault);
 
-/* ---- rules --------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
-#define WEIR_RULES_MAX 1000   /* in a counter */
-#define WEIR_RULINGS_MAX 8    /* rules that apply to one request */
-#define WEIR_RULE_NAME_MAX 64 /* bytes */
+#define WEIR_RULES_MAX 1000   /* most rules in a counter */
+#define WEIR_RULINGS_MAX 8    /* most rules that apply to one request */
+#define WEIR_RULE_NAME_MAX 64 /* most bytes of a rule's name */
 
-/* Functions of rules and keys get requests as a counter reads them: the method in capitals if RFC 9110 knows it, the
- * path without the query as the target, the host in lower case and without port. Where services differ about a path
- * ("/Login/", "/login;a=1", "//x/login") the counter asks once for each way of reading it, so that comparing the
- * target with "/login" is enough. header_context is yours: it may lead to what else you need. */
+/* The functions of rules and keys get requests as the counter reads them: the method in capitals if
+ * RFC 9110 knows it, the path without the query as the target, the host in lower case and without
+ * port. If services read a path differently ("/Login/", "/login;a=1", "//x/login"), the counter
+ * calls them once for each reading, so that comparing the target with "/login" is enough.
+ * header_context is yours: it may lead to other data. */
 
-/* Whether a rule has a say in this request. */
+/* Returns whether a rule applies to this request. */
 typedef bool weir_rule_applies(void *context, const weir_request *request);
 
-/* Which plan a request is on: 0 is the rule's own repository, 1 the first of its `plans`, …; anything beyond means 0.
- * `request` is NULL in the …_key functions. */
+/* Returns the plan of a request: 0 is the rule's own repository, 1 the first of its `plans`, and so
+ * on; a larger number means 0. `request` is NULL in the ..._key functions. */
 typedef uint32_t weir_rule_plan(void *context, const weir_request *request, const char *key, size_t key_bytes);
 
-/* Fill with weir_rule_init, then change what you need. */
+/* One rule of a counter. Fill with weir_rule_init, then change what you need. */
 typedef struct weir_rule {
-    size_t size;         /* of this struct */
-    const char *name;    /* 1 … WEIR_RULE_NAME_MAX of printable ASCII; no two rules share one. Callers see it */
-    const weir_key *key; /* NULL: only for the …_key functions */
-    const weir_repository *repository; /* copied. Rules that share one share its keys */
-    bool owns_repository;              /* weir_counter_free frees it; default false */
-    uint32_t permits;                  /* per request; default 1 */
-    const char *cost_header;           /* a header that says how many instead; default NULL: none does */
-    uint32_t cost_max;                 /* the most that header may say; default 1 */
-    bool shadow;                       /* counts, charges and reports, but never refuses; default false */
-    bool open_on_error;                /* if the repository fails, let the request go; default false: refuse it */
-    weir_rule_applies *applies;        /* default NULL: to all requests */
+    size_t size; /* size of this structure */
+    /* 1 to WEIR_RULE_NAME_MAX of printable ASCII, unique in a counter. Callers see it. */
+    const char *name;
+    const weir_key *key;               /* NULL: only for the ..._key functions */
+    const weir_repository *repository; /* copied; rules with the same repository share its keys */
+    bool owns_repository;              /* the repository is freed with the counter; default false */
+    uint32_t permits;                  /* cost of a request; default 1 */
+    const char *cost_header;           /* header with the cost of the request; default NULL: none */
+    uint32_t cost_max;                 /* highest cost that this header may have; default 1 */
+    bool shadow;                       /* counts, charges, reports, never refuses; default false */
+    bool open_on_error;                /* admits requests if the repository fails; default false */
+    weir_rule_applies *applies;        /* default NULL: the rule applies to all requests */
     void *applies_context;
-    /* Callers with other limits. They keep their plan for as long as they hold what it granted. */
-    const weir_repository *plans; /* as many as plan_count; never freed by the counter; default none */
+    /* Plans for callers with other limits. Permits are given back to the plan that granted them. */
+    const weir_repository *plans; /* repositories; the counter never frees them; default none */
     size_t plan_count;
-    weir_rule_plan *plan_of; /* default NULL: all are on plan 0 */
+    weir_rule_plan *plan_of; /* default NULL: plan 0 for all callers */
     void *plan_context;
 } weir_rule;
 
 WEIR_API void weir_rule_init(weir_rule *ret_rule, const char *name, const weir_key *key,
                              const weir_repository *repository);
 
-/* ---- admissions ---------------------------------------------------------------------------------------- */
+/* ---- admissions ------------------------------------------------------------------------------ */
 
 typedef enum weir_ruling_outcome {
-    WEIR_OUTCOME_GRANTED,   /* and charged */
-    WEIR_OUTCOME_REFUSED,   /* `decision` says for how long */
-    WEIR_OUTCOME_MALFORMED, /* `fault` says why */
-    WEIR_OUTCOME_FAILED,    /* the repository failed: `error` says how */
+    WEIR_OUTCOME_GRANTED,   /* granted and charged */
+    WEIR_OUTCOME_REFUSED,   /* refused; `decision` has the wait */
+    WEIR_OUTCOME_MALFORMED, /* no usable key or cost; `fault` has the reason */
+    WEIR_OUTCOME_FAILED,    /* the repository failed with `error` */
 } weir_ruling_outcome;
 
-/* What one rule says of one request. */
+/* The answer of one rule to one request. */
 typedef struct weir_ruling {
-    const char *name; /* the rule's */
-    uint32_t rule;    /* its index */
+    const char *name; /* name of the rule */
+    uint32_t rule;    /* index of the rule */
     weir_ruling_outcome outcome;
-    bool shadow;            /* never refuses, whatever the outcome */
-    weir_fault fault;       /* with MALFORMED */
-    int error;              /* with FAILED, and what ended an `acquire`: WEIR_E_… */
-    weir_decision decision; /* with GRANTED and REFUSED */
-    weir_quota quota;       /* after this request; limit 0: not known */
-    uint32_t permits;       /* taken and not given back yet */
-    uint32_t key_at;        /* the key is key_bytes from admission.keys + key_at on */
+    bool shadow;            /* true: never refuses, whatever the outcome */
+    weir_fault fault;       /* set with MALFORMED */
+    int error;              /* WEIR_E_... with FAILED, and if an `acquire` failed */
+    weir_decision decision; /* set with GRANTED and REFUSED */
+    weir_quota quota;       /* quota after this request; limit 0: unknown */
+    uint32_t permits;       /* permits taken and not given back yet */
+    uint32_t key_at;        /* the key is key_bytes at admission.keys + key_at */
     uint32_t key_bytes;
-    bool reserved;        /* the receipt is good */
+    bool reserved;        /* true: the receipt is valid */
     weir_receipt receipt; /* for settle and cancel */
-    uint32_t plan;        /* which it was decided by */
+    uint32_t plan;        /* plan that decided */
 } weir_ruling;
 
-/* The answer. It is large for the sake of its keys: pass it by pointer. You may forget it, unless it is needed for
- * release, settle or cancel. */
+/* The answer to a request. It is large, because it has room for keys: pass it by pointer. You may
+ * discard it, unless it is needed for release, settle or cancel. */
 typedef struct weir_admission {
     bool allowed;
-    uint32_t count;        /* rulings; after a refusal the last one refused */
-    int64_t retry_after_s; /* rounded up, at least 1; 0 if allowed, or if coming again will not help */
+    uint32_t count; /* number of rulings; after a refusal the last one refused */
+    /* Seconds until the next try, rounded up, at least 1; 0 if allowed, or if no later try can
+     * succeed. */
+    int64_t retry_after_s;
     weir_ruling rulings[WEIR_RULINGS_MAX];
-    char keys[WEIR_RULINGS_MAX * WEIR_KEY_MAX]; /* only the rulings' parts are ever written */
+    char keys[WEIR_RULINGS_MAX * WEIR_KEY_MAX]; /* only the parts of the rulings are written */
 } weir_admission;
 
-/* The ruling that refused, or of an allowed request the one with the smallest share left. NULL if no rule applied (or
- * no quota is known). Rules in shadow do not count. */
+/* Returns the ruling that refused, or for an allowed request the one with the smallest share left.
+ * NULL if no rule applied (or no quota is known). Rules in shadow do not count. */
 WEIR_API const weir_ruling *weir_admission_decisive(const weir_admission *admission);
 
-/* The HTTP status that fits: 200; 429; 400 for a malformed key or cost; 503 if a repository failed. */
+/* Returns the HTTP status: 200; 429; 400 for a malformed key or cost; 503 if a repository
+ * failed. */
 WEIR_API int weir_admission_status(const weir_admission *admission);
 
-/* ---- response headers ---------------------------------------------------------------------------------- */
+/* ---- response headers ------------------------------------------------------------------------ */
 
-/* RateLimit and RateLimit-Policy are those of draft-ietf-httpapi-ratelimit-headers-10. They list every rule whose quota
- * is known and that is not in shadow; X-RateLimit-* is about the decisive one. X-RateLimit-Reset is a Unix time. All
- * times are rounded up. The rule that refused says when to come again, the others when they are whole again. A policy
- * is over whole seconds: a rule that gives 2 in 200 ms is told as q=10;w=1.
+/* RateLimit and RateLimit-Policy are those of draft-ietf-httpapi-ratelimit-headers-10. They list
+ * every rule with a known quota that is not in shadow. X-RateLimit-* describe the decisive rule,
+ * and X-RateLimit-Reset is a Unix time. All times are rounded up. The time of the rule that refused
+ * is the wait before the next try, and the time of the others is the wait until their quota is full
+ * again. Policies are for whole seconds: a rule of 2 in 200 ms is written as q=10;w=1.
  *
- * One admission rule is one member, however many limits its table has. Of a table with several (10/s and 1000/h, say)
- * it tells the one with the smallest share left, so that the policy may change from one answer to the next. Where
- * callers read these fields, make one admission rule per window, each with a table of its own. */
+ * Each rule is one member of the lists, however many limits its table has. If the table has several
+ * (10/s and 1000/h, say), the member describes the limit with the smallest share left, so that the
+ * policy may change between responses. If callers read these fields, create one rule per window,
+ * each with a table of its own. */
 typedef enum weir_field {
     WEIR_FIELD_RETRY_AFTER = 1,
     WEIR_FIELD_RATELIMIT = 2,
@@ -304,67 +324,74 @@ typedef enum weir_field {
 #define WEIR_FIELDS_RATELIMIT (WEIR_FIELD_RATELIMIT | WEIR_FIELD_RATELIMIT_POLICY)
 #define WEIR_FIELDS_X (WEIR_FIELD_X_LIMIT | WEIR_FIELD_X_REMAINING | WEIR_FIELD_X_RESET)
 #define WEIR_FIELDS_ALL (WEIR_FIELD_RETRY_AFTER | WEIR_FIELDS_RATELIMIT | WEIR_FIELDS_X)
-#define WEIR_FIELDS_BYTES_MAX 4096 /* is enough for any admission */
+#define WEIR_FIELDS_BYTES_MAX 4096 /* enough for any admission */
 
-/* "Retry-After", …; NULL for what is not one field. */
+/* Returns the name of one field: "Retry-After", ...; NULL for any other number. */
 WEIR_API const char *weir_field_name(weir_field field);
 
-/* The value of one field, terminated; nothing (0 bytes) where it does not apply. `wall_ns` is the time of day
- * (weir_wall_now), for X-RateLimit-Reset only. WEIR_E_SPACE (the buffer's content is undefined), WEIR_E_INVAL. */
+/* Writes the value of one field, terminated; an empty text if the field does not apply. `wall_ns`
+ * is the time of day (weir_wall_now), for X-RateLimit-Reset only. WEIR_E_SPACE (the content of the
+ * buffer is undefined), WEIR_E_INVAL. */
 WEIR_API int weir_field_format(const weir_admission *admission, weir_field field, int64_t wall_ns, char *buffer,
                                size_t buffer_bytes, size_t *ret_bytes);
 
-/* All fields of the set that apply, as lines "Name: value\r\n", terminated. Errors as above. */
+/* Writes all fields of the set that apply, as lines "Name: value\r\n", terminated. The errors are
+ * those of weir_field_format. */
 WEIR_API int weir_fields_format(const weir_admission *admission, unsigned fields, int64_t wall_ns, char *buffer,
                                 size_t buffer_bytes, size_t *ret_bytes);
 
-/* ---- the counter --------------------------------------------------------------------------------------- */
+/* ---- the counter ----------------------------------------------------------------------------- */
 
 typedef struct weir_counter weir_counter;
 
-/* Called for every ruling that is not GRANTED, also in shadow, in the thread that asks, before it gets its answer.
- * `request` is NULL in the …_key functions. It may call weir. */
+/* Called for every ruling that is not GRANTED, also in shadow, in the thread of the call and before
+ * the call returns. `request` is NULL in the ..._key functions. It may call weir. */
 typedef void weir_rejected(void *context, const weir_request *request, const weir_admission *admission,
                            const weir_ruling *ruling);
 
 /* Fill with weir_counter_options_init, then change what you need. */
 typedef struct weir_counter_options {
-    size_t size;        /* of this struct */
-    bool without_quota; /* do not ask repositories what is left: quicker, but no RateLimit fields; default false */
-    bool first_match;   /* of the rules that apply and are not in shadow, only the first is asked; default false: all.
-                           Of a path that is read in several ways, the first of each */
-    unsigned exact;     /* weir_exact; default 0 */
+    size_t size; /* size of this structure */
+    /* true: do not ask for the permits left: faster, but no RateLimit fields; default false. */
+    bool without_quota;
+    /* true: ask only the first of the rules that apply and are not in shadow. If a path has several
+     * readings, the first rule of each reading is asked. Default false: ask all. */
+    bool first_match;
+    unsigned exact; /* set of weir_exact; default 0: none */
     weir_rejected *rejected;
     void *rejected_context;
-    const weir_clock *clock;         /* for time-outs over several rules; default: weir_clock_fast() */
-    const weir_allocator *allocator; /* default: the system's */
+    const weir_clock *clock;         /* clock of timeouts; default: weir_clock_fast() */
+    const weir_allocator *allocator; /* default: the system's allocator */
 } weir_counter_options;
 
 WEIR_API void weir_counter_options_init(weir_counter_options *ret_options);
 
-/* Makes a counter of `count` rules (1 … WEIR_RULES_MAX). With several, each repository must offer reserve and settle.
- * `options` may be NULL. WEIR_E_INVAL, WEIR_E_NOMEM: no repository has been taken over. */
+/* Creates a counter with `count` rules (1 to WEIR_RULES_MAX). With several rules, each repository
+ * must have reserve and settle. `options` may be NULL. WEIR_E_INVAL, WEIR_E_NOMEM: the caller keeps
+ * all repositories. */
 WEIR_API int weir_counter_new(const weir_rule *rules, size_t count, const weir_counter_options *options,
                               weir_counter **ret_counter);
 
-/* Frees the repositories it owns too. No call may be using it: close the tables or cancel first, to end those that
- * wait. NULL is fine. */
+/* Frees the counter and the repositories that it owns. No call may be using it: to end waiting
+ * calls, close the tables or cancel first. NULL is allowed. */
 WEIR_API void weir_counter_free(weir_counter *counter);
 
-/* Asks all rules that apply; never blocks (unless a repository of your own does). 0 with the answer, or WEIR_E_INVAL
- * (also if more than WEIR_RULINGS_MAX apply).
- * Where a rule's repository fails, the rule says whether that refuses the request. */
+/* Asks all rules that apply; never blocks (unless your own repository does). Returns 0 with the
+ * answer, also after a refusal, or WEIR_E_INVAL (also if more than WEIR_RULINGS_MAX rules apply).
+ * If a repository fails, its rule decides whether the request is refused. */
 WEIR_API int weir_counter_try(weir_counter *counter, const weir_request *request, weir_admission *ret_admission);
 
-/* The same, but waits until all rules grant, for at most `timeout_ns` (WEIR_FOREVER: as long as it takes). 0 when
- * admitted, and only then; WEIR_E_TIMEOUT, WEIR_E_CANCELLED, WEIR_E_CLOSED, WEIR_E_FULL, WEIR_E_NEVER or the
- * repository's own error; WEIR_E_INVAL also if the request is malformed. The admission is filled unless arguments were
- * wrong. Rules are waited for in their order, and what one has granted it holds while the next is waited for. If that
- * fails, all is given back. */
+/* Waits until all rules grant, for at most `timeout_ns` (WEIR_FOREVER: no timeout). Returns 0 only
+ * if the request is admitted. Otherwise WEIR_E_TIMEOUT, WEIR_E_CANCELLED, WEIR_E_CLOSED,
+ * WEIR_E_FULL, WEIR_E_NEVER or the repository's own error; WEIR_E_INVAL also if the request is
+ * malformed. The admission is filled unless an argument was wrong. Rules are waited for in order; a
+ * rule keeps the permits that it granted while the next is waited for. After a failure all permits
+ * are given back. */
 WEIR_API int weir_counter_acquire(weir_counter *counter, const weir_request *request, int64_t timeout_ns,
                                   weir_cancel *cancel, weir_admission *ret_admission);
 
-/* For one rule and a key of 1 … WEIR_KEY_MAX bytes, any bytes. `permits` 0: what the rule says. */
+/* These use one rule and a key of any 1 to WEIR_KEY_MAX bytes. `permits` 0: the cost of the
+ * rule. */
 WEIR_API int weir_counter_try_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes,
                                   uint32_t permits, weir_admission *ret_admission);
 WEIR_API int weir_counter_acquire_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes,
@@ -373,19 +400,21 @@ WEIR_API int weir_counter_acquire_key(weir_counter *counter, uint32_t rule, cons
 WEIR_API int weir_counter_release_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes,
                                       uint32_t permits);
 
-/* The request has ended: ends its permits in flight. Again is a no-op, and so is it for what was refused. Returns 0 or
- * the first error of a repository (the others have been told all the same). */
+/* Ends the permits in flight of a request that has ended. Does nothing in a second call, or for a
+ * request that was refused. Returns 0 or a repository's first error (all repositories are
+ * called). */
 WEIR_API int weir_counter_release(weir_counter *counter, weir_admission *admission);
 
-/* The request really cost `used` permits of this ruling's rule: as weir_limiter_settle, once. WEIR_E_INVAL if the
- * ruling has no receipt: it did not grant, or its repository cannot reserve or settle. */
+/* Reports that the request really cost `used` permits of this ruling's rule, as weir_limiter_settle
+ * does, once. WEIR_E_INVAL if the ruling has no receipt: it did not grant, or its repository cannot
+ * reserve or settle. */
 WEIR_API int weir_counter_settle(weir_counter *counter, weir_admission *admission, uint32_t ruling, uint32_t used);
 
-/* The request was not served after all: gives back what all rules have taken and was not settled, and ends its permits
- * in flight. As release otherwise. */
+/* Takes back a request that was not served: gives back all permits that were not settled, and ends
+ * its permits in flight. Otherwise as weir_counter_release. */
 WEIR_API int weir_counter_cancel(weir_counter *counter, weir_admission *admission);
 
-/* Requests by outcome, since the rule's counter was made. */
+/* Requests by outcome, since the counter was created. */
 typedef struct weir_rule_stats {
     uint64_t granted, refused, malformed, failed;
 } weir_rule_stats;

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* curl.h - a handler around your own CURL handles.
+/* curl.h - puts a handler around your own CURL handles.
  *
  *     weir_curl_perform(handler, easy, NULL, NULL, &code, &said);
  *
- * does what curl_easy_perform(easy) does, but waits for its turn first, tells the handler's pacer how it ended, and
- * reads what the answer says of limits. What libcurl sends by itself within one call (redirects that it follows, a
- * second attempt with credentials, a request sent again because a kept connection had died) is a request of its own,
- * and waits for its own turn before it is written. That waiting counts against CURLOPT_TIMEOUT, though not that before
- * the first.
+ * does the same as curl_easy_perform(easy), but first waits until the request may start. It reports
+ * the outcome to the handler's pacer, and reads the limits in the response. libcurl may send
+ * further requests within one call (redirects that it follows, a second attempt with credentials, a
+ * request sent again after a kept connection has died). Each of them waits until it may start. This
+ * wait counts for CURLOPT_TIMEOUT, but the wait before the first request does not.
  *
- * Fields are read when the transfer has ended, for CURLOPT_HEADERFUNCTION is yours: a Retry-After at the head of a body
- * that trickles for a minute binds the other requests after that minute. Where that matters, use handler.h itself and
- * pass each line to weir_exchange_line from a header callback of your own; then it binds with the head's last line.
+ * CURLOPT_HEADERFUNCTION is yours, so fields are read when the transfer has ended. If a body takes
+ * a minute, a Retry-After in its header binds other requests only after this minute. To bind them
+ * with the last line of the header, use handler.h, and pass each line to weir_exchange_line from a
+ * header callback of your own.
  *
- * This header is all there is: the library itself needs no libcurl for it. It uses CURLOPT_PREREQFUNCTION for the time
- * of the call; all else of your handle is left alone. libcurl 7.84 or later.
+ * The library itself does not need libcurl for this: all code is in this header. It uses
+ * CURLOPT_PREREQFUNCTION during the call and changes nothing else of your handle. libcurl 7.84 or
+ * later.
  *
- * With the multi interface, or callbacks of your own before the request, use handler.h itself: begin, then sent in the
- * callback, lines as they come or the fields after the transfer, and the end.
+ * With the multi interface, or if you use CURLOPT_PREREQFUNCTION yourself, use handler.h: begin,
+ * then sent in that callback, lines as they come or the fields after the transfer, and end.
  */
 #ifndef WEIR_CURL_H
 #define WEIR_CURL_H
@@ -38,16 +40,16 @@ extern "C" {
 struct weir_curl_run {
     weir_handler *handler;
     CURL *easy;
-    const char *key; /* NULL: the host */
+    const char *key; /* key of all requests; NULL: the host of each */
     weir_cancel *cancel;
-    weir_exchange *exchange; /* NULL: none is under way */
-    size_t begun_bytes;      /* of the key that it has */
+    weir_exchange *exchange; /* exchange in progress, or NULL */
+    size_t begun_bytes;      /* length of the key of the exchange */
     char begun[WEIR_PACE_KEY_MAX + 1];
-    int requests; /* written so far */
-    int error;    /* why one was not */
+    int requests; /* requests written so far */
+    int error;    /* error that prevented a request */
 };
 
-/* The key of the URL that is about to be fetched. */
+/* Writes the key of the URL that libcurl is about to fetch. */
 static inline int weir_curl_key(CURL *easy, char *ret_key, size_t key_size, size_t *ret_bytes)
 {
     CURLU *url = curl_url();
@@ -78,7 +80,8 @@ static inline int weir_curl_begin(struct weir_curl_run *run)
     return weir_handler_begin(run->handler, run->begun, run->begun_bytes, run->cancel, &run->exchange);
 }
 
-/* A handle that was led elsewhere the last time says so still when it is used again, until it goes. */
+/* Returns whether the URL has another key than the exchange. A handle that followed a redirect in
+ * an earlier call still reports the redirect's URL, until its next request starts. */
 static inline bool weir_curl_is_elsewhere(struct weir_curl_run *run)
 {
     char key[WEIR_PACE_KEY_MAX + 1];
@@ -87,7 +90,7 @@ static inline bool weir_curl_is_elsewhere(struct weir_curl_run *run)
            (bytes != run->begun_bytes || memcmp(key, run->begun, bytes) != 0);
 }
 
-/* Tells how the request that is under way ended. `request` counts from 0; -1: the last. */
+/* Reports the end of the current request. `request` counts from 0; -1: the last one. */
 static inline void weir_curl_tell(struct weir_curl_run *run, int request, bool failed)
 {
     long status = 0;
@@ -99,12 +102,12 @@ static inline void weir_curl_tell(struct weir_curl_run *run, int request, bool f
         weir_exchange_end(run->exchange, failed ? 0 : (int)status);
 }
 
-/* Before each request: it may be written if this returns 0. */
+/* Called by libcurl before each request; returns 0 if it may be written. */
 static inline int weir_curl_prereq(void *context, char *to, char *from, int to_port, int from_port)
 {
     struct weir_curl_run *run = (struct weir_curl_run *)context;
     (void)to, (void)from, (void)to_port, (void)from_port;
-    if (run->requests > 0) /* libcurl goes on by itself */
+    if (run->requests > 0) /* libcurl sends another request by itself */
         weir_curl_tell(run, run->requests - 1, false);
     if (run->requests > 0 || weir_curl_is_elsewhere(run)) {
         weir_exchange_free(run->exchange);
@@ -120,7 +123,7 @@ static inline int weir_curl_prereq(void *context, char *to, char *from, int to_p
     return run->error == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
-/* What libcurl ends with although the server did nothing wrong. */
+/* Returns whether libcurl ended with success, or for a reason that is not the server's fault. */
 static inline bool weir_curl_is_ours(CURLcode code)
 {
     return code == CURLE_OK || code == CURLE_WRITE_ERROR || code == CURLE_ABORTED_BY_CALLBACK ||
@@ -130,9 +133,10 @@ static inline bool weir_curl_is_ours(CURLcode code)
            code == CURLE_UNSUPPORTED_PROTOCOL;
 }
 
-/* As curl_easy_perform, in its turn. `key` is what the server counts by; NULL: the host, for each hop its own. `cancel`
- * and `ret_said` may be NULL; *ret_said is what the last answer said, -1 for what it did not. Returns 0, and *ret_code
- * is libcurl's; or what weir_handler_begin returned, and the request was not sent. */
+/* Does the same as curl_easy_perform, when the request may start. `key` is the key by which the
+ * server counts; NULL: the host, also after each redirect. `cancel` and `ret_said` may be NULL.
+ * *ret_said gets the limits in the last response; -1: unknown. Returns 0 and the result of libcurl
+ * in *ret_code. If weir_handler_begin fails, returns its error, and the request was not sent. */
 static inline int weir_curl_perform(weir_handler *handler, CURL *easy, const char *key, weir_cancel *cancel,
                                     CURLcode *ret_code, weir_said *ret_said)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* error.h - what can go wrong, and the words for it.
+/* error.h - error codes and their texts.
  *
  * Functions that can fail return 0 or one of the negative WEIR_E_ codes below. "Not now" is not an
- * error: it is a decision (see limit.h). After WEIR_E_INVAL, weir_error_detail() says which argument
- * was wrong and what would be right; a call that returns WEIR_E_INVAL has changed nothing.
+ * error: it is a decision (see limit.h). After WEIR_E_INVAL, weir_error_detail() says which
+ * argument was wrong and what would be right; a call that returns WEIR_E_INVAL has changed nothing.
  *
  *     if (weir_limit_token_bucket(&limit, 0, 10, WEIR_SECOND) < 0)
  *         fprintf(stderr, "%s\n", weir_error_detail());
@@ -39,14 +39,16 @@ enum weir_error_code {
 #undef X
 };
 
-/* The text of a code; "unknown error" for a number that is none. Never NULL. */
+/* Returns the text of a code; "unknown error" for an unknown code. Never NULL. */
 WEIR_API const char *weir_error_text(int code);
 
-/* The name of a code, such as "WEIR_E_INVAL"; "WEIR_OK" for 0. Never NULL. */
+/* Returns the name of a code, such as "WEIR_E_INVAL"; "WEIR_OK" for 0; "unknown error" for an
+ * unknown code. Never NULL. */
 WEIR_API const char *weir_error_name(int code);
 
-/* What was wrong in the last call on this thread that returned WEIR_E_INVAL, and what would be right. Stays as it is
- * until the next such call: others leave it alone, but those of pace.h, which speak of every failure. Never NULL. */
+/* Returns which argument was wrong in the last call on this thread that returned WEIR_E_INVAL, and
+ * what would be right. The text does not change until the next such call. Only WEIR_E_INVAL sets
+ * it, except in pace.h, where every failure does. Never NULL. */
 WEIR_API const char *weir_error_detail(void);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.h - where an object's memory comes from.
+/* memory.h - the memory allocator that objects use.
  *
- * Every object that allocates takes a weir_allocator in its options; NULL means the system's. An object
- * uses one allocator for all of its life, so the allocator must outlive it. Deciding allocates nothing:
- * memory is taken when objects, keys and waiters are made.
+ * Every object that allocates takes a weir_allocator in its options; NULL means the system's
+ * allocator. An object uses one allocator for all of its life, so the allocator must outlive it.
+ * Decisions allocate nothing: the library takes memory when it creates objects, keys and waiters.
  *
  * Threads: an allocator is called from every thread that uses its objects.
  */
@@ -18,14 +18,15 @@ extern "C" {
 #endif
 
 typedef struct weir_allocator {
-    /* A zero-filled block of `bytes` (never 0) aligned to `align` (a power of two), or NULL. */
+    /* Returns a zero-filled block of `bytes` (never 0) aligned to `align` (a power of two), or NULL
+     * if there is no memory. */
     void *(*take)(void *context, size_t bytes, size_t align);
-    /* Gives a block back, with the sizes it was taken with. Never called with NULL. */
+    /* Frees a block. The sizes are those that were passed to `take`. Never called with NULL. */
     void (*give)(void *context, void *block, size_t bytes, size_t align);
     void *context;
 } weir_allocator;
 
-/* The system's allocator, which objects use when they are given none. */
+/* Returns the system's allocator, which objects use if they are given none. */
 WEIR_API const weir_allocator *weir_allocator_system(void);
 
 #ifdef __cplusplus

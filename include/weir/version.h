@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* version.h - which weir this is, and how its symbols are exported. */
+/* version.h - the version of weir, and the macro that exports its symbols. */
 #ifndef WEIR_VERSION_H
 #define WEIR_VERSION_H
 
@@ -18,7 +18,7 @@ extern "C" {
 #define WEIR_VERSION_PATCH 0
 #define WEIR_VERSION "0.1.0"
 
-/* The version of the library that is running, which may be newer than the header. */
+/* Returns the version of the library that is running, which may be newer than the header. */
 WEIR_API const char *weir_version(void);
 
 #ifdef __cplusplus
