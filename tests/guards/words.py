@@ -23,8 +23,9 @@ CALLS = {
 COPIES = {'strcpy', 'strcat'}
 CALL = re.compile(r'(?<![\w.>])(' + '|'.join(CALLS) + r')\s*\(')
 
-# Names that say nothing. Foreign names are not ours to judge.
-WORDS = re.compile(r'(?:^|_)(?:utils?|common|misc|destroy)(?:_|$)|(?:^|_)(?:handle|process)_|(?:^|_)do_(?!not_)')
+# Names that say nothing. `handle` and `process` as verbs do; as nouns, within a name, they are a uv_handle_t and a
+# process. Foreign names are not ours to judge.
+WORDS = re.compile(r'(?:^|_)(?:utils?|common|misc|destroy)(?:_|$)|^(?:wr_|weir_)?(?:handle|process)_|(?:^|_)do_(?!not_)')
 FOREIGN = re.compile(r'CLOCK_|curl_|gumbo_|pthread_|sem_|mtx_|cnd_|SSL_|uv_|__|_[A-Z]')
 
 # 'path' that may include stdio.h although it is in the library, and why.
