@@ -156,7 +156,7 @@ static void check_wait(struct world *world, weir_decision decision)
     struct observer *observer = &world->observer;
     const char *wrong = NULL;
     if (decision.wait_ns <= 0)
-        wrong = "a wait of nothing";
+        wrong = "a wait of 0 ns or less";
     if (decision.wait_ns == WEIR_UNTIL_RELEASE || wrong != NULL || decision.wait_ns > WEIR_DURATION_MAX / 2) {
         observer->broken = observer->broken != NULL ? observer->broken : wrong;
         return;
@@ -165,7 +165,7 @@ static void check_wait(struct world *world, weir_decision decision)
     if (wr_gate_ask(world->gate, &world->options, then - 1).verdict == WEIR_GO)
         wrong = "a wait is longer than it must be";
     if (decision.reason != WEIR_REASON_BREAKER && wr_gate_ask(world->gate, &world->options, then).verdict != WEIR_GO)
-        wrong = "a wait is over, and it is still not allowed";
+        wrong = "a wait is over, but the request is still refused";
     observer->broken = observer->broken != NULL ? observer->broken : wrong;
 }
 
@@ -401,7 +401,7 @@ static void check_it_ends_well(struct world *world)
             break;
         world->now += decision.wait_ns;
     }
-    world->observer.broken = "nothing is in flight, and it never lets go";
+    world->observer.broken = "nothing is in flight, but requests are refused for ever";
 }
 
 static void run_world(uint64_t seed)

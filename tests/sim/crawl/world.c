@@ -400,7 +400,7 @@ const char *world_run(uint64_t seed, char ret_detail[160], struct wr_plan_stats 
         step(&world);
     }
     if (world.laws.broken == NULL && !is_over(&world))
-        laws_break(&world.laws, "V7: it does not end", wr_span_of("-"), world.now);
+        laws_break(&world.laws, "V7: the crawl does not end", wr_span_of("-"), world.now);
     for (int i = 0; i < 1000 && world.laws.broken == NULL && wr_heap_peek(&world.heap, NULL) != NULL; i++)
         step(&world); /* late answers of the store */
     if (world.laws.broken == NULL && is_over(&world))

@@ -210,7 +210,7 @@ static void shortest_form_of_a_character_is_taken_and_a_longer_one_refused(void 
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct wr_target target;
         if (wr_target_read(wr_span_of(refused[i]), &target) == WEIR_FAULT_NONE)
-            fail_msg("%s was taken", refused[i]);
+            fail_msg("%s was accepted", refused[i]);
     }
 }
 

@@ -333,7 +333,7 @@ static void compare(struct rig *rig, const struct history *history, int64_t now,
     for (uint32_t n = 1; n <= limit->permits; n++) {
         int64_t real = rig_wait(rig, now, n), would = rig_wait(&never, now, n);
         if (real < would || (exactly && real > would))
-            fail_msg("%s: %u wait %lld ns; had nobody reserved too much, %lld", weir_limit_name(limit), n,
+            fail_msg("%s: %u permits wait %lld ns; without unused reservations %lld", weir_limit_name(limit), n,
                      (long long)real, (long long)would);
     }
     rig_release(&never);

@@ -75,7 +75,7 @@ static void play(weir_pace_options options, uint64_t seed)
         }
         weir_decision a = rig_ask(&stays, now), b = rig_ask(&travels[at], now + offset[at]);
         if (a.verdict != b.verdict || a.reason != b.reason || a.wait_ns != b.wait_ns)
-            fail_msg("step %d of seed 0x%llx: %s %lld, but after travelling %s %lld", i, (unsigned long long)seed,
+            fail_msg("step %d of seed 0x%llx: %s %lld, but after a handover %s %lld", i, (unsigned long long)seed,
                      weir_reason_name(a.reason), (long long)a.wait_ns, weir_reason_name(b.reason),
                      (long long)b.wait_ns);
         if (a.verdict == WEIR_GO && count < FLIGHTS) {

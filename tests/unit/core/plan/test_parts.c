@@ -156,7 +156,7 @@ static void expect_known(const struct wr_known *known, int count)
 {
     for (int i = 0; i < count; i++)
         if (!wr_known_has(known, 1, (uint64_t)i * 977))
-            fail_msg("%d of %d is forgotten", i, count);
+            fail_msg("fingerprint %d of %d is not found", i, count);
 }
 
 /* The set grows in steps: fingerprints that are not moved yet are found, and counted once. */

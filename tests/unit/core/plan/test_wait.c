@@ -8,7 +8,7 @@ static void expect_waited(const struct wr_plan_waited *waited, const struct wr_p
 {
     for (int i = 0; i < WR_PLAN_REASONS; i++)
         if (waited->ms[i] != expected->ms[i])
-            fail_msg("line %d: of reason %d %u ms, not %u", line, i, waited->ms[i], expected->ms[i]);
+            fail_msg("line %d: reason %d: %u ms, expected %u", line, i, waited->ms[i], expected->ms[i]);
 }
 
 /* Begins with one start per interval, and waits without jitter. */

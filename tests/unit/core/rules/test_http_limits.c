@@ -37,7 +37,7 @@ static void assert_seconds(int64_t ns, double seconds, const char *head)
 {
     int64_t wanted = seconds < 0 ? -1 : (int64_t)(seconds * 1e7 + 0.5) * 100;
     if (ns != wanted)
-        fail_msg("%s\nsays %lld ns, and %g s was meant", head, (long long)ns, seconds);
+        fail_msg("%s\ngives %lld ns, expected %g s", head, (long long)ns, seconds);
 }
 
 static void assert_rows(const struct row *rows, size_t count)

@@ -445,7 +445,7 @@ static void send_that_was_late_is_known_to_whoever_has_the_turn(void **state)
         late_starts += world.late_starts;
         letters += world.letters;
         if (world.least_after_late < 300 * MS)
-            fail_msg("world %llu: a start %lld us after one that was late", (unsigned long long)i,
+            fail_msg("world %llu: a start %lld us after a late one", (unsigned long long)i,
                      (long long)(world.least_after_late / 1000));
     }
     assert_true(late_starts > 50 && letters > 20);

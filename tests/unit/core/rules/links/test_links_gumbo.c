@@ -51,7 +51,7 @@ static void judge(const char *page, size_t bytes, const char *name)
 {
     finds_scan(&ours, page, bytes, 0);
     if (!finds_judge(&theirs, page, bytes))
-        fail_msg("%s: gumbo died of it", name);
+        fail_msg("%s: gumbo crashed", name);
 }
 
 static void assert_judged_alike(const char *page, size_t bytes, const char *name)
@@ -60,7 +60,7 @@ static void assert_judged_alike(const char *page, size_t bytes, const char *name
     if (finds_same(&ours, &theirs))
         return;
     finds_print_difference(&ours, &theirs);
-    fail_msg("%s: other links than gumbo's", name);
+    fail_msg("%s: the links differ from those of gumbo", name);
 }
 
 static void pages_made_by_hand_have_the_links_that_gumbo_finds(void **state)
