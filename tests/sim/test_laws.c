@@ -138,7 +138,7 @@ static void step_pending(struct world *world)
 {
     uint32_t seq = world->pending;
     if (once_in(world, 2))
-        return; /* still connecting */
+        return; /* the caller is still connecting */
     world->pending = 0;
     if (!once_in(world, 4) && world->flying_count < WORKERS &&
         wr_gate_ask_again(world->gate, &world->options, seq, world->now).verdict == WEIR_GO) {

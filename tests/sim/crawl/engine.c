@@ -130,7 +130,8 @@ static void posted(struct world *world, struct event *event)
 {
     const struct store_row *row = &world->store.rows[event->row];
     enum wr_offer_verdict verdict = world_offer(world, event->loop, event);
-    if (verdict == WR_OFFER_ASK_STORE) { /* its set is incomplete, and the store has answered */
+    /* the plan's set of URLs is incomplete, and the store has answered */
+    if (verdict == WR_OFFER_ASK_STORE) {
         if (!event->was_new)
             return;
         event->is_new = true;

@@ -205,7 +205,7 @@ static void failing_allocation_leaves_the_heap_as_it_was(void **state)
         if (pushed < ITEMS) {
             assert_int_equal(heap.count, pushed);
             assert_true(wr_heap_ok(&heap));
-            /* memory is available again */
+            /* memory is available now */
             assert_int_equal(wr_heap_push(&heap, 1, &items[pushed]), 0);
             assert_int_equal(heap.count, pushed + 1);
         }

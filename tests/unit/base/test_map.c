@@ -243,7 +243,7 @@ static void failing_allocation_leaves_the_map_as_it_was(void **state)
         for (size_t i = 0; i < KEYS; i++)
             assert_ptr_equal(wr_map_get(&f.map, &keys[i], 1), i < done ? &keys[i] : NULL);
         if (done < KEYS)
-            /* memory is available again */
+            /* memory is available now */
             assert_int_equal(wr_map_put(&f.map, &keys[done], 1, &keys[done], NULL), 0);
         assert_true(wr_map_ok(&f.map));
         tear_down(&f);

@@ -259,7 +259,7 @@ static const char *readings_of(const char *target, unsigned exact)
         wr_buf_append_string(&all, all.length > 0 ? " " : "");
         wr_buf_append_span(&all, (struct wr_span){asked.request.target, asked.request.target_bytes});
     } while (wr_asked_next(&asked));
-    assert_int_equal(asked.loose, 0); /* the first reading is in place again */
+    assert_int_equal(asked.loose, 0); /* back at the first reading */
     assert_memory_equal(memory, asked.request.target, asked.request.target_bytes);
     return memory;
 }

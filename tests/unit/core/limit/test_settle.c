@@ -220,7 +220,7 @@ static void reservation_with_a_stale_now_is_given_back(void **state)
         struct rig rig;
         weir_limit limit = rule(kind);
         if (kind == LEAKY)
-            continue; /* grants only one at a time */
+            continue; /* the leaky bucket grants one at a time */
         rig_init(&rig, &limit, 1, T0);
         assert_true(rig_try(&rig, T0 + 20 * WEIR_SECOND, 4));
         weir_receipt receipt = rig_reserve(&rig, T0 + 20 * WEIR_SECOND - 700, 5);

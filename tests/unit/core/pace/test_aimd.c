@@ -96,15 +96,15 @@ static void one_answer_raises_cuts_or_leaves_the_rate(void **state)
     } rows[] = {
         {200, 1, 4.25},
         {204, 999, 4.25},
-        {304, 100, 4.25}, /* good */
-        /* in the dead band */
+        {304, 100, 4.25}, /* good answers */
+        /* latencies in the dead band */
         {200, 1000, 4},
         {200, 1500, 4},
         {301, 1999, 4},
-        /* too slow */
+        /* latencies above it */
         {200, 2000, 2},
         {301, 60000, 2},
-        /* overloaded */
+        /* the host is overloaded */
         {429, 1, 2},
         {500, 1, 2},
         {502, 1, 2},

@@ -335,7 +335,7 @@ static void one_response_has_one_effect_on_each_part(void **state)
     uint32_t news = rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, 2 * S, T0);
     assert_int_equal(news, WR_NEWS_REJECTED | WR_NEWS_RETRY_AFTER | WR_NEWS_DELAY);
     weir_pace_entry entry = rig_look(&rig, T0);
-    assert_true(entry.rate == 1); /* halved once */
+    assert_true(entry.rate == 1); /* the rate is halved once */
     assert_true(entry.error_streak == 1 && entry.rejected == 1 && entry.error_rate == 1);
     /* R7: an answer with Retry-After is no failure */
     assert_int_equal(entry.consecutive_failures, 0);
@@ -383,7 +383,7 @@ static void latency_is_what_was_told_or_the_time_since_the_send(void **state)
     rig_tell_all(&rig, &start, (weir_outcome){.status = 200, .latency_ns = 200 * MS}, T0 + 9 * S, 0);
     assert_int_equal(rig_look(&rig, T0).mean_latency_ns, 200 * MS);
     rig_tell(&rig, rig_send(&rig, T0 + 10 * S), 0, T0 + 70 * S); /* a timeout gives no latency */
-    /* A19: nor does an invalid status */
+    /* A19: an invalid status gives none */
     rig_tell(&rig, rig_send(&rig, T0 + 80 * S), 600, T0 + 90 * S);
     assert_int_equal(rig_look(&rig, T0).mean_latency_ns, 200 * MS);
     rig_release(&rig);

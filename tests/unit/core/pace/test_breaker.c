@@ -57,7 +57,7 @@ static void error_rate_opens_it_once_there_are_enough_samples(void **state)
     rig_release(&rig);
 
     rig_init(&rig, breaker_options());
-    for (int i = 0; i < 20; i++) { /* just below half */
+    for (int i = 0; i < 20; i++) { /* failures just below half */
         tells(&rig, 200, 1, T0);
         tells(&rig, 500, i % 5 != 0, T0);
     }
@@ -223,7 +223,7 @@ static void first_bad_probe_opens_it_again_for_the_whole_time(void **state)
     rig_tell(&rig, slow, 0, now + S); /* other probes of this round do not prolong it */
     assert_waits(&rig, now + S, WEIR_REASON_BREAKER, 14 * S);
     now += 15 * S;
-    rig_answer(&rig, 200, now); /* successes are counted from 0 again */
+    rig_answer(&rig, 200, now); /* the count of successes restarts at 0 */
     rig_answer(&rig, 200, now);
     assert_int_equal(state_at(&rig, now), WEIR_BREAKER_HALF_OPEN);
     rig_answer(&rig, 200, now);

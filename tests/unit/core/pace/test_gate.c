@@ -423,7 +423,7 @@ static void host_may_be_forgotten_only_when_nothing_holds(void **state)
     struct wr_gate_start start = rig_send(&rig, T0);
     assert_false(FORGETTABLE(T0 + WEIR_DAY)); /* a request is in flight */
     rig_tell(&rig, start, 200, T0);
-    assert_false(FORGETTABLE(T0 + 2 * S - 1)); /* twice the interval */
+    assert_false(FORGETTABLE(T0 + 2 * S - 1)); /* kept for twice the interval */
     assert_true(FORGETTABLE(T0 + 2 * S));
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + 2 * S);
     assert_false(FORGETTABLE(T0 + 4 * S));

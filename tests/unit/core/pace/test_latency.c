@@ -59,7 +59,7 @@ static void percentile_is_the_95th_of_the_last_64(void **state)
     assert_close(wr_latency_p95(latency, &options), 7 * MS);
     for (int64_t i = 1; i <= 1000; i++) /* the last 64 are 937 ... 1000 */
         wr_latency_add(latency, &options, i * MS);
-    assert_close(wr_latency_p95(latency, &options), 997 * MS); /* the 61st of 64 */
+    assert_close(wr_latency_p95(latency, &options), 997 * MS); /* the 61st of the sorted 64 */
     free(latency);
 }
 

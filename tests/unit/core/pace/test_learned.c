@@ -289,7 +289,7 @@ static void delay_above_the_base_halves_with_every_half_life_of_idleness(void **
 {
     (void)state;
     struct rig rig = learned(rig_options());
-    int64_t now = answers(&rig, T0, 429, 8); /* 8.5 s */
+    int64_t now = answers(&rig, T0, 429, 8); /* the delay is 8.5 s */
     int64_t due_at = now + rig_wait(&rig, now);
     assert_int_equal(delay_ms(&rig, due_at + 6 * WEIR_HOUR - 1), 8500);
     assert_int_equal(delay_ms(&rig, due_at + 6 * WEIR_HOUR), 4500);

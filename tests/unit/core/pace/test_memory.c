@@ -125,7 +125,7 @@ static void stored_deadline_is_clamped_however_the_wall_clock_was_set(void **sta
         {WALL0 + WEIR_HOUR, WALL0, WALL0 - WEIR_DAY, WEIR_HOUR},
         {WALL0 + WEIR_HOUR, WALL0, 0, WEIR_HOUR},              /* clock at 1970 */
         {WALL0 + WEIR_HOUR, WALL0, WALL0 + 400 * WEIR_DAY, 0}, /* clock set forward */
-        {WALL0 + 3650 * WEIR_DAY, WALL0, WALL0, WEIR_DAY},     /* never years */
+        {WALL0 + 3650 * WEIR_DAY, WALL0, WALL0, WEIR_DAY},     /* clamped to a day */
         /* the time of saving is not known */
         {WALL0 + 3650 * WEIR_DAY, 0, WALL0, WEIR_DAY},
         {INT64_MAX, INT64_MIN, INT64_MIN, WEIR_DAY}, /* a damaged store */

@@ -101,7 +101,7 @@ static void breaker_opens_within_5_s_of_an_overload_and_recovers_by_itself(void 
         assert_in_range(site.opened_at, overload_at, overload_at + 5 * S);
         assert_in_range(site.closed_at, over_at, over_at + 30 * S);
         assert_true(site.bad <= 30); /* five, and the probes of six rounds */
-        /* at the full rate again */
+        /* at the full rate */
         assert_in_range(starts_between(&site, over_at + 110 * S, over_at + 120 * S), 79, 81);
         rig_release(&site.rig);
     }

@@ -284,7 +284,7 @@ static void a_start_knows_the_delay_of_its_group(void **state)
     rig_release(&rig);
 }
 
-/* The queue reaches a host whose job may not start more requests. */
+/* If the job of the first host in a queue may not start requests, the next host does. */
 static void one_that_cannot_start_does_not_hold_up_its_group(void **state)
 {
     (void)state;

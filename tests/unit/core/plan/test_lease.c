@@ -245,7 +245,7 @@ static void pages_of_a_host_are_counted_by_the_store_alone(void **state)
     assert_kind(load, WR_PLAN_LOAD);
     wr_plan_remember(rig.plan, host, &(struct wr_plan_memory){.pace = NULL}, rig.now, 0);
     wr_plan_loaded(rig.plan, host, 1, true, 9, rig.now);
-    assert_int_equal(offer("eighth", true), WR_OFFER_NEW); /* one of the nine */
+    assert_int_equal(offer("eighth", true), WR_OFFER_NEW); /* one of the nine stored pages */
     assert_int_equal(offer("tenth", false), WR_OFFER_ASK_STORE);
     assert_int_equal(offer("tenth", true), WR_OFFER_NEW);
     load = rig_next(&rig);

@@ -338,7 +338,7 @@ static void bounds_are_listed_with_their_source_and_age(void **state)
             assert_true(bounds[i].line == 3 && bounds[i].value_ns == 2 * S && bounds[i].source == WR_SOURCE_ROBOTS);
         if (bounds[i].reason == WEIR_REASON_RETRY_AFTER) {
             assert_int_equal(bounds[i].source, WR_SOURCE_HEADER);
-            /* with jitter */
+            /* the wait includes jitter */
             assert_true(bounds[i].wait_ns >= 50 * S && bounds[i].wait_ns <= 56 * S);
             assert_true(bounds[i].has_since && bounds[i].since_ns >= 10 * S && bounds[i].since_ns < 11 * S);
         }

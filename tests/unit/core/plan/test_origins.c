@@ -325,7 +325,7 @@ static void errands_go_in_order_and_any_can_be_taken_back(void **state)
         assert_url(action, urls[i]);
         assert_int_equal(action.tag, i);
         assert_true(action.next_ns == (i == 0 ? S : WEIR_FOREVER));
-        assert_false(wr_plan_errand_take(rig.plan, host, i, rig.now)); /* it is under way */
+        assert_false(wr_plan_errand_take(rig.plan, host, i, rig.now)); /* the errand is in flight */
         rig_send(&rig, &action);
         weir_outcome outcome = {.size = sizeof outcome, .status = 200};
         (void)wr_plan_errand_told(rig.plan, action.task, &outcome, rig.now);

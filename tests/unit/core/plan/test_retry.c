@@ -87,7 +87,7 @@ static void a_retry_does_not_wait_until_what_another_has_reserved_expires(void *
     begin(&rig, 2);
     struct wr_plan_action first = rig_wait(&rig, rig.now);
     rig_send(&rig, &first);
-    struct wr_plan_action second = rig_wait(&rig, rig.now + 20 * S); /* it is about to be sent */
+    struct wr_plan_action second = rig_wait(&rig, rig.now + 20 * S); /* about to be sent */
     assert_kind(second, WR_PLAN_START);
     struct wr_fate fate = rig_tell(&rig, &first, 500);
     assert_int_equal(fate.kind, WR_FATE_AGAIN);

@@ -137,7 +137,7 @@ static void block_that_is_remembered_holds_from_the_start(void **state)
     rig_release(&rig);
 }
 
-/* After a block, one refusal does not block the host again: it takes two. */
+/* After a block, the next block takes two refusals, not one. */
 static void refusals_after_a_block_are_counted_from_zero(void **state)
 {
     struct wr_plan_host *host;

@@ -131,7 +131,7 @@ static void what_was_not_sent_is_pushed_back_by_a_least_delay(void **state)
     assert_int_equal(wr_attempts_defer(&attempts, 0, NOW).delay_ns, WR_PUSH_BACK_NS);
     assert_int_equal(wr_attempts_defer(&attempts, 1, NOW).delay_ns, WR_PUSH_BACK_NS);
     assert_int_equal(wr_attempts_defer(&attempts, 1, NOW).what, WR_NEXT_QUEUE);
-    attempts.is_inline = true; /* its worker waits with it */
+    attempts.is_inline = true; /* the worker waits with the request */
     assert_int_equal(wr_attempts_defer(&attempts, 1, NOW).what, WR_NEXT_SLEEP);
 }
 

@@ -121,11 +121,11 @@ static void inner_ipv6_addresses_are_blocked_and_the_public_ones_are_not(void **
 static void an_address_that_carries_another_is_judged_by_it(void **state)
 {
     static const struct row rows[] = {
-        {"::ffff:10.0.0.1", WR_GUARD_PRIVATE}, /* mapped */
+        {"::ffff:10.0.0.1", WR_GUARD_PRIVATE}, /* IPv4-mapped */
         {"::ffff:8.8.8.8", WR_GUARD_PUBLIC},
         {"::ffff:0:127.0.0.1", WR_GUARD_LOOPBACK}, /* SIIT */
         {"::ffff:0:8.8.8.8", WR_GUARD_PUBLIC},
-        {"::127.0.0.1", WR_GUARD_LOOPBACK}, /* compatible */
+        {"::127.0.0.1", WR_GUARD_LOOPBACK}, /* IPv4-compatible */
         {"::2", WR_GUARD_UNSPECIFIED},
         {"64:ff9b::169.254.169.254", WR_GUARD_METADATA}, /* NAT64 */
         {"64:ff9b::8.8.8.8", WR_GUARD_PUBLIC},

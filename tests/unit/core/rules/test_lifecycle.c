@@ -311,7 +311,7 @@ static void status_says_whether_there_are_rules(void **state)
     }
 }
 
-/* A robots.txt that was removed forbids nothing. One that returns applies again. */
+/* A robots.txt that was removed forbids nothing. One that returns applies. */
 static void file_that_goes_and_comes_back_is_followed(void **state)
 {
     (void)state;

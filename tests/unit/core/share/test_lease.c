@@ -195,7 +195,7 @@ static void what_was_held_goes_with_the_seat_even_if_it_is_won_again(void **stat
     assert_int_equal(lease.left, 0);
     move = wr_lease_try(&TEN, &lease, &seat, 403 * MS, 1);
     wr_lease_told(&TEN, &lease, &seat, 403 * MS, move.number, 1, &all);
-    wr_seat_won(&seat, 450 * MS, 451 * MS, 100 * MS); /* renewed in time */
+    wr_seat_won(&seat, 450 * MS, 451 * MS, 100 * MS); /* the seat is renewed in time */
     assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 540 * MS, 1).way, WR_SHARE_GO);
 }
 
@@ -302,7 +302,7 @@ static void key_is_shut_for_as_long_as_the_store_says_within_bounds(void **state
         int64_t wait_ns, full_wait_ns, shut_ns, open_ns;
     } rows[] = {
         {false, 50 * MS, 50 * MS, 50 * MS, 50 * MS},
-        {false, 80 * MS, 50 * MS, 80 * MS, 80 * MS}, /* the wait of the refused request */
+        {false, 80 * MS, 50 * MS, 80 * MS, 80 * MS}, /* the longer wait, of the refused request */
         {false, 20 * MS, 50 * MS, 50 * MS, 50 * MS}, /* the wait for a batch */
         {false, 0, 0, 0, 0},                         /* no permits were missing */
         {false, 1, 1, 1, 1},

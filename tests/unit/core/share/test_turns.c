@@ -171,7 +171,7 @@ static void turn_is_passed_at_the_end_and_kept_while_a_start_is_reserved(void **
     assert_false(move.waits);
 }
 
-/* Waiting processes are told for how long they need not ask. */
+/* The store replies to waiting processes for how long they need not ask. */
 static void waiters_are_told_when_the_turn_will_be_passed(void **state)
 {
     (void)state;
@@ -180,10 +180,10 @@ static void waiters_are_told_when_the_turn_will_be_passed(void **state)
         bool wants;
         int64_t after_ns, wait_ns, pass_ns;
     } rows[] = {
-        {6, true, 100 * MS, 350 * MS, 300 * MS},  /* it has had its start */
-        {5, true, 100 * MS, 350 * MS, 350 * MS},  /* it will get its start */
-        {5, true, 100 * MS, 250 * MS, 300 * MS},  /* it gets its start within the turn */
-        {5, false, 100 * MS, 350 * MS, 300 * MS}, /* it wants no start */
+        {6, true, 100 * MS, 350 * MS, 300 * MS},  /* the holder has had its start */
+        {5, true, 100 * MS, 350 * MS, 350 * MS},  /* the holder will get its start */
+        {5, true, 100 * MS, 250 * MS, 300 * MS},  /* the holder starts within the turn */
+        {5, false, 100 * MS, 350 * MS, 300 * MS}, /* the holder wants no start */
         {5, true, 100 * MS, WEIR_UNTIL_RELEASE, 300 * MS},
         {5, true, 100 * MS, WEIR_HOUR, WEIR_MINUTE},
         {6, true, 500 * MS, 0, 0},
