@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* listed.c - reads the scenarios that reference.csv speaks of. */
+/* listed.c - reads the scenarios that reference.csv lists. */
 #include "sim/listed.h"
 
 #include "cli/simulate/scenario.h"
@@ -19,7 +19,8 @@ static void read_scenario(const char *folder, const char *name)
     count++;
 }
 
-/* Those that `fixed` was tried against: it is the first of the pacers there. */
+/* Reads the scenarios in the rows of `fixed`, the first pacer of reference.csv, which has a row for
+ * each. */
 static void read_all(void)
 {
     const char *folder = getenv("WEIR_SCENARIOS");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* listed.h - the scenarios that reference.csv speaks of, out of their files. */
+/* listed.h - the scenarios that reference.csv lists, read from their files. */
 #ifndef WEIR_TEST_LISTED_H
 #define WEIR_TEST_LISTED_H
 
@@ -7,7 +7,8 @@
 
 #define LISTED_COUNT 34
 
-/* By their order in reference.csv, and by name. The folder is that of WEIR_SCENARIOS. */
+/* Return a scenario by its position in reference.csv, or by name. WEIR_SCENARIOS names the
+ * folder. */
 const struct wr_scenario *listed(size_t index);
 const struct wr_scenario *listed_named(const char *name);
 

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* observer.c - the laws V1 and V2, from outside. */
+/* observer.c - checks the laws V1 and V2 from outside. */
 #include "sim/observer.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #define LONG_AGO (-WEIR_DURATION_MAX)
-#define SAID_SLACK 1e-6 /* of a delay that the gate says by way of a rate, which may be kept as a float */
-#define TIDE_SLACK_NS WEIR_MILLISECOND /* a timer this late puts off one start, not all after it: tide.c says so */
-#define BUCKET_SLACK 1e-6              /* of a token: the observer's own rounding */
+/* relative error of a delay that the gate reports as a rate, perhaps a float */
+#define SAID_SLACK 1e-6
+/* tide tolerates timers this late: they delay one start, not all later ones */
+#define TIDE_SLACK_NS WEIR_MILLISECOND
+#define BUCKET_SLACK 1e-6 /* rounding errors of the observer, in tokens */
 
 static void breaks(struct observer *observer, const char *law, int64_t by_ns)
 {
     if (observer->broken != NULL)
-        return; /* the first one tells most */
+        return; /* the first violation says most */
     observer->broken = law;
     snprintf(observer->detail, sizeof observer->detail, "by %lld ns at %lld ns; in flight %u", (long long)by_ns,
              (long long)observer->here, observer->in_flight);
@@ -53,7 +55,8 @@ static bool is_reserved(const struct observer *observer)
     return observer->reserved && observer->here - observer->reserved_at < observer->options->reservation_max_ns;
 }
 
-/* The gate is told of something, and so of the time. Until now its rate was what it said last. */
+/* Advances to the time of an event that the gate sees. Until now the gate had its last reported
+ * rate. */
 static void tick(struct observer *observer)
 {
     observer->tokens += observer->rate * (double)(observer->here - observer->t) / 1e9;
@@ -62,9 +65,9 @@ static void tick(struct observer *observer)
     observer->reserved = is_reserved(observer);
 }
 
-/* ---- V1 ------------------------------------------------------------------------------------------------- */
+/* ---- V1 -------------------------------------------------------------------------------------- */
 
-/* What the options and robots.txt say, whatever is learned. */
+/* Returns the interval of the options and robots.txt, without learned values. */
 static int64_t interval_of(const struct observer *observer)
 {
     int64_t ns = observer->options->min_interval_ns;
@@ -109,7 +112,7 @@ static void check_flight(struct observer *observer, const weir_pace_entry *entry
         breaks(observer, "V1: more in flight than the cap", 0);
 }
 
-/* ---- V2 ------------------------------------------------------------------------------------------------- */
+/* ---- V2 -------------------------------------------------------------------------------------- */
 
 static void check_breaker(struct observer *observer, const weir_pace_entry *entry)
 {
@@ -143,7 +146,7 @@ static bool is_refusal(const weir_outcome *outcome)
     return false;
 }
 
-/* S0-38, S0-39: a refusal, 5xx and no answer, except those that say when to come back. */
+/* S0-38, S0-39: a refusal, a 5xx or no answer is a failure, unless it states when to return. */
 static bool is_failure(const weir_outcome *outcome)
 {
     bool lost = outcome->status < 100 || outcome->status > 599;
@@ -156,7 +159,7 @@ static bool is_success(const weir_outcome *outcome)
     return outcome->status >= 100 && outcome->status < 500 && !is_refusal(outcome);
 }
 
-/* Until the quota is whole again; 0: not said. */
+/* Returns the time until the quota is restored; 0 if it is not stated. */
 static int64_t reset_of(const struct observer *observer, const weir_outcome *outcome, bool is_reset)
 {
     int64_t most = observer->options->retry_after_max_ns, ns = 0;
@@ -167,8 +170,8 @@ static int64_t reset_of(const struct observer *observer, const weir_outcome *out
     return ns;
 }
 
-/* What the server named: Retry-After, but on a success that tells what is left it is a reset; and the reset of what is
- * used up. */
+/* Records windows that the server named: Retry-After, and the reset of a used-up quota. On a
+ * success with a remaining quota, Retry-After is a reset. */
 static void note_named(struct observer *observer, const weir_outcome *outcome)
 {
     bool is_reset =
@@ -182,7 +185,8 @@ static void note_named(struct observer *observer, const weir_outcome *outcome)
         note_window(observer, reset_ns);
 }
 
-/* S0-31, while closed. Answers to what was sent in or before the last trouble are not news, unless they are good. */
+/* S0-31: counts failures while the breaker is closed. Answers to requests sent before or at the
+ * last trouble do not count, unless they are successes. */
 static void count_failures(struct observer *observer, const weir_outcome *outcome, int64_t sent_at,
                            weir_breaker_state before)
 {
@@ -198,7 +202,7 @@ static void count_failures(struct observer *observer, const weir_outcome *outcom
     }
 }
 
-/* ---- what happens --------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 void observer_look(struct observer *observer, const struct wr_gate *gate, int64_t now)
 {
@@ -216,7 +220,7 @@ void observer_look(struct observer *observer, const struct wr_gate *gate, int64_
         breaks(observer, "the gate miscounts what is in flight", 0);
     if (!wr_gate_ok(gate, observer->options))
         breaks(observer, "the gate's invariants do not hold", 0);
-    /* both says the slower of its two rates, and its bucket fills by the other */
+    /* the combined strategy reports the slower rate; its bucket may fill faster */
     bool both = observer->options->strategy == WEIR_STRATEGY_BOTH;
     observer->rate = both ? observer->options->rate_ceiling : entry.rate;
 }
@@ -300,7 +304,7 @@ void observer_change(struct observer *observer, const weir_pace_options *options
 {
     tick(observer);
     observer->options = options;
-    observer->least_delay_ns = 0; /* said by other numbers */
+    observer->least_delay_ns = 0; /* it was reported under other options */
     observer->breaker_end = LONG_AGO;
     observer->failures = 0;
 }
@@ -311,11 +315,11 @@ void observer_restart(struct observer *observer, int64_t down_ns, int64_t now)
     observer->base = observer->t - now;
     observer->known_since = observer->t;
     observer->least_delay_ns = 0;
-    observer->breaker_end = LONG_AGO; /* it comes back half open */
+    observer->breaker_end = LONG_AGO; /* the breaker is half open after a restart */
     observer->troubled_at = observer->t;
     observer->seen = WEIR_BREAKER_CLOSED;
     observer->reserved = observer->paused = false;
     observer->in_flight = observer->failures = 0;
-    observer->tokens = 1; /* a restart is no burst */
+    observer->tokens = 1; /* a restart gives no burst */
     observer->rate = 0;
 }

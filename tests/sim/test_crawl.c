@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole crawls in virtual time: plans, a store that commits late and crashes, and a web of hostile hosts, all drawn
- * from a seed; after every step the laws are checked from outside (sim/crawl/laws.h).
+/* test_crawl.c - simulates whole crawls in virtual time: plans, a store that commits late and
+ * crashes, and a web of hostile hosts, all drawn from a seed. The laws are checked from outside
+ * after every step (sim/crawl/laws.h).
  *
- * WEIR_TEST_CRAWL_SEEDS: how many worlds (default 300). WEIR_TEST_CRAWL_SEED: only this one.
- */
+ * WEIR_TEST_CRAWL_SEEDS: number of worlds (default 300). WEIR_TEST_CRAWL_SEED: only this one. */
 #include "lib/test.h"
 #include "sim/crawl/world.h"
 
@@ -31,7 +31,8 @@ static void crawls_keep_the_laws_whatever_happens(void **state)
     print_message("%llu starts, %llu expired, %llu denied\n", (unsigned long long)starts, (unsigned long long)expired,
                   (unsigned long long)denied);
     if (only == 0 && last >= 100)
-        assert_true(starts > 100 * last / 10 && expired > 0 && denied > 0); /* they were crawls, and had it all */
+        /* the crawls covered all of these */
+        assert_true(starts > 100 * last / 10 && expired > 0 && denied > 0);
 }
 
 WEIR_TESTS(test(crawls_keep_the_laws_whatever_happens))

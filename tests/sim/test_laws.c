@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The laws V1 and V2 under faults: a gate with random options is driven by a random caller through a random world, and
- * after every step an observer checks from outside.
+/* test_laws.c - tests the laws V1 and V2 under faults. A random caller drives a gate with random
+ * options through a random world, and an observer checks it from outside after every step.
  *
- * The faults: clocks that jump back and forth, answers that are lost, late or out of order, nonsense in status,
- * Retry-After and rate-limit fields, outages, pauses, changes of robots.txt and of options, reservations that are
- * forgotten, restarts.
+ * The faults: clocks that jump back and forth, answers that are lost, late or out of order,
+ * nonsense in status, Retry-After and rate-limit fields, outages, pauses, changes of robots.txt and
+ * of options, abandoned reservations, restarts.
  *
- * Then pacers as users name them are run against drawn origins, and the laws checked by what they sent and heard.
+ * The second test runs pacers by their names against random origins, and checks the laws by
+ * requests and answers.
  *
- * WEIR_TEST_LAW_SEEDS: how many worlds (default 400), and a tenth as many origins. WEIR_TEST_LAW_SEED: only this one.
- */
+ * WEIR_TEST_LAW_SEEDS: number of worlds (default 400), and a tenth as many origins.
+ * WEIR_TEST_LAW_SEED: only this one. */
 #include "base/rng.h"
 #include "core/pace/options.h"
 #include "lib/test.h"
@@ -29,8 +30,8 @@ struct world {
     int64_t now, wall_now;
     struct wr_gate_start flying[WORKERS];
     uint32_t flying_count;
-    uint32_t pending; /* a reservation that is not sent yet; 0: none */
-    int mood;         /* of the host */
+    uint32_t pending; /* a reservation that is not sent; 0: none */
+    int mood;         /* behaviour of the host */
     uint32_t starts;
 };
 
@@ -44,7 +45,7 @@ static bool once_in(struct world *world, uint64_t n)
     return below(world, n) == 0;
 }
 
-/* From 1 ns to `most`, each magnitude as likely as the next. */
+/* Returns a time from 1 ns to `most`. Each order of magnitude is equally likely. */
 static int64_t any_time(struct world *world, int64_t most)
 {
     int64_t scale = 1;
@@ -60,7 +61,7 @@ static int64_t nonsense(struct world *world)
     return numbers[below(world, sizeof numbers / sizeof *numbers)];
 }
 
-/* ---- options -------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static void vary_bounds(struct world *world, weir_pace_options *options)
 {
@@ -90,13 +91,13 @@ static void draw_options(struct world *world)
     assert_int_equal(wr_pace_options_check(options, options), 0);
 }
 
-/* ---- the world ------------------------------------------------------------------------------------------ */
+/* ---- the world ------------------------------------------------------------------------------- */
 
 static void gate_new(struct world *world, const weir_pace_memory *memory)
 {
     free(world->gate);
     world->gate_bytes = wr_gate_bytes(&world->options);
-    world->gate = calloc(1, world->gate_bytes); /* exactly: sanitizers see a step beyond it */
+    world->gate = calloc(1, world->gate_bytes); /* exact size, so that sanitizers detect overruns */
     assert_non_null(world->gate);
     wr_gate_init(world->gate, &world->options, memory, world->now, world->wall_now);
 }
@@ -122,7 +123,7 @@ static void pass(struct world *world, int64_t ns)
     world->wall_now += ns;
 }
 
-/* ---- what a caller does --------------------------------------------------------------------------------- */
+/* ---- actions of the caller ------------------------------------------------------------------- */
 
 static void write_request(struct world *world, uint32_t seq)
 {
@@ -131,12 +132,13 @@ static void write_request(struct world *world, uint32_t seq)
     world->starts++;
 }
 
-/* Who waited to write asks again: something may have come in between. */
+/* The caller asks again before it sends, because something may have happened since the
+ * reservation. */
 static void step_pending(struct world *world)
 {
     uint32_t seq = world->pending;
     if (once_in(world, 2))
-        return; /* still connecting */
+        return; /* the caller is still connecting */
     world->pending = 0;
     if (!once_in(world, 4) && world->flying_count < WORKERS &&
         wr_gate_ask_again(world->gate, &world->options, seq, world->now).verdict == WEIR_GO) {
@@ -147,13 +149,14 @@ static void step_pending(struct world *world)
     observer_given(&world->observer);
 }
 
-/* A wait is the truth: not a nanosecond before, and then indeed, if nothing else happens. */
+/* Checks that a wait is exact: the request is refused 1 ns before its end and granted at its end,
+ * if nothing else happens. */
 static void check_wait(struct world *world, weir_decision decision)
 {
     struct observer *observer = &world->observer;
     const char *wrong = NULL;
     if (decision.wait_ns <= 0)
-        wrong = "a wait of nothing";
+        wrong = "a wait of 0 ns or less";
     if (decision.wait_ns == WEIR_UNTIL_RELEASE || wrong != NULL || decision.wait_ns > WEIR_DURATION_MAX / 2) {
         observer->broken = observer->broken != NULL ? observer->broken : wrong;
         return;
@@ -162,7 +165,7 @@ static void check_wait(struct world *world, weir_decision decision)
     if (wr_gate_ask(world->gate, &world->options, then - 1).verdict == WEIR_GO)
         wrong = "a wait is longer than it must be";
     if (decision.reason != WEIR_REASON_BREAKER && wr_gate_ask(world->gate, &world->options, then).verdict != WEIR_GO)
-        wrong = "a wait is over, and it is still not allowed";
+        wrong = "a wait is over, but the request is still refused";
     observer->broken = observer->broken != NULL ? observer->broken : wrong;
 }
 
@@ -186,7 +189,7 @@ static void step_ask(struct world *world)
         write_request(world, seq);
 }
 
-/* ---- what the host does --------------------------------------------------------------------------------- */
+/* ---- actions of the host --------------------------------------------------------------------- */
 
 enum {
     HEALTHY,
@@ -246,13 +249,13 @@ static void tell(struct world *world, const struct wr_gate_start *start, const w
     observer_told(&world->observer, world->gate, start, outcome, before, world->now);
 }
 
-/* Any of those in flight: answers overtake each other. Some never come. */
+/* Answers one of the requests in flight, in random order. Some are never answered. */
 static void step_answer(struct world *world)
 {
     weir_outcome outcome = outcome_of(world);
     if (world->flying_count == 0) {
         if (once_in(world, 10))
-            tell(world, NULL, &outcome); /* of somebody who held nothing */
+            tell(world, NULL, &outcome); /* feedback without a reservation */
         return;
     }
     uint64_t place = below(world, world->flying_count);
@@ -266,15 +269,16 @@ static void step_answer(struct world *world)
     }
 }
 
-/* ---- faults --------------------------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 static void step_restart(struct world *world)
 {
     weir_pace_memory memory;
     int64_t down_ns = any_time(world, WEIR_HOUR);
     wr_gate_remember(world->gate, &world->options, world->now, world->wall_now, &memory);
-    world->wall_now += once_in(world, 4) ? -down_ns : down_ns; /* the wall clock was set back meanwhile */
-    world->now = any_time(world, WEIR_DAY);                    /* another boot, another clock */
+    /* the wall clock may be set back meanwhile */
+    world->wall_now += once_in(world, 4) ? -down_ns : down_ns;
+    world->now = any_time(world, WEIR_DAY); /* another boot with another clock */
     world->flying_count = world->pending = 0;
     gate_new(world, &memory);
     observer_restart(&world->observer, down_ns, world->now);
@@ -318,7 +322,7 @@ static void step_hold(struct world *world)
     observer_hold(&world->observer, until);
 }
 
-/* The clock that the caller reads, not time itself. */
+/* Changes the clock that the caller reads, not the true time. */
 static void step_clock(struct world *world)
 {
     int64_t by_ns = any_time(world, WEIR_HOUR);
@@ -380,7 +384,7 @@ static void step(struct world *world)
     observer_look(&world->observer, world->gate, world->now);
 }
 
-/* When all is well again the gate lets go, sooner or later. */
+/* Checks that the gate grants a request some time after all faults have ended. */
 static void check_it_ends_well(struct world *world)
 {
     const weir_outcome good = {.size = sizeof good, .status = 200, .latency_ns = WEIR_MILLISECOND};
@@ -397,7 +401,7 @@ static void check_it_ends_well(struct world *world)
             break;
         world->now += decision.wait_ns;
     }
-    world->observer.broken = "nothing is in flight, and it never lets go";
+    world->observer.broken = "nothing is in flight, but requests are refused for ever";
 }
 
 static void run_world(uint64_t seed)
@@ -416,9 +420,9 @@ static void run_world(uint64_t seed)
     world_release(&world);
 }
 
-/* ---- against modelled origins --------------------------------------------------------------------------- */
+/* ---- simulated origins ----------------------------------------------------------------------- */
 
-/* What was sent and heard, and what must follow from it. */
+/* Log of requests and answers, with the bounds that follow from them. */
 struct log {
     const struct wr_sim_pacer *pacer;
     int64_t last_start_at, window_end;
@@ -465,7 +469,7 @@ static void log_event(void *context, const struct wr_sim_event *event)
         log_answer(context, event);
 }
 
-/* None sends more than some dozens a second: laws are broken by the few. */
+/* No pacer sends more than some dozens of requests a second: laws are broken at low rates. */
 static const char *const pacer_texts[] = {
     "adaptive",
     "adaptive:max_in_flight=2",

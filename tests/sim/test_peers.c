@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pacers of others, held to their published rules step by step. */
+/* test_peers.c - tests our copies of other programs' pacers against their published rules, step by
+ * step. */
 #include "lib/test.h"
 #include "sim/peers/peers.h"
 #include "sim/sim.h"
@@ -67,8 +68,14 @@ static void autothrottle_halves_its_way_to_latency_over_n(void **state)
         int64_t latency_ms;
         double delay_s;
     } rows[] = {
-        {200, 800, 2.55},   {200, 800, 1.325}, {500, 80, 1.325},    /* no error makes it shorter, */
-        {429, 1600, 1.325}, {404, 24000, 3.0}, {200, 800000, 60.0}, /* some make it longer; a minute at most */
+        /* errors never shorten the delay */
+        {200, 800, 2.55},
+        {200, 800, 1.325},
+        {500, 80, 1.325},
+        /* some lengthen it; at most a minute */
+        {429, 1600, 1.325},
+        {404, 24000, 3.0},
+        {200, 800000, 60.0},
     };
     struct rig rig = rig_of(&wr_peer_autothrottle_8);
     assert_int_equal(want(&rig, 0).cap, 8);
@@ -92,7 +99,7 @@ static void cubic_is_free_until_the_first_drop_and_then_follows_its_curve(void *
     (void)state;
     struct rig rig = rig_of(&wr_peer_cubic);
     int64_t now = 0;
-    for (int i = 0; i < 200; i++) { /* ten a second */
+    for (int i = 0; i < 200; i++) { /* ten requests a second */
         now += 100 * MS;
         tell(&rig, now, 200, 50 * MS, 1);
         assert_true(isinf(want(&rig, now).rate));
@@ -123,14 +130,14 @@ static void vegas_moves_by_the_queue_that_it_sees(void **state)
         uint32_t in_flight;
         uint32_t limit;
     } rows[] = {
-        {200, 100, 20, 20},                     /* the shortest */
-        {200, 105, 20, 26},                     /* a queue of one: six steps up */
-        {200, 108, 26, 27},                     /* of two: one up */
-        {200, 120, 27, 27},                     /* of five: stays */
-        {200, 200, 27, 26},                     /* of fourteen: one down */
-        {200, 200, 10, 26},                     /* not used */
-        {429, 52, 26, 25},                      /* dropped, and its latency is none */
-        {200, 104, 25, 31}, {403, 104, 31, 32}, /* no drop: an answer */
+        {200, 100, 20, 20},                     /* the shortest latency */
+        {200, 105, 20, 26},                     /* a queue of one: six up */
+        {200, 108, 26, 27},                     /* a queue of two: one up */
+        {200, 120, 27, 27},                     /* a queue of five: unchanged */
+        {200, 200, 27, 26},                     /* a queue of fourteen: one down */
+        {200, 200, 10, 26},                     /* limit not used: unchanged */
+        {429, 52, 26, 25},                      /* dropped; its latency is ignored */
+        {200, 104, 25, 31}, {403, 104, 31, 32}, /* 403 is not a drop */
     };
     struct rig rig = rig_of(&wr_peer_vegas);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -154,11 +161,11 @@ static void gradient2_steps_once_a_second_by_the_mean(void **state)
     for (int i = 0; i < 60; i++)
         tell(&rig, now += 50 * MS, 200, 1000 * MS, 6);
     assert_true(want(&rig, now).cap < 8);
-    for (int i = 0; i < 25; i++) /* ends the second in which 6 were in flight */
+    for (int i = 0; i < 25; i++) /* ends the second that had 6 in flight */
         tell(&rig, now += 50 * MS, 200, 100 * MS, 1);
     uint32_t cap = want(&rig, now).cap;
     for (int i = 0; i < 100; i++)
-        tell(&rig, now += 50 * MS, 200, 100 * MS, 1); /* not used: stays */
+        tell(&rig, now += 50 * MS, 200, 100 * MS, 1); /* limit not used: unchanged */
     assert_int_equal(want(&rig, now).cap, cap);
     free(rig.state);
 }
@@ -172,16 +179,17 @@ static void envoy_measures_with_three_in_flight_and_then_steps(void **state)
         tell(&rig, now += 10 * MS, 200, (i % 2 == 0 ? 100 : 110) * MS, 3);
         assert_int_equal(want(&rig, now).cap, 3);
     }
-    tell(&rig, now += 10 * MS, 200, 100 * MS, 3); /* the ideal is 100 ms */
+    tell(&rig, now += 10 * MS, 200, 100 * MS, 3); /* the ideal latency is 100 ms */
     tell(&rig, now += 100 * MS, 200, 125 * MS, 3);
     assert_int_equal(want(&rig, now).cap, 4); /* 3 + sqrt(3) */
     tell(&rig, now += 100 * MS, 200, 62 * MS, 3);
-    assert_int_equal(want(&rig, now).cap, 12); /* twice, and the root */
+    assert_int_equal(want(&rig, now).cap, 12); /* doubled, plus the square root */
     tell(&rig, now += 100 * MS, 200, 1000 * MS, 3);
-    assert_int_equal(want(&rig, now).cap, 8); /* half, and the root */
+    assert_int_equal(want(&rig, now).cap, 8); /* half, plus the square root */
     for (int i = 0; i < 700; i++)
         tell(&rig, now += 100 * MS, 200, 125 * MS, 3);
-    assert_true(want(&rig, now).cap == 3 || want(&rig, now).cap > 100); /* measuring again, or well up */
+    /* measuring again, or grown */
+    assert_true(want(&rig, now).cap == 3 || want(&rig, now).cap > 100);
     free(rig.state);
 }
 
@@ -192,7 +200,7 @@ static void bbr_finds_the_bandwidth_and_keeps_to_it(void **state)
     int64_t sent_at[64];
     uint32_t first = 0, count = 0, ok = 0;
     int64_t now = 0, free_at = 0;
-    while (now < 60 * S) { /* 20 a second are served, one by one, and 100 ms of way */
+    while (now < 60 * S) { /* serves 20 a second one by one; round trip 100 ms */
         int64_t answer_at = count > 0 ? sent_at[first % 64] : INT64_MAX;
         struct wr_want w = want(&rig, now);
         int64_t start_at = count < w.cap && count < 64 ? (w.earliest_at > now ? w.earliest_at : now) : INT64_MAX;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The study that the scenarios come from left figures for each pacer and scenario. A pacer of one start a second has no
- * choices to make, so its rows must come out to the last request. The others depend on the random stream, and on what
- * the study did not say: here are the rows that differ, and why. */
+/* test_reference.c - compares pacers with the figures of the study from which the scenarios come. A
+ * pacer of one start a second has no choices, so its rows must agree to the last request. The
+ * others depend on random numbers, and on details that the study omits: the rows that differ are
+ * listed with reasons. */
 #include "lib/test.h"
 #include "sim/listed.h"
 
@@ -12,7 +13,7 @@ struct row {
     double goodput, rejected, waste, latency_inflation, sent, ok, rejections;
 };
 
-/* The row of a pacer and a scenario in reference.csv. */
+/* Returns the row of a pacer and a scenario in reference.csv. */
 static struct row row_of(const char *pacer, const char *scenario)
 {
     const char *folder = getenv("WEIR_SCENARIOS");
@@ -44,7 +45,8 @@ static struct wr_score score_of(const char *pacer_text, const struct wr_scenario
     return score;
 }
 
-/* Whether chance decides over some answers: errors, a full queue, or services that may outlast the run. */
+/* Returns whether answers depend on chance: errors, a full queue, or services that may outlast the
+ * run. */
 static bool has_chance(const struct wr_scenario *scenario)
 {
     return scenario->origin.errors.p500 > 0 || scenario->origin.errors.p503 > 0 || scenario->origin.service.tail > 0 ||
@@ -80,7 +82,8 @@ static void fixed_rows_of_the_reference_come_out_exactly(void **state)
     assert_int_equal(exact, 26);
 }
 
-/* Who sends as much as there are workers gets all that the origin has to give, whatever the model. */
+/* A pacer that sends as much as the workers can gets all the capacity of the origin, whatever the
+ * model. */
 static void sending_everything_brings_what_the_oracle_says(void **state)
 {
     (void)state;
@@ -93,7 +96,8 @@ static void sending_everything_brings_what_the_oracle_says(void **state)
         if ((kind != WR_LIMITER_NONE && kind != WR_LIMITER_TOKEN_BUCKET) || scenario.origin.cross > 0 ||
             (kind == WR_LIMITER_TOKEN_BUCKET && scenario.origin.limiter.burst == 1) ||
             scenario.origin.service.mean_ns > WEIR_SECOND)
-            continue; /* bans, windows that are cut, others starved, tokens spilt, and too few answers to tell */
+            /* excluded: bans, cut windows, competing clients, spilt tokens, and too few answers */
+            continue;
         if (scenario.origin.outage.to_ns == 0)
             scenario.duration_ns = 300 * WEIR_SECOND;
         assert_int_equal(wr_sim_score(&scenario, &pacer, 1, 1, false, weir_allocator_system(), &score), 0);
@@ -104,16 +108,17 @@ static void sending_everything_brings_what_the_oracle_says(void **state)
     assert_int_equal(judged, 21);
 }
 
-/* A row that may be further from the reference than the others. */
+/* A row that may differ more from the reference than others. */
 struct odd {
     const char *scenario;
-    double goodput, rejected; /* slack */
+    double goodput, rejected; /* permitted differences */
     const char *why;
 };
 
-#define SLACK 0.04 /* of goodput and of rejected */
+#define SLACK 0.04 /* permitted difference of goodput and rejected */
 
-/* All rows of a pacer, but those that send more than `most` requests: they would take minutes. */
+/* Compares all rows of a pacer, except those that send more than `most` requests and would take
+ * minutes. Returns how many. */
 static int compare(const char *pacer, const char *text, uint32_t seeds, double most, const struct odd *odds)
 {
     int compared = 0;
@@ -202,7 +207,8 @@ static void envoy_rows_of_the_reference_come_out_within_a_few_points(void **stat
     assert_int_equal(compare("envoy", "envoy", 1, 1100000, NULL), 10);
 }
 
-/* The study says no more than "BBR-like". Where latencies vary, much depends on how the shortest is taken. */
+/* The study only says "BBR-like". If latencies vary, much depends on how the shortest one is
+ * determined. */
 static void bbr_rows_of_the_reference_come_out_alike(void **state)
 {
     (void)state;

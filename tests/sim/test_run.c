@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs: repeatable to the bit, comparable between pacers, and honest about memory. */
+/* test_run.c - tests simulation runs: repeatable to the bit, comparable between pacers, and with
+ * errors for lack of memory. */
 #include "lib/alloc.h"
 #include "lib/test.h"
 #include "sim/listed.h"
@@ -36,7 +37,7 @@ static struct wr_scenario short_random(uint32_t index)
     return scenario;
 }
 
-/* All numbers of a score are doubles, so it has no gaps. */
+/* All members of a score are doubles, so that it has no padding. */
 static void assert_same(const struct wr_score *one, const struct wr_score *other)
 {
     assert_memory_equal(one, other, sizeof *one);
@@ -75,9 +76,9 @@ static void score_is_the_mean_of_its_seeds(void **state)
     assert_true(mean.goodput == (one.goodput + other.goodput) / 2);
 }
 
-/* ---- hand-computed --------------------------------------------------------------------------------------- */
+/* ---- scores computed by hand ----------------------------------------------------------------- */
 
-/* 1/s, burst 1, service of exactly 50 ms, round trip 50 ms. */
+/* Returns a scenario with 1/s, burst 1, service of exactly 50 ms and a round trip of 50 ms. */
 static struct wr_scenario one_a_second(void)
 {
     struct wr_scenario scenario = *listed_named("P1e-tb10-b1strict");
@@ -93,7 +94,7 @@ static void scores_of_a_plain_run_are_those_computed_by_hand(void **state)
     struct wr_scenario scenario = one_a_second();
     struct wr_score score = run_once(&scenario, "fixed:interval=1s", 1);
     assert_true(score.oracle == 1001);
-    assert_true(score.sent == 1000); /* at 0, 1, … 999 s */
+    assert_true(score.sent == 1000); /* at 0, 1, ... 999 s */
     assert_true(score.ok == 1000);
     assert_true(score.rejections == 0);
     assert_true(score.goodput == 1000.0 / 1001);
@@ -134,11 +135,12 @@ static void time_to_recover_counts_from_the_end_of_the_trouble(void **state)
     assert_true(score.oracle == 901);
     assert_true(score.recovery_s == 0);
     scenario.origin.outage.to_ns = 0;
-    scenario.origin.vary.kind = WR_VARY_JUMP; /* 2.5/s in the second half: not for who sends one */
+    /* 2.5/s in the second half, which a pacer of 1/s does not reach */
+    scenario.origin.vary.kind = WR_VARY_JUMP;
     assert_true(isnan(run_once(&scenario, "fixed:interval=1s", 1).recovery_s));
 }
 
-/* Answers of 2 s, two workers: 1/s, however much the pacer wants. */
+/* Answers take 2 s: two workers send 1/s, whatever the pacer permits. */
 static void workers_bound_what_is_in_flight(void **state)
 {
     (void)state;
@@ -148,7 +150,7 @@ static void workers_bound_what_is_in_flight(void **state)
     scenario.workers = 2;
     struct wr_score score = run_once(&scenario, "none", 1);
     assert_true(score.sent == 1000);
-    assert_true(score.ok == 998); /* those that come at the very end are too late */
+    assert_true(score.ok == 998); /* the last two answers are too late */
 }
 
 static void backlog_is_done_when_its_last_answer_is_there(void **state)
@@ -163,11 +165,13 @@ static void backlog_is_done_when_its_last_answer_is_there(void **state)
     score = run_once(&scenario, "fixed:interval=2s", 1);
     assert_true(fabs(score.makespan_s - 200.1) < 1e-9);
     assert_true(fabs(score.goodput - 100.1 / 200.1) < 1e-9);
-    score = run_once(&scenario, "fixed:interval=20s", 1); /* does not end in time: 50 of 101 in 1000 s */
+    /* does not end in time: 50 of 101 in 1000 s */
+    score = run_once(&scenario, "fixed:interval=20s", 1);
     assert_true(score.makespan_s > 2000 && score.goodput < 0.06);
 }
 
-/* Jitter may turn requests around on their way; none is lost, and the trip is longer by the half-normal's mean. */
+/* Jitter may reorder requests, but none is lost. The round trip is longer by the mean of the
+ * half-normal distribution. */
 static void jitter_delays_and_loses_nothing(void **state)
 {
     (void)state;
@@ -180,9 +184,9 @@ static void jitter_delays_and_loses_nothing(void **state)
     assert_true(fabs(score.latency_inflation - 1) < 0.05);
 }
 
-/* ---- crowds ---------------------------------------------------------------------------------------------- */
+/* ---- crowds ---------------------------------------------------------------------------------- */
 
-/* Three hosts: 40, 20 and 13 URLs at 1/s. */
+/* Returns a scenario with three hosts of 40, 20 and 13 URLs, each at 1/s. */
 static struct wr_scenario small_crowd(void)
 {
     struct wr_scenario scenario = one_a_second();
@@ -202,7 +206,8 @@ static void crowd_takes_as_long_as_its_slowest_host(void **state)
     struct wr_score score = run_once(&scenario, "fixed:interval=2s", 1);
     assert_true(score.sent == 73 && score.ok == 73 && score.oracle == 73);
     assert_true(fabs(score.makespan_s - 78.1) < 1e-9);
-    assert_true(fabs(score.goodput - 39.1 / 78.1) < 1e-9); /* the oracle: 39 s and one latency */
+    /* the oracle takes 39 s and one latency */
+    assert_true(fabs(score.goodput - 39.1 / 78.1) < 1e-9);
 }
 
 static void crowd_is_the_same_for_every_run_and_pacer(void **state)
@@ -217,9 +222,9 @@ static void crowd_is_the_same_for_every_run_and_pacer(void **state)
     assert_true(fabs(one.goodput * one.makespan_s - other.goodput * other.makespan_s) < 1e-9);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* A host that allows one request in 5 s: who remembers that is not rejected again. */
+/* The host allows one request in 5 s: a run with memory is rejected less often. */
 static void warm_run_begins_with_what_the_run_before_learned(void **state)
 {
     (void)state;
@@ -231,7 +236,8 @@ static void warm_run_begins_with_what_the_run_before_learned(void **state)
     assert_true(warm.rejections < cold.rejections);
 }
 
-/* Delays of 1, 2 and 4 s for 40, 20 and 13 URLs: the last host takes longest, for its own delay, 13 times. */
+/* Delays of 1, 2 and 4 s for 40, 20 and 13 URLs: the last host takes longest, 13 times its own
+ * delay. */
 static void each_host_of_a_crowd_has_a_memory_of_its_own(void **state)
 {
     (void)state;
@@ -272,7 +278,7 @@ static void run_that_gets_no_memory_says_so_and_leaks_nothing(void **state)
     }
 }
 
-/* ---- listening ------------------------------------------------------------------------------------------- */
+/* ---- listeners ------------------------------------------------------------------------------- */
 
 struct heard {
     double sent, ok;
@@ -305,7 +311,7 @@ static void listener_hears_every_start_and_answer_in_order(void **state)
     assert_true(heard.ok == score.ok);
 }
 
-/* ---- pacers by name -------------------------------------------------------------------------------------- */
+/* ---- pacers by name -------------------------------------------------------------------------- */
 
 static void pacers_are_named_and_take_numbers(void **state)
 {

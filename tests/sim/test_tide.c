@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tide against the 34 scenarios of the reference, and against some that nobody tuned for. One seed of each, so that it
- * takes seconds: the figures of three differ by less than the slack that is left here. docs/internals/tide.md has them.
- */
+/* test_tide.c - runs tide on the 34 scenarios of the reference, and on random ones that it was not
+ * tuned for. One seed of each takes seconds; the figures of three seeds differ by less than the
+ * slack here. docs/internals/tide.md has them. */
 #include "lib/test.h"
 #include "sim/listed.h"
 
@@ -27,7 +27,7 @@ static void add(struct mean *mean, const struct wr_score *score)
     mean->rejected += (score->rejected - mean->rejected) / mean->count;
 }
 
-/* Means over all of them, and over each family: P1 … P11. */
+/* Computes the means over all scenarios, and over each family P1 ... P11. */
 static void run_listed(bool warm, struct mean *ret_all, struct mean ret_families[12])
 {
     for (size_t i = 0; i < LISTED_COUNT; i++) {
@@ -79,7 +79,7 @@ static void nobody_is_banned_more_than_twice(void **state)
         assert_true(score_of(listed_named(names[i]), false).bans <= 2);
 }
 
-/* The fraction that is rejected, and whether half of what is possible is reached, on origins drawn by a seed. */
+/* Checks rejections and goodput on random origins. */
 static void origins_drawn_afresh_are_found_too(void **state)
 {
     (void)state;
@@ -97,7 +97,7 @@ static void origins_drawn_afresh_are_found_too(void **state)
     assert_true(good >= 80);
 }
 
-/* N6-6, A15, A16: models of limiters in use, in the second half of ten minutes. */
+/* N6-6, A15, A16: models of real limiters, measured in the second half of ten minutes. */
 static void real_limiters_are_found_too(void **state)
 {
     (void)state;
@@ -119,7 +119,8 @@ static void real_limiters_are_found_too(void **state)
         assert_reaches("a family", &families[i], least[i], 0.04);
 }
 
-/* N6-6: of a window, what was accepted between two refusals is what was asked for, not what is allowed. */
+/* N6-6: with a sliding window, the number of requests accepted between two refusals reflects the
+ * demand, not the limit. */
 static void quota_of_a_window_that_slides_is_not_taken_for_a_bucket(void **state)
 {
     (void)state;
@@ -140,7 +141,7 @@ static void quota_of_a_window_that_slides_is_not_taken_for_a_bucket(void **state
     }
 }
 
-/* N6-6: fields say what is left, and when the quota is whole again, in seconds that are rounded up. */
+/* N6-6: headers state the remaining quota and its reset, in seconds rounded up. */
 static void quota_that_fields_tell_is_used_up_without_a_refusal(void **state)
 {
     (void)state;
@@ -160,7 +161,7 @@ static void quota_that_fields_tell_is_used_up_without_a_refusal(void **state)
     }
 }
 
-/* The server is near, so what is in flight is in the server. */
+/* Scores a scenario with a near server, so that nearly all requests in flight are in the server. */
 static struct wr_score score_near(struct wr_scenario *scenario)
 {
     scenario->duration_ns = 240 * WEIR_SECOND;
@@ -169,7 +170,7 @@ static struct wr_score score_near(struct wr_scenario *scenario)
     return score_of(scenario, false);
 }
 
-/* A16, N6-6: connections are reset when a fifth request comes, whatever the rate. */
+/* A16, N6-6: the server resets connections of a fifth concurrent request, whatever the rate. */
 static void limit_of_concurrency_that_resets_is_heard(void **state)
 {
     (void)state;
@@ -182,7 +183,7 @@ static void limit_of_concurrency_that_resets_is_heard(void **state)
     assert_true(score.rejected <= 0.01);
 }
 
-/* A16, N6-6: connections are reset until a window ends, as by a server that is down. */
+/* A16, N6-6: the server resets connections until its window ends, as if it were down. */
 static void window_that_resets_is_no_outage(void **state)
 {
     (void)state;
@@ -201,7 +202,7 @@ static void recovery_takes_a_tenth_of_an_outage(void **state)
     const char *const names[] = {"P9a-free-out60", "P9b-tb20-out60"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct wr_score score = score_of(listed_named(names[i]), false);
-        assert_true(score.recovery_s <= 8); /* of 60 s, and a second to be seen */
+        assert_true(score.recovery_s <= 8); /* a tenth of 60 s, and time to notice it */
         assert_true(score.waste <= 16 + 20);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* steps.c - the counter. */
+/* steps.c - counts the steps of code under test. */
 #include "steps.h"
 
 static uint64_t steps;
@@ -9,7 +9,7 @@ uint64_t steps_now(void)
     return steps;
 }
 
-/* ---- branches, by the compiler ---- */
+/* ---- branches, counted by the compiler ---- */
 
 void __sanitizer_cov_trace_pc(void);
 
@@ -18,7 +18,7 @@ void __sanitizer_cov_trace_pc(void)
     steps++;
 }
 
-/* ---- the C library, by the linker (--wrap) ---- */
+/* ---- C library, wrapped by the linker (--wrap) ---- */
 
 #define WRAPPED(returns, name, arguments, call, bytes) \
     returns __real_##name arguments;                   \
@@ -39,7 +39,7 @@ void *__wrap_memchr(const void *text, int byte, size_t bytes);
 size_t __real_strlen(const char *text);
 size_t __wrap_strlen(const char *text);
 
-/* As far as it had to look. */
+/* Counts only the bytes up to the match. */
 void *__wrap_memchr(const void *text, int byte, size_t bytes)
 {
     void *found = __real_memchr(text, byte, bytes);
@@ -54,9 +54,9 @@ size_t __wrap_strlen(const char *text)
     return bytes;
 }
 
-/* ---- growing ---- */
+/* ---- growth of costs ---- */
 
-/* `begin`, then `again` as often as it fits, then `end`. */
+/* Returns `begin`, as many copies of `again` as fit, and `end`: `bytes` bytes in all. */
 static char *make(const char *begin, const char *again, const char *end, size_t bytes)
 {
     size_t begins = strlen(begin), each = strlen(again), ends = strlen(end);

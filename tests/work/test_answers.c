@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_answers.c - what servers send costs as many steps as it has bytes, whatever it is (M12, N1-2, B3). */
+/* test_answers.c - tests that any data from servers costs a number of steps proportional to its
+ * size (M12, N1-2, B3). */
 #include "steps.h"
 
 #include "core/rules/http/cache.h"
@@ -75,14 +76,14 @@ static void a_robots_txt_costs_as_many_steps_as_it_has_bytes(void **state)
     steps_grow_with("robots", work_of_robots, "User-agent: *\nCrawl-delay: 1e", "9", "", 64 * KIB, 100);
 }
 
-/* A mebibyte of rules, each of which has `begin`, so many letters, and `end`. */
+/* Returns a MiB of rules. Each consists of `begin`, `letters` letters, and `end`. */
 static struct wr_robots *many_rules(const char *begin, size_t letters, const char *end)
 {
     const size_t room = WR_ROBOTS_MAX + 20000;
     char *text = malloc(room);
     size_t at = (size_t)snprintf(text, room, "User-agent: *\n");
     for (size_t n = 0; at < WR_ROBOTS_MAX; n++) {
-        size_t count = letters > 0 ? letters : n % 2000; /* 0: of all lengths */
+        size_t count = letters > 0 ? letters : n % 2000; /* 0: all lengths in turn */
         at += (size_t)snprintf(text + at, room - at, "Disallow: %s", begin);
         memset(text + at, 'a', count);
         at += count + (size_t)snprintf(text + at + count, room - at - count, "%s\n", end);
@@ -92,7 +93,7 @@ static struct wr_robots *many_rules(const char *begin, size_t letters, const cha
     return robots;
 }
 
-/* The letters and pairs that all rules want are in all paths, so that each rule has to be tried. */
+/* All paths have the letters and pairs that the rules need, so that each rule must be tried. */
 static void no_robots_txt_makes_a_path_cost_more_than_its_steps(void **state)
 {
     static const struct {
@@ -466,7 +467,7 @@ static void work_of_sitemap(const char *text, size_t bytes)
     wr_sitemap_free(sitemap);
 }
 
-/* What libxml2 does is not counted; what it is given is bounded. */
+/* The work of libxml2 is not counted; its input is bounded. */
 static void a_sitemap_costs_as_many_steps_as_it_has_bytes(void **state)
 {
     static const char *const texts[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_callers.c - what callers send costs as many steps as it has bytes, whatever it is (M12, N1-2). */
+/* test_callers.c - tests that any data from clients costs a number of steps proportional to its
+ * size (M12, N1-2). */
 #include "steps.h"
 
 #include "core/admit/match.h"
@@ -10,7 +11,7 @@
 
 /* ---- requests ---- */
 
-/* As it comes over a slow line: all that is there, again and again. */
+/* Parses a head that arrives over a slow line: each call has one byte more. */
 static void work_of_head(const char *text, size_t bytes)
 {
     struct wr_request request;
@@ -80,7 +81,7 @@ static void work_of_path(const char *text, size_t bytes)
     while (wr_asked_next(&asked));
 }
 
-/* All readings of it against all kinds of patterns. */
+/* All readings of a path are matched with all kinds of patterns. */
 static void a_path_costs_as_many_steps_as_it_has_bytes(void **state)
 {
     static const char *const patterns[] = {"/*a*a*b", "/a/**",   "**a",
@@ -114,7 +115,7 @@ static void a_header_costs_a_pattern_as_many_steps_as_it_has_bytes(void **state)
         steps_grow_with("value", work_of_value, "", texts[i], "", 8 * KIB, 500);
 }
 
-/* ---- who it is ---- */
+/* ---- addresses and credentials ---- */
 
 static void work_of_hops(const char *text, size_t bytes)
 {

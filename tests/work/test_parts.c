@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_parts.c - maps, heaps and holds cost the same with few and with many in them, however they come and go, and a
- * decision costs no more than its budget (M12). */
+/* test_parts.c - tests that operations on maps, heaps and reservations cost the same with few and
+ * with many entries, and that a decision costs at most its budget (M12). */
 #include "steps.h"
 
 #include "base/heap.h"
@@ -14,7 +14,7 @@ static uint64_t larger_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The most that one of `count` calls takes. */
+/* Returns the larger of `most` and the steps since `before`. */
 static uint64_t most_of(uint64_t before, uint64_t most)
 {
     return larger_of(steps_now() - before, most);
@@ -27,7 +27,7 @@ struct name {
     size_t bytes;
 };
 
-/* Names come and go while there are `count`; returns the steps of each. */
+/* Adds and removes names while the map holds `count`. Returns the steps per name. */
 static uint64_t churn_map(size_t count)
 {
     static const char secret[WR_HASH_SECRET_BYTES] = "any bytes do";
@@ -63,7 +63,7 @@ static void names_that_come_and_go_cost_a_map_no_more_the_more_there_are(void **
 
 /* ---- heaps ---- */
 
-/* Times come and go from all places: the most that one change takes. */
+/* Replaces items in a heap of `count`. Returns the most steps of one change. */
 static uint64_t churn_heap(size_t count, int order)
 {
     struct wr_heap_item *items = calloc(count, sizeof *items);
@@ -88,7 +88,7 @@ static uint64_t churn_heap(size_t count, int order)
     return most;
 }
 
-/* Of 64 times as many, three levels more. */
+/* 64 times as many items make three levels more. */
 static void times_that_come_and_go_cost_a_heap_its_levels(void **state)
 {
     (void)state;
@@ -101,9 +101,10 @@ static void times_that_come_and_go_cost_a_heap_its_levels(void **state)
     }
 }
 
-/* ---- holds ---- */
+/* ---- reservations ---- */
 
-/* All places are taken, and whoever lets go of one takes it again: the most that this takes. */
+/* Takes all reservations, then cancels and takes each once more. Returns the most steps of one
+ * call. */
 static uint64_t churn_holds(size_t count)
 {
     static const struct call somebody = {.peer = "203.0.113.7"};
@@ -115,7 +116,8 @@ static uint64_t churn_holds(size_t count)
     rig_open(&rig, yaml);
     weir_request request = request_of(&somebody, &list);
     for (size_t i = 0; i < 2 * count; i++) {
-        size_t place = i < count ? i : 2 * count - 1 - i; /* the last first, so that a search would go all around */
+        /* the last one first, so that a linear search would visit all */
+        size_t place = i < count ? i : 2 * count - 1 - i;
         uint64_t before = steps_now();
         if (i >= count)
             assert_int_equal(wr_rulebook_cancel(rig.book, holds[place]), 0);
@@ -142,7 +144,7 @@ static void reservations_cost_no_more_when_nearly_all_are_taken(void **state)
 
 #define FIELD_BYTES ((size_t)16 * 1024)
 
-/* 100 rules, each with a path and 8 patterns for fields. */
+/* Returns 100 rules, each with a path and 8 header patterns. */
 static char *rules_of(const char *path, const char *value)
 {
     static const char match[] = "{name: r%d, key: global, limit: 1/s, match: {path: '%s', header: [";
@@ -187,8 +189,8 @@ static uint64_t steps_of_decision(const char *path, const char *value, const cha
     return steps;
 }
 
-/* Long fields, many lines of one of which the last fits, and a path with many readings. A step of the budget is at most
- * 25 that are counted. */
+/* The request has long headers, many lines of one header of which the last matches, or a path with
+ * many readings. A step of the budget is at most 25 counted steps. */
 static void decision_takes_no_more_steps_than_its_budget_however_long_the_request_is(void **state)
 {
     char field[FIELD_BYTES + 1], target[4000] = "/";

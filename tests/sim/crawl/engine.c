@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* engine.c - carries out what the plans say, badly. */
+/* engine.c - a simulated engine that carries out the actions of the plans, with faults. */
 #include "sim/crawl/world.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ int64_t world_commit_at(struct world *world)
     return commit_time(world);
 }
 
-/* The same as it was, at another time, as something else. */
+/* Adds a copy of an event with another time and kind. */
 static struct event *repeat(struct world *world, const struct event *event, enum event_kind kind, int64_t at)
 {
     struct event *again = world_event(world, kind, at);
@@ -98,7 +98,7 @@ static void post(struct world *world, const struct event *link, uint32_t row, bo
     snprintf(posted->url, sizeof posted->url, "%s", link->url);
 }
 
-/* False: offer it again later. */
+/* Offers a link. Returns false if it must be offered later. */
 static bool offer_link(struct world *world, uint32_t loop, const struct event *link, int64_t commit_at)
 {
     uint32_t row;
@@ -109,10 +109,11 @@ static bool offer_link(struct world *world, uint32_t loop, const struct event *l
     if (verdict == WR_OFFER_ASK_STORE || (verdict == WR_OFFER_NEW && !is_own)) {
         bool is_new = insert(world, link, commit_at, &row);
         if (!is_new && is_own)
-            return true; /* the store has it */
+            return true; /* the store has the URL */
         post(world, link, row, is_new, is_own, is_own ? commit_at : world->now + MS);
     } else if (verdict == WR_OFFER_NEW) {
-        if (!insert(world, link, commit_at, &row) && world->store.rows[row].has_ended) /* not just found elsewhere */
+        /* the URL may have been found by another loop */
+        if (!insert(world, link, commit_at, &row) && world->store.rows[row].has_ended)
             laws_break(&world->laws, "V4: a URL that has ended is new to its plan", wr_span_of(link->url), world->now);
         world->accepted++;
     }
@@ -124,12 +125,13 @@ static void end_row(struct world *world, uint32_t row, bool failed, int64_t comm
     store_end(&world->store, row, failed, commit_at);
 }
 
-/* The other loop's plan has the last word. */
+/* Handles a link that another loop has posted. The plan of this loop decides. */
 static void posted(struct world *world, struct event *event)
 {
     const struct store_row *row = &world->store.rows[event->row];
     enum wr_offer_verdict verdict = world_offer(world, event->loop, event);
-    if (verdict == WR_OFFER_ASK_STORE) { /* its set is not complete, and the store has said */
+    /* the plan's set of URLs is incomplete, and the store has answered */
+    if (verdict == WR_OFFER_ASK_STORE) {
         if (!event->was_new)
             return;
         event->is_new = true;
@@ -147,7 +149,7 @@ static void posted(struct world *world, struct event *event)
         end_row(world, event->row, true, commit_time(world));
 }
 
-/* A page's links go with its end into one transaction, as far as the budget lets them. */
+/* Offers the links of a page in the transaction of its end, as far as the budget permits. */
 static void offer_links(struct world *world, struct event *page)
 {
     char links[WEB_LINKS_MAX][WEB_URL];
@@ -180,7 +182,7 @@ static void gone(struct world *world, uint32_t row, const struct wr_plan_action 
     laws_waited(&world->laws, world->store.rows[row].host, action, world->store.rows[row].came_at, world->now);
 }
 
-/* Not sent, or to be tried again. */
+/* Handles a page that was not sent, or will be retried. */
 static void came_back(struct world *world, const struct event *event)
 {
     if (event->row != UINT32_MAX)
@@ -214,7 +216,7 @@ static struct store_row *row_of(struct world *world, const struct event *event)
     return event->row == UINT32_MAX ? NULL : &world->store.rows[event->row];
 }
 
-/* The address is known. Now and then it is another. */
+/* Assigns the host to the group of its address; sometimes to another one. */
 static void join(struct world *world, const struct event *event)
 {
     char name[8];
@@ -246,7 +248,7 @@ static void connected(struct world *world, struct event *event)
         return;
     }
     if (world->over[event->job] && event->job != 0) {
-        wr_plan_given(plan, task, world->now); /* cancelled meanwhile */
+        wr_plan_given(plan, task, world->now); /* ended while connecting */
         return;
     }
     laws_send(&world->laws, row_of(world, event), span_of(event), world->now);
@@ -282,7 +284,8 @@ static void heard(struct world *world, const struct event *event)
         note_host(world, event->loop, web_host_of(span_of(event)));
 }
 
-/* What no answer came to is a failure of the host's, or of something on the way. */
+/* Reports the outcome of a request. Without an answer, either the host or something between has
+ * failed. */
 static struct wr_fate tell(struct world *world, const struct event *event, const weir_outcome *outcome)
 {
     struct wr_plan *plan = world->plans[event->loop];
@@ -351,7 +354,7 @@ static void note_robots(struct world *world, uint32_t loop, uint32_t host, bool 
     note_host(world, loop, host);
 }
 
-/* It goes on at another host: an errand of that host's loop. */
+/* Follows a redirect to another host: creates an errand for the loop of that host. */
 static void send_errand(struct world *world, const struct event *from, struct wr_plan_host *host, bool is_https,
                         uint32_t asker)
 {
@@ -444,7 +447,7 @@ static void told_errand(struct world *world, struct event *event)
 static void answered(struct world *world, struct event *event)
 {
     int64_t retry_after_ns = event->is_lost ? -1 : event->answer.retry_after_ns;
-    bool is_dropped = world_once_in(world, 60); /* our own fault: nobody reads it */
+    bool is_dropped = world_once_in(world, 60); /* simulates a local fault: the answer is dropped */
     laws_answer(&world->laws, row_of(world, event), span_of(event), retry_after_ns, world->now);
     laws_group_answer(&world->laws, event->group, is_dropped ? -1 : retry_after_ns, world->now);
     if (is_dropped) {
@@ -463,7 +466,7 @@ static void answered(struct world *world, struct event *event)
         told_errand(world, event);
 }
 
-/* ---- all ---- */
+/* ---- actions of a plan ---- */
 
 static void later(struct world *world, uint32_t loop, const struct wr_plan_action *action, enum event_kind kind)
 {

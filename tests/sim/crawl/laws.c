@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* laws.c - watches a whole crawl from outside. */
+/* laws.c - checks the laws of a crawl from outside. */
 #include "sim/crawl/laws.h"
 
 #include <stdio.h>
@@ -136,7 +136,7 @@ void laws_group_answer(struct laws *laws, uint32_t index, int64_t retry_after_ns
     laws_group_hear(laws, index, retry_after_ns, now);
 }
 
-/* ---- what is reported ---- */
+/* ---- reports ------------- */
 
 void laws_waited(struct laws *laws, uint32_t index, const struct wr_plan_action *action, int64_t came_at, int64_t now)
 {
@@ -194,7 +194,7 @@ void laws_robots(struct laws *laws, uint32_t index, bool is_https, bool denies, 
     host->delay_ns[is_https] = delay_ns;
 }
 
-/* What the store does not know is forgotten; what it knows, holds. */
+/* Restarts: values that were not stored are forgotten, and stored ones still hold. */
 void laws_restart(struct laws *laws, const struct store *store, int64_t now)
 {
     memset(laws->in_flight, 0, sizeof laws->in_flight);

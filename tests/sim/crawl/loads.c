@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loads.c - what the store answers, and the ledgers. */
+/* loads.c - answers of the simulated store to loads, and grants of the ledgers. */
 #include "sim/crawl/world.h"
 
 #include <stdio.h>

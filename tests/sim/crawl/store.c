@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* store.c - a modelled store. */
+/* store.c - a simulated store. */
 #include "sim/crawl/store.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Few enough to be looked through; the latest first, for they are asked for most. */
+/* Searches from the latest row, because those are requested most. There are few rows. */
 uint32_t store_find(const struct store *store, uint32_t job, uint64_t fingerprint)
 {
     for (uint32_t i = store->count; i-- > 0;)

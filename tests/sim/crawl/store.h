@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* store.h - a modelled store: what is posted is committed later, in order; a crash forgets what was not. */
+/* store.h - a simulated store. Changes are committed later and in order. A crash loses those that
+ * are not committed. */
 #ifndef WEIR_TEST_CRAWL_STORE_H
 #define WEIR_TEST_CRAWL_STORE_H
 
@@ -15,16 +16,16 @@ struct store_row {
     uint64_t fingerprint;
     uint32_t job, host, depth, hops;
     char url[WEB_URL];
-    bool is_committed; /* its being there */
+    bool is_committed; /* the insertion is committed */
     bool has_ended, end_committed, failed;
-    bool is_gone; /* a crash forgot it */
-    /* For the laws: */
+    bool is_gone; /* lost in a crash */
+    /* State for the laws: */
     bool flies, was_page;
     uint32_t sends;
-    int64_t came_at; /* into a window */
+    int64_t came_at; /* time of arrival in a window */
 };
 
-/* What is known of one host. */
+/* Stored values of one host. */
 struct store_host {
     bool has_memory;
     weir_pace_memory memory;
@@ -36,7 +37,7 @@ struct store_host {
 };
 
 struct store_op {
-    int64_t at; /* of its commit */
+    int64_t at; /* time of the commit */
     enum {
         STORE_INSERT,
         STORE_END,
@@ -49,24 +50,24 @@ struct store_op {
 struct store {
     struct store_row rows[STORE_ROWS];
     uint32_t count;
-    struct store_op ops[STORE_OPS]; /* a ring */
+    struct store_op ops[STORE_OPS]; /* ring buffer */
     uint32_t first, waiting;
     int64_t last_at;
     uint32_t open[STORE_JOBS + 1]; /* rows of each job that have not ended */
     struct store_host posted[WEB_HOSTS_MAX], committed[WEB_HOSTS_MAX];
 };
 
-/* Finds it, or returns UINT32_MAX. */
+/* Returns the row of a fingerprint, or UINT32_MAX. */
 uint32_t store_find(const struct store *store, uint32_t job, uint64_t fingerprint);
-/* Returns whether it is new; *ret_row is the row either way. */
+/* Returns whether the row is new. *ret_row is the row in both cases. */
 bool store_insert(struct store *store, const struct store_row *row, int64_t commit_at, uint32_t *ret_row);
 void store_end(struct store *store, uint32_t row, bool failed, int64_t commit_at);
-/* As it is in `posted`. */
+/* Posts the host with its values in `posted`. */
 void store_host(struct store *store, uint32_t host, int64_t commit_at);
 void store_commit(struct store *store, int64_t now);
 void store_crash(struct store *store);
 
-/* Of those committed. */
+/* Returns the number of committed rows that have not ended. */
 uint32_t store_queued(const struct store *store, uint32_t job, uint32_t host);
 
 #endif

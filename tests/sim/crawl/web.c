@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* web.c - a small made-up web. */
+/* web.c - a small simulated web. */
 #include "sim/crawl/web.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #define RTT_NS (20 * WEIR_MILLISECOND)
 #define DURATION_NS (12 * WEIR_HOUR)
 
-/* ---- drawing it ---- */
+/* ---- random hosts ---- */
 
 static uint64_t mix(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -168,7 +168,7 @@ size_t web_links(const struct web *web, struct wr_span url, char ret_links[WEB_L
     return count;
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static void answer_robots(const struct web *web, const struct place *place, int64_t now, struct web_answer *answer)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* world.c - a whole crawl in virtual time: its beginning, its crashes and its end. */
+/* world.c - simulates a whole crawl in virtual time: its start, its crashes and its end. */
 #include "sim/crawl/world.h"
 
 #include "core/pace/options.h"
@@ -10,7 +10,7 @@
 #define STEPS_MAX 400000
 #define TIME_MAX (10 * WEIR_HOUR)
 
-/* ---- small things ---- */
+/* ---- helpers --------- */
 
 bool world_once_in(struct world *world, uint64_t n)
 {
@@ -53,7 +53,7 @@ void world_end_job(struct world *world, uint32_t job)
         wr_plan_job_end(world->plans[i], job);
 }
 
-/* ---- drawing one ---- */
+/* ---- random worlds ---- */
 
 static uint32_t index_of(struct wr_span key)
 {
@@ -65,7 +65,7 @@ uint32_t world_index_of(const struct wr_plan_host *host)
     return index_of(wr_plan_host_key(host));
 }
 
-/* "g0" … "g3". */
+/* Returns the group of a host, "g0" ... "g3". */
 static struct wr_span group_of(void *context, struct wr_span key)
 {
     static char name[8];
@@ -192,7 +192,7 @@ static void end_life(struct world *world)
     laws_life_ended(&world->laws, world->now);
 }
 
-/* The power goes. What was committed is all there is. */
+/* Simulates a power failure: only committed data survives. */
 static void crash(struct world *world)
 {
     end_life(world);
@@ -285,7 +285,7 @@ static void unpause(struct world *world)
         }
 }
 
-/* Whoever paused all comes back. */
+/* Resumes all jobs that were paused. */
 static void go_on(struct world *world)
 {
     unpause(world);
@@ -322,7 +322,7 @@ static void step(struct world *world)
 
 /* ---- the end ---- */
 
-/* V4: whatever a page that was fetched links to is there, unless it was refused. */
+/* V4: all links of a fetched page are in the store, except those that were refused. */
 static void check_closed(struct world *world, const struct store_row *page)
 {
     char links[WEB_LINKS_MAX][WEB_URL], memory[WR_URL_ROOM];
@@ -400,9 +400,9 @@ const char *world_run(uint64_t seed, char ret_detail[160], struct wr_plan_stats 
         step(&world);
     }
     if (world.laws.broken == NULL && !is_over(&world))
-        laws_break(&world.laws, "V7: it does not end", wr_span_of("-"), world.now);
+        laws_break(&world.laws, "V7: the crawl does not end", wr_span_of("-"), world.now);
     for (int i = 0; i < 1000 && world.laws.broken == NULL && wr_heap_peek(&world.heap, NULL) != NULL; i++)
-        step(&world); /* what the store still answers */
+        step(&world); /* late answers of the store */
     if (world.laws.broken == NULL && is_over(&world))
         check_end(&world);
     wr_plan_stats_get(world.plans[0], ret_stats);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* world.h - a whole crawl in virtual time: plans, a store, a web, and an engine between them that connects slowly,
- * gives up, loses answers, and crashes. */
+/* world.h - simulates a whole crawl in virtual time: plans, a store, a web, and an engine that
+ * connects slowly, gives up, loses answers, and crashes. */
 #ifndef WEIR_TEST_CRAWL_WORLD_H
 #define WEIR_TEST_CRAWL_WORLD_H
 
@@ -14,28 +14,28 @@
 #define EVENTS_MAX 8192
 
 enum event_kind {
-    EVENT_WAKE,    /* a loop */
-    EVENT_CONNECT, /* a request can be written */
-    EVENT_HEAD,    /* the head of its answer is there */
-    EVENT_ANSWER,  /* it is answered */
-    EVENT_LINKS,   /* a page's links are offered, from `next` on */
-    EVENT_POSTED,  /* a link of another loop's */
+    EVENT_WAKE,    /* a loop wakes up */
+    EVENT_CONNECT, /* a request can be sent */
+    EVENT_HEAD,    /* the head of a response has arrived */
+    EVENT_ANSWER,  /* a response has arrived */
+    EVENT_LINKS,   /* the links of a page are offered, from `next` on */
+    EVENT_POSTED,  /* a link is posted by another loop */
     EVENT_LOADED,
     EVENT_LISTED,
-    EVENT_ERRAND, /* to be done by another loop */
-    EVENT_CAME,   /* its answer, back */
+    EVENT_ERRAND, /* an errand from another loop */
+    EVENT_CAME,   /* the answer of an errand returns to its loop */
     EVENT_COMMIT,
 };
 
 enum grouping {
     GROUPS_NONE,
-    GROUPS_DOMAIN, /* known when a host is made */
-    GROUPS_ADDRESS /* learned when a request is about to be sent */
+    GROUPS_DOMAIN, /* known when a host is created */
+    GROUPS_ADDRESS /* learned just before a request is sent */
 };
-#define GROUPS 4 /* of each loop */
+#define GROUPS 4 /* number of groups per loop */
 
 struct event {
-    struct wr_heap_item item; /* first */
+    struct wr_heap_item item; /* must be the first member */
     struct event *next_free;
     enum event_kind kind;
     uint32_t loop, row, next;
@@ -44,12 +44,12 @@ struct event {
     char url[WEB_URL];
     struct web_answer answer;
     bool was_sent, is_lost;
-    uint32_t group; /* for the laws */
-    /* Of a link or an errand: */
+    uint32_t group; /* group of the host, for the laws */
+    /* For links and errands: */
     uint32_t job, depth, hops;
-    struct wr_plan_host *host; /* of an errand: whose robots.txt */
+    struct wr_plan_host *host; /* for errands: the host whose robots.txt it is */
     bool is_https, is_new, was_new;
-    uint32_t asker; /* its loop */
+    uint32_t asker; /* loop that asked for the errand */
 };
 
 struct world {
@@ -70,15 +70,16 @@ struct world {
     struct wr_heap heap;
     struct event events[EVENTS_MAX];
     struct event *free_events;
-    struct event *errands[64]; /* by tag */
-    bool is_incomplete;        /* the plans do not know all fingerprints after a restart */
+    struct event *errands[64]; /* indexed by tag */
+    bool is_incomplete;        /* after a restart, the plans do not know all fingerprints */
     uint32_t crashes_left, crashes, steps, accepted;
     enum grouping grouping;
-    int64_t held_until;         /* all plans */
-    int64_t wake_at[LOOPS_MAX]; /* of the next EVENT_WAKE; 0: none */
+    int64_t held_until;         /* end of a hold on all plans */
+    int64_t wake_at[LOOPS_MAX]; /* time of the next EVENT_WAKE; 0: none */
 };
 
-/* One world from a seed. Returns NULL, or which law was broken; `ret_detail` says where. */
+/* Runs the world of a seed. Returns NULL, or the law that was broken, with details in
+ * `ret_detail`. */
 const char *world_run(uint64_t seed, char ret_detail[160], struct wr_plan_stats *ret_stats);
 
 /* engine.c */
@@ -92,7 +93,7 @@ uint64_t world_fingerprint(const struct world *world, const char *url);
 void world_parse(const char *text, char memory[WR_URL_ROOM], struct wr_url *ret_url);
 void world_end_job(struct world *world, uint32_t job);
 int64_t world_commit_at(struct world *world);
-/* Which host of the web it is. */
+/* Returns the index of the host in the web. */
 uint32_t world_index_of(const struct wr_plan_host *host);
 
 /* loads.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_alloc.c - taking and giving back memory. */
+/* test_alloc.c - tests allocating and freeing of memory. */
 #include "base/alloc.h"
 #include "lib/alloc.h"
 #include "lib/test.h"

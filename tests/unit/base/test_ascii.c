@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ascii.c - every character, against <ctype.h> in the C locale. */
+/* test_ascii.c - compares the classes of all characters with those of <ctype.h> in the C locale. */
 #include "base/ascii.h"
 #include "lib/test.h"
 
@@ -35,7 +35,7 @@ static void only_letters_are_the_same_in_either_case(void **state)
     assert_true(wr_ascii_same("abc", "abd", 2));
     assert_true(wr_ascii_same("a", "b", 0));
     assert_false(wr_ascii_same("abc", "abd", 3));
-    assert_false(wr_ascii_same("@", "`", 1)); /* differ by the bit that makes a letter small */
+    assert_false(wr_ascii_same("@", "`", 1)); /* the bit that makes letters lower case */
     assert_false(wr_ascii_same("\xc4", "\xe4", 1));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_bits.c - whole numbers. */
+/* test_bits.c - tests integer arithmetic. */
 #include "base/bits.h"
 #include "lib/test.h"
 
@@ -33,7 +33,7 @@ static void number_beyond_all_sizes_becomes_the_largest_size(void **state)
     assert_true(wr_size_of((uint64_t)SIZE_MAX + 1) == (sizeof(size_t) < 8 ? SIZE_MAX : 0));
 }
 
-/* On 32-bit machines they are another type of the compiler's. */
+/* On 32-bit machines 128-bit integers are _BitInt(128). */
 static void product_of_any_two_numbers_is_exact(void **state)
 {
     (void)state;
@@ -47,7 +47,8 @@ static void product_of_any_two_numbers_is_exact(void **state)
         }
     wr_i128 debt = (wr_i128)INT64_MIN * INT64_MAX;
     assert_true(debt / INT64_MAX == INT64_MIN && debt % INT64_MAX == 0 && debt < 0);
-    assert_true((debt - 1) / INT64_MAX == INT64_MIN && (debt - 1) % INT64_MAX == -1); /* towards zero */
+    /* rounded towards zero */
+    assert_true((debt - 1) / INT64_MAX == INT64_MIN && (debt - 1) % INT64_MAX == -1);
 }
 
 WEIR_TESTS(test(rounding_up_gives_the_next_multiple), test(rounding_up_gives_the_next_power_of_two),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_buf.c - putting text together. */
+/* test_buf.c - tests buffers that build text. */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "lib/alloc.h"
 #include "lib/test.h"
 
-/* Gives the text of a buffer back and checks that nothing is left. */
+/* Takes the text of a buffer, compares it, and checks that no memory is left. */
 static void expect_taken(test_allocator *test, struct wr_buf *buf, const char *expected)
 {
     char *string = NULL;
@@ -107,7 +107,7 @@ static void fixed_buffer_cuts_and_stays_terminated(void **state)
     wr_buf_release(&buf);
 }
 
-/* Fails the 1st, 2nd, 3rd … take until all goes well. */
+/* Fails the first, second, third ... allocation until the whole test succeeds. */
 static void every_failing_allocation_is_told_at_the_end(void **state)
 {
     (void)state;
@@ -251,13 +251,13 @@ static void room_that_was_reserved_is_filled_without_moving(void **state)
     for (int i = 0; i < 498; i++)
         wr_buf_append_char(&buf, 'x');
     assert_ptr_equal(buf.bytes, bytes);
-    wr_buf_reserve(&buf, 1001); /* it may never have so much */
+    wr_buf_reserve(&buf, 1001); /* more than its maximum */
     assert_ptr_equal(buf.bytes, bytes);
     wr_buf_release(&buf);
     assert_int_equal(test.live_bytes, 0);
 }
 
-/* M10. */
+/* M10 */
 static void of_a_name_only_what_a_name_may_have_is_shown(void **state)
 {
     (void)state;

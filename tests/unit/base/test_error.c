@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_error.c - the words for what went wrong. */
+/* test_error.c - tests names, texts and details of errors. */
 #include "base/error.h"
 #include "lib/test.h"
 
@@ -78,7 +78,8 @@ static void foreign_bytes_cannot_steer_a_terminal_or_forge_a_line(void **state)
                         "key \"a\\\"b\\\\c\\x0a\\x1b[2J\\x00\\x7f\\xe2\\x80\\xae~\": odd; use letters");
 }
 
-/* A megabyte of anything: short, printable, and what would be right is still there. */
+/* Whatever bytes a long text has, the detail is short and printable, and still says what is
+ * valid. */
 static void long_text_is_cut(void **state)
 {
     (void)state;
@@ -114,7 +115,7 @@ static void version_is_that_of_the_header(void **state)
     assert_string_equal(weir_version(), version);
 }
 
-/* M10. */
+/* M10 */
 static void plain_detail_has_nothing_of_what_was_quoted(void **state)
 {
     (void)state;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hash.c - the keyed hash: right, and different for every secret. */
+/* test_hash.c - tests the keyed hash: correct, and different for each secret. */
 #include "base/hash.h"
 #include "base/rng.h"
 #include "lib/test.h"
 
 #include <stdbool.h>
 
-/* SipHash straight from its paper, for any number of rounds. */
+/* SipHash as in its paper, for any number of rounds. */
 static uint64_t paper_siphash(const uint8_t key[16], const uint8_t *data, size_t bytes, int c_rounds, int d_rounds)
 {
 #define ROTL(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
@@ -47,7 +47,7 @@ static void portable_hash_is_siphash_1_3(void **state)
     uint8_t secret[WR_HASH_SECRET_BYTES], data[64];
     count_up(secret, sizeof secret);
     count_up(data, sizeof data);
-    /* The paper's own test vector proves the reference, the reference proves ours. */
+    /* The test vector of the paper checks the reference, and the reference checks our code. */
     assert_true(paper_siphash(secret, data, 15, 2, 4) == UINT64_C(0xa129ca6149be45e5));
     struct wr_hash_key key;
     wr_hash_key_init(&key, secret);
@@ -56,7 +56,7 @@ static void portable_hash_is_siphash_1_3(void **state)
         assert_true(wr_hash(&key, data, bytes) == paper_siphash(secret, data, bytes, 1, 3));
 }
 
-/* Every byte, its place and the length matter, at every length. */
+/* At every length, each byte, its position and the length change the hash. */
 static void every_byte_and_the_length_change_the_hash(void **state)
 {
     (void)state;
@@ -77,7 +77,8 @@ static void every_byte_and_the_length_change_the_hash(void **state)
     }
 }
 
-/* Keys that all fall into one bucket under one secret must scatter under another: collisions cannot be prepared. */
+/* Keys that fall into one bucket under one secret scatter under another: an attacker cannot prepare
+ * collisions. */
 static void keys_that_collide_under_one_secret_scatter_under_another(void **state)
 {
     (void)state;
@@ -98,12 +99,12 @@ static void keys_that_collide_under_one_secret_scatter_under_another(void **stat
             buckets[wr_hash(&keys[1], &i, sizeof i) % 256]++;
         }
         for (int i = 0; i < 256; i++)
-            assert_in_range(buckets[i], 0, 40); /* ten on average; forty has a chance below 10^-11 */
+            assert_in_range(buckets[i], 0, 40); /* mean 10; the probability of 40 is below 10^-11 */
     }
 }
 
-/* Keys of 1 … 64 bytes, all alike but for a first byte that makes up for the length: with a length that is xored into
- * the first block, each of these families would share one hash under every secret. */
+/* Keys of 1 to 64 equal bytes, except a first byte that compensates the length. If the length were
+ * XORed into the first block, all of these keys would share one hash under every secret. */
 static void no_first_byte_makes_up_for_a_different_length(void **state)
 {
     (void)state;

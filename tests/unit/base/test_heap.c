@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_heap.c - what is due first. */
+/* test_heap.c - tests the heap of items by due time. */
 #include "base/heap.h"
 #include "base/rng.h"
 #include "lib/alloc.h"
@@ -33,7 +33,7 @@ static void earliest_key_comes_first(void **state)
     assert_int_equal(test.live_bytes, 0);
 }
 
-/* The order of equal keys is that of coming, also when others between them leave. */
+/* Items with equal keys leave in the order in which they arrived, even if others are removed. */
 static void equal_keys_come_out_in_the_order_they_went_in(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void full_heap_refuses_and_takes_again_after_a_pop(void **state)
     }
 }
 
-/* ---- against a list that is searched from end to end ---- */
+/* ---- comparison with a list that is searched from end to end ---- */
 
 struct model {
     struct wr_heap_item items[ITEMS];
@@ -141,7 +141,8 @@ static void model_forget(struct model *model, size_t i)
     model->count--;
 }
 
-/* More pushes than pops for a while, then the other way round, so that it is at times full and at times empty. */
+/* Performs a random operation. Pushes outnumber pops for a while and then the reverse, so that the
+ * heap is sometimes full and sometimes empty. */
 static void heap_step(struct model *model, struct wr_heap *heap, struct wr_rng *rng, int step, size_t max)
 {
     size_t i = (size_t)wr_rng_below(rng, ITEMS);
@@ -185,7 +186,7 @@ static void random_operations_agree_with_a_searched_list(void **state)
     assert_int_equal(test.live_bytes, 0);
 }
 
-/* Fails the 1st, 2nd, 3rd … take until all goes well. */
+/* Fails the first, second, third ... allocation until the whole test succeeds. */
 static void failing_allocation_leaves_the_heap_as_it_was(void **state)
 {
     (void)state;
@@ -204,13 +205,14 @@ static void failing_allocation_leaves_the_heap_as_it_was(void **state)
         if (pushed < ITEMS) {
             assert_int_equal(heap.count, pushed);
             assert_true(wr_heap_ok(&heap));
-            assert_int_equal(wr_heap_push(&heap, 1, &items[pushed]), 0); /* there is memory again */
+            /* memory is available now */
+            assert_int_equal(wr_heap_push(&heap, 1, &items[pushed]), 0);
             assert_int_equal(heap.count, pushed + 1);
         }
         wr_heap_release(&heap);
         assert_int_equal(test.live, 0);
     }
-    assert_int_equal(n, 6); /* 16, 32, 64, 128, 200, and one that never came */
+    assert_int_equal(n, 6); /* 16, 32, 64, 128, 200, and one that was not reached */
 }
 
 WEIR_TESTS(test(earliest_key_comes_first), test(equal_keys_come_out_in_the_order_they_went_in),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_histogram.c - how often how long. */
+/* test_histogram.c - tests histograms of durations. */
 #include "base/histogram.h"
 #include "lib/test.h"
 

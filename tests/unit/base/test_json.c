@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_json.c - JSON, piece by piece: what any text becomes. */
+/* test_json.c - tests writing of JSON from any text. */
 #include "lib/test.h"
 
 #include "base/json.h"
@@ -29,8 +29,8 @@ static void any_text_becomes_a_string_of_printable_ascii(void **state)
         {"\xf0\x9f\x98\x80", "\"\\ud83d\\ude00\""},
         {"\xf4\x8f\xbf\xbf", "\"\\udbff\\udfff\""},
         {"a\xff\xc3", "\"a\\ufffd\\ufffd\""},
-        {"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""}, /* a surrogate is no character */
-        {"\xc0\x80", "\"\\ufffd\\ufffd\""},            /* nor is an over-long form */
+        {"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""}, /* a surrogate is not a character */
+        {"\xc0\x80", "\"\\ufffd\\ufffd\""},            /* an over-long form is not a character */
     };
 
     (void)state;
@@ -39,7 +39,7 @@ static void any_text_becomes_a_string_of_printable_ascii(void **state)
     assert_string_equal(string_of("a\0b", 3), "\"a\\u0000b\"");
 }
 
-/* So a line is a line, and nothing ends a string but its own quote. */
+/* A string stays within its line, and only its own quote ends it. */
 static void no_byte_comes_through_that_could_harm(void **state)
 {
     (void)state;
@@ -50,7 +50,7 @@ static void no_byte_comes_through_that_could_harm(void **state)
             size_t bytes = strlen(json);
             for (size_t i = 1; i < bytes - 1; i++) {
                 assert_true(json[i] >= ' ' && json[i] <= '~' && json[i] != '<' && json[i] != '>');
-                i += json[i] == '\\'; /* the next one belongs to it */
+                i += json[i] == '\\'; /* skips the escaped character */
                 assert_true(json[i] != '"' || json[i - 1] == '\\');
             }
             assert_true(json[bytes - 2] == 'x');

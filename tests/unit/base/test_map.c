@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_map.c - from a byte string to a pointer. */
+/* test_map.c - tests the map from byte strings to pointers. */
 #include "base/map.h"
 #include "base/rng.h"
 #include "lib/alloc.h"
@@ -72,9 +72,9 @@ static void put_replaces_key_and_value_and_tells_the_old_one(void **state)
     set_up(&f, 1);
     assert_int_equal(wr_map_put(&f.map, first, 3, &a, &old), 0);
     assert_null(old);
-    assert_int_equal(wr_map_put(&f.map, second, 3, &b, &old), 0); /* also when full */
+    assert_int_equal(wr_map_put(&f.map, second, 3, &b, &old), 0); /* works in a full map, too */
     assert_ptr_equal(old, &a);
-    first[0] = 'X'; /* the old key may go now */
+    first[0] = 'X'; /* the old key is no longer used */
     assert_ptr_equal(wr_map_get(&f.map, "key", 3), &b);
     assert_int_equal(f.map.count, 1);
     tear_down(&f);
@@ -146,14 +146,15 @@ static void walk_sees_every_key_once(void **state)
     tear_down(&f);
 }
 
-/* A key that is found, replaced, removed or walked over may be in either table, and its move is nobody's business. */
+/* While the map grows, a key may be in either table. Lookup, replacement, removal and iteration
+ * find it in both. */
 static void map_moves_its_keys_bit_by_bit_when_it_grows(void **state)
 {
     (void)state;
     struct fixture f;
     enum {
         KEYS = 100000,
-        MOST = 8 /* at once */
+        MOST = 8 /* most keys moved by one call */
     };
     static uint32_t keys[KEYS];
     size_t growths = 0;
@@ -168,12 +169,13 @@ static void map_moves_its_keys_bit_by_bit_when_it_grows(void **state)
         uint32_t other = (uint32_t)wr_rng_below(&f.rng, i + 1);
         assert_ptr_equal(wr_map_get(&f.map, &other, sizeof other), &keys[other]);
     }
-    assert_int_equal(growths, 16); /* 8 … 262144 */
+    assert_int_equal(growths, 16); /* from 8 to 262144 slots */
     assert_true(wr_map_ok(&f.map));
     tear_down(&f);
 }
 
-/* The model is the value of each number, or NULL. Fills for a while, then empties. */
+/* Compares with an array that holds the value of each number, or NULL. The map fills for a while,
+ * then empties. */
 static void random_operations_agree_with_an_array(void **state)
 {
     (void)state;
@@ -214,7 +216,7 @@ static void random_operations_agree_with_an_array(void **state)
     tear_down(&f);
 }
 
-/* Fails the 1st, 2nd, 3rd … take until all goes well. */
+/* Fails the first, second, third ... allocation until the whole test succeeds. */
 static void failing_allocation_leaves_the_map_as_it_was(void **state)
 {
     (void)state;
@@ -241,19 +243,20 @@ static void failing_allocation_leaves_the_map_as_it_was(void **state)
         for (size_t i = 0; i < KEYS; i++)
             assert_ptr_equal(wr_map_get(&f.map, &keys[i], 1), i < done ? &keys[i] : NULL);
         if (done < KEYS)
-            assert_int_equal(wr_map_put(&f.map, &keys[done], 1, &keys[done], NULL), 0); /* there is memory again */
+            /* memory is available now */
+            assert_int_equal(wr_map_put(&f.map, &keys[done], 1, &keys[done], NULL), 0);
         assert_true(wr_map_ok(&f.map));
         tear_down(&f);
     }
-    assert_int_equal(n, 7); /* 8, 16, 32, 64, 128, 256 slots, and one that never came */
+    assert_int_equal(n, 7); /* 8, 16, 32, 64, 128, 256 slots, and one that was not reached */
 }
 
-/* The farthest any key is from its home, in slots. */
+/* Returns the largest distance of a key from its home slot. */
 static size_t longest_probe(const struct wr_map *map)
 {
     size_t longest = 0, cursor = 0;
     const struct wr_map_slot *slot;
-    assert_int_equal(map->old.room, 0); /* all are moved */
+    assert_int_equal(map->old.room, 0); /* all keys are moved */
     while ((slot = wr_map_next(map, &cursor)) != NULL) {
         size_t from_home = (cursor - 1 - (size_t)slot->hash) & (map->now.room - 1);
         longest = from_home > longest ? from_home : longest;
@@ -261,8 +264,9 @@ static size_t longest_probe(const struct wr_map *map)
     return longest;
 }
 
-/* Sequential numbers, and numbers that agree in their low bits: what makes weak hashes crowd (J4). Random keys at
- * 3/4 load have a longest probe of some hundred slots; crowding would make it tens of thousands. */
+/* J4: sequential numbers, and numbers with equal low bits, cluster under weak hashes. Random keys
+ * at 3/4 load have a longest probe of some hundred slots; clustering would make it tens of
+ * thousands. */
 static void sequential_and_regular_keys_do_not_crowd(void **state)
 {
     (void)state;
@@ -284,7 +288,7 @@ static void sequential_and_regular_keys_do_not_crowd(void **state)
     }
 }
 
-/* Keys that an attacker found to share a bucket under one secret are as good as random under ours (J4). */
+/* J4: keys that an attacker found to share a bucket under one secret are random under ours. */
 static void keys_chosen_against_another_secret_do_not_crowd(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_nearest.c - what is offered for a word that we do not know, and when nothing is. */
+/* test_nearest.c - tests which known word is suggested for an unknown one, and when none is. */
 #include "base/nearest.h"
 #include "lib/test.h"
 
@@ -22,31 +22,31 @@ static void a_word_is_taken_for_another_only_if_few_of_its_letters_differ(void *
     static const struct {
         const char *word, *best;
     } rows[] = {
-        /* one letter, in short words too */
+        /* one letter differs, in short words too */
         {"dept", "depth"},
         {"kees", "keys"},
         {"key", "keys"},
         {"limitt", "limit"},
         {"og", "of"},
         {"seed", "seeds"},
-        /* neighbours swapped count as one */
+        /* swapped neighbours count as one */
         {"tabel", "table"},
         {"tied", "tide"},
         {"amid", "aimd"},
         {"benhc", "bench"},
         {"crwal", "crawl"},
         {"fo", "of"},
-        /* a third of the letters */
+        /* a third of the letters differ */
         {"max-page", "max-pages"},
         {"maxpages", "max-pages"},
         {"usr-agnt", "user-agent"},
         {"out-put-fromat", "output-format"},
         {"apend", "append"},
         {"aplend", "append"},
-        /* the nearest counts, and what is right itself */
+        /* the nearest word counts; a known word gives itself */
         {"max-hoses", "max-hosts"},
         {"warc", "warc"},
-        /* other words, one or two letters, none at all */
+        /* no suggestion */
         {"sped", NULL},
         {"append-to-a-file", NULL},
         {"lime", NULL},
@@ -57,7 +57,7 @@ static void a_word_is_taken_for_another_only_if_few_of_its_letters_differ(void *
         {"retry", NULL},
         {"hosts", NULL},
         {"speed", NULL},
-        /* too long to be one of ours */
+        /* longer than any known word */
         {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_parse.c - numbers, durations, sizes and rates, right and wrong. */
+/* test_parse.c - tests parsing of valid and invalid numbers, durations, sizes and rates. */
 #include "base/parse.h"
 #include "base/rng.h"
 #include "lib/test.h"
@@ -9,13 +9,13 @@
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
-/* A text that is refused, and the whole message. */
+/* A text that is refused, and the whole error message. */
 struct refusal {
     const char *text;
     const char *detail;
 };
 
-/* From a copy of exactly its length, so that the sanitizer sees every byte read too many. */
+/* Returns a copy of exactly this size, so that sanitizers detect overreads. */
 static char *exact_copy(const char *text, size_t bytes)
 {
     char *copy = malloc(bytes > 0 ? bytes : 1);
@@ -182,7 +182,7 @@ static void durations_are_read_exactly(void **state)
         {"1.1234567890000000000000000000s", INT64_C(1123456789)},
         {"0.1s", 100 * WEIR_MILLISECOND},
         {"1.0ns", 1},
-        {"0.0000152587890625d", INT64_C(1318359375)}, /* 86400 / 2^16 s, all sixteen digits */
+        {"0.0000152587890625d", INT64_C(1318359375)}, /* 86400 / 2^16 s: all sixteen digits count */
         {"13343d", 13343 * WEIR_DAY},
         {"1152921504606846976ns", WEIR_DURATION_MAX},
         {"1152921504.606846976s", WEIR_DURATION_MAX},
@@ -389,11 +389,12 @@ static void wrong_rates_are_refused_with_what_where_and_why(void **state)
     }
 }
 
-/* ---- all of them ---- */
+/* ---- all parsers ---- */
 
 static char *random_text(struct wr_rng *rng, size_t *ret_bytes)
 {
-    static const char letters[] = "0123456789019.ssmhdunkKMGiTB// \0-e"; /* those that matter */
+    /* the characters that are significant */
+    static const char letters[] = "0123456789019.ssmhdunkKMGiTB// \0-e";
     char text[8];
     size_t bytes = (size_t)wr_rng_below(rng, sizeof text + 1);
     for (size_t i = 0; i < bytes; i++)
@@ -402,7 +403,7 @@ static char *random_text(struct wr_rng *rng, size_t *ret_bytes)
     return exact_copy(text, bytes);
 }
 
-/* Counts what was read; what was refused must have its own words. */
+/* Returns 1 if the text was parsed. Otherwise checks that the error names `what` and returns 0. */
 static unsigned read_or_refused(int error, const char *what)
 {
     if (error == 0)
@@ -433,7 +434,8 @@ static void any_text_is_read_within_bounds_or_refused_with_words(void **state)
         assert_true(period_ns >= 1 && period_ns <= WEIR_DURATION_MAX);
         assert_true(size <= WR_BYTES_MAX && count >= 1);
     }
-    assert_true(durations > 1000 && sizes > 1000 && rates > 100); /* or the letters are ill chosen */
+    /* otherwise `letters` is badly chosen */
+    assert_true(durations > 1000 && sizes > 1000 && rates > 100);
 }
 
 WEIR_TESTS(test(numbers_are_read_exactly), test(scanning_and_success_say_nothing),

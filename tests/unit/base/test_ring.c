@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ring.c - first in, first out. */
+/* test_ring.c - tests the first-in first-out ring. */
 #include "base/ring.h"
 #include "base/rng.h"
 #include "lib/alloc.h"
@@ -28,7 +28,8 @@ static void full_ring_refuses_and_empty_ring_has_nothing(void **state)
     assert_int_equal(test.live_bytes, 0);
 }
 
-/* Numbers go in counting up; whatever the mix of pushes and pops, they must come out counting up. */
+/* Ascending numbers are pushed. For any mix of pushes and pops they must leave in ascending
+ * order. */
 static void order_holds_around_every_wrap(void **state)
 {
     (void)state;

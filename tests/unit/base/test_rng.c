@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_rng.c - the seeded generator. */
+/* test_rng.c - tests the seeded random generator. */
 #include "base/rng.h"
 #include "lib/test.h"
 
-/* From the authors' own xoshiro256starstar.c with s = {1, 2, 3, 4}. */
+/* Values computed with the authors' xoshiro256starstar.c and s = {1, 2, 3, 4}. */
 static void numbers_are_those_of_the_authors(void **state)
 {
     (void)state;
@@ -18,7 +18,7 @@ static void numbers_are_those_of_the_authors(void **state)
         assert_true(wr_rng_next(&rng) == expected[i]);
 }
 
-/* From the authors' own splitmix64.c with x = 1234567. */
+/* Values computed with the authors' splitmix64.c and x = 1234567. */
 static void seed_is_spread_by_splitmix(void **state)
 {
     (void)state;
@@ -44,8 +44,8 @@ static void same_seed_same_numbers_and_neighbours_differ(void **state)
     }
 }
 
-/* With n = 3 * 2^62 there are four numbers for every three: a plain remainder would give the lowest third of the range
- * twice as often as the others, and a plain product every third number. */
+/* With n = 3 * 2^62 there are four numbers for every three. A plain remainder would give the lowest
+ * third of the range twice as often as the others, and a plain product every third number. */
 static void below_has_no_bias(void **state)
 {
     (void)state;
@@ -94,8 +94,9 @@ static void unit_fills_zero_to_one_and_never_is_one(void **state)
         tenths[(int)(unit * 10)]++;
     }
     for (int i = 0; i < 10; i++)
-        assert_in_range(tenths[i], 9430, 10570);                    /* six standard deviations */
-    struct wr_rng most = {{0, UINT64_C(0x4fc71c71c71c71c7), 0, 0}}; /* its next number has all bits set */
+        assert_in_range(tenths[i], 9430, 10570); /* six standard deviations */
+    /* the next number has all bits set */
+    struct wr_rng most = {{0, UINT64_C(0x4fc71c71c71c71c7), 0, 0}};
     assert_true(wr_rng_unit(&most) == 1 - 0x1p-53);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - origins to send requests to at stated instants. */
+/* rig.h - simulated origins that receive requests at given times. */
 #ifndef WEIR_TEST_SIM_RIG_H
 #define WEIR_TEST_SIM_RIG_H
 
@@ -11,7 +11,7 @@
 #define MS WEIR_MILLISECOND
 #define S WEIR_SECOND
 
-/* Every request takes 100 ms; there is no limit yet. */
+/* Returns a scenario without a limit, in which every request takes 100 ms. */
 static inline struct wr_scenario plain_scenario(void)
 {
     struct wr_scenario scenario;
@@ -22,12 +22,12 @@ static inline struct wr_scenario plain_scenario(void)
     return scenario;
 }
 
-/* One request that arrives at `at_ns`, and what it must hear. */
+/* A request that arrives at `at_ns`, and the expected answer. */
 struct arrival {
     int64_t at_ns;
     int status;
-    int64_t retry_after_ns; /* -1: none */
-    int64_t done_ns;        /* after the arrival */
+    int64_t retry_after_ns; /* -1: no Retry-After */
+    int64_t done_ns;        /* ns after the arrival */
 };
 
 static inline void check_arrivals(const struct wr_scenario *scenario, const struct arrival *arrivals, size_t count)

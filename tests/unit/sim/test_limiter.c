@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The limits of modelled origins, each against a timeline computed by hand. */
+/* test_limiter.c - tests the limits of simulated origins against timelines computed by hand. */
 #include "rig.h"
 
 static struct wr_scenario bucket(double rate, double burst)
@@ -33,7 +33,7 @@ static void bucket_lets_in_its_burst_and_then_its_rate(void **state)
     (void)state;
     struct wr_scenario scenario = bucket(2, 3);
     ARRIVALS(scenario, OK(0), OK(0), OK(0), NO(0), NO(499 * MS), OK(500 * MS), NO(501 * MS), OK(1000 * MS),
-             /* full again, and no fuller */
+             /* the bucket is full, and not more */
              OK(60 * S), OK(60 * S), OK(60 * S), NO(60 * S));
 }
 
@@ -107,7 +107,7 @@ static void without_a_limiter_everything_is_let_in(void **state)
     ARRIVALS(scenario, OK(0), OK(0), OK(0), OK(0), OK(0), OK(0), OK(0), OK(0));
 }
 
-/* ---- variation ------------------------------------------------------------------------------------------ */
+/* ---- variation ------------------------------------------------------------------------------- */
 
 static void bucket_of_a_step_refills_at_a_quarter_in_the_middle_third(void **state)
 {
@@ -116,9 +116,9 @@ static void bucket_of_a_step_refills_at_a_quarter_in_the_middle_third(void **sta
     scenario.duration_ns = 30 * S;
     scenario.origin.vary.kind = WR_VARY_STEP;
     ARRIVALS(scenario, OK(0), OK(1 * S), OK(9500 * MS),
-             /* half a token until 10 s, the other half in 2 s */
+             /* half a token until 10 s; the other half takes 2 s */
              NO(11999 * MS), OK(12 * S), NO(15999 * MS), OK(16 * S),
-             /* three quarters until 19 s, the last quarter in 1 s */
+             /* three quarters until 19 s; the last quarter takes 1 s */
              NO(19 * S), OK(20 * S), OK(21 * S));
 }
 
@@ -140,7 +140,7 @@ static void without_a_limiter_the_service_varies(void **state)
     ARRIVALS(scenario, OK(0), {15 * S, 200, -1, 400 * MS}, OK(20 * S));
 }
 
-/* At 1000 requests in 1000 s of others, the bucket's 2000 tokens leave about half. */
+/* Other clients send 1000 requests in 1000 s: of the bucket's 2000 tokens about half are left. */
 static void others_take_their_share_of_a_bucket(void **state)
 {
     (void)state;
@@ -155,10 +155,10 @@ static void others_take_their_share_of_a_bucket(void **state)
         ok += reply.status == 200;
     }
     wr_site_release(&site);
-    assert_in_range(ok, 900, 1090); /* of 1112 */
+    assert_in_range(ok, 900, 1090); /* 1112 requests in all */
 }
 
-/* ---- headers -------------------------------------------------------------------------------------------- */
+/* ---- headers --------------------------------------------------------------------------------- */
 
 static void check_headers(struct wr_site *site, int64_t at, int64_t limit, int64_t remaining, int64_t reset_ns)
 {
@@ -192,7 +192,8 @@ static void headers_tell_of_a_bucket_and_of_a_ban(void **state)
     scenario.origin.reject.headers = true;
     assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
     check_headers(&site, 0, 4, 3, 1 * S);
-    check_headers(&site, 500 * MS, 4, 2, 2 * S); /* 2.5 tokens; 1.5 s until it is full */
+    /* 2.5 tokens are left; the bucket is full in 1.5 s */
+    check_headers(&site, 500 * MS, 4, 2, 2 * S);
     wr_site_release(&site);
 
     scenario = ban(1, 10 * S, 30 * S);
@@ -204,7 +205,8 @@ static void headers_tell_of_a_bucket_and_of_a_ban(void **state)
     wr_site_release(&site);
 }
 
-/* A bucket that gets a token in eleven days: ten thousand of them take longer than 64 bits have nanoseconds. */
+/* A bucket that gets a token in eleven days: the wait for ten thousand tokens in ns exceeds 64
+ * bits. */
 static void wait_that_is_said_is_at_most_a_billion_seconds(void **state)
 {
     (void)state;
@@ -251,7 +253,7 @@ static void one_too_many_in_a_window_blocks_and_counting_begins_anew(void **stat
     ARRIVALS(scenario, OK(0), OK(1 * S), NO(2 * S), NO(5 * S), NO(12 * S), NO(21 * S), OK(31 * S));
 }
 
-/* 2 in any 10 s; what is rejected does not count. */
+/* 2 in any 10 s; rejected requests do not count. */
 static void moving_window_lets_in_what_leaves_it(void **state)
 {
     (void)state;
@@ -263,7 +265,7 @@ static void moving_window_lets_in_what_leaves_it(void **state)
              OK(14 * S));
 }
 
-/* 4 in 10 s. At 15 s half of the first window's 4 count still. */
+/* 4 in 10 s: at 15 s, half of the first window's 4 requests still count. */
 static void sliding_counter_takes_a_share_of_the_window_before(void **state)
 {
     (void)state;
@@ -295,7 +297,8 @@ static void refusals_may_come_late_as_a_reset_or_never(void **state)
     scenario.origin.reject.delay_ns = 5 * S;
     ARRIVALS(scenario, OK(0), {0, 500, -1, 5002 * MS});
     scenario.origin.reject.how = WR_REJECT_SILENCE;
-    scenario.origin.reject.retry_after = true; /* but there is no answer to carry it */
+    /* no effect: there is no answer that could carry it */
+    scenario.origin.reject.retry_after = true;
     ARRIVALS(scenario, OK(0), {0, 0, -1, 5 * S});
     scenario.origin.reject.delay_ns = 0;
     ARRIVALS(scenario, OK(0), {0, 0, -1, 30 * S});

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How capacities vary, and what the oracle makes of them: integrals computed by hand. */
+/* test_oracle.c - tests how capacities vary and what the oracle computes from them, against
+ * integrals computed by hand. */
 #include "rig.h"
 #include "sim/oracle.h"
 
@@ -14,7 +15,8 @@ static void assert_total(const struct wr_scenario *scenario, double total)
     wr_site_release(&site);
 }
 
-/* 20/s, burst 20; 600 s; 100 ms service, 50 ms trip, 64 workers. */
+/* Returns a scenario of 600 s with 20/s, a burst of 20, 100 ms service, 50 ms round trip and 64
+ * workers. */
 static struct wr_scenario bucket(void)
 {
     struct wr_scenario scenario = plain_scenario();
@@ -90,17 +92,18 @@ static void capacity_that_varies_is_integrated(void **state)
     scenario.origin.vary.kind = WR_VARY_SINE;
     scenario.origin.vary.period_ns = 200 * S; /* whole periods */
     assert_total(&scenario, 12020);
-    scenario.origin.vary.period_ns = 1200 * S; /* the half above: 1 + 0.5 * 2/pi in the mean */
+    scenario.origin.vary.period_ns = 1200 * S; /* the positive half: mean 1 + 0.5 * 2/pi */
     assert_total(&scenario, 12000 * (1 + 1 / M_PI) + 20);
 }
 
-/* At 120/s for half of the time, when only 64 workers / 0.15 s = 426/s and the station 100/s is there. */
+/* The smallest of the limits counts at each moment: the rate, the 426/s of 64 workers / 0.15 s, and
+ * the 100/s of the station. */
 static void least_bound_counts_in_each_moment(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket();
     scenario.origin.limiter.rate = 80;
-    scenario.origin.vary.kind = WR_VARY_JUMP; /* 80, then 200 */
+    scenario.origin.vary.kind = WR_VARY_JUMP; /* 80/s, then 200/s */
     scenario.origin.station.servers = 10;
     assert_total(&scenario, 300 * 80 + 300 * 100 + 20);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is behind the limiter: station, service times, errors, outage. */
+/* test_origin.c - tests the parts of a simulated origin behind its limiter: station, service times,
+ * errors and outages. */
 #include "lib/alloc.h"
 #include "rig.h"
 
@@ -57,7 +58,7 @@ static void every_answer_in_an_outage_is_a_503_and_costs_nothing(void **state)
     ARRIVALS(scenario, OK(9999 * MS), {10 * S, 503, -1, 2 * MS}, {19999 * MS, 503, -1, 2 * MS}, OK(20 * S), NO(21 * S));
 }
 
-/* Mean and deviation of many service times, in ms. */
+/* Measures mean and deviation of many service times, in ms. */
 static void measure(const struct wr_scenario *scenario, double *ret_mean, double *ret_deviation)
 {
     enum {
@@ -101,12 +102,13 @@ static void service_times_have_the_mean_and_the_spread_that_were_asked_for(void 
 
     scenario.origin.service.law = WR_LAW_LOGNORMAL;
     scenario.origin.service.sigma = 0;
-    scenario.origin.service.tail = 0.02; /* of 2 s each */
+    scenario.origin.service.tail = 0.02; /* 2 % take 2 s each */
     measure(&scenario, &mean, &deviation);
     assert_near(mean, 100 * (1 + 19 * 0.02), 0.02);
 }
 
-/* Pacers divide by latencies, and clocks add them up. */
+/* Service times must be positive and bounded: pacers divide by latencies, and clocks add them
+ * up. */
 static void service_takes_at_least_a_nanosecond_and_never_overflows(void **state)
 {
     (void)state;
@@ -150,7 +152,8 @@ static void errors_come_as_often_as_asked_for_and_take_their_time(void **state)
     assert_in_range(busy, 1780, 2020);
 }
 
-/* However many dice are thrown for the service, the same requests are broken; and by another seed others are. */
+/* The requests that fail do not depend on how many random numbers the service times use. They
+ * depend on the seed. */
 static void streams_of_chance_do_not_disturb_each_other(void **state)
 {
     (void)state;
@@ -194,7 +197,7 @@ static void origin_that_gets_no_memory_says_so_and_leaks_nothing(void **state)
             wr_site_release(&site);
         assert_int_equal(memory.live, 0);
         if (error == 0) {
-            assert_int_equal(n, 4); /* walk, ring and station */
+            assert_int_equal(n, 4); /* walk, ring, station, and one that was not reached */
             return;
         }
         assert_int_equal(error, WEIR_E_NOMEM);

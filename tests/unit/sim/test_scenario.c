@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scenarios: defaults, what is refused, and drawn ones. */
+/* test_scenario.c - tests scenarios: defaults, refused values, and random ones. */
 #include "rig.h"
 
 static void defaults_are_those_of_the_manual(void **state)
@@ -22,7 +22,8 @@ static void defaults_are_those_of_the_manual(void **state)
     assert_int_equal(scenario.crowd.hosts, 0);
 }
 
-/* Sets one thing wrong at a time; each is refused, and the text names it. */
+/* Makes one change to a valid scenario and checks that it is refused with a text that has
+ * `word`. */
 #define REFUSED(word, change)                                          \
     do {                                                               \
         struct wr_scenario s = plain_scenario();                       \
@@ -138,7 +139,7 @@ static void drawn_scenarios_depend_on_seed_and_index_alone(void **state)
     check_depends(wr_scenario_random_real, 13);
 }
 
-/* The ranges are those that docs/scenarios.md states, and their ends are reached. */
+/* The ranges are those of docs/scenarios.md, and both ends are reached. */
 static void drawn_rates_span_their_range(void **state)
 {
     (void)state;

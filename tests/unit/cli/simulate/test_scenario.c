@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_scenario.c - scenario files, right, wrong and broken at random. */
+/* test_scenario.c - tests scenario files: valid, invalid, and randomly damaged. */
 #include "lib/alloc.h"
 #include "lib/test.h"
 
@@ -144,7 +144,7 @@ static void description_names_what_matters(void **state)
     assert_string_equal(text, "token bucket, 12.5/s, burst 3, 9 servers, queue of 10, Retry-After, X-RateLimit, "
                               "wanders, others take 40 %, 25 % are 500, 12.5 % are 503, down for 10s, heavy-tailed "
                               "latency");
-    wr_scenario_describe(&scenario, text, 13); /* too small: cut */
+    wr_scenario_describe(&scenario, text, 13); /* too small: truncated */
     assert_string_equal(text, "token bucket");
 }
 
@@ -168,7 +168,7 @@ static void every_failing_allocation_is_told(void **state)
     assert_true(test.takes > 1);
 }
 
-/* Words and numbers that may end up anywhere. */
+/* Inserts a random word at a random position and returns the new size. */
 static size_t put_word(struct wr_rng *rng, char *text, size_t bytes, size_t room)
 {
     static const char *const words[] = {
@@ -180,7 +180,7 @@ static size_t put_word(struct wr_rng *rng, char *text, size_t bytes, size_t room
     };
     const char *word = words[wr_rng_below(rng, sizeof words / sizeof words[0])];
     size_t length = strlen(word), at = (size_t)wr_rng_below(rng, bytes + 1);
-    size_t over = (size_t)wr_rng_below(rng, 8); /* instead of so many bytes */
+    size_t over = (size_t)wr_rng_below(rng, 8); /* number of bytes that the word replaces */
     over = over < bytes - at ? over : bytes - at;
     if (bytes - over + length > room)
         return bytes;
@@ -221,7 +221,7 @@ static void broken_files_are_read_within_bounds_or_refused(void **state)
         assert_true(line >= 1 && column >= 1);
         assert_non_null(strstr(why, "; "));
     }
-    assert_true(read > 200 && refused > 1000); /* or the words are ill chosen */
+    assert_true(read > 200 && refused > 1000); /* otherwise the words are badly chosen */
 }
 
 WEIR_TESTS(test(every_key_ends_in_its_field), test(every_kind_of_limiter_has_numbers_of_its_own),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_address.c - every spelling of an address is one key, and what is not an address is none (J2, J5). */
+/* test_address.c - tests that all spellings of an IP address give one key, and that invalid
+ * addresses are refused (J2, J5). */
 #include "lib/test.h"
 
 #include "base/rng.h"
 #include "core/admit/network.h"
 
-/* The canonical text of what a peer writes, or "-". */
+/* Returns the canonical text of a peer's address, or "-" if it is invalid. */
 static const char *canonical(const char *text, unsigned v4_prefix, unsigned v6_prefix)
 {
     static char buffer[64];
@@ -52,10 +53,10 @@ static void every_spelling_of_an_address_reads_as_one(void **state)
         {"1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8"},
         {"1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"}, /* RFC 5952 4.2.2: no "::" for one group */
         {"::2:3:4:5:6:7:8", "0:2:3:4:5:6:7:8"},
-        {"1:0:0:2:0:0:0:3", "1:0:0:2::3"},            /* the longest run */
-        {"1:0:0:2:3:0:0:4", "1::2:3:0:0:4"},          /* of equals the first */
-        {"::1.2.3.4", "::102:304"},                   /* compatible, not mapped: another address */
-        {"64:ff9b::192.0.2.33", "64:ff9b::c000:221"}, /* nor is NAT64's */
+        {"1:0:0:2:0:0:0:3", "1:0:0:2::3"},            /* "::" replaces the longest run */
+        {"1:0:0:2:3:0:0:4", "1::2:3:0:0:4"},          /* the first of two equal runs */
+        {"::1.2.3.4", "::102:304"},                   /* IPv4-compatible, not IPv4-mapped */
+        {"64:ff9b::192.0.2.33", "64:ff9b::c000:221"}, /* NAT64 is not mapped either */
         {"1:2:3:4:5:6:1.2.3.4", "1:2:3:4:5:6:102:304"},
         {"0:0:0:0:0:0:0:0", "::"},
     };
@@ -92,7 +93,7 @@ static void what_is_not_an_ipv4_address_is_refused(void **state)
         "256.1.1.1",
         "1.2.3.999",
         "1.2.3.4444444444444444444",
-        "01.2.3.4", /* octal for some */
+        "01.2.3.4", /* some parsers read octal */
         "1.2.3.00",
         "0x7f.0.0.1",
         "0x7f000001",
@@ -209,7 +210,7 @@ static void what_is_written_reads_as_the_same_address(void **state)
     wr_rng_init(&rng, weir_test_seed());
     for (int round = 0; round < 100000; round++) {
         struct wr_address address, again;
-        for (int i = 0; i < 16; i++) /* many zeros, so that runs of them come up */
+        for (int i = 0; i < 16; i++) /* many zeros, so that there are runs of them */
             address.bytes[i] = (uint8_t)(wr_rng_below(&rng, 3) == 0 ? wr_rng_next(&rng) : 0);
         char buffer[64];
         struct wr_buf buf;
@@ -229,7 +230,7 @@ static void random_bytes_never_overrun(void **state)
     wr_rng_init(&rng, weir_test_seed());
     for (int round = 0; round < 200000; round++) {
         size_t bytes = (size_t)wr_rng_below(&rng, 24);
-        char *text = malloc(bytes + 1); /* exactly so large: the sanitizer watches its end */
+        char *text = malloc(bytes + 1); /* exact size: the sanitizer sees overreads */
         assert_non_null(text);
         for (size_t i = 0; i < bytes; i++)
             text[i] = alphabet[wr_rng_below(&rng, sizeof alphabet - 1)];

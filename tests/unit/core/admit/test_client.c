@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client.c - who is really asking: forged headers gain nothing (J1, S3-26). */
+/* test_client.c - tests which address identifies the client: forged headers have no effect (J1,
+ * S3-26). */
 #include "lib/test.h"
 
 #include <weir/admit.h>
@@ -13,7 +14,7 @@ struct example {
     const char *expected; /* NULL: no key */
 };
 
-/* The key of a request, or NULL. */
+/* Returns the key of the request, or NULL if it has none. */
 static const char *key_of(const weir_key *key, const struct example *example)
 {
     static char buffer[WEIR_KEY_MAX + 1];
@@ -127,7 +128,7 @@ static void a_proxy_may_name_the_caller_in_another_header(void **state)
     check(&key, examples, sizeof examples / sizeof examples[0]);
 }
 
-/* J5: who cannot be told apart by what they say must not share the key of those who say nothing. */
+/* J5: clients with unreadable addresses must not share the key of clients without an address. */
 static void an_unreadable_peer_is_malformed_not_missing(void **state)
 {
     static const char *const peers[] = {"garbage", "999.1.1.1", "1.2.3", "01.2.3.4", "[::1", "::1]:80", "1.2.3.4:x"};
@@ -209,7 +210,7 @@ static void a_mapped_address_and_its_ipv4_address_are_one_caller(void **state)
     check(&key, examples, sizeof examples / sizeof examples[0]);
 }
 
-/* A list of a megabyte is walked once. */
+/* A header value of a megabyte is read in one pass. */
 static void a_long_list_of_hops_is_read_to_its_end(void **state)
 {
     enum {
@@ -231,7 +232,7 @@ static void a_long_list_of_hops_is_read_to_its_end(void **state)
     check(&key, &example, 1);
 }
 
-/* J1: what a caller can cost us is bounded, and lines beyond the bound are not believed but refused. */
+/* J1: the work that a client can cause is bounded. More header lines than the bound are refused. */
 static void forwarding_lines_without_end_are_refused(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_digest.c - SHA-256 against the examples of FIPS 180-4, and across block boundaries. */
+/* test_digest.c - tests SHA-256 against the examples of FIPS 180-4, and with text divided at any
+ * point. */
 #include "lib/test.h"
 
 #include "core/admit/digest.h"

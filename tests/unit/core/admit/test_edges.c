@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_edges.c - values at their edges, and the words of refusals. */
+/* test_edges.c - tests boundary values of the admission parsers, and the texts of their errors. */
 #include "base/ascii.h"
 #include "core/admit/admission.h"
 #include "core/admit/credentials.h"
@@ -43,7 +43,7 @@ static void refused_requests_are_told_whole_seconds_and_at_least_one(void **stat
     assert_int_equal(wr_seconds_up(INT64_MAX), INT64_MAX / WEIR_SECOND + 1);
 }
 
-/* ---- credentials --------------------------------------------------------------------------------------- */
+/* ---- credentials ----------------------------------------------------------------------------- */
 
 static const char basic_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 static const char jwt_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -70,7 +70,7 @@ static void base64_whose_last_digit_has_bits_that_are_lost_is_refused(void **sta
         snprintf(text, sizeof text, "eyJA.AAAA.AA%c", jwt_digits[i]);
         assert_int_equal(is_taken(text), i % 4 == 0);
     }
-    assert_false(is_taken("Basic QUJDA-AA")); /* digits of the other alphabet */
+    assert_false(is_taken("Basic QUJDA-AA")); /* digits of the other base64 alphabet */
     assert_false(is_taken("Basic QUJDA_AA"));
     assert_false(is_taken("eyJA.AA+A.AAA"));
     assert_false(is_taken("eyJA.AA/A.AAA"));
@@ -91,13 +91,13 @@ static void base64_is_of_a_length_that_some_bytes_have(void **state)
     }
 }
 
-/* ---- paths and hosts ----------------------------------------------------------------------------------- */
+/* ---- paths and hosts ------------------------------------------------------------------------- */
 
 static void patterns_are_taken_or_refused_with_their_reason(void **state)
 {
     (void)state;
     static const struct {
-        const char *pattern, *words; /* NULL: taken */
+        const char *pattern, *words; /* NULL: accepted */
     } rows[] = {
         {"/a%2Fb", NULL},
         {"/%2F", NULL},
@@ -172,7 +172,7 @@ static void what_patterns_tell_apart_makes_readings_of_any_path(void **state)
         assert_false(wr_asked_next(&asked));
         assert_int_equal(asked.loose, 0);
         assert_int_equal(wr_asked_read(&request, WR_ASKED_LOOSE(loose), 0, &asked), WEIR_FAULT_NONE);
-        assert_int_equal(asked.varies, 0); /* no rule looks at paths */
+        assert_int_equal(asked.varies, 0); /* no rule compares paths */
     }
     assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH | WR_ASKED_LOOSE(WR_LOOSE_CASE), WEIR_EXACT_CASE, &asked),
                      WEIR_FAULT_NONE);
@@ -210,7 +210,7 @@ static void shortest_form_of_a_character_is_taken_and_a_longer_one_refused(void 
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct wr_target target;
         if (wr_target_read(wr_span_of(refused[i]), &target) == WEIR_FAULT_NONE)
-            fail_msg("%s was taken", refused[i]);
+            fail_msg("%s was accepted", refused[i]);
     }
 }
 
@@ -228,7 +228,7 @@ static void known_methods_have_one_spelling_where_a_rule_looks_at_them(void **st
     assert_string_equal(asked.request.method, "brew");
 }
 
-/* ---- callers ------------------------------------------------------------------------------------------- */
+/* ---- clients --------------------------------------------------------------------------------- */
 
 static void prefix_of_a_trusted_network_is_at_most_128(void **state)
 {
@@ -266,7 +266,7 @@ static void prefixes_of_a_key_are_those_of_an_address(void **state)
         key.v6_prefix = rows[i].v6;
         int wanted = rows[i].is_ok ? 0 : WEIR_E_INVAL;
         assert_int_equal(weir_key_extract(&key, &request, buffer, sizeof buffer, &bytes, NULL), wanted);
-        weir_key_init(&user, WEIR_KEY_USER); /* to which prefixes mean nothing */
+        weir_key_init(&user, WEIR_KEY_USER); /* user keys ignore the prefixes */
         user.v4_prefix = rows[i].v4;
         user.v6_prefix = rows[i].v6;
         assert_int_equal(weir_key_extract(&user, &request, buffer, sizeof buffer, &bytes, NULL), 0);
@@ -399,7 +399,7 @@ static void comparing_costs_a_step_for_eight_bytes_and_ends_when_there_are_none(
     assert_int_equal(steps, 0);
 }
 
-/* ---- wording ------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static void every_source_of_a_key_has_its_word(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fields.c - response headers, to the byte, with every time rounded up. */
+/* test_fields.c - tests the exact bytes of the response headers, and that all times are rounded
+ * up. */
 #include "lib/test.h"
 
 #include <weir/admit.h>
@@ -87,7 +88,7 @@ static void several_rules_are_members_of_one_list(void **state)
         &admission, WEIR_FIELDS_ALL, WALL,
         "RateLimit: \"user\";r=25;t=30, \"at once\";r=7, \"all\";r=100;t=60\r\n"
         "RateLimit-Policy: \"user\";q=50;w=60, \"at once\";q=8;qu=\"concurrent-requests\", \"all\";q=1000;w=3600\r\n"
-        "X-RateLimit-Limit: 1000\r\n" /* the smallest share left */
+        "X-RateLimit-Limit: 1000\r\n" /* the limit with the smallest share left */
         "X-RateLimit-Remaining: 100\r\n"
         "X-RateLimit-Reset: 1700000060\r\n");
     assert_ptr_equal(weir_admission_decisive(&admission), &admission.rulings[4]);
@@ -129,7 +130,7 @@ static void every_time_is_rounded_up(void **state)
     }
 }
 
-/* The wall clock's fraction and the wait's are added before rounding: 0.6 s + 0.6 s is 2 s from the second before. */
+/* The fraction of the wall clock is added to the wait before rounding: 0.6 s + 0.6 s gives 2 s. */
 static void the_reset_time_is_rounded_once(void **state)
 {
     static weir_admission admission;
@@ -151,11 +152,11 @@ static void a_policy_is_scaled_to_whole_seconds(void **state)
         {2, 200 * WEIR_MILLISECOND, "q=10;w=1"},
         {5, WEIR_SECOND, "q=5;w=1"},
         {3, 1500 * WEIR_MILLISECOND, "q=4;w=2"},
-        {1, 1500 * WEIR_MILLISECOND, "q=1;w=2"}, /* 1.33: never more than the rule */
+        {1, 1500 * WEIR_MILLISECOND, "q=1;w=2"}, /* 1.33 rounded down: never more than the rule */
         {7, 2 * WEIR_SECOND + 1, "q=10;w=3"},
         {100, 10 * WEIR_SECOND, "q=100;w=10"},
         {UINT32_MAX, WEIR_DURATION_MAX, "q=4294967296;w=1152921505"},
-        {UINT32_MAX, 1, "q=999999999999999;w=1"}, /* the most that an Integer holds (RFC 9651 3.3.1) */
+        {UINT32_MAX, 1, "q=999999999999999;w=1"}, /* largest Integer (RFC 9651 3.3.1) */
     };
 
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_key.c - the six extractors, and requests that have no usable key (S3-24 … S3-30, J5, J8, V10). */
+/* test_key.c - tests the six key extractors, and requests without a usable key (S3-24 ... S3-30,
+ * J5, J8, V10). */
 #include "core/admit/key.h"
 #include "lib/test.h"
 
@@ -27,7 +28,7 @@ static void user_init(struct request *ret_request, const char *user)
     request_init(ret_request, "/a", &header, user != NULL);
 }
 
-/* The key as a string; fails the test if there is none. */
+/* Returns the key as a string. Fails the test if the request has no key. */
 static const char *key_of(const weir_key *key, const weir_request *request)
 {
     static char buffer[WEIR_KEY_MAX + 1];
@@ -89,7 +90,7 @@ static void the_user_key_is_a_header_or_anonymous(void **state)
 
     key.header = "authorization";
     request_init(&request, "/", &token, 1);
-    assert_string_equal(key_of(&key, &request.request), "x"); /* whatever the scheme */
+    assert_string_equal(key_of(&key, &request.request), "x"); /* any scheme is accepted */
 }
 
 /* S3-28 */
@@ -197,7 +198,7 @@ static void a_composite_has_no_key_if_a_part_has_none(void **state)
     assert_string_equal(key_of(&key, &request.request), "alice:nowhere");
 }
 
-/* ---- composites cannot collide ------------------------------------------------------------------------- */
+/* ---- composites cannot collide --------------------------------------------------------------- */
 
 #define TRIPLES 3000
 
@@ -233,7 +234,8 @@ static bool same_parts(const struct triple *a, const struct triple *b)
            strcmp(a->parts[2], b->parts[2]) == 0;
 }
 
-/* Parts out of the separator and the escape itself: those that could. Two keys are equal only if all parts are. */
+/* The parts contain the separator and the escape character, which could cause collisions. Two keys
+ * are equal only if all of their parts are. */
 static void different_parts_never_make_the_same_key(void **state)
 {
     static struct triple triples[TRIPLES];
@@ -266,9 +268,9 @@ static void different_parts_never_make_the_same_key(void **state)
     }
 }
 
-/* ---- requests without a usable key --------------------------------------------------------------------- */
+/* ---- requests without a usable key ----------------------------------------------------------- */
 
-/* A header list with values of any bytes. */
+/* Test double of a header list whose value may hold any bytes. */
 struct raw {
     const char *data;
     size_t bytes;
@@ -279,7 +281,7 @@ static const char *raw_find(void *context, const char *name, size_t index, size_
 {
     const struct raw *raw = context;
 
-    assert_string_equal(name, "x-user-id"); /* in lower case, as promised */
+    assert_string_equal(name, "x-user-id"); /* names arrive in lower case, as documented */
     if (index >= raw->lines)
         return NULL;
     *ret_bytes = raw->bytes;
@@ -301,13 +303,14 @@ static void malformed_keys_are_refused_or_share_one_key(void **state)
         {{"a\r\nSet-Cookie: x", 16, 1}, WEIR_FAULT_BYTES},
         {{"\x1b[31m", 5, 1}, WEIR_FAULT_BYTES},
         {{"a\x7f", 2, 1}, WEIR_FAULT_BYTES},
-        {{"a\x80", 2, 1}, WEIR_FAULT_BYTES},            /* not UTF-8: a lone continuation */
-        {{"\xc0\xaf", 2, 1}, WEIR_FAULT_BYTES},         /* an over-long slash */
-        {{"\xe0\x80\xaf", 3, 1}, WEIR_FAULT_BYTES},     /* and a longer one */
+        /* invalid UTF-8: a lone continuation byte */
+        {{"a\x80", 2, 1}, WEIR_FAULT_BYTES},
+        {{"\xc0\xaf", 2, 1}, WEIR_FAULT_BYTES},         /* over-long encoding of a slash */
+        {{"\xe0\x80\xaf", 3, 1}, WEIR_FAULT_BYTES},     /* over-long encoding in three bytes */
         {{"\xed\xa0\x80", 3, 1}, WEIR_FAULT_BYTES},     /* a surrogate */
-        {{"\xf4\x90\x80\x80", 4, 1}, WEIR_FAULT_BYTES}, /* beyond Unicode */
+        {{"\xf4\x90\x80\x80", 4, 1}, WEIR_FAULT_BYTES}, /* beyond U+10FFFF */
         {{"\xf5\x80\x80\x80", 4, 1}, WEIR_FAULT_BYTES},
-        {{"caf\xc3", 4, 1}, WEIR_FAULT_BYTES}, /* cut off */
+        {{"caf\xc3", 4, 1}, WEIR_FAULT_BYTES}, /* incomplete character */
         {{"alice", 5, 2}, WEIR_FAULT_REPEATED},
         {{"", 0, 2}, WEIR_FAULT_REPEATED},
     };
@@ -395,7 +398,7 @@ static void a_secret_value_does_not_show_in_its_key(void **state)
     memset(token, 't', sizeof token - 1);
     weir_key_init(&key, WEIR_KEY_USER);
     key.secret = "pepper";
-    user_init(&request, token); /* longer than a key may be */
+    user_init(&request, token); /* longer than WEIR_KEY_MAX */
     snprintf(first, sizeof first, "%s", key_of(&key, &request.request));
     assert_int_equal(strlen(first), 33);
     assert_int_equal(first[0], '#');
@@ -418,15 +421,29 @@ static void a_secret_value_does_not_show_in_its_key(void **state)
 static void costs_from_a_header_are_checked(void **state)
 {
     static const struct {
-        const char *value; /* NULL: not there */
+        const char *value; /* NULL: header absent */
         uint32_t cost;
         uint32_t permits; /* 0: refused */
     } cases[] = {
-        {NULL, 0, 2},         {"", 0, 2},        {"1", 0, 1},    {"50", 0, 50}, {" 7 ", 0, 7},
-        {"51", 0, 0},         {"0", 0, 0},       {"-1", 0, 0},   {"+1", 0, 0},  {"1e18", 0, 0},
-        {"NaN", 0, 0},        {"1.5", 0, 0},     {"0x10", 0, 0}, {"1,1", 0, 0}, {"18446744073709551617", 0, 0},
-        {"4294967297", 0, 0}, {"9", 1000, 1000}, {"junk", 3, 3}, /* what our own program says comes first, and has no
-                                                                    maximum */
+        {NULL, 0, 2},
+        {"", 0, 2},
+        {"1", 0, 1},
+        {"50", 0, 50},
+        {" 7 ", 0, 7},
+        {"51", 0, 0},
+        {"0", 0, 0},
+        {"-1", 0, 0},
+        {"+1", 0, 0},
+        {"1e18", 0, 0},
+        {"NaN", 0, 0},
+        {"1.5", 0, 0},
+        {"0x10", 0, 0},
+        {"1,1", 0, 0},
+        {"18446744073709551617", 0, 0},
+        /* a cost set by the program overrides the header and has no maximum */
+        {"4294967297", 0, 0},
+        {"9", 1000, 1000},
+        {"junk", 3, 3},
     };
     weir_rule rule;
 
@@ -461,7 +478,7 @@ static void a_repeated_cost_is_refused(void **state)
     assert_int_equal(wr_rule_cost(&rule, &request.request, &permits), WEIR_FAULT_REPEATED);
 }
 
-/* ---- bad arguments ------------------------------------------------------------------------------------- */
+/* ---- bad arguments --------------------------------------------------------------------------- */
 
 static void assert_refused(const weir_key *key, const char *because)
 {

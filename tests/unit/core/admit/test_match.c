@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_match.c - which requests a rule is for: patterns, and what they are compared with. */
+/* test_match.c - tests which requests a rule applies to: its patterns, and the text that they are
+ * compared with. */
 #include "core/admit/match.h"
 
 #include "lib/test.h"
@@ -34,7 +35,7 @@ static void paths_fit_exactly_below_a_prefix_or_by_stars(void **state)
         {"**.css", "/a/b.css", true},
         {"**.css", "/a/b.css.map", false},
         {"/users/*/posts", "/users/7/posts", true},
-        {"/users/*/posts", "/users//posts", true}, /* never seen: paths come without empty parts */
+        {"/users/*/posts", "/users//posts", true}, /* a star also matches an empty segment */
         {"/users/*/posts", "/users/7/8/posts", false},
         {"/users/*/posts", "/users/7/posts/1", false},
         {"/v?/x", "/v1/x", true},
@@ -72,7 +73,8 @@ static void patterns_that_no_path_could_fit_are_refused(void **state)
                                         "/**/x",  "/a/**b*", "/**/**", "**",    "**a**",   "/a/*/**"};
     struct wr_glob pattern;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        bool is_question = strcmp(paths[i], "/a?b=1") == 0; /* '?' is a wildcard: nobody can tell */
+        /* '?' is a wildcard, so this pattern is accepted */
+        bool is_question = strcmp(paths[i], "/a?b=1") == 0;
         if ((wr_glob_parse_path(paths[i], &pattern) == 0) != is_question)
             fail_msg("\"%s\"", paths[i]);
     }
@@ -86,7 +88,7 @@ static void patterns_that_no_path_could_fit_are_refused(void **state)
 static void a_star_costs_no_more_than_the_lengths_multiplied(void **state)
 {
     (void)state;
-    /* Would take longer than the sun lasts if each star were tried against each. */
+    /* Backtracking over all stars would take exponential time here. */
     char path[8192], pattern[256] = "/";
     memset(path, 'a', sizeof path);
     path[0] = '/';
@@ -163,12 +165,14 @@ static void a_path_too_long_to_rewrite_is_malformed(void **state)
     target[0] = '/';
     weir_request request;
     weir_request_init(&request, "GET", target, NULL);
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_NONE); /* is compared where it is */
+    /* compared in place, without a copy */
+    assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_NONE);
     target[5] = '|';
     assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_LONG);
     target[5] = 'A';
     assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_LONG);
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_HOST, 0, &asked), WEIR_FAULT_NONE); /* nobody looks at it */
+    /* no rule compares the path */
+    assert_int_equal(wr_asked_read(&request, WR_ASKED_HOST, 0, &asked), WEIR_FAULT_NONE);
 }
 
 static void a_host_that_is_too_long_is_malformed(void **state)
@@ -217,7 +221,8 @@ static void every_list_must_have_one_that_fits_and_all_headers_must(void **state
     list.count = 3;
     assert_false(fits_request(&match, "GET", "/a", &list));
     assert_false(fits_request(&match, "PUT", "/b", &list));
-    assert_false(fits_request(&match, "PUT", NULL, &list)); /* what is not known fits nothing */
+    /* an unknown target matches no pattern */
+    assert_false(fits_request(&match, "PUT", NULL, &list));
 }
 
 WEIR_TESTS(test(paths_fit_exactly_below_a_prefix_or_by_stars), test(stars_in_hosts_and_values_stand_for_anything),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_path.c - targets, methods, hosts and credentials: all spellings that a service may take for one are one, or are
- * refused (J5, M1 - M5). */
+/* test_path.c - tests that targets, methods, hosts and credentials which a service may read alike
+ * get one spelling or are refused (J5, M1 ... M5). */
 #include "lib/test.h"
 
 #include "base/rng.h"
@@ -19,7 +19,7 @@ static weir_fault route(const char *target)
     return wr_route_append(&buf, wr_span_of(target), 0);
 }
 
-/* ---- routes -------------------------------------------------------------------------------------------- */
+/* ---- routes ---------------------------------------------------------------------------------- */
 
 static void all_spellings_of_a_path_are_one_route(void **state)
 {
@@ -56,14 +56,14 @@ static void all_spellings_of_a_path_are_one_route(void **state)
         {"/users/@me:x,2!", "/users/@me:x,2!"},
         {"/users/%40me", "/users/@me"},
         {"/caf%c3%a9", "/caf%C3%A9"},
-        {"/%e2%80%a6", "/%E2%80%A6"},       /* three bytes, the second of which is small */
-        {"/%f0%90%80%80", "/%F0%90%80%80"}, /* the first of four */
+        {"/%e2%80%a6", "/%E2%80%A6"},       /* three bytes; the second is small */
+        {"/%f0%90%80%80", "/%F0%90%80%80"}, /* the smallest character of four bytes */
         {"/a%20b", "/a%20b"},
         {"/~me", "/~me"},
         {"/%7eme", "/~me"},
         {"/a\"<>^`{|}[]", "/a%22%3C%3E%5E%60%7B%7C%7D%5B%5D"},
         {"/100%25", "/100%25"},
-        {"/%256cogin", "/%256cogin"}, /* no service decodes twice */
+        {"/%256cogin", "/%256cogin"}, /* services decode only once */
         {"/a%3Fb%23c", "/a%3Fb%23c"},
         {"/a%2Fb", "/a/b"},
     };
@@ -86,7 +86,7 @@ static void what_services_tell_apart_is_told_apart(void **state)
         {WEIR_EXACT_SLASHES, "/x//Login/;A", "/x//login/"},
         {WEIR_EXACT_PARAMS, "/x//Login/;A", "/x/login/;a"},
         {WEIR_EXACT_ALL, "/x//Login/;A", "/x//Login/;A"},
-        {WEIR_EXACT_ALL, "/a%2Fb", "/a/b"}, /* services that decode are not asked for */
+        {WEIR_EXACT_ALL, "/a%2Fb", "/a/b"}, /* no WEIR_EXACT_... bit keeps %2F */
     };
 
     (void)state;
@@ -188,7 +188,7 @@ static void what_services_disagree_about_and_no_client_needs_is_refused(void **s
         {"/%e0%80%af", WEIR_FAULT_BYTES},
         {"/%F0%80%80%AF", WEIR_FAULT_BYTES},
         {"/\xc0%af", WEIR_FAULT_BYTES},
-        {"/%fc", WEIR_FAULT_NONE}, /* Latin-1 of old clients */
+        {"/%fc", WEIR_FAULT_NONE}, /* Latin-1, as old clients send it */
         {"/%C0x", WEIR_FAULT_NONE},
     };
 
@@ -209,12 +209,14 @@ static void a_route_fits_up_to_the_last_byte(void **state)
     target[WEIR_KEY_MAX] = 'a';
     target[WEIR_KEY_MAX + 1] = '\0';
     assert_int_equal(route(target), WEIR_FAULT_LONG);
-    target[WEIR_KEY_MAX - 1] = '|'; /* three bytes when written */
+    /* '
+     * ' becomes the three bytes %7C */
+    target[WEIR_KEY_MAX - 1] = '|';
     target[WEIR_KEY_MAX] = '\0';
     assert_int_equal(route(target), WEIR_FAULT_LONG);
 }
 
-/* What goes in a second time comes out as it was: there is only one spelling. */
+/* The key of a route is its own key: a second pass changes nothing. */
 static void a_route_is_its_own_route(void **state)
 {
     static const char alphabet[] = "/.;%2F3BaAx|? ";
@@ -238,9 +240,9 @@ static void a_route_is_its_own_route(void **state)
     }
 }
 
-/* ---- readings ------------------------------------------------------------------------------------------ */
+/* ---- readings -------------------------------------------------------------------------------- */
 
-/* All readings of a target, with blanks between. */
+/* Returns all readings of a target, separated by blanks, or the name of the fault. */
 static const char *readings_of(const char *target, unsigned exact)
 {
     static struct wr_asked asked;
@@ -257,7 +259,7 @@ static const char *readings_of(const char *target, unsigned exact)
         wr_buf_append_string(&all, all.length > 0 ? " " : "");
         wr_buf_append_span(&all, (struct wr_span){asked.request.target, asked.request.target_bytes});
     } while (wr_asked_next(&asked));
-    assert_int_equal(asked.loose, 0); /* the first is back */
+    assert_int_equal(asked.loose, 0); /* back at the first reading */
     assert_memory_equal(memory, asked.request.target, asked.request.target_bytes);
     return memory;
 }
@@ -275,8 +277,10 @@ static void a_path_is_read_in_each_way_that_a_service_may_read_it(void **state)
         {"/login;x", "/login;x /login"},
         {"/Login/", "/Login/ /login/ /Login /login"},
         {"/a//b", "/a//b /a/b"},
-        {"/a//b/", "/a//b/ /a/b/ /a//b /a/b"},                 /* nginx merges slashes, and minds the last one */
-        {"/a%2Fb%40c", "/a%2Fb%40c /a%2Fb@c /a/b%40c /a/b@c"}, /* ASP.NET decodes all but %2F */
+        /* nginx merges slashes but keeps a trailing one */
+        {"/a//b/", "/a//b/ /a/b/ /a//b /a/b"},
+        /* ASP.NET decodes every escape except %2F */
+        {"/a%2Fb%40c", "/a%2Fb%40c /a%2Fb@c /a/b%40c /a/b@c"},
         {"/a%2fb", "/a%2Fb /a/b"},
         {"/%40me", "/%40me /@me"},
         {"/a%3Bb", "/a%3Bb /a%3Bb /a;b /a"},
@@ -292,7 +296,7 @@ static void a_path_is_read_in_each_way_that_a_service_may_read_it(void **state)
     assert_string_equal(readings_of("/a//Login/", WEIR_EXACT_SLASHES), "/a//Login/ /a//login/");
 }
 
-/* However odd a path is, its readings are no more bytes than a bound. */
+/* The readings of a path take at most WR_READ_MAX bytes, however unusual it is. */
 static void a_path_with_many_readings_must_be_short(void **state)
 {
     static char target[WR_PATH_MAX + 3];
@@ -308,7 +312,7 @@ static void a_path_with_many_readings_must_be_short(void **state)
     assert_string_equal(readings_of(target, 0), "too_long");
 }
 
-/* ---- methods ------------------------------------------------------------------------------------------- */
+/* ---- methods --------------------------------------------------------------------------------- */
 
 static void callers_cannot_make_up_methods(void **state)
 {
@@ -373,7 +377,7 @@ static void a_method_that_is_no_token_is_refused_where_a_rule_names_methods(void
     }
 }
 
-/* ---- hosts --------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 static void a_host_has_one_spelling_or_is_refused(void **state)
 {
@@ -455,7 +459,7 @@ static void ports_of_a_host_are_0_to_65535(void **state)
     }
 }
 
-/* The host that is judged; or the name of the fault. */
+/* Returns the host that rules are compared with, or the name of the fault. */
 static const char *host_of(const char *target, const char *host)
 {
     static struct wr_asked asked;
@@ -486,7 +490,7 @@ static void a_target_that_is_a_url_names_the_host(void **state)
     assert_string_equal(host_of("http:// example.org/", "example.org"), "bad_host");
 }
 
-/* ---- credentials --------------------------------------------------------------------------------------- */
+/* ---- credentials ----------------------------------------------------------------------------- */
 
 static void spellings_of_one_credential_are_one(void **state)
 {
@@ -517,13 +521,14 @@ static void spellings_of_one_credential_are_one(void **state)
         {"Bearer =x", NULL},
         {"Bearer \xc2\xa0x", NULL},
         {"Digest username=\"a\", nonce=\"b\"", NULL},
-        {"Basic QR==", NULL}, /* the same byte as QQ== to most readers */
+        {"Basic QR==", NULL}, /* many decoders read the same byte as from QQ== */
         {"Basic QQ=", NULL},
         {"Basic QQ", NULL},
         {"Basic QQ====", NULL},
         {"Basic Q-==", NULL},
         {"Basic Q!Q==", NULL},
-        {"Bearer eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.AQJ", NULL}, /* the same signature as AQI */
+        /* decodes to the same signature as AQI */
+        {"Bearer eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.AQJ", NULL},
         {"Bearer eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.AQI=", NULL},
         {"Bearer eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.A!QI", NULL},
     };

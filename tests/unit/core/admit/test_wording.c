@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wording.c - limits, keys, networks and lists as people write them; lines of a state file. */
+/* test_wording.c - tests parsing of limits, keys, networks and lists as users write them, and of
+ * lines of a state file. */
 #include "core/admit/wording.h"
 
 #include "core/admit/ranges.h"
@@ -128,7 +129,7 @@ static void an_address_is_found_among_networks_that_meet(void **state)
     assert_int_equal(wr_ranges_make(NULL, 0, ranges), 0);
 }
 
-/* Halving finds nothing in what is not sorted. */
+/* The search halves a sorted array, so wr_ranges_make must sort the networks. */
 static void networks_may_be_listed_in_any_order(void **state)
 {
     (void)state;
@@ -182,7 +183,8 @@ static void a_line_of_state_is_read_as_it_was_written_and_no_other(void **state)
     assert_int_equal(record.count, 2);
     assert_int_equal(record.pasts[1].used, 3);
     assert_int_equal(record.pasts[1].back_ns, 1500000000);
-    assert_true(wr_record_parse(wr_span_of("k 61 0 1"), &record)); /* one of its limits is unused */
+    /* the first of its two limits is unused */
+    assert_true(wr_record_parse(wr_span_of("k 61 0 1"), &record));
     assert_true(record.count == 2 && record.pasts[0].used == 0 && record.pasts[1].used == 1);
     static const char *const wrong[] = {"",
                                         "k",

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* model.h - slow, obviously right limiters to hold the fast ones against.
+/* model.h - simple, slow limiters that the real ones are compared with.
  *
- * Each knows only how to say whether n permits would go at an instant. How long one has to wait, what is left and when
- * it is reset all follow from that: the test looks one nanosecond before and at the instant that the limiter names.
- *     smooth bucket    permits as a fraction, refilled by elapsed time, like a text book
+ * Each model only decides whether n permits are granted at an instant. The wait, the remaining
+ * permits and the reset time follow from that: the test checks the instant that the limiter names
+ * and the nanosecond before it.
+ *     smooth bucket    permits as a fraction, refilled by the elapsed time
  *     stepped bucket   the same with whole periods
- *     windows          the list of charges, each with the number of its window; counted anew each time
- *     log              all instants; counted anew each time
+ *     windows          a list of charges with the number of their window, counted anew each time
+ *     log              all instants, counted anew each time
  *     leaky bucket     the earliest next start
- *     concurrency      a number
- */
+ *     concurrency      a number */
 #ifndef WEIR_TEST_LIMIT_MODEL_H
 #define WEIR_TEST_LIMIT_MODEL_H
 
@@ -30,30 +30,32 @@ enum kind {
 #define CHARGES_MAX 4096
 
 struct charge {
-    int64_t slot; /* number of the window; or the instant, for the log */
+    int64_t slot; /* number of the window; for the log: the instant */
     uint64_t count;
 };
 
 struct model {
     enum kind kind;
     weir_limit limit;
-    int64_t last_at;  /* buckets: when `left` was; leaky: the next start; windows: where number 0 begins */
-    wr_i128 left;     /* smooth: in parts of 1/period_ns permit; stepped: permits */
+    /* buckets: instant of `left`; leaky: next start; windows: start of window 0 */
+    int64_t last_at;
+    wr_i128 left;     /* smooth: in units of 1/period_ns permit; stepped: permits */
     uint64_t given;   /* buckets: units given back so far */
-    uint64_t changes; /* of the rule */
-    int64_t slot;     /* windows: the newest that was charged */
+    uint64_t changes; /* number of changes of the rule */
+    int64_t slot;     /* windows: the newest window that was charged */
     uint64_t in_flight;
-    uint64_t lost; /* log: instants that counted when a smaller quota had no room for them */
+    uint64_t lost; /* log: instants dropped because a smaller quota had no room */
     size_t charges;
     struct charge charge[CHARGES_MAX];
 };
 
-/* What the model needs to know to take something back. */
+/* State that the model stores with a reservation, so that it can be cancelled. */
 struct model_receipt {
     int64_t at;
-    int64_t charged; /* windows: which one; log: the instant; leaky: the next start after it */
+    /* windows: the window; log: the instant; leaky: the next start after this one */
+    int64_t charged;
     uint64_t missing, given, changes;
-    bool too_late; /* charged so much later than `at` that the limiter's mark cannot say it */
+    bool too_late; /* charged so long after `at` that the limiter's mark cannot express it */
 };
 
 static inline int64_t floor_div(wr_i128 a, int64_t b)
@@ -70,7 +72,7 @@ static inline void model_start(struct model *ret_model, enum kind kind, const we
     ret_model->left = kind == SMOOTH ? (wr_i128)limit->permits * limit->period_ns : limit->initial;
 }
 
-/* ---- buckets: what is left at an instant, as last_at and left would be then -------------------------------------- */
+/* ---- buckets: the level at an instant, as last_at and left would be then --------------------- */
 
 static inline wr_i128 smooth_left(const struct model *model, int64_t now)
 {
@@ -87,7 +89,7 @@ static inline wr_i128 stepped_left(const struct model *model, int64_t now, int64
     return left < model->limit.permits ? left : model->limit.permits;
 }
 
-/* A debt ends WEIR_DURATION_MAX beyond an empty bucket. */
+/* Returns the deepest possible debt: WEIR_DURATION_MAX of refill below an empty bucket. */
 static inline wr_i128 deepest(enum kind kind, const weir_limit *limit)
 {
     return -(wr_i128)(kind == SMOOTH ? WEIR_DURATION_MAX : WEIR_DURATION_MAX / limit->period_ns) * limit->refill;
@@ -100,7 +102,7 @@ static inline void take_bucket(struct model *model, wr_i128 before, wr_i128 part
     model->left = before - parts > least ? before - parts : least;
 }
 
-/* ---- windows and logs: counted anew each time ------------------------------------------------------------------- */
+/* ---- windows and logs: counted anew each time ------------------------------------------------ */
 
 static inline int64_t slot_of(const struct model *model, int64_t now)
 {
@@ -118,7 +120,8 @@ static inline uint64_t counted(const struct model *model, int64_t first, int64_t
 
 static inline void charge(struct model *model, int64_t slot, uint64_t count)
 {
-    /* Only what can no longer matter is forgotten; the log drops beyond its quota, as documented. */
+    /* Windows forget only charges that no longer count. The log drops those beyond its quota, as
+     * documented. */
     size_t kept = 0;
     for (size_t i = 0; i < model->charges; i++)
         if (model->kind == LOGGED || model->charge[i].slot >= slot - 1)
@@ -148,7 +151,7 @@ static inline void uncharge(struct model *model, int64_t slot, uint64_t count)
     }
 }
 
-/* ---- the verbs ------------------------------------------------------------------------------------------------- */
+/* ---- operations of a model ------------------------------------------------------------------- */
 
 static inline bool sliding_grants(const struct model *model, int64_t now, uint32_t permits)
 {
@@ -156,7 +159,7 @@ static inline bool sliding_grants(const struct model *model, int64_t now, uint32
     int64_t elapsed_ns = now - model->last_at - slot * window_ns;
     wr_i128 prev = counted(model, slot - 1, slot - 1), curr = counted(model, slot, slot);
     elapsed_ns = elapsed_ns > 0 ? elapsed_ns : 0;
-    /* prev x (1 - elapsed/window) + curr + (n - 1) < max, times window */
+    /* Computes prev x (1 - elapsed/window) + curr + (n - 1) < max, multiplied by window. */
     return prev * (window_ns - elapsed_ns) + (curr + permits - 1) * window_ns <
            (wr_i128)model->limit.permits * window_ns;
 }
@@ -204,7 +207,8 @@ static inline bool model_fresh(const struct model *model, int64_t now)
     }
 }
 
-/* Large buckets remember what is missing in units of several permits: a capacity is at most 2^16 units. */
+/* Returns the permits of a unit. Large buckets record missing permits in units, so that a capacity
+ * is at most 2^16 units. */
 static inline uint64_t unit_of(const struct model *model)
 {
     uint64_t unit = 1;
@@ -237,7 +241,7 @@ static inline void take_log(struct model *model, int64_t now, uint32_t permits, 
     charge(model, at, permits);
 }
 
-/* As for buckets a debt ends, here two WEIR_DURATION_MAX from now. */
+/* Takes permits from the leaky bucket. Its debt ends two WEIR_DURATION_MAX from now. */
 static inline void take_leaky(struct model *model, int64_t now, uint32_t permits)
 {
     int64_t from_at = now > model->last_at ? now : model->last_at;
@@ -275,7 +279,8 @@ static inline void model_take(struct model *model, int64_t now, uint32_t permits
     *ret_receipt = receipt;
 }
 
-/* The rule of mark.h: min(k, max(k, p - g) - e), in the model's parts. */
+/* Gives back permits by the rule of mark.h, min(k, max(k, p - g) - e), in the units of the
+ * model. */
 static inline void give_bucket(struct model *model, int64_t now, const struct model_receipt *receipt, uint32_t permits)
 {
     wr_i128 part = model->kind == SMOOTH ? model->limit.period_ns : 1, unit = unit_of(model);
@@ -330,9 +335,10 @@ static inline void model_release(struct model *model, uint32_t permits)
         model->in_flight -= permits < model->in_flight ? permits : model->in_flight;
 }
 
-/* ---- a change of the rule ---------------------------------------------------------------------------------------- */
+/* ---- a change of the rule -------------------------------------------------------------------- */
 
-/* Windows: the start of the current one is kept while now is inside, else it is now. */
+/* Carries a window over. It keeps its start if `now` is inside the new length; otherwise it starts
+ * now. */
 static inline void carry_window(struct model *model, const weir_limit *to, int64_t now)
 {
     int64_t slot = slot_of(model, now);
@@ -365,7 +371,8 @@ static inline void carry_bucket(struct model *model, const weir_limit *to, int64
     model->changes++;
 }
 
-/* The intervals still to pass, and at least the one before the next start, become as many new ones. */
+/* Carries a leaky bucket over. Each interval still to pass, at least one, becomes a new
+ * interval. */
 static inline void carry_leaky(struct model *model, const weir_limit *to, int64_t now)
 {
     int64_t intervals = -floor_div(now - (wr_i128)model->last_at, model->limit.period_ns);
@@ -374,7 +381,8 @@ static inline void carry_leaky(struct model *model, const weir_limit *to, int64_
     model->last_at += (intervals < to->permits ? intervals : to->permits) * to->period_ns;
 }
 
-/* Drops what is beyond the new quota, and takes in again what a smaller one had dropped. */
+/* Carries a log over. Drops instants beyond the new quota, and restores those that a smaller quota
+ * had dropped. */
 static inline void carry_log(struct model *model, uint64_t inside)
 {
     charge(model, INT64_MIN / 4, 0);

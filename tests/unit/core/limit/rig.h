@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - rules with a state under them, and timelines to run them along. */
+/* rig.h - a stack of limits with its state, and timelines of calls to run on it. */
 #ifndef WEIR_TEST_LIMIT_RIG_H
 #define WEIR_TEST_LIMIT_RIG_H
 
@@ -7,11 +7,11 @@
 #include <weir/limit.h>
 
 #define MS WEIR_MILLISECOND
-#define T0 (1000 * WEIR_SECOND) /* where timelines begin; not 0, so that the clock can go back */
+#define T0 (1000 * WEIR_SECOND) /* start of timelines; not 0, so that the clock can go back */
 
 struct rig {
     weir_stack stack;
-    void *state; /* on the heap at its exact size, so that sanitizers see a step beyond it */
+    void *state; /* allocated at its exact size, so that sanitizers detect overruns */
 };
 
 static inline void rig_init(struct rig *ret_rig, const weir_limit *limits, size_t count, int64_t now)
@@ -60,7 +60,7 @@ static inline weir_quota rig_peek(const struct rig *rig, int64_t now)
     return quota;
 }
 
-/* Puts other rules in force. */
+/* Replaces the rules by others and carries the state over. */
 static inline void rig_change(struct rig *rig, const weir_limit *limits, size_t count, int64_t now)
 {
     struct rig old = *rig;
@@ -70,7 +70,7 @@ static inline void rig_change(struct rig *rig, const weir_limit *limits, size_t 
     rig_release(&old);
 }
 
-/* How many single permits go at `now`; takes them. */
+/* Takes single permits at `now` until one is refused, and returns how many were granted. */
 static inline uint32_t rig_drain(struct rig *rig, int64_t now)
 {
     uint32_t count = 0;
@@ -79,13 +79,13 @@ static inline uint32_t rig_drain(struct rig *rig, int64_t now)
     return count;
 }
 
-/* One row of a timeline: at this instant after T0 so many permits are asked for, and this is the wait: 0 for "go",
- * NEVER for "deny". TRY takes what is granted, ASK does not. */
+/* One row of a timeline: asks for `permits` at `at_ns` after T0 and expects this wait: 0 for "go",
+ * NEVER for "deny". TRY takes granted permits, ASK does not. */
 #define NEVER (-1)
 enum verb {
     TRY,
     ASK,
-    FORCE, /* take, granted or not; the wait is ignored */
+    FORCE, /* take, granted or not; wait_ns is ignored */
     RELEASE,
 };
 struct tick {
@@ -123,7 +123,7 @@ static inline void timeline(struct rig *rig, const struct tick *ticks, size_t co
     }
 }
 
-/* A timeline of one rule, from T0 on. */
+/* Runs a timeline of one limit, which starts at T0. */
 #define TIMELINE(limit, ...)                                       \
     do {                                                           \
         const struct tick ticks_[] = {__VA_ARGS__};                \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* spaced.h - an algorithm of somebody else, as a user of the library would write one: starts at least `params` ns
- * apart, counted from the start before, and at most limit->permits a day (which it never resets). */
+/* spaced.h - a custom algorithm as a user of the library might write it. Starts are at least
+ * `params` ns apart, and at most limit->permits in total: the count is never reset. */
 #ifndef WEIR_TEST_LIMIT_SPACED_H
 #define WEIR_TEST_LIMIT_SPACED_H
 
@@ -15,7 +15,7 @@ struct spaced {
 static inline size_t spaced_bytes(const weir_limit *limit)
 {
     (void)limit;
-    return sizeof(struct spaced) - 3; /* odd on purpose: the stack must keep the next state aligned */
+    return sizeof(struct spaced) - 3; /* odd on purpose: the stack must align the next state */
 }
 
 static inline void spaced_start(const weir_limit *limit, void *state, int64_t now)
@@ -30,7 +30,7 @@ static inline int64_t spaced_ask(const weir_limit *limit, const void *state, int
     int64_t gap_ns = *(const int64_t *)limit->params;
     if (spaced->used + permits > limit->permits)
         return WEIR_UNTIL_RELEASE;
-    return spaced->started ? spaced->last_at + gap_ns - now : 0; /* negative is as good as 0 */
+    return spaced->started ? spaced->last_at + gap_ns - now : 0; /* a negative wait counts as 0 */
 }
 
 static inline uint32_t spaced_take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* V8, checked from outside: what was admitted in any interval is at most burst + rate x its length, and under
- * saturation all of it. Knows nothing of how the limiters work: only instants and what was granted. */
+/* test_bound.c - tests from outside that a limiter admits at most burst + rate x time in any
+ * interval, and exactly that under saturation (V8). The tests see only instants and granted
+ * permits. */
 #include "base/rng.h"
 #include "core/limit/algorithm.h"
 #include "rig.h"
@@ -14,7 +15,7 @@ struct grants {
     uint32_t permits[GRANTS_MAX];
 };
 
-/* Asks for 1 … most permits at random steps below step_ns; `back`: some of the steps go back. */
+/* Asks for 1 to 5 permits at random steps below step_ns. If `back` is set, some steps go back. */
 static void demand(struct wr_rng *rng, const weir_limit *limit, int64_t step_ns, bool back, struct grants *ret_grants)
 {
     struct rig rig;
@@ -34,8 +35,8 @@ static void demand(struct wr_rng *rng, const weir_limit *limit, int64_t step_ns,
     rig_release(&rig);
 }
 
-/* For all intervals between two grants: permits <= burst + refill x length / period. The largest excess over the rate
- * that ends at a grant follows from the one that ended at the grant before. */
+/* Checks that permits <= burst + refill x length / period in every interval between two grants. The
+ * largest excess over the rate up to a grant follows from that up to the grant before. */
 static void check_bucket_bound(const struct grants *grants, uint32_t burst, uint32_t refill, int64_t period_ns)
 {
     wr_i128 excess = 0;
@@ -47,7 +48,8 @@ static void check_bucket_bound(const struct grants *grants, uint32_t burst, uint
     }
 }
 
-/* The same when the clock goes back: an interval of calls is as long as the instants seen in it are apart. */
+/* Checks the same bound when the clock goes back. The length of an interval is the distance between
+ * its earliest and its latest instant. */
 static void check_bound_in_any_order(const struct grants *grants, const weir_limit *limit)
 {
     for (size_t i = 0; i < grants->count; i++) {
@@ -63,7 +65,7 @@ static void check_bound_in_any_order(const struct grants *grants, const weir_lim
     }
 }
 
-/* At most `most` in any half-open interval of `window_ns`. */
+/* Checks that at most `most` permits were granted in any half-open interval of `window_ns`. */
 static void check_window_bound(const struct grants *grants, uint64_t most, int64_t window_ns)
 {
     for (size_t i = 0; i < grants->count; i++) {
@@ -97,7 +99,8 @@ static void bucket_admits_at_most_burst_plus_rate_times_time(void **state)
     }
 }
 
-/* Everything that is asked for as soon as it may go: exactly burst + rate x time. */
+/* A bucket whose permits are taken as soon as they are granted gives exactly burst + rate x
+ * time. */
 static void saturated_bucket_admits_all_of_it(void **state)
 {
     (void)state;
@@ -127,7 +130,8 @@ static void stepped_bucket_admits_at_most_burst_plus_whole_steps(void **state)
     assert_int_equal(weir_limit_stepped_bucket(&limit, 9, 4, 100, 9), 0);
     for (int64_t step_ns = 3; step_ns < 300; step_ns *= 2) {
         demand(&rng, &limit, step_ns, false, &grants);
-        check_bucket_bound(&grants, 9 + 4, 4, 100); /* one step more may fall into an interval than periods fit */
+        /* an interval may contain one step more than whole periods */
+        check_bucket_bound(&grants, 9 + 4, 4, 100);
         for (size_t i = 0; i < grants.count; i++) {
             uint64_t permits = 0;
             for (size_t j = i; j < grants.count && j < i + 100; j++) {
@@ -176,8 +180,8 @@ static void leaky_bucket_admits_one_per_interval(void **state)
     }
 }
 
-/* Reserves and settles at random, up to 16 at a time; what was used goes to ret_kept, at the instant of its
- * reservation. */
+/* Reserves and settles at random, at most 16 at a time. Stores the used permits in ret_kept at the
+ * instant of their reservation. */
 static void reserve_and_settle(struct wr_rng *rng, const weir_limit *limit, uint64_t step_ns, struct grants *ret_kept)
 {
     weir_receipt open[16] = {{0}};
@@ -203,7 +207,8 @@ static void reserve_and_settle(struct wr_rng *rng, const weir_limit *limit, uint
     rig_release(&rig);
 }
 
-/* Reservations that are cancelled or used in part do not count, and leave no room for more than the bound. */
+/* Reservations that are cancelled or partly used do not count, and never allow more than the
+ * bound. */
 static void cancelled_reservations_leave_the_bound_as_it_is(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Other rules while running: what has been used stays used (K7). */
+/* test_carry.c - tests changes of the rules at run time: used permits stay used (K7). */
 #include "rig.h"
 
 static weir_limit smooth(uint32_t capacity, uint32_t refill, int64_t period_ns)
@@ -16,7 +16,8 @@ static weir_limit stepped(uint32_t capacity, uint32_t refill, int64_t period_ns)
     return limit;
 }
 
-/* One change: so many taken at T0 of a new `from`, changed to `to` after `after_ns`; then n permits wait that long. */
+/* One change of a rule: takes `taken` permits of a new `from` at T0 and changes to `to` after
+ * `after_ns`. `permits` must then wait `wait_ns`. */
 struct change {
     weir_limit from, to;
     uint32_t taken;
@@ -57,7 +58,7 @@ static void new_rate_is_in_force_at_once_without_a_leftover_burst(void **state)
     assert_int_equal(rig_drain(&rig, T0), 1);
     assert_int_equal(rig_wait(&rig, T0, 1), WEIR_SECOND);
     rig_change(&rig, &fast, 1, T0);
-    assert_int_equal(rig_drain(&rig, T0), 0); /* and there is no burst by going to and fro */
+    assert_int_equal(rig_drain(&rig, T0), 0); /* changing back gives no burst */
     assert_int_equal(rig_wait(&rig, T0, 1), 100 * MS);
     rig_release(&rig);
 }
@@ -67,14 +68,18 @@ static void bucket_carries_the_permits_left(void **state)
     (void)state;
     weir_limit one = smooth(10, 1, WEIR_SECOND), ten = smooth(10, 10, WEIR_SECOND), large = smooth(100, 1, WEIR_SECOND),
                small = smooth(4, 1, WEIR_SECOND), third = smooth(10, 3, WEIR_SECOND);
-    CHANGES({one, ten, 7, 0, 3, 0}, {one, ten, 7, 0, 4, 100 * MS},                    /* 3 are left */
-            {one, ten, 7, 500 * MS, 4, 50 * MS},                                      /* 3.5 */
-            {ten, one, 7, 50 * MS, 4, 500 * MS},                                      /* 3.5 */
-            {one, large, 7, 0, 4, WEIR_SECOND}, {one, large, 0, 0, 11, WEIR_SECOND},  /* 10 of 100 */
-            {one, small, 7, 0, 4, WEIR_SECOND}, {one, small, 2, 0, 4, 0},             /* 8, but it holds only 4 */
-            {one, ten, 14, 0, 1, 500 * MS},                                           /* 4 in debt */
-            {ten, one, 14, 0, 1, 5 * WEIR_SECOND}, {third, one, 10, 1, 1, 999999997}, /* 3e-9 are left */
-            {one, third, 10, 1, 1, 333333333} /* 1e-9 is left: a third of a ns, which stays */);
+    CHANGES({one, ten, 7, 0, 3, 0}, {one, ten, 7, 0, 4, 100 * MS}, /* 3 left */
+            {one, ten, 7, 500 * MS, 4, 50 * MS},                   /* 3.5 left */
+            {ten, one, 7, 50 * MS, 4, 500 * MS},                   /* 3.5 left */
+            /* 10 of 100 left */
+            {one, large, 7, 0, 4, WEIR_SECOND}, {one, large, 0, 0, 11, WEIR_SECOND},
+            /* 8 left, capped at 4 */
+            {one, small, 7, 0, 4, WEIR_SECOND}, {one, small, 2, 0, 4, 0},
+            /* 4 in debt */
+            {one, ten, 14, 0, 1, 500 * MS},
+            /* 3e-9 left */
+            {ten, one, 14, 0, 1, 5 * WEIR_SECOND}, {third, one, 10, 1, 1, 999999997},
+            {one, third, 10, 1, 1, 333333333} /* 1e-9 left: a third of a ns, which is kept */);
 }
 
 static void deepest_debts_and_largest_rules_carry_without_overflow(void **state)
@@ -100,8 +105,8 @@ static void stepped_bucket_carries_the_permits_left_and_its_grid(void **state)
     CHANGES({five, two, 9, 300 * MS, 1, 0}, {five, two, 9, 300 * MS, 2, 700 * MS}, {five, two, 9, 1300 * MS, 6, 0},
             {five, small, 0, 0, 3, 0}, {five, small, 8, 300 * MS, 3, 700 * MS},
             {five, hour, 10, 300 * MS, 1, WEIR_HOUR - 300 * MS},
-            {hour, brief, 10, 300 * MS, 1, 100 * MS}, /* no catching up at the new pace with what was waited before */
-            {five, two, 15, 0, 1, 3 * WEIR_SECOND});
+            /* time waited under the old period does not count at the new rate */
+            {hour, brief, 10, 300 * MS, 1, 100 * MS}, {five, two, 15, 0, 1, 3 * WEIR_SECOND});
 }
 
 static void windows_keep_what_they_counted(void **state)
@@ -115,7 +120,8 @@ static void windows_keep_what_they_counted(void **state)
     CHANGES({ten, ten, 8, 300 * MS, 2, 0}, {ten, ten, 8, 300 * MS, 3, 700 * MS}, {ten, three, 8, 300 * MS, 1, 700 * MS},
             {three, ten, 3, 300 * MS, 7, 0}, {three, ten, 3, 300 * MS, 8, 700 * MS},
             {ten, longer, 8, 300 * MS, 3, WEIR_MINUTE - 300 * MS}, {ten, shorter, 8, 50 * MS, 3, 50 * MS},
-            {ten, shorter, 8, 300 * MS, 2, 0}, {ten, shorter, 8, 300 * MS, 3, 100 * MS}, /* outside: from now on */
+            /* `now` is outside the new window, which starts now */
+            {ten, shorter, 8, 300 * MS, 2, 0}, {ten, shorter, 8, 300 * MS, 3, 100 * MS},
             {ten, longer, 8, 1300 * MS, 10, 0});
 }
 
@@ -140,19 +146,19 @@ static void log_keeps_the_newest_instants(void **state)
     assert_int_equal(weir_limit_sliding_log(&two, 2, WEIR_SECOND), 0);
     assert_int_equal(weir_limit_sliding_log(&nine, 9, 2 * WEIR_SECOND), 0);
     rig_init(&rig, &five, 1, T0);
-    for (int64_t i = 0; i < 7; i++) /* the ring has turned: 200 … 600 ms are in it */
+    for (int64_t i = 0; i < 7; i++) /* the ring has wrapped: it holds 200 ... 600 ms */
         weir_stack_take(&rig.stack, rig.state, T0 + i * 100 * MS, 1, NULL);
     int64_t now = T0 + 700 * MS;
     rig_change(&rig, &nine, 1, now);
     assert_int_equal(rig_wait(&rig, now, 4), 0);
     assert_int_equal(rig_wait(&rig, now, 5), 1500 * MS);
     rig_change(&rig, &two, 1, now);
-    assert_int_equal(rig_wait(&rig, now, 1), 800 * MS); /* the one of 500 ms */
+    assert_int_equal(rig_wait(&rig, now, 1), 800 * MS); /* until the instant at 500 ms expires */
     assert_int_equal(rig_wait(&rig, now, 2), 900 * MS);
     rig_release(&rig);
 }
 
-/* Whatever is put in force, and however often: at one instant a quota grants no more than its largest. */
+/* At one instant a quota grants no more than its largest value, however often the rules change. */
 static void quotas_that_shrink_and_grow_again_forget_nothing(void **state)
 {
     (void)state;
@@ -201,7 +207,8 @@ static void leaky_bucket_spaces_the_next_start_from_the_last(void **state)
             {second, fast, 1, 30 * MS, 1, 70 * MS}, {second, fast, 1, 300 * MS, 1, 0},
             {second, slow, 1, 4 * WEIR_SECOND, 1, WEIR_SECOND}, {second, slow, 8, 300 * MS, 1, 39700 * MS},
             {second, second, 8, 300 * MS, 1, 7700 * MS},
-            {second, slow, 0, 300 * MS, 1, 0} /* nothing has started yet */);
+            /* no start so far */
+            {second, slow, 0, 300 * MS, 1, 0});
 }
 
 static void concurrency_keeps_what_is_in_flight(void **state)
@@ -233,7 +240,7 @@ static void receipts_survive_only_an_unchanged_rule(void **state)
         rig_change(&rig, &rules[i], 1, T0);
         rig_settle(&rig, T0, &first, 0);
         assert_int_equal(rig_peek(&rig, T0).remaining, 7);
-        for (int j = 0; j < 100; j++) { /* and a void one never becomes good again */
+        for (int j = 0; j < 100; j++) { /* a void receipt never becomes valid */
             weir_receipt again = second;
             rig_change(&rig, &(j % 2 == 0 ? others : rules)[i], 1, T0);
             rig_settle(&rig, T0, &again, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Concurrency: S3-13, R17, U15. */
+/* test_concurrency.c - tests the concurrency limit (S3-13, R17, U15). */
 #include "rig.h"
 
 static weir_limit at_once(uint32_t permits)
@@ -20,7 +20,7 @@ static void so_many_at_once_until_one_is_released(void **state)
              {0, TRY, 1, WEIR_UNTIL_RELEASE}, {0, RELEASE, 3, 0}, {0, TRY, 4, NEVER}, {0, TRY, 3, 0});
 }
 
-/* S3-13, U15: an over-release grants nothing. */
+/* S3-13, U15: releasing more permits than were taken grants nothing. */
 static void release_at_zero_is_a_no_op(void **state)
 {
     (void)state;

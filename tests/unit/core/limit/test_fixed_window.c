@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fixed window: S3-9. */
+/* test_fixed_window.c - tests the fixed window (S3-9). */
 #include "rig.h"
 
 static weir_limit fixed(uint32_t permits, int64_t window_ns)
@@ -29,7 +29,7 @@ static void windows_advance_by_whole_ones_without_drift(void **state)
              {1000000 * WEIR_SECOND + 1, TRY, 1, 0}, {1000000 * WEIR_SECOND + 1, TRY, 1, WEIR_SECOND - 1});
 }
 
-/* S3-9: documented, and so it must stay true. */
+/* S3-9: the documentation states this property of fixed windows. */
 static void twice_the_quota_passes_around_a_boundary(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The leaky bucket: S3-12, R10. */
+/* test_leaky_bucket.c - tests the leaky bucket (S3-12, R10). */
 #include "rig.h"
 
 static weir_limit leaky(uint32_t capacity, int64_t interval_ns)
@@ -9,7 +9,7 @@ static weir_limit leaky(uint32_t capacity, int64_t interval_ns)
     return limit;
 }
 
-/* R10: go only if a slot is due, however many the bucket holds. */
+/* R10: a start is granted only when its slot is due, whatever the capacity. */
 static void one_start_per_interval_and_no_burst(void **state)
 {
     (void)state;
@@ -37,7 +37,7 @@ static void starts_are_never_closer_than_the_interval(void **state)
     rig_release(&rig);
 }
 
-/* S3-12: the bucket is the queue. */
+/* S3-12: the capacity of the bucket is the length of its queue. */
 static void capacity_is_the_length_of_the_queue(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random sequences of every verb, on every algorithm and on stacks of them, against the models of model.h. */
+/* test_model.c - runs random sequences of all operations on every algorithm and on stacks, and
+ * compares them with model.h. */
 #include "base/rng.h"
 #include "model.h"
 #include "rig.h"
@@ -20,7 +21,7 @@ struct world {
     struct wr_rng rng;
     struct rig rig;
     size_t count;
-    struct model *models; /* RULES_MAX */
+    struct model *models; /* array of RULES_MAX */
     int64_t now;
     struct open open[OPEN_MAX];
     uint64_t steps;
@@ -31,14 +32,15 @@ static uint64_t below(struct world *world, uint64_t n)
     return wr_rng_below(&world->rng, n);
 }
 
-/* Small numbers meet boundaries often; the others are there for their width. */
+/* Returns a random period. Small ones meet boundaries often; large ones test the width of
+ * integers. */
 static int64_t random_period(struct world *world)
 {
     const int64_t periods[] = {1, 2, 7, 10, 100, 1000, WEIR_MICROSECOND + 1, WEIR_SECOND, WEIR_HOUR, (int64_t)1 << 44};
     return periods[below(world, sizeof periods / sizeof periods[0])];
 }
 
-/* 1 … 9 as a rule, else of any width up to 2^bits. */
+/* Returns 1 ... 9 mostly, otherwise a count of any width up to 2^bits. */
 static uint32_t random_count(struct world *world, uint64_t bits)
 {
     uint64_t width = below(world, 4) == 0 ? (uint64_t)1 << below(world, bits + 1) : 9;
@@ -65,13 +67,14 @@ static int make_limit(enum kind kind, uint32_t permits, uint32_t refill, int64_t
     }
 }
 
-/* Counts of a sliding window stop at 2^32, and a log is written permit by permit: those are not as wide. */
+/* Returns a random limit. Counts of a sliding window stop at 2^32, and a log stores each permit, so
+ * that their limits are narrower. */
 static weir_limit random_limit(struct world *world, enum kind kind)
 {
     weir_limit limit;
     uint64_t bits = kind == SLIDING ? 24 : kind == LOGGED ? 7 : 32;
     while (make_limit(kind, random_count(world, bits), random_count(world, 32), random_period(world), &limit) != 0)
-        continue; /* one that would take 36 years to fill */
+        continue; /* refused: it would take more than 36 years to fill */
     return limit;
 }
 
@@ -83,7 +86,7 @@ static uint32_t permits_max(const struct world *world)
     return most;
 }
 
-/* At least 1, at most what all hold, and so many more. */
+/* Returns at least 1 and at most `more` above what all limits of the world hold. */
 static uint32_t random_permits(struct world *world, uint32_t more)
 {
     uint64_t most = (uint64_t)permits_max(world) + more;
@@ -91,7 +94,7 @@ static uint32_t random_permits(struct world *world, uint32_t more)
     return permits < UINT32_MAX ? (uint32_t)permits : UINT32_MAX;
 }
 
-/* Stands still, creeps, steps by periods, goes back, sleeps for years. */
+/* Moves the clock: not at all, by a nanosecond, by periods, back, or by 40 days. */
 static void move_clock(struct world *world)
 {
     int64_t period_ns = world->models[below(world, world->count)].limit.period_ns;
@@ -121,7 +124,7 @@ static bool all_grant(const struct world *world, int64_t now, uint32_t permits)
     return true;
 }
 
-/* The decision is right, and its wait is exact to the nanosecond. */
+/* Checks that the decision is right and that its wait is exact to the nanosecond. */
 static void check_decision(const struct world *world, uint32_t permits, weir_decision decision)
 {
     int64_t now = world->now;
@@ -142,7 +145,8 @@ static void check_decision(const struct world *world, uint32_t permits, weir_dec
                  (long long)decision.wait_ns);
 }
 
-/* The quota of one rule, from the largest n that goes, and when all go. */
+/* Checks the quota of one rule: the largest n that is granted, and the time until all permits
+ * are. */
 static void check_quota(const struct world *world, size_t i)
 {
     const struct model *model = &world->models[i];
@@ -150,7 +154,7 @@ static void check_quota(const struct world *world, size_t i)
     weir_quota quota;
     uint32_t most = model->kind == LEAKY ? 1 : limit->permits, left = 0, too_many = most;
     limit->algorithm->peek(limit, (char *)world->rig.state + world->rig.stack.offsets[i], world->now, &quota);
-    while (left < too_many) { /* n go, for all n up to `left` and none above `too_many` */
+    while (left < too_many) { /* n permits are granted for all n <= left and for no n > too_many */
         uint32_t n = left + (too_many - left) / 2 + 1;
         n = n < too_many ? n : too_many;
         if (model_grants(model, world->now, n))

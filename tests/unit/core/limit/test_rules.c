@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Making rules: S3-45, S3-46, and what is refused. */
+/* test_rules.c - tests the constructors of limits, and which arguments they refuse (S3-45,
+ * S3-46). */
 #include "rig.h"
 #include "spaced.h"
 
-/* The call was refused, the result left alone, and the text names all the words. */
+/* Checks that the call failed with WEIR_E_INVAL, left its result unchanged, and that the text has
+ * both words. */
 static void refused(int error, const weir_limit *limit, const char *word, const char *right)
 {
     const char *detail = weir_error_detail();
@@ -13,7 +15,7 @@ static void refused(int error, const weir_limit *limit, const char *word, const 
         fail_msg("\"%s\" does not say %s and %s", detail, word, right);
 }
 
-/* S3-45: each count 0, each period 0, negative and beyond the maximum. */
+/* S3-45: constructors refuse counts of 0, and periods that are 0, negative or above the maximum. */
 static void constructors_refuse_zero_and_absurd_values(void **state)
 {
     (void)state;
@@ -40,7 +42,8 @@ static void constructors_refuse_zero_and_absurd_values(void **state)
     }
 }
 
-/* Known bug: a rate of zero. It cannot be said, and the text tells how to say "slower". */
+/* Known bug of other limiters: a rate of zero. Here the call is refused, and the error suggests a
+ * longer period. */
 static void zero_rate_is_refused_with_a_way_out(void **state)
 {
     (void)state;
@@ -116,7 +119,7 @@ static size_t just_enough(const weir_limit *limit)
     return 1 << 20;
 }
 
-/* S3-46: what is wrong with an algorithm of one's own is told before it runs. */
+/* S3-46: errors in a custom algorithm are reported before it runs. */
 static void own_algorithm_is_checked_before_it_runs(void **state)
 {
     (void)state;
@@ -168,8 +171,8 @@ static void reasons_have_the_names_of_the_one_vocabulary(void **state)
     assert_string_equal(weir_reason_name((weir_reason)-1), "none");
 }
 
-/* A rule is a value whose fields can be written; what no maker would have made is refused where rules are put to use.
- */
+/* The fields of a limit can be written. A limit that no constructor would return is refused where
+ * it is used. */
 static void rules_changed_by_hand_are_refused(void **state)
 {
     (void)state;
@@ -197,7 +200,7 @@ static void rules_changed_by_hand_are_refused(void **state)
     REFUSED(bad.full_rem = 9);
     REFUSED(bad.queue_max = WEIR_QUEUE_MAX + 1);
     assert_int_equal(weir_limit_fixed_window(&good, 10, WEIR_SECOND), 0);
-    REFUSED(bad.period_ns = 0); /* which an algorithm of one's own may have */
+    REFUSED(bad.period_ns = 0); /* only custom algorithms may have a period of 0 */
     REFUSED(bad.permits = 0);
     assert_int_equal(weir_limit_sliding_window(&good, 10, WEIR_SECOND), 0);
     REFUSED(bad.period_ns = 0);
@@ -206,7 +209,7 @@ static void rules_changed_by_hand_are_refused(void **state)
     REFUSED(bad.permits = WEIR_LOG_MAX + 1);
 #undef REFUSED
     assert_int_equal(weir_limit_token_bucket(&good, 10, 3, WEIR_SECOND), 0);
-    good.queue_max = 3; /* how long a queue may be is not the algorithm's */
+    good.queue_max = 3; /* the length of the queue is not checked by the algorithm */
     assert_int_equal(weir_stack_init(&stack, &good, 1), 0);
 }
 

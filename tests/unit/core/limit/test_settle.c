@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reserve, then settle for more, for less, or for nothing: what comes back, and that it is never too much. */
+/* test_settle.c - tests reservations that are settled for more, for less or for nothing, and that
+ * the limit is never exceeded. */
 #include "base/rng.h"
 #include "rig.h"
 
@@ -14,7 +15,7 @@ enum {
     KINDS,
 };
 
-/* 10 permits; the time in which one comes back is a second, or the window is ten. */
+/* Returns a limit of 10 permits. A bucket regains one per second; a window is 10 s long. */
 static weir_limit rule(int kind)
 {
     weir_limit limit = {0};
@@ -116,7 +117,8 @@ static void settled_permits_in_flight_stay_until_released(void **state)
     rig_release(&rig);
 }
 
-/* After a full refill everything has come back: giving it back once more would grant five too many. */
+/* A full refill has restored the permits already. Giving them back once more would grant five too
+ * many. */
 static void cancel_after_a_full_refill_gives_nothing(void **state)
 {
     (void)state;
@@ -132,8 +134,8 @@ static void cancel_after_a_full_refill_gives_nothing(void **state)
     }
 }
 
-/* Nearly full is as bad: without the reservation the bucket would have been full all the time, and what came back
- * since would have run over. Nine go at once, and one more may. */
+/* Nearly full is as critical: without the reservation the bucket would have stayed full, and its
+ * refill would have been lost. Nine are granted at once, and one more may be. */
 static void cancel_after_nearly_a_full_refill_gives_no_second_burst(void **state)
 {
     (void)state;
@@ -148,8 +150,9 @@ static void cancel_after_nearly_a_full_refill_gives_no_second_burst(void **state
     rig_release(&rig);
 }
 
-/* Two cancelled one after the other: the second must not count what the first gave back. (5 + 5 at 0 s, the first
- * cancelled at 1 s; nine more at 5.5 s; the second cancelled. Without both, one is left.) */
+/* Two reservations are cancelled in turn: the second must not count what the first gave back. (5 +
+ * 5 at 0 s, the first cancelled at 1 s; nine more at 5.5 s; the second cancelled. Without both, one
+ * is left.) */
 static void several_cancels_give_no_second_burst(void **state)
 {
     (void)state;
@@ -164,7 +167,7 @@ static void several_cancels_give_no_second_burst(void **state)
     rig_release(&rig);
 }
 
-/* A receipt of a state that has been thrown away says nothing about the one that took its place. */
+/* A receipt of a discarded state has no effect on the state that replaced it. */
 static void receipt_of_a_forgotten_state_gives_nothing(void **state)
 {
     (void)state;
@@ -192,7 +195,7 @@ static void windows_take_back_only_what_they_counted(void **state)
     rig_init(&rig, &limit, 1, T0);
     weir_receipt receipt = rig_reserve(&rig, T0 + 9 * WEIR_SECOND, 10);
     assert_true(rig_try(&rig, T0 + 10 * WEIR_SECOND, 10));
-    rig_settle(&rig, T0 + 10 * WEIR_SECOND, &receipt, 0); /* another window */
+    rig_settle(&rig, T0 + 10 * WEIR_SECOND, &receipt, 0); /* in the next window */
     assert_false(rig_try(&rig, T0 + 10 * WEIR_SECOND, 1));
     rig_release(&rig);
 
@@ -200,15 +203,16 @@ static void windows_take_back_only_what_they_counted(void **state)
     rig_init(&rig, &limit, 1, T0);
     receipt = rig_reserve(&rig, T0 + 9 * WEIR_SECOND, 10);
     assert_true(rig_try(&rig, T0 + 15 * WEIR_SECOND, 5));
-    rig_settle(&rig, T0 + 15 * WEIR_SECOND, &receipt, 0); /* the slot before */
+    /* the reservation is in the previous slot */
+    rig_settle(&rig, T0 + 15 * WEIR_SECOND, &receipt, 0);
     assert_int_equal(rig_peek(&rig, T0 + 15 * WEIR_SECOND).remaining, 5);
     receipt = rig_reserve(&rig, T0 + 15 * WEIR_SECOND, 5);
-    rig_settle(&rig, T0 + 35 * WEIR_SECOND, &receipt, 0); /* long gone */
+    rig_settle(&rig, T0 + 35 * WEIR_SECOND, &receipt, 0); /* the slot has expired */
     assert_int_equal(rig_peek(&rig, T0 + 35 * WEIR_SECOND).remaining, 10);
     rig_release(&rig);
 }
 
-/* A reservation whose `now` was older than the newest charge is found again all the same. */
+/* A reservation whose `now` was older than the newest charge can still be given back. */
 static void reservation_with_a_stale_now_is_given_back(void **state)
 {
     (void)state;
@@ -216,7 +220,7 @@ static void reservation_with_a_stale_now_is_given_back(void **state)
         struct rig rig;
         weir_limit limit = rule(kind);
         if (kind == LEAKY)
-            continue; /* grants only one at a time */
+            continue; /* the leaky bucket grants one at a time */
         rig_init(&rig, &limit, 1, T0);
         assert_true(rig_try(&rig, T0 + 20 * WEIR_SECOND, 4));
         weir_receipt receipt = rig_reserve(&rig, T0 + 20 * WEIR_SECOND - 700, 5);
@@ -227,7 +231,7 @@ static void reservation_with_a_stale_now_is_given_back(void **state)
     }
 }
 
-/* Only the last start can be taken back, and its weight by parts. */
+/* Only the last start can be taken back, also in part. */
 static void leaky_bucket_takes_back_the_last_start_only(void **state)
 {
     (void)state;
@@ -243,11 +247,12 @@ static void leaky_bucket_takes_back_the_last_start_only(void **state)
     weir_receipt third = rig_reserve(&rig, T0 + 4 * WEIR_SECOND, 1);
     rig_settle(&rig, T0 + 4 * WEIR_SECOND, &third, 0);
     assert_int_equal(rig_wait(&rig, T0 + 4 * WEIR_SECOND, 1), 0);
-    assert_int_equal(rig_wait(&rig, T0 + 4 * WEIR_SECOND - 1, 1), 1); /* the second still spaces */
+    /* the second start still delays the next */
+    assert_int_equal(rig_wait(&rig, T0 + 4 * WEIR_SECOND - 1, 1), 1);
     rig_release(&rig);
 }
 
-/* Charges so large that they were cut off cannot be told apart later: they stay. */
+/* Charges so large that they were clipped cannot be recognised later, and are not given back. */
 static void charges_that_were_cut_off_are_not_given_back(void **state)
 {
     (void)state;
@@ -259,7 +264,7 @@ static void charges_that_were_cut_off_are_not_given_back(void **state)
     assert_true(rig_try(&rig, T0, UINT32_MAX - 5));
     weir_stack_take(&rig.stack, rig.state, T0, 10, &receipt);
     rig_settle(&rig, T0, &receipt, 0);
-    assert_int_equal(rig_peek(&rig, T0).remaining, 0); /* 5 at most */
+    assert_int_equal(rig_peek(&rig, T0).remaining, 0); /* at most 5 were charged */
     rig_release(&rig);
 
     assert_int_equal(weir_limit_leaky_bucket(&limit, 1, WEIR_DURATION_MAX), 0);
@@ -270,13 +275,14 @@ static void charges_that_were_cut_off_are_not_given_back(void **state)
     rig_release(&rig);
 }
 
-/* What estimates are for: each reserves five, uses one, and says so three seconds later. */
+/* Estimates in practice: each request reserves five permits, uses one, and settles three seconds
+ * later. */
 static void estimates_under_load_cost_what_they_used(void **state)
 {
     (void)state;
     enum {
         SECONDS = 600,
-        FLIGHT = 3 * 100, /* ticks of 10 ms */
+        FLIGHT = 3 * 100, /* 3 s in ticks of 10 ms */
     };
     static weir_receipt open[SECONDS * 100 + FLIGHT][8];
     struct rig rig;
@@ -299,7 +305,7 @@ static void estimates_under_load_cost_what_they_used(void **state)
     rig_release(&rig);
 }
 
-/* ---- what would have been ------------------------------------------------------------------------------- */
+/* ---- comparison with a run without reservations ---------------------------------------------- */
 
 enum {
     TAKES_MAX = 48
@@ -307,11 +313,11 @@ enum {
 struct history {
     weir_receipt receipts[TAKES_MAX];
     int64_t at[TAKES_MAX];
-    uint32_t kept[TAKES_MAX]; /* what was used; all of it as long as it is not settled */
+    uint32_t kept[TAKES_MAX]; /* permits used; all of them until it is settled */
     size_t count;
 };
 
-/* The same rule, had every reservation asked only for what it used. */
+/* Runs the same limit as if every reservation had asked only for what it used. */
 static void replay(const weir_limit *limit, const struct history *history, struct rig *ret_rig)
 {
     rig_init(ret_rig, limit, 1, T0);
@@ -327,13 +333,13 @@ static void compare(struct rig *rig, const struct history *history, int64_t now,
     for (uint32_t n = 1; n <= limit->permits; n++) {
         int64_t real = rig_wait(rig, now, n), would = rig_wait(&never, now, n);
         if (real < would || (exactly && real > would))
-            fail_msg("%s: %u wait %lld ns; had nobody reserved too much, %lld", weir_limit_name(limit), n,
+            fail_msg("%s: %u permits wait %lld ns; without unused reservations %lld", weir_limit_name(limit), n,
                      (long long)real, (long long)would);
     }
     rig_release(&never);
 }
 
-/* One random run. `step_ns` 0: all at one instant. */
+/* Runs one random sequence. step_ns 0: all calls at one instant. */
 static void random_history(struct wr_rng *rng, int kind, uint64_t step_ns, bool exactly)
 {
     struct history history = {.count = 0};
@@ -363,7 +369,7 @@ static void random_history(struct wr_rng *rng, int kind, uint64_t step_ns, bool 
     rig_release(&rig);
 }
 
-/* V8 with reservations: no bucket, window, log or line lets more through than it would have without. */
+/* V8 with reservations: no algorithm admits more than it would have without them. */
 static void settling_never_grants_more_than_would_have_been(void **state)
 {
     (void)state;
@@ -375,7 +381,8 @@ static void settling_never_grants_more_than_would_have_been(void **state)
                 random_history(&rng, kind, step_ns, kind >= FIXED && kind <= LOGGED);
 }
 
-/* At one instant, in whatever order: exactly as if it had never been. Not the leaky bucket, which grants one a time. */
+/* At one instant and in any order, settling is exact, as if the unused permits had never been
+ * reserved. The leaky bucket is not compared exactly because it grants one permit at a time. */
 static void settling_at_once_is_exact_in_any_order(void **state)
 {
     (void)state;
@@ -386,7 +393,7 @@ static void settling_at_once_is_exact_in_any_order(void **state)
             random_history(&rng, kind, 0, kind != LEAKY);
 }
 
-/* A caller's mistake costs at most what the limit holds. */
+/* A caller that settles a receipt twice gets at most a full bucket. */
 static void copy_of_a_settled_receipt_gives_back_at_most_what_is_missing(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sliding log: S3-11. */
+/* test_sliding_log.c - tests the sliding log (S3-11). */
 #include "base/rng.h"
 #include "rig.h"
 
@@ -35,7 +35,7 @@ static void no_double_quota_passes_at_a_boundary(void **state)
     rig_release(&rig);
 }
 
-/* S3-11: exact, counted by hand over every half-open window that begins at a grant. */
+/* S3-11: exact in every half-open window that begins at a grant. */
 static void never_more_than_the_quota_in_any_half_open_window(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void longest_window_and_largest_log_hold(void **state)
              {WEIR_DURATION_MAX + 1, TRY, 2, WEIR_DURATION_MAX - 1});
 }
 
-/* What the header promises of the quota. */
+/* The header documents this size. */
 static void state_is_eight_bytes_per_permit(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void state_is_eight_bytes_per_permit(void **state)
     rig_release(&rig);
 }
 
-/* An overcharge keeps the newest: the log never holds more than the quota. */
+/* An overcharge keeps the newest instants: the log never holds more than the quota. */
 static void overcharge_delays_by_a_window_at_most(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sliding window of two counters: S3-10, S3-47. */
+/* test_sliding_window.c - tests the sliding window of two counters (S3-10, S3-47). */
 #include "rig.h"
 
 static weir_limit sliding(uint32_t permits, int64_t window_ns)
@@ -9,7 +9,7 @@ static weir_limit sliding(uint32_t permits, int64_t window_ns)
     return limit;
 }
 
-/* S3-10: 10 in the slot before, 40 % into this one: the estimate is 6. */
+/* S3-10: 10 permits in the previous slot, at 40 % of the current one: the estimate is 6. */
 static void estimate_weighs_the_previous_slot_by_what_is_left_of_it(void **state)
 {
     (void)state;
@@ -19,17 +19,22 @@ static void estimate_weighs_the_previous_slot_by_what_is_left_of_it(void **state
              {1400 * MS, TRY, 1, 1}, {1400 * MS + 1, TRY, 1, 0});
 }
 
-/* S3-10: allow if estimate < max; for n at once, if the first n - 1 leave it below. */
+/* S3-10: a permit is granted if the estimate is below the maximum; n are if the first n - 1 leave
+ * it below. */
 static void one_more_goes_while_the_estimate_is_below_the_quota(void **state)
 {
     (void)state;
     weir_limit limit = sliding(4, 1000);
     TIMELINE(limit, {0, TRY, 4, 0},
-             {0, TRY, 1, 1001},                      /* 4 until the end of the slot, then 4 x (1 - e) < 4 at e = 1 ns */
-             {1500, TRY, 3, 1}, {1500, TRY, 2, 0},   /* 2 + 2: the third needs an estimate below 2 */
-             {1500, TRY, 1, 1}, {1501, TRY, 1, 0},   /* 1.996 + 2 < 4 */
-             {1501, TRY, 1, 250}, {1751, TRY, 1, 0}, /* 4 x 0.249 + 3 < 4 */
-             {1751, TRY, 1, 250}, {2000, TRY, 1, 1}, {2001, TRY, 1, 0}, {2001, TRY, 5, NEVER});
+             /* 4 until the slot ends, then 4 x (1 - e) < 4 at e = 1 ns */
+             {0, TRY, 1, 1001},
+             /* 2 + 2: the third needs an estimate below 2 */
+             {1500, TRY, 3, 1}, {1500, TRY, 2, 0},
+             /* 1.996 + 2 < 4 */
+             {1500, TRY, 1, 1}, {1501, TRY, 1, 0},
+             /* 4 x 0.249 + 3 < 4 */
+             {1501, TRY, 1, 250}, {1751, TRY, 1, 0}, {1751, TRY, 1, 250}, {2000, TRY, 1, 1}, {2001, TRY, 1, 0},
+             {2001, TRY, 5, NEVER});
 }
 
 /* S3-10 */
@@ -95,7 +100,7 @@ static void quota_and_freshness_follow_both_slots(void **state)
     assert_int_equal(quota.limit, 10);
     assert_int_equal(quota.remaining, 3); /* the estimate is 7.5 */
     assert_int_equal(quota.period_ns, WEIR_SECOND);
-    assert_int_equal(quota.reset_ns, 650 * MS + 1); /* then less than one is left */
+    assert_int_equal(quota.reset_ns, 650 * MS + 1); /* then the estimate is below 1 */
     assert_int_equal(rig_peek(&rig, T0 + 1900 * MS + 1).remaining, 10);
     assert_int_equal(rig_peek(&rig, T0 + 1900 * MS).remaining, 9);
     assert_false(weir_stack_fresh(&rig.stack, rig.state, T0 + 2000 * MS - 1));
@@ -103,7 +108,6 @@ static void quota_and_freshness_follow_both_slots(void **state)
     rig_release(&rig);
 }
 
-/* S3-47: two counters, whatever the quota. */
 static void quota_that_is_whole_again_has_nothing_to_wait_for(void **state)
 {
     (void)state;
@@ -120,6 +124,7 @@ static void quota_that_is_whole_again_has_nothing_to_wait_for(void **state)
     rig_release(&rig);
 }
 
+/* S3-47: the state is two counters, whatever the quota. */
 static void state_is_two_words_whatever_the_quota(void **state)
 {
     (void)state;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules checked together; an algorithm of one's own among them (S3-46). */
+/* test_stack.c - tests limits that are checked together, also with a custom algorithm among them
+ * (S3-46). */
 #include "core/limit/algorithm.h"
 #include "rig.h"
 #include "spaced.h"
 
-/* "2 a second and 5 a minute" and 4 at once. */
+/* Fills in three limits: 2 a second, 5 a minute, and 4 at once. */
 static size_t three_rules(weir_limit limits[3])
 {
     assert_int_equal(weir_limit_token_bucket(&limits[0], 2, 2, WEIR_SECOND), 0);
@@ -21,11 +22,11 @@ static void all_rules_must_grant(void **state)
     rig_init(&rig, limits, three_rules(limits), T0);
     const struct tick ticks[] = {
         {0, TRY, 2, 0},
-        {0, TRY, 1, 500 * MS},                   /* the bucket */
-        {1000 * MS, TRY, 2, 0},                  /* 4 in flight, 4 this minute */
-        {1000 * MS, TRY, 1, WEIR_UNTIL_RELEASE}, /* bucket and concurrency */
+        {0, TRY, 1, 500 * MS},                   /* the bucket refuses */
+        {1000 * MS, TRY, 2, 0},                  /* 4 in flight, 4 in this minute */
+        {1000 * MS, TRY, 1, WEIR_UNTIL_RELEASE}, /* bucket and concurrency refuse */
         {1000 * MS, RELEASE, 4, 0},
-        {2000 * MS, TRY, 2, 58 * WEIR_SECOND}, /* the window */
+        {2000 * MS, TRY, 2, 58 * WEIR_SECOND}, /* the window refuses */
         {2000 * MS, TRY, 1, 0},
         {2000 * MS, TRY, 1, 58 * WEIR_SECOND},
         {2000 * MS, TRY, 3, NEVER}, /* more than the bucket holds */
@@ -35,7 +36,7 @@ static void all_rules_must_grant(void **state)
     rig_release(&rig);
 }
 
-/* All checked, then all committed: whichever rule refuses, no other is charged. */
+/* All limits are checked before any is charged: if one refuses, no other is charged. */
 static void denial_charges_nothing_in_any_rule(void **state)
 {
     (void)state;
@@ -48,15 +49,15 @@ static void denial_charges_nothing_in_any_rule(void **state)
         rig_init(&rig, turned, count, T0);
         assert_true(rig_try(&rig, T0, 2));
         memcpy(before, rig.state, rig.stack.state_bytes);
-        assert_false(rig_try(&rig, T0 + 1, 1)); /* tokens */
-        assert_false(rig_try(&rig, T0 + 1, 3)); /* never */
+        assert_false(rig_try(&rig, T0 + 1, 1)); /* refused by the bucket */
+        assert_false(rig_try(&rig, T0 + 1, 3)); /* denied for ever */
         weir_receipt receipt = {.permits = 77};
         assert_int_equal(weir_stack_try(&rig.stack, rig.state, T0 + 1, 1, &receipt).verdict, WEIR_WAIT);
         assert_int_equal(receipt.permits, 0);
         assert_memory_equal(rig.state, before, rig.stack.state_bytes);
         assert_true(rig_try(&rig, T0 + WEIR_SECOND, 2));
         memcpy(before, rig.state, rig.stack.state_bytes);
-        assert_false(rig_try(&rig, T0 + 2 * WEIR_SECOND, 1)); /* concurrency alone */
+        assert_false(rig_try(&rig, T0 + 2 * WEIR_SECOND, 1)); /* refused by concurrency alone */
         assert_memory_equal(rig.state, before, rig.stack.state_bytes);
         rig_release(&rig);
     }
@@ -75,7 +76,8 @@ static void decision_is_that_of_the_rule_that_holds_longest(void **state)
         weir_decision decision = weir_stack_ask(&rig.stack, rig.state, T0, 1);
         assert_int_equal(decision.reason, WEIR_REASON_CONCURRENCY);
         assert_int_equal(decision.wait_ns, WEIR_UNTIL_RELEASE);
-        decision = weir_stack_ask(&rig.stack, rig.state, T0, 3); /* never above until release */
+        /* "deny" outranks "until release" */
+        decision = weir_stack_ask(&rig.stack, rig.state, T0, 3);
         assert_int_equal(decision.verdict, WEIR_DENY);
         assert_int_equal(decision.reason, WEIR_REASON_TOKENS);
         weir_stack_release(&rig.stack, rig.state, 5);
@@ -110,13 +112,14 @@ static void quota_is_that_of_the_smallest_share(void **state)
     weir_limit limits[3];
     rig_init(&rig, limits, three_rules(limits), T0);
     assert_true(rig_try(&rig, T0, 1));
-    assert_int_equal(rig_peek(&rig, T0).limit, 2); /* 1/2, 4/5, 3/4 */
+    assert_int_equal(rig_peek(&rig, T0).limit, 2); /* shares left: 1/2, 4/5, 3/4 */
     assert_int_equal(rig_peek(&rig, T0 + WEIR_SECOND).limit, 4);
     weir_stack_release(&rig.stack, rig.state, 1);
     assert_int_equal(rig_peek(&rig, T0 + WEIR_SECOND).limit, 5);
     weir_stack_take(&rig.stack, rig.state, T0 + WEIR_SECOND, 4, NULL);
     weir_stack_release(&rig.stack, rig.state, 4);
-    weir_quota quota = rig_peek(&rig, T0 + WEIR_SECOND); /* both at 0: the one that takes longer */
+    /* both at 0: the one with the longer reset */
+    weir_quota quota = rig_peek(&rig, T0 + WEIR_SECOND);
     assert_int_equal(quota.limit, 5);
     assert_int_equal(quota.reset_ns, 59 * WEIR_SECOND);
     rig_release(&rig);
@@ -130,7 +133,8 @@ static void stack_is_fresh_when_all_its_rules_are(void **state)
     rig_init(&rig, limits, three_rules(limits), T0);
     assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
     assert_true(rig_try(&rig, T0, 1));
-    assert_false(weir_stack_fresh(&rig.stack, rig.state, T0 + WEIR_DAY)); /* one in flight */
+    /* one permit is in flight */
+    assert_false(weir_stack_fresh(&rig.stack, rig.state, T0 + WEIR_DAY));
     weir_stack_release(&rig.stack, rig.state, 1);
     assert_false(weir_stack_fresh(&rig.stack, rig.state, T0 + WEIR_MINUTE - 1));
     assert_true(weir_stack_fresh(&rig.stack, rig.state, T0 + WEIR_MINUTE));
@@ -197,12 +201,12 @@ static void own_algorithm_gives_back_and_starts_anew_on_a_change(void **state)
     assert_int_equal(rig_peek(&rig, T0).remaining, 1);
     rig_settle(&rig, T0, &receipt, 1);
     assert_int_equal(rig_peek(&rig, T0).remaining, 3);
-    rig_change(&rig, &limit, 1, T0); /* it has no carry */
+    rig_change(&rig, &limit, 1, T0); /* the algorithm has no carry function */
     assert_int_equal(rig_peek(&rig, T0).remaining, 4);
     rig_release(&rig);
 }
 
-static const int *refusals; /* what each rule says of waiting, in the order that they are asked */
+static const int *refusals; /* result of give_up for each limit, in the order of the calls */
 static int asked;
 
 static int say_next(const weir_limit *limit, const void *state, int64_t now)
@@ -229,7 +233,8 @@ static void first_rule_that_gives_up_decides_and_no_other_is_asked(void **state)
     patient.give_up = say_next;
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(weir_limit_custom(&limits[i], &patient, 4, 0, &gap_ns), 0);
-    assert_int_equal(weir_limit_token_bucket(&limits[2], 2, 1, WEIR_SECOND), 0); /* never gives up */
+    /* has no give_up function */
+    assert_int_equal(weir_limit_token_bucket(&limits[2], 2, 1, WEIR_SECOND), 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct rig rig;
         rig_init(&rig, limits, 4, T0);
@@ -253,7 +258,7 @@ static void rule_of_our_own_is_made_anew_by_its_own_maker(void **state)
     broken.ask = NULL;
     assert_int_equal(weir_stack_init(&stack, &limit, 1), WEIR_E_INVAL);
     assert_int_equal(weir_limit_concurrency(&limit, 5), 0);
-    limit.period_ns = -1; /* says nothing of requests in flight */
+    limit.period_ns = -1; /* concurrency does not use the period */
     assert_int_equal(weir_stack_init(&stack, &limit, 1), 0);
 }
 
@@ -276,7 +281,8 @@ static void reason_is_what_the_rule_says_of_this_wait(void **state)
     assert_int_equal(rig_drain(&rig, T0), 1);
     assert_int_equal(weir_stack_ask(&rig.stack, rig.state, T0, 1).reason, WEIR_REASON_PAUSED);
     assert_int_equal(weir_stack_ask(&rig.stack, rig.state, T0 + 1, 1).reason, WEIR_REASON_BREAKER);
-    assert_int_equal(weir_stack_ask(&rig.stack, rig.state, T0 + 1, 5).reason, spaced_algorithm.reason); /* never */
+    /* denied for ever */
+    assert_int_equal(weir_stack_ask(&rig.stack, rig.state, T0 + 1, 5).reason, spaced_algorithm.reason);
     rig_release(&rig);
 }
 

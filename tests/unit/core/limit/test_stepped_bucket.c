@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The token bucket that refills in steps: S3-8. */
+/* test_stepped_bucket.c - tests the token bucket that refills in steps (S3-8). */
 #include "rig.h"
 
 static weir_limit stepped(uint32_t capacity, uint32_t refill, int64_t period_ns, uint32_t initial)
@@ -31,7 +31,8 @@ static void initial_permits_are_clamped_to_the_capacity(void **state)
     TIMELINE(none, {0, TRY, 1, 1000 * MS}, {0, TRY, 10, 2000 * MS}, {2000 * MS, TRY, 10, 0});
 }
 
-/* Known bug: a timer that fires late, or a batch that reads late, adds one period's permits for several. */
+/* Known bug of other limiters: a late timer, or a late read, adds the permits of one period for
+ * several. */
 static void late_reads_catch_up_with_every_period_missed(void **state)
 {
     (void)state;
@@ -95,7 +96,8 @@ static void quota_and_freshness_follow_the_steps(void **state)
     rig_release(&rig);
 }
 
-/* A bucket that starts with less than it holds may be forgotten once it has that again: a new one grants no more. */
+/* A bucket that starts with fewer permits than it holds may be forgotten once it has those: a new
+ * one grants no more. */
 static void bucket_with_its_initial_permits_may_be_forgotten(void **state)
 {
     (void)state;

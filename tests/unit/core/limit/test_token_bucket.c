@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The smooth token bucket: S0-14 … S0-18, S3-8, V8, H1 … H4, and what went wrong in the buckets of others. */
+/* test_token_bucket.c - tests the smooth token bucket (S0-14 ... S0-18, S3-8, V8, H1 ... H4), and
+ * known bugs of other implementations. */
 #include "rig.h"
 
 static weir_limit bucket(uint32_t capacity, uint32_t refill, int64_t period_ns)
@@ -19,7 +20,8 @@ static void bucket_starts_full_and_each_grant_takes_exactly_one(void **state)
              {1000 * MS, TRY, 1, 1000 * MS});
 }
 
-/* S0-15: capacity 1, two a second: half a second, and a quarter of it after a quarter. */
+/* S0-15: with capacity 1 and two permits a second, the wait is 0.5 s, and half of that after 0.25
+ * s. */
 static void wait_is_the_missing_part_over_the_rate(void **state)
 {
     (void)state;
@@ -44,7 +46,7 @@ static void weighted_permits_wait_for_all_of_them(void **state)
              {2000 * MS, TRY, 10, 0}, {2000 * MS, TRY, 11, NEVER});
 }
 
-/* Known bug: a failed reserve that mutates. */
+/* Known bug of other limiters: a refused reservation changes the state. */
 static void refusal_charges_nothing(void **state)
 {
     (void)state;
@@ -59,7 +61,7 @@ static void refusal_charges_nothing(void **state)
         weir_receipt receipt = {.permits = 77};
         weir_decision decision = weir_stack_try(&rig.stack, rig.state, T0 + i, 3, &receipt);
         assert_int_equal(decision.verdict, WEIR_WAIT);
-        assert_int_equal(receipt.permits, 0); /* and settling it would be a no-op */
+        assert_int_equal(receipt.permits, 0); /* settling this receipt does nothing */
         rig_settle(&rig, T0 + i, &receipt, 9);
         assert_int_equal(weir_stack_try(&rig.stack, rig.state, T0 + i, 6, NULL).verdict, WEIR_DENY);
     }
@@ -69,12 +71,12 @@ static void refusal_charges_nothing(void **state)
     rig_release(&rig);
 }
 
-/* Known bug: time going back pays the same second twice. */
+/* Known bug of other limiters: the same second is refilled twice when the clock goes back. */
 static void time_going_back_never_pays_twice(void **state)
 {
     (void)state;
     weir_limit limit = bucket(10, 10, WEIR_SECOND);
-    TIMELINE(limit, {0, TRY, 10, 0}, {1000 * MS, TRY, 10, 0}, /* the second has been paid */
+    TIMELINE(limit, {0, TRY, 10, 0}, {1000 * MS, TRY, 10, 0}, /* this second is paid for */
              {0, TRY, 1, 1100 * MS}, {1000 * MS, TRY, 1, 100 * MS}, {0, TRY, 1, 1100 * MS}, {1100 * MS, TRY, 1, 0},
              {-5000 * MS, TRY, 1, 6200 * MS}, {1100 * MS, TRY, 1, 100 * MS});
 }
@@ -92,7 +94,8 @@ static void clock_going_back_never_grants_more(void **state)
     rig_release(&rig);
 }
 
-/* Known bug: a stale `now`, read by another thread before ours, makes the bucket refill twice or underflow. */
+/* Known bug of other limiters: an older `now` of another thread makes the bucket refill twice or
+ * underflow. */
 static void stale_now_of_another_thread_grants_no_more(void **state)
 {
     (void)state;
@@ -113,7 +116,8 @@ static void clock_that_stands_still_grants_the_burst_once(void **state)
     rig_release(&rig);
 }
 
-/* H3, and the known bug of an overflow after long idleness: one burst, no more, no less. */
+/* H3, and a known bug of other limiters, an overflow after long idleness: exactly one burst is
+ * granted. */
 static void long_idleness_is_worth_one_burst(void **state)
 {
     (void)state;
@@ -133,7 +137,7 @@ static void long_idleness_is_worth_one_burst(void **state)
     }
 }
 
-/* Known bug: one cell too many in a burst. */
+/* Known bug of other limiters: a burst of one permit too many. */
 static void burst_is_the_capacity_and_not_one_more(void **state)
 {
     (void)state;
@@ -147,7 +151,8 @@ static void burst_is_the_capacity_and_not_one_more(void **state)
     }
 }
 
-/* Known bug: rounding the wait down, so that whoever waits just so long is refused again. */
+/* Known bug of other limiters: the wait is rounded down, so that a caller which waits exactly that
+ * long is refused. */
 static void wait_is_rounded_up_and_never_longer_than_needed(void **state)
 {
     (void)state;
@@ -167,7 +172,8 @@ static void wait_is_rounded_up_and_never_longer_than_needed(void **state)
     }
 }
 
-/* A third of a second is no whole number of ns: after an hour not one permit may be lost or won. */
+/* A third of a second is not a whole number of ns: after an hour no permit may be lost or
+ * gained. */
 static void remainder_of_a_rate_is_never_dropped(void **state)
 {
     (void)state;
@@ -175,7 +181,7 @@ static void remainder_of_a_rate_is_never_dropped(void **state)
         uint32_t refill;
         int64_t period_ns;
         int64_t span_ns;
-        int64_t granted; /* beside the burst */
+        int64_t granted; /* without the burst */
     } rows[] = {
         {3, WEIR_SECOND, WEIR_HOUR, 10800},
         {7, WEIR_SECOND, 1000 * WEIR_SECOND, 7000},
@@ -199,13 +205,13 @@ static void remainder_of_a_rate_is_never_dropped(void **state)
     }
 }
 
-/* Above 10^9 a second a nanosecond is worth many permits. */
+/* Above 10^9 permits a second, a nanosecond gives several permits. */
 static void rates_beyond_one_per_nanosecond_are_exact(void **state)
 {
     (void)state;
     weir_limit limit = bucket(4000000000, 4000000000, 1);
     TIMELINE(limit, {0, TRY, 4000000000, 0}, {0, TRY, 1, 1}, {1, TRY, 3999999999, 0}, {1, TRY, 1, 0}, {1, TRY, 1, 1});
-    weir_limit slower = bucket(10, 7, 2); /* 3.5 a ns */
+    weir_limit slower = bucket(10, 7, 2); /* 3.5 permits a ns */
     TIMELINE(slower, {0, TRY, 10, 0}, {1, TRY, 4, 1}, {1, TRY, 3, 0}, {2, TRY, 4, 0}, {2, TRY, 1, 1}, {3, TRY, 3, 0},
              {3, TRY, 1, 1});
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* model.h - what a gate without a strategy must do, written so that it is obviously right, not fast: it keeps a list of
- * all that happened and works everything out anew.
+/* model.h - what a gate without a strategy must do, in simple and slow code: it keeps a list of all
+ * events and recomputes everything on each call.
  *
- * The laws that it stands for are V1 (spacing, in flight) and V2 (nothing inside a window that the server named, none
- * but budgeted probes while the breaker is not closed). A gate with a strategy may only be slower than the model.
- */
+ * The model stands for the laws V1 (spacing, requests in flight) and V2 (no request inside a window
+ * that the server named, only budgeted probes while the breaker is not closed). A gate with a
+ * strategy may be slower than the model but never faster. */
 #ifndef WEIR_TEST_PACE_MODEL_H
 #define WEIR_TEST_PACE_MODEL_H
 
@@ -17,23 +17,23 @@ struct model {
     int64_t latest_at;
     int64_t robots_delay_ns;
     bool paused;
-    int64_t sends[LIST_MAX], holds[LIST_MAX]; /* holds: what the server named */
+    int64_t sends[LIST_MAX], holds[LIST_MAX]; /* holds: ends of windows that the server named */
     size_t send_count, hold_count;
-    int64_t pushed_until; /* of our own, and forgotten on restart */
-    uint32_t rejections;  /* in a row */
+    int64_t pushed_until; /* end of the gate's own push-back; a restart clears it */
+    uint32_t rejections;  /* consecutive rejections */
     bool banned;
     struct model_answer {
         int64_t at;
         bool counts, bad;
-    } answers[LIST_MAX]; /* since the breaker last closed */
+    } answers[LIST_MAX]; /* answers since the breaker last closed */
     size_t answer_count;
-    int64_t success_at; /* INT64_MIN: never */
-    /* The breaker. */
+    int64_t success_at; /* latest success; INT64_MIN: never */
+    /* State of the breaker. */
     bool tripped;
-    int64_t open_until; /* INT64_MIN: never opened */
+    int64_t open_until; /* end of the open time; INT64_MIN: never opened */
     uint32_t in_a_row, good_probes;
-    /* In flight. */
-    uint32_t flying; /* sent */
+    /* Requests in flight. */
+    uint32_t flying; /* requests sent and not answered */
     bool reserved;
     int64_t reserved_at;
 };
@@ -77,13 +77,14 @@ static inline int64_t model_interval(const struct model *model)
     return model->robots_delay_ns > longest ? model->robots_delay_ns : longest;
 }
 
-/* The decision at `now`, which changes nothing. A wait of WEIR_UNTIL_RELEASE has no end. */
+/* Returns the decision at `now` and changes nothing. A wait of WEIR_UNTIL_RELEASE has no known
+ * end. */
 static inline weir_decision model_ask(struct model copy, int64_t now)
 {
     struct model *model = &copy;
     model_see(model, now);
     int64_t t = model->latest_at, at = model->pushed_until;
-    uint32_t in_flight = model->flying; /* what is reserved goes by the clock */
+    uint32_t in_flight = model->flying; /* without the reservation, which expires by the clock */
     uint32_t probes = model->options.strategy == WEIR_STRATEGY_TIDE ? 1 : model->options.probes;
     if (model->tripped && t < model->open_until)
         return (weir_decision){WEIR_WAIT, WEIR_REASON_BREAKER, model->open_until - now};
@@ -169,7 +170,7 @@ static inline void model_push_back(struct model *model, int status)
     model->pushed_until = until > model->pushed_until ? until : model->pushed_until;
 }
 
-/* When the quota is whole again, as the answer says; -1: it does not. */
+/* Returns the time until the quota is restored, as the answer states it, or -1 if it does not. */
 static inline int64_t model_reset(const struct model *model, const weir_outcome *outcome, bool is_reset)
 {
     int64_t ns = outcome->has_quota && outcome->quota_reset_ns != -1 ? model_clamp(model, outcome->quota_reset_ns) : -1;
@@ -178,7 +179,7 @@ static inline int64_t model_reset(const struct model *model, const weir_outcome 
     return ns;
 }
 
-/* An answer to something sent at `sent_at`. */
+/* Records an answer to a request sent at `sent_at`. */
 static inline void model_tell(struct model *model, int64_t sent_at, const weir_outcome *outcome)
 {
     int status = outcome->status;
@@ -232,7 +233,7 @@ static inline void model_change(struct model *model, const weir_pace_options *op
     }
 }
 
-/* Another process begins at `now`, `away_ns` later by the wall clock. */
+/* Restarts the model: another process begins at `now`, `away_ns` later by the wall clock. */
 static inline void model_restart(struct model *model, int64_t now, int64_t away_ns)
 {
     int64_t shift = now - (model->latest_at + away_ns);

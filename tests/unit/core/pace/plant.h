@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* plant.h - a host that answers like clockwork, for controllers to be run against in virtual time.
+/* plant.h - a simulated host with constant behaviour, on which controllers run in virtual time.
  *
- *     bucket (429 when empty) -> one queue, `served` a second -> `latency_ns` of work and network
- */
+ *     bucket (429 when empty) -> one queue, `served` a second -> `latency_ns` of work and
+ *     network */
 #ifndef WEIR_TEST_PACE_PLANT_H
 #define WEIR_TEST_PACE_PLANT_H
 
@@ -11,11 +11,11 @@
 #define PLANT_IN_FLIGHT 512
 
 struct plant {
-    double rate, burst; /* of the bucket; rate 0: none */
-    double served;      /* a second, by the queue; 0: any number */
+    double rate, burst; /* token bucket, a second and in tokens; rate 0: no bucket */
+    double served;      /* requests a second that the queue serves; 0: no limit */
     int64_t latency_ns;
-    uint32_t workers; /* most in flight */
-    /* so far */
+    uint32_t workers; /* most requests in flight */
+    /* Counters since the start of the run, and the state of the bucket and the queue. */
     double tokens;
     int64_t filled_at, busy_until;
     uint32_t sent, ok, refused;
@@ -23,7 +23,7 @@ struct plant {
     struct flight {
         int64_t sent_at, done_at;
         int status;
-    } flights[PLANT_IN_FLIGHT]; /* in the order of done_at */
+    } flights[PLANT_IN_FLIGHT]; /* ordered by done_at */
     uint32_t count;
 };
 
@@ -65,7 +65,7 @@ static inline void plant_answer(struct plant *plant, struct rig *rig)
     }
 }
 
-/* Runs from `now` until `end_at`, counting from zero. Returns end_at. */
+/* Runs from `now` until `end_at`, with counters reset to 0 at first. Returns end_at. */
 static inline int64_t plant_run(struct plant *plant, struct rig *rig, int64_t now, int64_t end_at)
 {
     plant->sent = plant->ok = plant->refused = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - a gate and its options, driven along timelines of virtual time. */
+/* rig.h - a gate and its options, driven in virtual time. */
 #ifndef WEIR_TEST_PACE_RIG_H
 #define WEIR_TEST_PACE_RIG_H
 
@@ -9,16 +9,17 @@
 
 #define MS WEIR_MILLISECOND
 #define S WEIR_SECOND
-#define T0 (1000 * WEIR_SECOND) /* where timelines begin; not 0, so that the clock can go back */
+#define T0 (1000 * WEIR_SECOND) /* start of timelines; not 0, so that the clock can go back */
 #define WALL0 (1700000000 * WEIR_SECOND)
 
 struct rig {
     weir_pace_options options;
-    struct wr_gate *gate; /* on the heap at its exact size, so that sanitizers see a step beyond it */
-    uint32_t news;        /* of the last tell */
+    struct wr_gate *gate; /* allocated at its exact size, so that sanitizers detect overruns */
+    uint32_t news;        /* WR_NEWS_... bits of the last wr_gate_tell */
 };
 
-/* No strategy and no bound: for tests to add what they are about. */
+/* Returns options without a strategy and without limits, to which a test adds those that it
+ * needs. */
 static inline weir_pace_options bare_options(void)
 {
     weir_pace_options options;
@@ -64,7 +65,7 @@ static inline bool rig_goes(const struct rig *rig, int64_t now)
     return rig_ask(rig, now).verdict == WEIR_GO;
 }
 
-/* Asks, reserves and sends at once. */
+/* Asks, reserves and sends at `now`. Fails the test if the gate does not grant it. */
 static inline struct wr_gate_start rig_send(struct rig *rig, int64_t now)
 {
     weir_decision decision = rig_ask(rig, now);
@@ -85,7 +86,7 @@ static inline uint32_t rig_tell_all(struct rig *rig, const struct wr_gate_start 
     return rig->news;
 }
 
-/* An answer of this status, without jitter. */
+/* Reports an answer of this status, without jitter. */
 static inline uint32_t rig_tell(struct rig *rig, struct wr_gate_start start, int status, int64_t now)
 {
     return rig_tell_all(rig, &start, (weir_outcome){.status = status}, now, 0);
@@ -98,7 +99,7 @@ static inline uint32_t rig_tell_retry_after(struct rig *rig, struct wr_gate_star
     return rig_tell_all(rig, &start, outcome, now, 0);
 }
 
-/* Sends and is answered at the same instant. */
+/* Sends a request that is answered at the same instant. */
 static inline uint32_t rig_answer(struct rig *rig, int status, int64_t now)
 {
     return rig_tell(rig, rig_send(rig, now), status, now);
@@ -111,7 +112,7 @@ static inline weir_pace_entry rig_look(const struct rig *rig, int64_t now)
     return entry;
 }
 
-/* It waits so long, and for this. */
+/* Checks that the gate waits this long, for this reason. */
 #define assert_waits(rig, now, reason_, wait_ns_)                                                               \
     do {                                                                                                        \
         weir_decision decision_ = rig_ask((rig), (now));                                                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* strategy_rig.h - one strategy with a state under it, driven by hand in virtual time. */
+/* strategy_rig.h - one strategy with its state, driven by hand in virtual time. */
 #ifndef WEIR_TEST_PACE_STRATEGY_RIG_H
 #define WEIR_TEST_PACE_STRATEGY_RIG_H
 
@@ -8,17 +8,17 @@
 #include <math.h>
 
 #define MS WEIR_MILLISECOND
-#define T0 (1000 * WEIR_SECOND) /* where timelines begin */
+#define T0 (1000 * WEIR_SECOND) /* start of timelines */
 
 struct rig {
     const struct wr_strategy *strategy;
     weir_pace_options options;
-    void *state; /* on the heap at its exact size, so that sanitizers see a step beyond it */
+    void *state; /* allocated at its exact size, so that sanitizers detect overruns */
     uint32_t seq;
     uint32_t in_flight;
 };
 
-/* The numbers of the requirements, complete. */
+/* Returns options with all numbers of the requirements. */
 static inline weir_pace_options rig_options(void)
 {
     return (weir_pace_options){
@@ -46,7 +46,8 @@ static inline void rig_init(struct rig *ret_rig, const struct wr_strategy *strat
 {
     *ret_rig = (struct rig){.strategy = strategy, .options = *options, .state = calloc(1, strategy->state_bytes)};
     assert_non_null(ret_rig->state);
-    assert_int_equal(strategy->state_bytes % _Alignof(struct { int64_t at; }), 0); /* 4 on 32-bit x86 */
+    /* alignment is 4 on 32-bit x86 */
+    assert_int_equal(strategy->state_bytes % _Alignof(struct { int64_t at; }), 0);
     strategy->start(&ret_rig->options, ret_rig->state, memory, now);
 }
 
@@ -61,7 +62,7 @@ static inline struct wr_want rig_want(const struct rig *rig, int64_t now)
     return rig->strategy->want(&rig->options, rig->state, now);
 }
 
-/* How long until the next start; 0: it may be now. */
+/* Returns the wait until the next start; 0 if it may be now. */
 static inline int64_t rig_wait(const struct rig *rig, int64_t now)
 {
     int64_t earliest_at = rig_want(rig, now).earliest_at;
@@ -74,7 +75,7 @@ static inline void rig_send(struct rig *rig, int64_t now)
     rig->strategy->sent(&rig->options, rig->state, &start, now);
 }
 
-/* Sends if it may, as a gate would. */
+/* Sends if the strategy permits it, as a gate would. Returns whether it sent. */
 static inline bool rig_try(struct rig *rig, int64_t now)
 {
     if (rig_wait(rig, now) > 0 || rig->in_flight >= rig_want(rig, now).cap)
@@ -83,7 +84,7 @@ static inline bool rig_try(struct rig *rig, int64_t now)
     return true;
 }
 
-/* An answer to what was sent latency_ns ago; retry_after_ns -1: none. */
+/* Reports an answer to a request sent latency_ns ago. retry_after_ns -1: no Retry-After. */
 static inline void rig_tell(struct rig *rig, int64_t now, int status, int64_t latency_ns, int64_t retry_after_ns)
 {
     rig->in_flight -= rig->in_flight > 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Additive increase, multiplicative decrease, on a token bucket: S0-14 … S0-27, S0-39, S0-84, S0-85, R2, R3, R22, R25.
- */
+/* test_aimd.c - tests additive increase and multiplicative decrease on a token bucket (S0-14 ...
+ * S0-27, S0-39, S0-84, S0-85, R2, R3, R22, R25). */
 #include "strategy_rig.h"
 
 static struct rig aimd(weir_pace_options options)
@@ -40,7 +40,8 @@ static void bucket_starts_full_refills_by_the_rate_and_stops_at_its_capacity(voi
     rig_release(&rig);
 }
 
-/* S0-15, S0-84: capacity 1, two a second: half a second, and a quarter of it after a quarter. */
+/* S0-15, S0-84: with capacity 1 and two tokens a second, the wait is 0.5 s, and half of that after
+ * 0.25 s. */
 static void wait_is_the_missing_part_of_a_token_over_the_rate(void **state)
 {
     (void)state;
@@ -56,12 +57,12 @@ static void wait_is_the_missing_part_of_a_token_over_the_rate(void **state)
     rig_release(&rig);
 }
 
-/* S0-18: after any number of grants the tokens are what came in less the grants, to the last one. */
+/* S0-18: after any number of grants, the tokens equal the refill less the grants exactly. */
 static void each_start_takes_exactly_one_token(void **state)
 {
     (void)state;
     weir_pace_options options = rig_options();
-    options.initial_rate = 3; /* a token is no whole number of ns */
+    options.initial_rate = 3; /* a token is not a whole number of ns */
     struct rig rig = aimd(options);
     int64_t granted = 0;
     for (int64_t now = T0; now <= T0 + WEIR_HOUR; now += 100 * MS)
@@ -84,7 +85,7 @@ static void first_rate_is_the_initial_one_within_its_bounds(void **state)
     }
 }
 
-/* S0-20, S0-21, S0-22, S0-25, S0-27, R22, R25: what one answer does to a rate of 4. */
+/* S0-20, S0-21, S0-22, S0-25, S0-27, R22, R25: the effect of one answer on a rate of 4. */
 static void one_answer_raises_cuts_or_leaves_the_rate(void **state)
 {
     (void)state;
@@ -93,12 +94,28 @@ static void one_answer_raises_cuts_or_leaves_the_rate(void **state)
         int64_t latency_ms;
         double rate;
     } rows[] = {
-        {200, 1, 4.25}, {204, 999, 4.25}, {304, 100, 4.25},                              /* good */
-        {200, 1000, 4}, {200, 1500, 4},   {301, 1999, 4},                                /* the dead band */
-        {200, 2000, 2}, {301, 60000, 2},                                                 /* too slow */
-        {429, 1, 2},    {500, 1, 2},      {502, 1, 2},      {503, 1, 2}, {504, 5000, 2}, /* overloaded */
-        {404, 1, 4},    {400, 1, 4},      {401, 1, 4},      {403, 1, 4},                 /* say nothing about pace */
-        {0, 30000, 4}, /* nor does a lost connection */
+        {200, 1, 4.25},
+        {204, 999, 4.25},
+        {304, 100, 4.25}, /* good answers */
+        /* latencies in the dead band */
+        {200, 1000, 4},
+        {200, 1500, 4},
+        {301, 1999, 4},
+        /* latencies above it */
+        {200, 2000, 2},
+        {301, 60000, 2},
+        /* the host is overloaded */
+        {429, 1, 2},
+        {500, 1, 2},
+        {502, 1, 2},
+        {503, 1, 2},
+        {504, 5000, 2},
+        /* says nothing about pace */
+        {404, 1, 4},
+        {400, 1, 4},
+        {401, 1, 4},
+        {403, 1, 4},
+        {0, 30000, 4}, /* a lost connection says nothing either */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         weir_pace_options options = rig_options();
@@ -112,27 +129,27 @@ static void one_answer_raises_cuts_or_leaves_the_rate(void **state)
     }
 }
 
-/* S0-24: the target is a moving mean that begins at the configured one. */
+/* S0-24: the latency target is a moving mean that starts at the configured target. */
 static void target_follows_what_is_usual_for_the_host(void **state)
 {
     (void)state;
     struct rig rig = aimd(rig_options());
     int64_t now = T0;
-    rig_tell(&rig, now, 200, 600 * MS, -1); /* 1000 -> 920 */
+    rig_tell(&rig, now, 200, 600 * MS, -1); /* the target falls from 1000 to 920 ms */
     assert_near(rate(&rig), 2.25, 1e-12);
-    rig_tell(&rig, now, 200, 930 * MS, -1); /* in the dead band now; -> 922 */
+    rig_tell(&rig, now, 200, 930 * MS, -1); /* now in the dead band; the target rises to 922 ms */
     assert_near(rate(&rig), 2.25, 1e-12);
     rig_tell(&rig, now, 200, 921 * MS, -1);
     assert_near(rate(&rig), 2.5, 1e-12);
     for (int i = 0; i < 100; i++)
-        rig_tell(&rig, now, 404, 5000 * MS, -1); /* a host that is slow by nature */
+        rig_tell(&rig, now, 404, 5000 * MS, -1); /* a host that is always slow */
     double slow = rate(&rig);
     rig_tell(&rig, now, 200, 4900 * MS, -1);
     assert_near(rate(&rig), slow + 0.25, 1e-12);
     rig_release(&rig);
 }
 
-/* A host as regular as a clock must not be stuck at the edge of the dead band. */
+/* A host with constant latency must not stay at the edge of the dead band. */
 static void latency_that_never_changes_still_raises(void **state)
 {
     (void)state;
@@ -154,7 +171,7 @@ static void rate_never_leaves_its_bounds(void **state)
     struct rig rig = aimd(rig_options());
     bool least = false, most = false;
     for (int i = 0; i < 5000; i++) {
-        int run = i / 50 % 5; /* long runs of the same, so that both ends are reached */
+        int run = i / 50 % 5; /* long runs of one status, to reach both bounds */
         rig_tell(&rig, T0 + i * MS, answers[run], 10 * MS, -1);
         assert_true(rate(&rig) >= 0.25 && rate(&rig) <= 8);
         least = least || rate(&rig) <= 0.25;
@@ -164,7 +181,7 @@ static void rate_never_leaves_its_bounds(void **state)
     rig_release(&rig);
 }
 
-/* S0-85, R3: once per answer. */
+/* S0-85, R3: one change per answer. */
 static void rate_climbs_in_a_line_and_falls_by_halves(void **state)
 {
     (void)state;
@@ -182,7 +199,7 @@ static void rate_climbs_in_a_line_and_falls_by_halves(void **state)
     rig_release(&rig);
 }
 
-/* S0-39: the ten that were in flight all come back with the same Retry-After. */
+/* S0-39: ten requests in flight all return with the same Retry-After. */
 static void retry_after_is_one_decrease(void **state)
 {
     (void)state;
@@ -192,9 +209,10 @@ static void retry_after_is_one_decrease(void **state)
     for (int i = 0; i < 10; i++)
         rig_tell(&rig, T0 + i * MS, i % 2 == 0 ? 429 : 503, 10 * MS, 30 * WEIR_SECOND);
     assert_near(rate(&rig), 4, 0);
-    rig_tell(&rig, T0 + 31 * WEIR_SECOND, 429, 10 * MS, WEIR_SECOND); /* a new one */
+    rig_tell(&rig, T0 + 31 * WEIR_SECOND, 429, 10 * MS, WEIR_SECOND); /* a new Retry-After */
     assert_near(rate(&rig), 2, 0);
-    rig_tell(&rig, T0 + 40 * WEIR_SECOND, 200, 10 * MS, WEIR_SECOND); /* also on a good answer */
+    /* a 200 with Retry-After cuts the rate, too */
+    rig_tell(&rig, T0 + 40 * WEIR_SECOND, 200, 10 * MS, WEIR_SECOND);
     assert_near(rate(&rig), 1, 0);
     rig_release(&rig);
 }
@@ -211,13 +229,15 @@ static void change_of_the_rate_keeps_the_tokens(void **state)
     assert_int_equal(rig_wait(&rig, T0), 0);
     rig_send(&rig, T0);
     assert_int_equal(rig_wait(&rig, T0), WEIR_SECOND);
-    rig_tell(&rig, T0 + 500 * MS, 200, MS, -1); /* half a token is there, and the other half takes 0.4 s */
+    /* half a token is left; the other half takes 0.4 s */
+    rig_tell(&rig, T0 + 500 * MS, 200, MS, -1);
     assert_near(rig_want(&rig, T0 + 500 * MS).tokens, 0.5, 1e-8);
     assert_int_equal(rig_wait(&rig, T0 + 500 * MS), 400 * MS);
     rig_release(&rig);
 }
 
-/* R2, R23: what is stored is the interval and the last safe one; a known host begins with it and without a burst. */
+/* R2, R23: the memory has the interval and the last safe interval. A known host starts with the
+ * interval and without a burst. */
 static void memory_is_the_interval_and_the_last_safe_one(void **state)
 {
     (void)state;
@@ -225,7 +245,7 @@ static void memory_is_the_interval_and_the_last_safe_one(void **state)
     assert_int_equal(rig_memory(&rig, T0).delay_ns, 500 * MS);
     assert_int_equal(rig_memory(&rig, T0).floor_ns, 0);
     for (int i = 0; i < 8; i++)
-        rig_tell(&rig, T0, 200, MS, -1); /* 4 per second, the last was safe at 3.75 */
+        rig_tell(&rig, T0, 200, MS, -1); /* ends at 4 a second; the last safe rate was 3.75 */
     rig_tell(&rig, T0, 429, MS, -1);
     weir_pace_memory memory = rig_memory(&rig, T0);
     assert_int_equal(memory.delay_ns, 500 * MS);
@@ -245,7 +265,8 @@ static void memory_is_the_interval_and_the_last_safe_one(void **state)
     rig_release(&rig);
 }
 
-/* The slowest rate, the largest burst and the deepest cut that options allow; sanitizers watch. */
+/* The slowest rate, the largest burst and the deepest cut that options allow. Sanitizers detect
+ * overflows. */
 static void extreme_numbers_do_not_overflow(void **state)
 {
     (void)state;
@@ -285,7 +306,7 @@ static void debt_of_a_nanosecond_is_stretched_as_any_other(void **state)
     weir_pace_options options = rig_options();
     struct rig rig;
     rig_init(&rig, &wr_aimd, &options, NULL, T0);
-    rig_send(&rig, T0); /* whole again after 500 ms */
+    rig_send(&rig, T0); /* the bucket is full after 500 ms */
     rig_tell(&rig, T0 + 500 * MS - 1, 500, 10 * MS, -1);
     assert_false(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS));
     assert_true(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS + 1));

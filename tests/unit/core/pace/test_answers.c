@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What answers do to a gate: S0-2, S0-16, S0-17, S0-39, S0-40, S0-89, S2-6, S2-14, S2-23, R3, R4, R25, U4, A15, A19,
- * C1, C4 … C8, K2. */
+/* test_answers.c - tests the effects of answers on a gate (S0-2, S0-16, S0-17, S0-39, S0-40, S0-89,
+ * S2-6, S2-14, S2-23, R3, R4, R25, U4, A15, A19, C1, C4 ... C8, K2). */
 #include "rig.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static weir_outcome quota(int64_t limit, int64_t remaining, int64_t reset_ns)
                           .quota_reset_ns = reset_ns};
 }
 
-/* A bare gate that got one such answer at T0. */
+/* Sets up a bare gate that received one answer with this outcome at T0. */
 static void rig_told(struct rig *ret_rig, weir_outcome outcome)
 {
     rig_init(ret_rig, bare_options());
@@ -47,7 +47,7 @@ static void retry_after_counts_on_every_status(void **state)
     }
 }
 
-/* C1, as numbers: never wraps to 0 or the past. */
+/* C1: extreme values of Retry-After never become 0 or a time in the past. */
 static void absurd_waits_are_clamped(void **state)
 {
     (void)state;
@@ -80,7 +80,7 @@ static void most_restrictive_wait_wins_whatever_comes_first(void **state)
     assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 60 * S);
     rig_release(&rig);
     both.retry_after_ns = 70 * S;
-    rig_told(&rig, both); /* on a success it is a reset like the other */
+    rig_told(&rig, both); /* on a success, Retry-After is a reset */
     assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 70 * S);
     rig_release(&rig);
     both.status = 429;
@@ -93,7 +93,8 @@ static void most_restrictive_wait_wins_whatever_comes_first(void **state)
     rig_tell_retry_after(&rig, first, 429, 30 * S, T0);
     assert_int_equal(rig_tell_retry_after(&rig, second, 429, 5 * S, T0 + S) & WR_NEWS_RETRY_AFTER, 0);
     assert_waits(&rig, T0 + S, WEIR_REASON_RETRY_AFTER, 29 * S);
-    wr_gate_hold(rig.gate, &rig.options, T0 + 20 * S, T0 + S); /* nor does one learned elsewhere shorten it */
+    /* a shorter window learned elsewhere does not shorten it */
+    wr_gate_hold(rig.gate, &rig.options, T0 + 20 * S, T0 + S);
     assert_waits(&rig, T0 + S, WEIR_REASON_RETRY_AFTER, 29 * S);
     wr_gate_hold(rig.gate, &rig.options, INT64_MAX, T0 + S);
     assert_waits(&rig, T0 + S, WEIR_REASON_RETRY_AFTER, WEIR_DAY);
@@ -126,15 +127,15 @@ static void retry_after_on_a_success_with_something_left_does_not_hold(void **st
     assert_true(rig_goes(&rig, T0));
     rig_release(&rig);
 
-    outcome.quota_remaining = 0; /* nothing is left */
+    outcome.quota_remaining = 0; /* no requests are left */
     rig_told(&rig, outcome);
     assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 60 * S);
     rig_release(&rig);
-    outcome.quota_remaining = -1; /* what is left was not said */
+    outcome.quota_remaining = -1; /* the remaining requests are not stated */
     rig_told(&rig, outcome);
     assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 60 * S);
     rig_release(&rig);
-    outcome.quota_remaining = 99; /* no success */
+    outcome.quota_remaining = 99; /* not a success */
     outcome.status = 429;
     rig_told(&rig, outcome);
     assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 60 * S);
@@ -154,7 +155,7 @@ static void a_refusal_that_names_only_the_reset_holds_until_then(void **state)
         assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 4 * S);
         rig_release(&rig);
     }
-    weir_outcome outcome = quota(100, -1, 4 * S); /* on a success, something may be left */
+    weir_outcome outcome = quota(100, -1, 4 * S); /* on a success, requests may be left */
     rig_told(&rig, outcome);
     assert_true(rig_goes(&rig, T0));
     rig_release(&rig);
@@ -166,24 +167,25 @@ static void quota_that_is_used_up_waits_for_its_reset(void **state)
     (void)state;
     static const int64_t resets[][2] = {{60 * S, 60 * S},      {1000000000000000 * 1000, WEIR_DAY},
                                         {INT64_MAX, WEIR_DAY}, {0, 0},
-                                        {-5 * S, 0}, /* past: proceed */
+                                        {-5 * S, 0}, /* in the past: no wait */
                                         {INT64_MIN, 0}};
     struct rig rig;
     for (size_t i = 0; i < sizeof resets / sizeof *resets; i++) {
         rig_told(&rig, quota(100, 0, resets[i][0]));
         assert_int_equal(rig_ask(&rig, T0).wait_ns, resets[i][1]);
         rig_release(&rig);
-        rig_told(&rig, quota(100, 1, resets[i][0])); /* not used up */
+        rig_told(&rig, quota(100, 1, resets[i][0])); /* one request is left */
         assert_true(rig_goes(&rig, T0));
         rig_release(&rig);
     }
     rig_told(&rig, quota(-1, -1, 60 * S));
     assert_true(rig_goes(&rig, T0));
     rig_release(&rig);
-    rig_told(&rig, quota(100, 0, -1)); /* missing: a 429 will say */
+    rig_told(&rig, quota(100, 0, -1)); /* no reset stated: a 429 will name it */
     assert_true(rig_goes(&rig, T0));
     rig_release(&rig);
-    weir_outcome not_said = {.status = 200, .quota_remaining = 0, .quota_reset_ns = S}; /* without has_quota */
+    /* has_quota is not set */
+    weir_outcome not_said = {.status = 200, .quota_remaining = 0, .quota_reset_ns = S};
     rig_told(&rig, not_said);
     assert_true(rig_goes(&rig, T0));
     rig_release(&rig);
@@ -213,7 +215,8 @@ static void jitter_lengthens_long_waits_by_up_to_a_tenth_and_never_shortens(void
         rig_init(&rig, bare_options());
         rig_tell_all(&rig, NULL, outcome, T0, units[i]);
         assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 100 * S + (int64_t)(10 * units[i] * (double)S));
-        assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 100 * S + (int64_t)(10 * units[i] * (double)S)); /* stays */
+        /* asking twice gives the same wait */
+        assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 100 * S + (int64_t)(10 * units[i] * (double)S));
         rig_release(&rig);
         outcome.retry_after_ns = S; /* not longer than jitter_over */
         rig_init(&rig, bare_options());
@@ -221,14 +224,14 @@ static void jitter_lengthens_long_waits_by_up_to_a_tenth_and_never_shortens(void
         assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, S);
         rig_release(&rig);
     }
-    rig_init(&rig, bare_options()); /* a unit that is none */
+    rig_init(&rig, bare_options()); /* a jitter outside 0 ... 1 */
     rig_tell_all(&rig, NULL, (weir_outcome){.status = 429, .has_retry_after = true, .retry_after_ns = WEIR_DAY}, T0,
                  1e9);
     assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, WEIR_DAY);
     rig_release(&rig);
 }
 
-/* U4, A15: where nothing else slows down, a host that rejects everything gets ten requests a second, not a storm. */
+/* U4, A15: if nothing else limits a host that rejects everything, it gets ten requests a second. */
 static void each_rejection_pushes_back_by_100_ms(void **state)
 {
     (void)state;
@@ -264,11 +267,12 @@ static void breaker_opens_on_endless_429s_without_retry_after(void **state)
             rig_answer(&rig, 429, now);
             starts++;
         }
-    assert_in_range(starts, 5 + 38, 5 + 42); /* five, and then one every 15 s */
+    assert_in_range(starts, 5 + 38, 5 + 42); /* five, then one every 15 s */
     rig_release(&rig);
 }
 
-/* S0-38, R4: where nobody else treats it, a ban that answers 403 is not hammered, and the breaker stays out of it. */
+/* S0-38, R4: if the strategy does not handle 403, the gate treats a row of 403s as a ban and asks
+ * rarely. The breaker stays closed. */
 static void row_of_403s_is_a_ban_and_is_left_alone_as_long_as_an_open_breaker(void **state)
 {
     (void)state;
@@ -281,17 +285,18 @@ static void row_of_403s_is_a_ban_and_is_left_alone_as_long_as_an_open_breaker(vo
     rig_answer(&rig, 403, T0 + 4 * S);
     assert_waits(&rig, T0 + 4 * S, WEIR_REASON_PACE, 15 * S);
     struct wr_gate_start probe = rig_send(&rig, T0 + 19 * S);
-    assert_waits(&rig, T0 + 19 * S, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE); /* one asks whether it is over */
+    /* one probe at a time while banned */
+    assert_waits(&rig, T0 + 19 * S, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE);
     rig_tell(&rig, probe, 403, T0 + 19 * S);
     assert_waits(&rig, T0 + 19 * S, WEIR_REASON_PACE, 15 * S);
     rig_answer(&rig, 404, T0 + 34 * S);
     for (int i = 0; i < 3; i++)
-        rig_send(&rig, T0 + 34 * S); /* and it is */
+        rig_send(&rig, T0 + 34 * S); /* the ban is over */
     assert_int_equal(rig_look(&rig, T0 + 34 * S).breaker, WEIR_BREAKER_CLOSED);
     rig_release(&rig);
 }
 
-/* S0-38: private pages here and there are not. */
+/* S0-38: 403s between successful answers are not a ban. */
 static void pages_that_are_forbidden_between_others_are_no_ban(void **state)
 {
     (void)state;
@@ -304,7 +309,7 @@ static void pages_that_are_forbidden_between_others_are_no_ban(void **state)
     rig_release(&rig);
 }
 
-/* A push-back of our own does not hide that the server named a time. */
+/* The gate's own push-back does not hide a time that the server named. */
 static void own_push_back_does_not_end_a_wait_that_the_server_named(void **state)
 {
     (void)state;
@@ -320,7 +325,8 @@ static void own_push_back_does_not_end_a_wait_that_the_server_named(void **state
     rig_release(&rig);
 }
 
-/* R3, S0-39: Retry-After, window, streaks and one cut; the next answer counts anew. */
+/* R3, S0-39: one response sets Retry-After, counts in the window and the streaks, and cuts the rate
+ * once. The next response has the same effects anew. */
 static void one_response_has_one_effect_on_each_part(void **state)
 {
     (void)state;
@@ -329,9 +335,10 @@ static void one_response_has_one_effect_on_each_part(void **state)
     uint32_t news = rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, 2 * S, T0);
     assert_int_equal(news, WR_NEWS_REJECTED | WR_NEWS_RETRY_AFTER | WR_NEWS_DELAY);
     weir_pace_entry entry = rig_look(&rig, T0);
-    assert_true(entry.rate == 1); /* halved once */
+    assert_true(entry.rate == 1); /* the rate is halved once */
     assert_true(entry.error_streak == 1 && entry.rejected == 1 && entry.error_rate == 1);
-    assert_int_equal(entry.consecutive_failures, 0); /* R7 */
+    /* R7: an answer with Retry-After is no failure */
+    assert_int_equal(entry.consecutive_failures, 0);
     rig_tell_retry_after(&rig, rig_send(&rig, T0 + 2 * S), 429, 2 * S, T0 + 2 * S);
     assert_true(rig_look(&rig, T0 + 2 * S).rate == 0.5);
     rig_release(&rig);
@@ -375,13 +382,14 @@ static void latency_is_what_was_told_or_the_time_since_the_send(void **state)
     struct wr_gate_start start = rig_send(&rig, T0 + S);
     rig_tell_all(&rig, &start, (weir_outcome){.status = 200, .latency_ns = 200 * MS}, T0 + 9 * S, 0);
     assert_int_equal(rig_look(&rig, T0).mean_latency_ns, 200 * MS);
-    rig_tell(&rig, rig_send(&rig, T0 + 10 * S), 0, T0 + 70 * S);   /* a time-out is no latency */
-    rig_tell(&rig, rig_send(&rig, T0 + 80 * S), 600, T0 + 90 * S); /* A19: nor is what is no answer */
+    rig_tell(&rig, rig_send(&rig, T0 + 10 * S), 0, T0 + 70 * S); /* a timeout gives no latency */
+    /* A19: an invalid status gives none */
+    rig_tell(&rig, rig_send(&rig, T0 + 80 * S), 600, T0 + 90 * S);
     assert_int_equal(rig_look(&rig, T0).mean_latency_ns, 200 * MS);
     rig_release(&rig);
 }
 
-/* S0-2: from somebody who holds no permit. */
+/* S0-2: feedback from a caller that holds no permit. */
 static void feedback_without_a_start_is_heard_and_ends_nothing(void **state)
 {
     (void)state;
@@ -405,7 +413,7 @@ static void hopeless_is_said_once_after_so_many_429s_at_the_longest_delay(void *
     options.breaker = false;
     rig_init(&rig, options);
     for (int round = 0; round < 2; round++) {
-        int at_most = 0, said = 0; /* of the 429s, those that came at 60 s */
+        int at_most = 0, said = 0; /* at_most: 429s at a delay of at least 60 s */
         for (int i = 0; i < 200; i++) {
             now += 61 * S;
             bool news = rig_answer(&rig, 429, now) & WR_NEWS_HOPELESS;
@@ -416,11 +424,11 @@ static void hopeless_is_said_once_after_so_many_429s_at_the_longest_delay(void *
             assert_int_equal(at_most, 20);
         }
         assert_int_equal(said, 1);
-        rig_answer(&rig, 200, now + 61 * S); /* a success, and it may be said again */
+        rig_answer(&rig, 200, now + 61 * S); /* after a success it may be reported once more */
         now += 61 * S;
     }
     rig_release(&rig);
-    options.cancel_after = 0; /* the default */
+    options.cancel_after = 0; /* the default: never */
     rig_init(&rig, options);
     for (now = T0; now < T0 + WEIR_DAY; now += 61 * S)
         assert_int_equal(rig_answer(&rig, 429, now) & WR_NEWS_HOPELESS, 0);
@@ -445,7 +453,8 @@ static void change_of_the_learned_delay_is_news(void **state)
         changes += (rig_answer(&rig, 200, now += 2 * S) & WR_NEWS_DELAY) != 0;
     assert_int_equal(changes, 0);
     assert_false(wr_gate_unsaved(rig.gate));
-    assert_true(rig_answer(&rig, 200, now += 2 * S) & WR_NEWS_DELAY); /* the 20th: a probe */
+    /* the 20th success starts a probe */
+    assert_true(rig_answer(&rig, 200, now += 2 * S) & WR_NEWS_DELAY);
     assert_true(wr_gate_unsaved(rig.gate));
     rig_release(&rig);
 }
@@ -455,8 +464,8 @@ static double rate_of(const struct rig *rig, int64_t now)
     return rig_look(rig, now).rate;
 }
 
-/* N6-6: servers round resets up to whole seconds. The last request is sent a second before the end, for then the wait
- * that the server names is exact. */
+/* N6-6: servers round resets up to whole seconds. The last request is sent a second before the end
+ * of the window, so that the wait that the server then names is exact. */
 static void quota_is_spread_until_the_earliest_end_told_of_its_window(void **state)
 {
     (void)state;
@@ -465,13 +474,16 @@ static void quota_is_spread_until_the_earliest_end_told_of_its_window(void **sta
     struct wr_gate_start start = rig_send(&rig, T0);
     rig_tell_all(&rig, &start, quota(60, 10, 30 * S), T0, 0);
     start = rig_send(&rig, T0 + 10500 * MS);
-    rig_tell_all(&rig, &start, quota(60, 9, 20 * S), T0 + 10500 * MS, 0); /* it ends at 30 s, not at 30.5 */
+    /* the window ends at 30 s, not at 30.5 s */
+    rig_tell_all(&rig, &start, quota(60, 9, 20 * S), T0 + 10500 * MS, 0);
     assert_true(fabs(rate_of(&rig, T0 + 10500 * MS) - 9 / (19.5 - 0.98)) < 1e-4);
     start = rig_send(&rig, T0 + 15 * S);
-    rig_tell_all(&rig, &start, quota(60, 9, 40 * S), T0 + 15 * S, 0); /* another window */
+    /* a later reset: another window */
+    rig_tell_all(&rig, &start, quota(60, 9, 40 * S), T0 + 15 * S, 0);
     assert_true(fabs(rate_of(&rig, T0 + 15 * S) - 9 / (40 - 0.98)) < 1e-4);
     start = rig_send(&rig, T0 + 20500 * MS);
-    rig_tell_all(&rig, &start, quota(60, 0, 35 * S), T0 + 20500 * MS, 0); /* used up: as long as was told */
+    /* used up: waits as long as stated */
+    rig_tell_all(&rig, &start, quota(60, 0, 35 * S), T0 + 20500 * MS, 0);
     assert_waits(&rig, T0 + 20500 * MS, WEIR_REASON_RATE_LIMIT_RESET, 35 * S);
     rig_release(&rig);
 }

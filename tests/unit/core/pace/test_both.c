@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Aimd and learned side by side: each hears all, and the larger delay wins. */
+/* test_both.c - tests AIMD and the learned delay combined: both see every answer, and the larger
+ * delay wins. */
 #include "strategy_rig.h"
 
 static struct rig begin(const weir_pace_memory *memory)
@@ -24,18 +25,20 @@ static void rate_is_the_smaller_of_the_two(void **state)
 {
     (void)state;
     struct rig rig = begin(NULL);
-    assert_near(rig_want(&rig, T0).rate, 2, 1e-9); /* both: two a second */
+    assert_near(rig_want(&rig, T0).rate, 2, 1e-9); /* both allow two a second */
     for (int i = 1; i <= 8; i++)
         rig_tell(&rig, T0 + i * 10 * WEIR_SECOND, 200, 100 * MS, -1);
-    assert_near(rig_want(&rig, T0 + WEIR_MINUTE).rate, 2, 1e-9); /* aimd went up to 4, learned stays */
+    /* aimd is at 4, learned still at 2 */
+    assert_near(rig_want(&rig, T0 + WEIR_MINUTE).rate, 2, 1e-9);
     rig_tell(&rig, T0 + 2 * WEIR_MINUTE, 500, 100 * MS, -1);
     rig_tell(&rig, T0 + 2 * WEIR_MINUTE, 500, 100 * MS, -1);
-    assert_near(rig_want(&rig, T0 + 2 * WEIR_MINUTE).rate, 1, 1e-9); /* aimd alone heard of it */
+    assert_near(rig_want(&rig, T0 + 2 * WEIR_MINUTE).rate, 1, 1e-9); /* only aimd reacts to 500 */
     rig_tell(&rig, T0 + 2 * WEIR_MINUTE, 429, 100 * MS, -1);
     rig_tell(&rig, T0 + 2 * WEIR_MINUTE, 429, 100 * MS, -1);
     rig_tell(&rig, T0 + 2 * WEIR_MINUTE, 429, 100 * MS, -1);
     rig_tell(&rig, T0 + 2 * WEIR_MINUTE, 429, 100 * MS, -1);
-    assert_near(rig_want(&rig, T0 + 2 * WEIR_MINUTE).rate, 1 / 4.5, 1e-9); /* aimd is at its least, a quarter */
+    /* aimd is at its minimum of a quarter */
+    assert_near(rig_want(&rig, T0 + 2 * WEIR_MINUTE).rate, 1 / 4.5, 1e-9);
     rig_release(&rig);
 }
 
@@ -46,7 +49,7 @@ static void tokens_are_those_of_the_bucket(void **state)
     assert_near(rig_want(&rig, T0).tokens, 4, 1e-9);
     rig_send(&rig, T0);
     assert_near(rig_want(&rig, T0).tokens, 3, 1e-9);
-    assert_int_equal(rig_wait(&rig, T0), 500 * MS); /* the bucket would let it go */
+    assert_int_equal(rig_wait(&rig, T0), 500 * MS); /* the bucket has tokens, but learned waits */
     assert_int_equal(rig_want(&rig, T0).reason, WEIR_REASON_PACE);
     assert_int_equal(rig_want(&rig, T0).cap, UINT32_MAX);
     rig_release(&rig);
@@ -59,9 +62,10 @@ static void longer_delay_and_longer_floor_are_remembered(void **state)
         int status, times;
         int64_t delay_ns, floor_ns;
     } rows[] = {
-        {200, 4, 500 * MS, 364 * MS}, /* learned keeps 500 ms; aimd was safe at 2.75 a second */
-        {500, 2, 2000 * MS, 0},       /* aimd alone halves its rate */
-        {429, 4, 4500 * MS, 0},       /* learned adds a second each time, aimd ends at a quarter */
+        /* learned keeps 500 ms; the last safe rate of aimd was 2.75 */
+        {200, 4, 500 * MS, 364 * MS},
+        {500, 2, 2000 * MS, 0}, /* only aimd reacts: it halves its rate twice */
+        {429, 4, 4500 * MS, 0}, /* learned adds a second each time; aimd ends at a quarter */
         {429, 2, 2500 * MS, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -99,11 +103,11 @@ static void host_may_be_forgotten_once_both_have_nothing_left_to_wait_for(void *
 {
     (void)state;
     struct rig rig = begin(NULL);
-    rig_send(&rig, T0); /* one token is missing for 500 ms, and the delay is as long */
+    rig_send(&rig, T0); /* one token is missing for 500 ms, as long as the delay */
     assert_false(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS - 1));
     assert_true(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS));
     rig_send(&rig, T0 + 500 * MS);
-    rig_send(&rig, T0 + 500 * MS); /* two are missing: the bucket takes longer */
+    rig_send(&rig, T0 + 500 * MS); /* two tokens are missing: the bucket takes longer */
     assert_false(rig.strategy->settled(&rig.options, rig.state, T0 + 1500 * MS - 1));
     assert_true(rig.strategy->settled(&rig.options, rig.state, T0 + 1500 * MS));
     rig_tell(&rig, T0 + 1500 * MS, 429, 100 * MS, -1); /* learned waits for a delay of 1.5 s */
@@ -117,11 +121,11 @@ static void change_of_the_options_reaches_both(void **state)
     (void)state;
     struct rig rig = begin(NULL);
     rig_send(&rig, T0);
-    rig.options.rate_ceiling = 1; /* aimd: one a second */
+    rig.options.rate_ceiling = 1; /* limits aimd to one a second */
     rig.options.min_rate = 0.25;
     rig.strategy->change(&rig.options, rig.state, T0);
     assert_near(rig_want(&rig, T0).rate, 1, 1e-9);
-    rig.options.base_delay_ns = 3 * WEIR_SECOND; /* learned: one in three */
+    rig.options.base_delay_ns = 3 * WEIR_SECOND; /* limits learned to one in three seconds */
     rig.strategy->change(&rig.options, rig.state, T0);
     assert_near(rig_want(&rig, T0).rate, 1.0 / 3, 1e-9);
     assert_int_equal(rig_wait(&rig, T0), 3 * WEIR_SECOND);

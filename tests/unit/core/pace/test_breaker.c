@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The circuit breaker in its gate: S0-30 … S0-39, S0-87, R7, R8, R23, R30, E6. */
+/* test_breaker.c - tests the circuit breaker of a gate (S0-30 ... S0-39, S0-87, R7, R8, R23, R30,
+ * E6). */
 #include "rig.h"
 
-/* No pace, but a breaker. */
+/* Returns options with a breaker and without pacing. */
 static weir_pace_options breaker_options(void)
 {
     weir_pace_options options = bare_options();
@@ -10,7 +11,7 @@ static weir_pace_options breaker_options(void)
     return options;
 }
 
-/* Under tide; uncapped, so that the breaker is what holds. */
+/* Returns options for tide without limits, so that only the breaker holds requests. */
 static weir_pace_options tide_options(void)
 {
     weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
@@ -24,7 +25,8 @@ static weir_breaker_state state_at(const struct rig *rig, int64_t now)
     return rig_look(rig, now).breaker;
 }
 
-/* So many answers at `now`, to requests of somebody else: push-backs do not matter. */
+/* Reports `times` answers at `now` to requests that this gate did not start, so that push-backs do
+ * not matter. */
 static void tells(struct rig *rig, int status, int times, int64_t now)
 {
     for (int i = 0; i < times; i++)
@@ -43,19 +45,19 @@ static void error_rate_opens_it_once_there_are_enough_samples(void **state)
     (void)state;
     struct rig rig;
     rig_init(&rig, breaker_options());
-    for (int i = 0; i < 4; i++) { /* 4 of 8, never two in a row */
+    for (int i = 0; i < 4; i++) { /* 4 failures of 8, never two in a row */
         tells(&rig, 200, 1, T0);
         tells(&rig, 500, 1, T0);
     }
     assert_int_equal(state_at(&rig, T0), WEIR_BREAKER_CLOSED);
     tells(&rig, 200, 1, T0);
-    tells(&rig, 500, 1, T0 + S); /* 5 of 10 */
+    tells(&rig, 500, 1, T0 + S); /* 5 failures of 10 */
     assert_int_equal(rig.news & WR_NEWS_BREAKER, WR_NEWS_BREAKER);
     assert_int_equal(state_at(&rig, T0 + S), WEIR_BREAKER_OPEN);
     rig_release(&rig);
 
     rig_init(&rig, breaker_options());
-    for (int i = 0; i < 20; i++) { /* just below half */
+    for (int i = 0; i < 20; i++) { /* failures just below half */
         tells(&rig, 200, 1, T0);
         tells(&rig, 500, i % 5 != 0, T0);
     }
@@ -99,14 +101,14 @@ static void five_failures_in_a_row_open_it(void **state)
         tells(&rig, no_failures[i], 100, T0);
         assert_int_equal(state_at(&rig, T0), WEIR_BREAKER_CLOSED);
         tells(&rig, 500, 4, T0);
-        tells(&rig, no_failures[i], 1, T0); /* a success ends the row */
+        tells(&rig, no_failures[i], 1, T0); /* a success ends the row of failures */
         tells(&rig, 500, 4, T0);
         assert_int_equal(state_at(&rig, T0), WEIR_BREAKER_CLOSED);
         rig_release(&rig);
     }
 }
 
-/* S0-32, S0-33, R30: by time alone, and without anybody telling the gate. */
+/* S0-32, S0-33, R30: the breaker half-opens by time alone, without a call. */
 static void open_breaker_says_wait_until_its_time_has_come(void **state)
 {
     (void)state;
@@ -117,11 +119,11 @@ static void open_breaker_says_wait_until_its_time_has_come(void **state)
     assert_waits(&rig, T0 + 15 * S - 1, WEIR_REASON_BREAKER, 1);
     assert_true(rig_goes(&rig, T0 + 15 * S));
     assert_int_equal(state_at(&rig, T0 + 15 * S), WEIR_BREAKER_HALF_OPEN);
-    assert_waits(&rig, T0 + 15 * S - 1, WEIR_REASON_BREAKER, 1); /* asking changed nothing */
+    assert_waits(&rig, T0 + 15 * S - 1, WEIR_REASON_BREAKER, 1); /* asking changes no state */
     rig_release(&rig);
 }
 
-/* R30: a caller that will not wait for a breaker learns of it, whatever else holds. */
+/* R30: a caller that does not wait for an open breaker learns of it, whatever other bounds hold. */
 static void open_breaker_is_named_before_all_other_bounds(void **state)
 {
     (void)state;
@@ -160,12 +162,13 @@ static void half_open_breaker_lets_no_more_probes_fly_than_its_budget(void **sta
     rig_tell(&rig, probes[0], 200, now + 65); /* one success frees one place */
     rig_send(&rig, now + 66);
     assert_waits(&rig, now + 66, WEIR_REASON_BREAKER, WEIR_UNTIL_RELEASE);
-    wr_gate_drop(rig.gate, &rig.options, &probes[1], now + 67); /* and so does one that was given up */
+    /* a request that was given up frees one, too */
+    wr_gate_drop(rig.gate, &rig.options, &probes[1], now + 67);
     assert_true(rig_goes(&rig, now + 67));
     rig_release(&rig);
 }
 
-/* E6: a reservation counts, and so does what was in flight before. */
+/* E6: the budget counts a reservation and requests that were in flight before. */
 static void budget_counts_what_is_reserved_and_what_still_flies_from_before(void **state)
 {
     (void)state;
@@ -198,7 +201,7 @@ static void three_good_probes_close_it(void **state)
     }
     assert_int_equal(rig.news & WR_NEWS_BREAKER, WR_NEWS_BREAKER);
     assert_int_equal(state_at(&rig, now), WEIR_BREAKER_CLOSED);
-    assert_true(rig_look(&rig, now).error_rate == 0); /* what was before does not open it again */
+    assert_true(rig_look(&rig, now).error_rate == 0); /* failures before the probes are cleared */
     rig_answer(&rig, 500, now);
     assert_int_equal(state_at(&rig, now), WEIR_BREAKER_CLOSED);
     rig_release(&rig);
@@ -217,10 +220,10 @@ static void first_bad_probe_opens_it_again_for_the_whole_time(void **state)
     rig_answer(&rig, 500, now);
     assert_int_equal(rig.news & WR_NEWS_BREAKER, WR_NEWS_BREAKER);
     assert_waits(&rig, now, WEIR_REASON_BREAKER, 15 * S);
-    rig_tell(&rig, slow, 0, now + S); /* the others of that round do not make it longer */
+    rig_tell(&rig, slow, 0, now + S); /* other probes of this round do not prolong it */
     assert_waits(&rig, now + S, WEIR_REASON_BREAKER, 14 * S);
     now += 15 * S;
-    rig_answer(&rig, 200, now); /* successes are counted from 0 again */
+    rig_answer(&rig, 200, now); /* the count of successes restarts at 0 */
     rig_answer(&rig, 200, now);
     assert_int_equal(state_at(&rig, now), WEIR_BREAKER_HALF_OPEN);
     rig_answer(&rig, 200, now);
@@ -264,14 +267,15 @@ static void answers_with_retry_after_never_trip_it(void **state)
     }
     assert_int_equal(state_at(&rig, T0), WEIR_BREAKER_CLOSED);
     assert_int_equal(rig_look(&rig, T0).consecutive_failures, 0);
-    assert_true(rig_look(&rig, T0).error_rate == 1); /* but they are seen */
+    /* these answers still count in the error rate */
+    assert_true(rig_look(&rig, T0).error_rate == 1);
     assert_int_equal(rig_look(&rig, T0).rejected, 100);
     tells(&rig, 200, 4, T0);
-    tells(&rig, 500, 4, T0); /* 4 of 8 that count */
+    tells(&rig, 500, 4, T0); /* 4 failures of 8 that count */
     assert_int_equal(state_at(&rig, T0), WEIR_BREAKER_CLOSED);
     rig_release(&rig);
 
-    rig_init(&rig, breaker_options()); /* nor does one open it again */
+    rig_init(&rig, breaker_options()); /* such an answer does not open it after a probe */
     open_it(&rig, T0);
     rig_tell_retry_after(&rig, rig_send(&rig, T0 + 15 * S), 503, 30 * S, T0 + 15 * S);
     assert_int_equal(state_at(&rig, T0 + 15 * S), WEIR_BREAKER_HALF_OPEN);
@@ -279,7 +283,7 @@ static void answers_with_retry_after_never_trip_it(void **state)
     rig_release(&rig);
 }
 
-/* A15: "Retry-After: 0" with every answer is no way to be asked for ever. */
+/* A15: a host that sends "Retry-After: 0" with every failure still opens the breaker. */
 static void retry_after_of_0_does_not_keep_it_closed(void **state)
 {
     (void)state;
@@ -343,7 +347,7 @@ static void under_tide_only_a_broken_host_opens_it(void **state)
     }
 }
 
-/* R8, E6: one probe at a time, at most a tenth of the outage apart. */
+/* R8, E6: one probe at a time, at intervals of at most a tenth of the outage. */
 static void under_tide_the_end_of_an_outage_is_noticed_within_a_tenth_of_its_length(void **state)
 {
     (void)state;
@@ -357,16 +361,17 @@ static void under_tide_the_end_of_an_outage_is_noticed_within_a_tenth_of_its_len
     while (now < T0 + WEIR_HOUR) {
         weir_decision decision = rig_ask(&rig, now);
         if (decision.verdict != WEIR_GO) {
-            assert_true(decision.wait_ns <= (now - T0) / 10 + 2 * S); /* at half a request a second */
+            /* tide starts at half a request a second */
+            assert_true(decision.wait_ns <= (now - T0) / 10 + 2 * S);
             now += decision.wait_ns;
             continue;
         }
         struct wr_gate_start probe = rig_send(&rig, now);
-        assert_false(rig_goes(&rig, now + S)); /* one in flight */
+        assert_false(rig_goes(&rig, now + S)); /* one probe is in flight */
         rig_tell(&rig, probe, 0, now + 1);
         probes++;
     }
-    assert_true(probes < 100); /* and no storm: about ln(3600) / ln(1.1) */
+    assert_true(probes < 100); /* about ln(3600) / ln(1.1) probes */
     rig_release(&rig);
 }
 

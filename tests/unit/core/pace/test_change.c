@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Other numbers while requests are on their way: K7. */
+/* test_change.c - tests changes of the options while requests are in flight (K7). */
 #include "rig.h"
 
-/* Puts other numbers in force. */
+/* Replaces the options and carries the gate over. */
 static void change(struct rig *rig, weir_pace_options options, int64_t now)
 {
     struct rig old = *rig;
@@ -36,7 +36,7 @@ static void new_rate_holds_at_once_and_without_leftovers(void **state)
     rig_release(&rig);
 }
 
-/* K7: what was learned under other bounds is brought within the new ones, and no token is won by it. */
+/* K7: learned values are brought within the new bounds, and the change adds no token. */
 static void new_bounds_of_a_strategy_hold_at_once(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void new_bounds_of_a_strategy_hold_at_once(void **state)
     assert_waits(&rig, T0, WEIR_REASON_TOKENS, 125 * MS);
     options.rate_ceiling = 1;
     change(&rig, options, T0 + 50 * MS);
-    assert_waits(&rig, T0 + 50 * MS, WEIR_REASON_TOKENS, 600 * MS); /* 0.4 of a token are there */
+    assert_waits(&rig, T0 + 50 * MS, WEIR_REASON_TOKENS, 600 * MS); /* 0.4 of a token is left */
     assert_true(rig_look(&rig, T0 + 50 * MS).rate == 1);
     rig_release(&rig);
     static const weir_profile profiles[] = {WEIR_PROFILE_LEARNED, WEIR_PROFILE_ORIGIN_TUNED};
@@ -67,7 +67,7 @@ static void new_bounds_of_a_strategy_hold_at_once(void **state)
     }
 }
 
-/* K7: a bucket of four shrinks to one. */
+/* K7: a bucket of four tokens shrinks to one. */
 static void burst_that_was_saved_up_is_not_carried_into_a_smaller_bucket(void **state)
 {
     (void)state;
@@ -104,7 +104,7 @@ static void change_keeps_waits_within_the_new_bounds(void **state)
     rig_release(&rig);
 }
 
-/* What was in flight when pacing was switched off is not in flight for ever. */
+/* Requests that were in flight when pacing was switched off do not stay in flight for ever. */
 static void switching_off_and_on_again_loses_no_ends(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void switching_off_and_on_again_loses_no_ends(void **state)
     rig_tell(&rig, first, 200, T0);
     wr_gate_drop(rig.gate, &rig.options, &second, T0);
     struct wr_gate_start third = wr_gate_sent(rig.gate, &rig.options, seq, T0);
-    struct wr_gate_start free = rig_send(&rig, T0); /* one that is not counted */
+    struct wr_gate_start free = rig_send(&rig, T0); /* started while off: not counted */
     options.off = false;
     change(&rig, options, T0);
     rig_tell(&rig, free, 200, T0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small rules of a gate, each at its edge: what is told, what is counted, and which reason is named. */
+/* test_edges.c - tests rules of a gate at their boundary values: feedback, counts, and the reason
+ * of a wait. */
 #include "core/pace/state.h"
 #include "core/pace/strategy.h"
 #include "core/pace/travel.h"
@@ -68,7 +69,7 @@ static void robots_txt_is_named_where_another_bound_is_as_long(void **state)
 {
     (void)state;
     struct rig rig;
-    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT)); /* one a second */
+    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT)); /* one request a second */
     wr_gate_robots_delay(rig.gate, S, T0);
     rig_send(&rig, T0);
     assert_waits(&rig, T0, WEIR_REASON_ROBOTS_DELAY, S);
@@ -132,7 +133,8 @@ static void answer_without_a_start_was_sent_its_latency_ago(void **state)
     open_breaker(&rig, T0);
     int64_t now = T0 + 20 * S;
     rig_tell_all(&rig, NULL, (weir_outcome){.status = 200, .latency_ns = 5 * S + 1}, now, 0);
-    assert_int_equal(wr_gate_breaker(rig.gate, now), WEIR_BREAKER_HALF_OPEN); /* sent while it was open */
+    /* sent while the breaker was open */
+    assert_int_equal(wr_gate_breaker(rig.gate, now), WEIR_BREAKER_HALF_OPEN);
     rig_tell_all(&rig, NULL, (weir_outcome){.status = 200, .latency_ns = 5 * S}, now, 0);
     assert_int_equal(wr_gate_breaker(rig.gate, now), WEIR_BREAKER_CLOSED);
     rig_release(&rig);
@@ -155,7 +157,7 @@ static void tide_opens_the_breaker_for_a_tenth_of_the_outage_within_bounds(void 
         rig_release(&rig);
     }
     struct rig rig;
-    rig_init(&rig, profile_options(WEIR_PROFILE_ADAPTIVE)); /* nothing has succeeded yet */
+    rig_init(&rig, profile_options(WEIR_PROFILE_ADAPTIVE)); /* no success so far */
     open_breaker(&rig, T0 + 20 * S);
     assert_int_equal(wr_gate_breaker(rig.gate, T0 + 35 * S - 1), WEIR_BREAKER_OPEN);
     assert_int_equal(wr_gate_breaker(rig.gate, T0 + 35 * S), WEIR_BREAKER_HALF_OPEN);
@@ -198,7 +200,7 @@ static void count_of_flights_leaves_the_reservation_in_place(void **state)
     rig_release(&rig);
 }
 
-/* Both have a state of as many bytes, and rings of the same sizes. */
+/* Both gates have a state of the same size, and rings of the same sizes. */
 static void gate_of_another_strategy_of_the_same_size_is_not_taken_whole(void **state)
 {
     (void)state;
@@ -243,10 +245,10 @@ static void remembered_cap_is_clamped_and_else_as_it_was(void **state)
         weir_pace_memory memory = {.rate = rates[i][0], .saved_wall_at = WALL0};
         assert_true(fabs(wr_memory_aged(&memory, &checked, WALL0).rate - rates[i][1]) <= 1e-12);
     }
-    /* Where the time of saving is not known, the wait is what is left until then. */
+    /* If the time of saving is not known, the wait lasts until the stored time. */
     weir_pace_memory memory = {.retry_wall_at = 5 * S};
     assert_int_equal(wr_memory_wait(&memory, &checked, -5 * S), 10 * S);
-    memory.saved_wall_at = 2 * S; /* no longer than it was then */
+    memory.saved_wall_at = 2 * S; /* no longer than it was at the time of saving */
     assert_int_equal(wr_memory_wait(&memory, &checked, -5 * S), 3 * S);
 }
 
@@ -263,7 +265,8 @@ static void gate_that_is_off_takes_no_notice_of_late_starts_and_heads(void **sta
     assert_int_equal(wr_gate_hear(rig.gate, &rig.options, &start, &outcome, T0, 0), 0);
     rig.options.off = false;
     assert_true(rig_goes(&rig, T0));
-    assert_int_equal(wr_gate_hear(rig.gate, &rig.options, &start, &outcome, T0, 0), 0); /* it was not a start */
+    /* this request was not counted as a start */
+    assert_int_equal(wr_gate_hear(rig.gate, &rig.options, &start, &outcome, T0, 0), 0);
     assert_true(rig_goes(&rig, T0));
     rig_release(&rig);
 }
@@ -278,7 +281,8 @@ static void head_of_an_answer_binds_at_once_and_frees_nothing(void **state)
     assert_int_equal(wr_gate_hear(rig.gate, &rig.options, &start, &outcome, T0, 0), WR_NEWS_RETRY_AFTER);
     assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 7 * S);
     assert_true(rig_look(&rig, T0).in_flight == 1 && rig_look(&rig, T0).rejected == 0);
-    assert_int_equal(wr_gate_hear(rig.gate, &rig.options, &start, &outcome, T0, 0), 0); /* no news */
+    /* repeated: reports nothing new */
+    assert_int_equal(wr_gate_hear(rig.gate, &rig.options, &start, &outcome, T0, 0), 0);
     assert_true(wr_gate_unsaved(rig.gate));
     rig_tell_all(&rig, &start, outcome, T0, 0);
     assert_true(rig_look(&rig, T0).in_flight == 0 && rig_look(&rig, T0).rejected == 1);
@@ -302,7 +306,7 @@ static void reservation_of_another_is_no_bound_for_who_looks_beyond_it(void **st
 {
     (void)state;
     struct rig rig;
-    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT)); /* one a second */
+    rig_init(&rig, profile_options(WEIR_PROFILE_STRICT)); /* one request a second */
     rig_tell(&rig, rig_send(&rig, T0), 200, T0);
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + S);
     assert_waits(&rig, T0 + S, WEIR_REASON_PACE, 120 * S);
@@ -321,13 +325,16 @@ static void reservation_is_kept_given_and_used_by_its_holder_only(void **state)
     wr_gate_keep(rig.gate, &rig.options, seq + 1, true, T0);
     wr_gate_give(rig.gate, &rig.options, seq + 1, T0);
     assert_true(wr_gate_reserved(rig.gate, &rig.options, T0 + 120 * S - 1));
-    assert_false(wr_gate_reserved(rig.gate, &rig.options, T0 + 120 * S)); /* it was not kept */
+    /* the holder did not extend it */
+    assert_false(wr_gate_reserved(rig.gate, &rig.options, T0 + 120 * S));
     wr_gate_keep(rig.gate, &rig.options, seq, true, T0 + 60 * S);
     assert_true(wr_gate_reserved(rig.gate, &rig.options, T0 + WEIR_DAY));
     wr_gate_keep(rig.gate, &rig.options, seq, false, T0 + WEIR_DAY);
-    assert_true(wr_gate_reserved(rig.gate, &rig.options, T0 + WEIR_DAY + 120 * S - 1)); /* its time begins anew */
+    /* the reservation time starts anew */
+    assert_true(wr_gate_reserved(rig.gate, &rig.options, T0 + WEIR_DAY + 120 * S - 1));
     assert_false(wr_gate_reserved(rig.gate, &rig.options, T0 + WEIR_DAY + 120 * S));
-    wr_gate_keep(rig.gate, &rig.options, seq, true, T0 + 2 * WEIR_DAY); /* too late: it was taken back */
+    /* too late: the gate has taken it back */
+    wr_gate_keep(rig.gate, &rig.options, seq, true, T0 + 2 * WEIR_DAY);
     assert_false(wr_gate_reserved(rig.gate, &rig.options, T0 + 2 * WEIR_DAY));
     assert_int_equal(rig_look(&rig, T0 + 2 * WEIR_DAY).in_flight, 0);
     rig_release(&rig);
@@ -344,7 +351,7 @@ static void bytes_that_are_too_few_for_a_gate_are_not_taken(void **state)
     assert_non_null(packed);
     wr_gate_pack(here.gate, &here.options, T0, packed);
     for (size_t few = 0; few < bytes; few++) {
-        char *copy = malloc(few + 1); /* so that sanitizers see a step beyond it */
+        char *copy = malloc(few + 1); /* exact size, so that sanitizers detect overreads */
         assert_non_null(copy);
         memcpy(copy, packed, few);
         assert_false(wr_gate_unpack(there.gate, &there.options, copy, few, 0, false, T0));
@@ -395,7 +402,7 @@ static void host_is_hopeless_once_after_so_many_rejections_at_the_longest_delay(
     (void)state;
     for (int64_t delay_ns = S; delay_ns <= S + 1; delay_ns++) {
         struct rig rig;
-        weir_pace_options options = profile_options(WEIR_PROFILE_STRICT); /* one a second */
+        weir_pace_options options = profile_options(WEIR_PROFILE_STRICT); /* one request a second */
         options.breaker = false;
         options.cancel_after = 3;
         options.cancel_delay_ns = delay_ns;
@@ -425,16 +432,16 @@ static void gate_whose_holder_was_lost_waits_no_longer_than_a_server_may_say(voi
     weir_pace_bound bounds[WEIR_PACE_BOUNDS_MAX];
     (void)wr_gate_bounds(there.gate, &there.options, T0, bounds);
     assert_int_equal(there.gate->hold_until, T0 + WEIR_DAY);
-    assert_int_equal(bounds[0].wait_ns, 10 * WEIR_DAY); /* our own interval holds all the same */
+    assert_int_equal(bounds[0].wait_ns, 10 * WEIR_DAY); /* the gate's own interval still holds */
     free(packed);
     rig_release(&here);
     rig_release(&there);
 }
 
-#define STEP (2 * S) /* of the window */
+#define STEP (2 * S) /* length of a bucket of the window */
 
-/* Good answers per second in the last `span_ns`, of a list by the second. They are known by buckets: one that the span
- * begins in counts in part. */
+/* Returns the good answers per second of the last `span_ns`, computed from a list with one entry
+ * per second. Answers are stored in buckets; the bucket in which the span begins counts in part. */
 static double plain_rate(const int *good, int64_t second, int64_t span_ns, int64_t now)
 {
     double count = 0;
@@ -461,7 +468,8 @@ static void good_rate_is_what_a_list_would_count(void **state)
         for (int k = 0; k < good[i]; k++)
             wr_window_add(window, &checked, WR_WINDOW_OK, now);
         wr_window_add(window, &checked, WR_WINDOW_REJECTED, now);
-        for (int64_t span = 2; span <= 28 && span <= i; span++) { /* the ring has 28 s and the bucket that has begun */
+        /* the ring holds 28 s and the current bucket */
+        for (int64_t span = 2; span <= 28 && span <= i; span++) {
             double rate = wr_window_good_rate(window, &checked, span * S, now);
             double plain = plain_rate(good, i, span * S, now);
             if (fabs(rate - plain) > 1e-9 * plain)
@@ -491,7 +499,7 @@ static void start_that_is_dropped_leaves_a_reservation_in_place(void **state)
     (void)wr_gate_reserve(rig.gate, &rig.options, T0);
     wr_gate_drop(rig.gate, &rig.options, &start, T0);
     assert_int_equal(rig_look(&rig, T0).in_flight, 1);
-    wr_gate_drop(rig.gate, &rig.options, &start, T0); /* once too often */
+    wr_gate_drop(rig.gate, &rig.options, &start, T0); /* dropped twice */
     assert_int_equal(rig_look(&rig, T0).in_flight, 1);
     assert_true(wr_gate_ok(rig.gate, &rig.options));
     rig_release(&rig);
@@ -521,7 +529,7 @@ static void retry_after_beside_a_quota_holds_but_on_a_success(void **state)
     }
 }
 
-/* Thirty seconds are in the ring, of which the last two have just begun. */
+/* The ring covers thirty seconds, of which the last bucket of two has just begun. */
 static void good_rate_is_of_at_most_what_the_ring_holds(void **state)
 {
     (void)state;
@@ -537,7 +545,8 @@ static void good_rate_is_of_at_most_what_the_ring_holds(void **state)
     assert_true(most > 0.9 && most < 1.1);
     assert_true(wr_window_good_rate(window, &checked, WEIR_HOUR, now) == most);
     assert_true(wr_window_good_rate(window, &checked, 32 * S, now) == most);
-    assert_true(wr_window_good_rate(window, &checked, S, now) == 2); /* all of the bucket that has begun */
+    /* counts the whole current bucket */
+    assert_true(wr_window_good_rate(window, &checked, S, now) == 2);
     assert_true(wr_window_good_rate(window, &checked, 0, now) == 0);
     free(window);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The constant output: S1-1 … S1-6, S1-32, S0-103; and both: R2. */
+/* test_fixed.c - tests the constant pace (S1-1 ... S1-6, S1-32, S0-103), and AIMD and the learned
+ * delay combined (R2). */
 #include "strategy_rig.h"
 
 /* S1-2 … S1-5 */
@@ -45,7 +46,8 @@ static void interval_is_the_minimum_or_a_second_and_no_answer_changes_it(void **
     }
 }
 
-/* The observer on the wire: whether any two starts to one host were closer than a second. */
+/* Returns whether any two starts to one host were closer than a second, as an observer on the
+ * network would see. */
 static bool observer_saw_a_breach(const int64_t *starts_at, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -60,7 +62,8 @@ enum {
     ROUNDS = 5
 };
 
-/* S1-32: ten workers that each sleep a second between their own requests, against ten that share one state. */
+/* S1-32: compares ten workers that each sleep a second between their own requests with ten workers
+ * that share one state. */
 static void ten_workers_who_sleep_separately_fail_the_observer_that_a_shared_state_passes(void **state)
 {
     (void)state;
@@ -87,7 +90,7 @@ static void ten_workers_who_sleep_separately_fail_the_observer_that_a_shared_sta
     }
 }
 
-/* R2: aimd and learned together. */
+/* R2: AIMD and the learned delay combined. */
 static void of_both_the_larger_delay_wins_and_never_the_sum(void **state)
 {
     (void)state;
@@ -123,7 +126,7 @@ static void of_both_the_larger_delay_wins_and_never_the_sum(void **state)
     rig_release(&learned);
 }
 
-/* R2: what one strategy stored, another can begin with. */
+/* R2: each strategy can start from the memory of another. */
 static void any_strategy_begins_where_another_left_off(void **state)
 {
     (void)state;

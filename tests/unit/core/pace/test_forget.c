@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_forget.c - forgetting what a gate learned. */
+/* test_forget.c - tests that a gate can forget what it learned. */
 #include "rig.h"
 
 static void forgetting_drops_what_was_learned_and_keeps_what_was_said(void **state)
@@ -30,7 +30,7 @@ static void forgetting_drops_what_was_learned_and_keeps_what_was_said(void **sta
     rig_release(&rig);
 }
 
-/* Who holds a reservation meanwhile is judged anew, and nothing is counted twice. */
+/* The holder of a reservation must ask again after forgetting, and nothing is counted twice. */
 static void forgetting_takes_a_reservation_back(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The gate's own bounds: spacing, reservations, in flight, pauses, time: S1-1 … S1-5, S1-16, S0-48, R1, R9, R13, R24,
- * V1, H1, H3. */
+/* test_gate.c - tests the gate's own bounds: spacing, reservations, requests in flight, pauses and
+ * time (S1-1 ... S1-5, S1-16, S0-48, R1, R9, R13, R24, V1, H1, H3). */
 #include "rig.h"
 #include <math.h>
 
@@ -16,7 +16,7 @@ static void first_start_is_at_once_and_the_next_an_interval_later(void **state)
     assert_waits(&rig, T0 + S - 1, WEIR_REASON_PACE, 1);
     rig_send(&rig, T0 + S);
     rig_send(&rig, T0 + 5 * S);
-    assert_waits(&rig, T0 + 5 * S, WEIR_REASON_PACE, S); /* nothing was saved up */
+    assert_waits(&rig, T0 + 5 * S, WEIR_REASON_PACE, S); /* idle time saves nothing up */
     rig_release(&rig);
 }
 
@@ -57,7 +57,7 @@ static void calls_at_0_and_500_and_1200_ms_start_a_second_apart(void **state)
     rig_release(&rig);
 }
 
-/* R1: aimd has four tokens at first. */
+/* R1: AIMD has four tokens at first. */
 static void crawl_delay_forbids_bursts(void **state)
 {
     (void)state;
@@ -74,7 +74,7 @@ static void crawl_delay_forbids_bursts(void **state)
     rig_release(&rig);
 }
 
-/* DESIGN: a slow connect followed by a reused connection must not put two requests closer together. */
+/* A slow connect followed by a reused connection must not put two requests closer together. */
 static void start_counts_from_the_send_and_nothing_starts_before_it(void **state)
 {
     (void)state;
@@ -93,7 +93,7 @@ static void start_counts_from_the_send_and_nothing_starts_before_it(void **state
     rig_release(&rig);
 }
 
-/* F3: whoever writes may be stopped after it has said so, and before it does. */
+/* F3: the process may be stopped between reporting a send and writing it. */
 static void start_that_got_out_late_counts_from_then(void **state)
 {
     (void)state;
@@ -116,11 +116,12 @@ static void start_that_got_out_late_counts_from_then(void **state)
         assert_true(rig_goes(&rig, out_at + cases[i].interval_ns));
         wr_gate_robots_delay(rig.gate, 5 * S, out_at);
         assert_waits(&rig, out_at + 1, WEIR_REASON_ROBOTS_DELAY, 5 * S - 1);
-        wr_gate_late(rig.gate, &rig.options, 0, T0 + S); /* an earlier time moves nothing back */
+        wr_gate_late(rig.gate, &rig.options, 0, T0 + S); /* an earlier time changes nothing */
         assert_waits(&rig, out_at + 1, WEIR_REASON_ROBOTS_DELAY, 5 * S - 1);
         wr_gate_late(rig.gate, &rig.options, 2 * S, out_at + S);
         assert_waits(&rig, out_at + S, WEIR_REASON_ROBOTS_DELAY, 4 * S);
-        wr_gate_late(rig.gate, &rig.options, S, out_at + 3 * S); /* told a second later */
+        /* reported a second after the send */
+        wr_gate_late(rig.gate, &rig.options, S, out_at + 3 * S);
         assert_waits(&rig, out_at + 3 * S, WEIR_REASON_ROBOTS_DELAY, 4 * S);
         rig_release(&rig);
     }
@@ -152,9 +153,9 @@ static void reservation_that_is_given_back_leaves_no_trace(void **state)
     rig_send(&rig, T0);
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + S);
     wr_gate_give(rig.gate, &rig.options, seq, T0 + S);
-    wr_gate_give(rig.gate, &rig.options, seq, T0 + S); /* again: nothing */
+    wr_gate_give(rig.gate, &rig.options, seq, T0 + S); /* repeated: no effect */
     assert_int_equal(rig_look(&rig, T0 + S).in_flight, 1);
-    assert_int_equal(rig_send(&rig, T0 + S).seq, 2); /* strategies count by these */
+    assert_int_equal(rig_send(&rig, T0 + S).seq, 2); /* strategies depend on consecutive numbers */
     rig_release(&rig);
 }
 
@@ -169,11 +170,13 @@ static void reservation_that_is_not_used_in_time_is_taken_back(void **state)
     assert_int_equal(rig_look(&rig, T0 + 120 * S).in_flight, 0);
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + 120 * S);
     assert_int_not_equal(seq, lost);
-    wr_gate_give(rig.gate, &rig.options, lost, T0 + 121 * S); /* is not the other's */
+    /* does not release the other's reservation */
+    wr_gate_give(rig.gate, &rig.options, lost, T0 + 121 * S);
     assert_false(rig_goes(&rig, T0 + 121 * S));
     assert_int_equal(wr_gate_ask_again(rig.gate, &rig.options, lost, T0 + 121 * S).verdict, WEIR_WAIT);
     wr_gate_sent(rig.gate, &rig.options, seq, T0 + 121 * S);
-    struct wr_gate_start late = wr_gate_sent(rig.gate, &rig.options, lost, T0 + 130 * S); /* written all the same */
+    /* sent although the reservation expired */
+    struct wr_gate_start late = wr_gate_sent(rig.gate, &rig.options, lost, T0 + 130 * S);
     assert_int_equal(rig_look(&rig, T0 + 130 * S).in_flight, 2);
     assert_waits(&rig, T0 + 130 * S, WEIR_REASON_PACE, S);
     rig_tell(&rig, late, 200, T0 + 130 * S);
@@ -181,8 +184,8 @@ static void reservation_that_is_not_used_in_time_is_taken_back(void **state)
     rig_release(&rig);
 }
 
-/* Nobody may come to tell of a reservation that was left behind: its end must be said as a time, also where only an
- * answer could make room otherwise. */
+/* The holder of an abandoned reservation may never report it. The gate must name a time for its
+ * end, even where otherwise only an answer makes room. */
 static void reservation_left_behind_is_waited_for_by_the_clock(void **state)
 {
     (void)state;
@@ -215,11 +218,13 @@ static void probe_left_behind_unsent_is_waited_for_by_the_clock(void **state)
     assert_waits(&rig, half_open_at, WEIR_REASON_PACE, 120 * S);
     assert_true(rig_goes(&rig, half_open_at + 120 * S));
     rig_send(&rig, half_open_at + 120 * S);
-    assert_waits(&rig, half_open_at + 150 * S, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE); /* tide holds it, too */
+    /* tide holds requests, too */
+    assert_waits(&rig, half_open_at + 150 * S, WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE);
     rig_release(&rig);
 }
 
-/* Whoever comes late is one of many again: within the cap, and last in the order that strategies count by. */
+/* A caller with an expired reservation is treated like any other: within the cap, and last in the
+ * order that strategies count by. */
 static void late_holder_of_a_reservation_starts_like_anybody_else(void **state)
 {
     (void)state;
@@ -240,7 +245,7 @@ static void late_holder_of_a_reservation_starts_like_anybody_else(void **state)
     rig_release(&rig);
 }
 
-/* K2: an answer between reserving and sending. */
+/* K2: an answer arrives between reserving and sending. */
 static void holder_of_a_reservation_can_ask_whether_it_still_may(void **state)
 {
     (void)state;
@@ -299,7 +304,7 @@ static void more_ends_than_starts_free_nothing(void **state)
     for (int i = 0; i < 3; i++)
         wr_gate_drop(rig.gate, &rig.options, &start, T0);
     wr_gate_reserve(rig.gate, &rig.options, T0);
-    wr_gate_drop(rig.gate, &rig.options, &start, T0); /* does not free what is reserved */
+    wr_gate_drop(rig.gate, &rig.options, &start, T0); /* does not release the reservation */
     assert_true(wr_gate_ok(rig.gate, &rig.options));
     assert_false(rig_goes(&rig, T0));
     rig_release(&rig);
@@ -325,7 +330,8 @@ static void clock_going_back_only_delays(void **state)
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
     struct wr_gate_start start = rig_send(&rig, T0);
     assert_waits(&rig, T0 - WEIR_HOUR, WEIR_REASON_PACE, WEIR_HOUR + S);
-    rig_tell_retry_after(&rig, start, 429, 10 * S, T0 - WEIR_HOUR); /* counts from the latest seen */
+    /* counts from the latest `now` seen */
+    rig_tell_retry_after(&rig, start, 429, 10 * S, T0 - WEIR_HOUR);
     assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 10 * S);
     assert_waits(&rig, T0 - WEIR_HOUR, WEIR_REASON_RETRY_AFTER, WEIR_HOUR + 10 * S);
     rig_send(&rig, T0 + 10 * S);
@@ -352,13 +358,13 @@ static void after_8_hours_asleep_there_is_one_start_and_no_burst(void **state)
     rig_init(&rig, profile_options(WEIR_PROFILE_ADAPTIVE));
     rig_answer(&rig, 200, T0);
     rig_answer(&rig, 200, T0 + 8 * WEIR_HOUR);
-    assert_false(rig_goes(&rig, T0 + 8 * WEIR_HOUR + 100 * MS)); /* 8 a second at most */
+    assert_false(rig_goes(&rig, T0 + 8 * WEIR_HOUR + 100 * MS)); /* at most 8 a second */
     rig_release(&rig);
     rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
     rig_answer(&rig, 404, T0);
     for (; rig_goes(&rig, T0 + 8 * WEIR_HOUR); starts++)
         rig_send(&rig, T0 + 8 * WEIR_HOUR);
-    assert_int_equal(starts, 4); /* one bucket full */
+    assert_int_equal(starts, 4); /* one full bucket */
     rig_release(&rig);
 }
 
@@ -415,13 +421,13 @@ static void host_may_be_forgotten_only_when_nothing_holds(void **state)
     rig_init(&rig, options);
     assert_true(FORGETTABLE(T0));
     struct wr_gate_start start = rig_send(&rig, T0);
-    assert_false(FORGETTABLE(T0 + WEIR_DAY)); /* in flight */
+    assert_false(FORGETTABLE(T0 + WEIR_DAY)); /* a request is in flight */
     rig_tell(&rig, start, 200, T0);
-    assert_false(FORGETTABLE(T0 + 2 * S - 1)); /* twice the interval */
+    assert_false(FORGETTABLE(T0 + 2 * S - 1)); /* kept for twice the interval */
     assert_true(FORGETTABLE(T0 + 2 * S));
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + 2 * S);
     assert_false(FORGETTABLE(T0 + 4 * S));
-    assert_true(FORGETTABLE(T0 + 122 * S)); /* nobody will send that */
+    assert_true(FORGETTABLE(T0 + 122 * S)); /* the reservation has expired */
     wr_gate_give(rig.gate, &rig.options, seq, T0 + 4 * S);
     wr_gate_pause(rig.gate, true);
     assert_false(FORGETTABLE(T0 + WEIR_DAY));
@@ -431,12 +437,14 @@ static void host_may_be_forgotten_only_when_nothing_holds(void **state)
     assert_true(FORGETTABLE(T0 + 100 * S));
     for (int i = 0; i < 5; i++)
         rig_tell_all(&rig, NULL, (weir_outcome){.status = 500}, T0 + 100 * S, 0);
-    assert_false(FORGETTABLE(T0 + 115 * S + WEIR_HOUR - 1)); /* half open */
-    assert_true(FORGETTABLE(T0 + 115 * S + WEIR_HOUR));      /* V6: a dead host does not keep its place for ever */
+    assert_false(FORGETTABLE(T0 + 115 * S + WEIR_HOUR - 1)); /* the breaker is half open */
+    /* V6: a dead host is kept for an hour */
+    assert_true(FORGETTABLE(T0 + 115 * S + WEIR_HOUR));
     rig_release(&rig);
 }
 
-/* V1: a host that is asked every few minutes keeps its Crawl-delay, until robots.txt is too old itself. */
+/* V1: a host with a request every few minutes keeps its Crawl-delay, until its robots.txt is too
+ * old. */
 static void crawl_delay_is_not_forgotten_within_a_day(void **state)
 {
     (void)state;
@@ -475,7 +483,7 @@ static void host_is_forgotten_whatever_its_strategy_was_doing(void **state)
 #undef FORGETTABLE
 }
 
-/* `weir why` */
+/* The list of bounds that `weir why` prints. */
 static void every_bound_is_listed_with_its_own_wait(void **state)
 {
     (void)state;
@@ -511,7 +519,8 @@ static void every_bound_is_listed_with_its_own_wait(void **state)
     rig_release(&rig);
 }
 
-/* The first of the list is our own spacing, whatever makes it longer; the last but two is the breaker. */
+/* The first entry is the gate's own spacing, including push-backs and reservations; the fifth is
+ * the breaker. */
 static void push_backs_reservations_and_the_breaker_are_listed_until_they_end(void **state)
 {
     (void)state;
@@ -522,7 +531,7 @@ static void push_backs_reservations_and_the_breaker_are_listed_until_they_end(vo
     rig_init(&rig, options);
     rig_answer(&rig, 429, T0);
     size_t count = wr_gate_bounds(rig.gate, &rig.options, T0 + 30 * MS, bounds);
-    assert_int_equal(count, 7); /* no strategy */
+    assert_int_equal(count, 7); /* without a strategy */
     assert_true(bounds[0].reason == WEIR_REASON_PACE && bounds[0].wait_ns == 70 * MS);
     wr_gate_reserve(rig.gate, &rig.options, T0 + S);
     wr_gate_bounds(rig.gate, &rig.options, T0 + 2 * S, bounds);
@@ -550,7 +559,8 @@ static void look_shows_what_the_gate_knows(void **state)
     rig_tell_all(&rig, &first, good, T0 + S, 0);
     rig_tell_all(&rig, &second, bad, T0 + S, 0);
     wr_gate_look(rig.gate, &rig.options, T0 + S, &entry);
-    assert_true(entry.key != NULL && entry.key_bytes == 1 && entry.waiters == 7); /* the caller's */
+    /* set by the caller and kept */
+    assert_true(entry.key != NULL && entry.key_bytes == 1 && entry.waiters == 7);
     assert_true(fabs(entry.rate - 1.125) < 1e-9);
     assert_true(entry.tokens > 2 && entry.tokens <= 4);
     assert_int_equal(entry.delay_ns, 888888889);
@@ -567,7 +577,6 @@ static void look_shows_what_the_gate_knows(void **state)
     rig_release(&rig);
 }
 
-/* 512 bytes for a host with everything at its default. */
 WEIR_TESTS(
     test(first_start_is_at_once_and_the_next_an_interval_later), test(interval_is_the_longest_of_all),
     test(calls_at_0_and_500_and_1200_ms_start_a_second_apart), test(crawl_delay_forbids_bursts),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The latency gradient: S0-99, S0-103. Hosts that queue, refuse, or take whatever comes. */
+/* test_gradient.c - tests the latency gradient on hosts that queue, refuse, or accept everything
+ * (S0-99, S0-103). */
 #include "base/rng.h"
 #include "plant.h"
 
@@ -22,7 +23,8 @@ static void begins_at_the_initial_rate_with_one_in_flight(void **state)
     rig_release(&rig);
 }
 
-/* The queue over there is found by its delay alone: no request is refused, and it stays short. */
+/* The controller finds the queue of the host by its delay alone. No request is refused, and the
+ * queue stays short. */
 static void queue_is_kept_full_and_short(void **state)
 {
     (void)state;
@@ -62,7 +64,7 @@ static void refusals_cut_the_window_and_the_limit_is_held(void **state)
     }
 }
 
-/* Eight that were in flight together come back refused: that is one piece of news. */
+/* Eight requests that were in flight together are refused: this is one signal. */
 static void one_round_trip_cuts_once(void **state)
 {
     (void)state;
@@ -93,7 +95,7 @@ static void rate_stays_above_its_least(void **state)
     }
 }
 
-/* Errors of a page, lost connections and idle windows teach nothing. */
+/* Page errors, lost connections and idle windows teach nothing. */
 static void window_that_is_not_used_does_not_grow(void **state)
 {
     (void)state;
@@ -108,7 +110,7 @@ static void window_that_is_not_used_does_not_grow(void **state)
     rig_release(&rig);
 }
 
-/* The largest least rate there is, at answers of an hour: no number of requests that a cap could not hold. */
+/* The largest minimum rate, with answers that take an hour: the cap stays bounded. */
 static void window_is_bounded_whatever_the_least_rate_asks_for(void **state)
 {
     (void)state;
@@ -123,7 +125,7 @@ static void window_is_bounded_whatever_the_least_rate_asks_for(void **state)
     rig_release(&rig);
 }
 
-/* The formulas of gradient.c, written out once more. */
+/* The formulas of gradient.c, written independently. */
 struct model {
     double window, refused, mean, low, sum;
     int64_t interval_ns, stepped_at, cut_at, safe_ns;
@@ -196,8 +198,9 @@ static void assert_as(const struct rig *rig, const struct model *model, int64_t 
     assert_string_equal(rig->strategy->mode(rig->state), model->refused > 0 ? "near" : "open");
 }
 
-/* One in `refused` answers is a rejection, 0: none; before each answer up to `burst` requests are sent. Answers of
- * every second hundred take `slower` times as long. */
+/* Runs 2000 answers and compares with the model. One in `refused` answers is a rejection (0: none).
+ * Up to `burst` requests are sent before each answer. In every other hundred, answers take `slower`
+ * times as long. */
 static void assert_formula_holds(uint64_t seed, unsigned refused, unsigned burst, int64_t least_ns, int64_t most_ns,
                                  int slower)
 {
@@ -225,15 +228,16 @@ static void assert_formula_holds(uint64_t seed, unsigned refused, unsigned burst
 static void window_follows_the_formulas_round_by_round(void **state)
 {
     (void)state;
-    assert_formula_holds(1, 0, 2, 50 * MS, 60 * MS, 1);   /* all is well */
+    assert_formula_holds(1, 0, 2, 50 * MS, 60 * MS, 1);   /* no problems */
     assert_formula_holds(2, 0, 0, 50 * MS, 60 * MS, 1);   /* nothing is sent: no growth */
     assert_formula_holds(3, 0, 2, 50 * MS, 3000 * MS, 1); /* quick and slow answers */
-    assert_formula_holds(4, 50, 2, 50 * MS, 60 * MS, 1);  /* now and then a rejection */
-    assert_formula_holds(5, 2, 2, 50 * MS, 60 * MS, 1);   /* down to the least rate */
-    assert_formula_holds(6, 1, 1, 50 * MS, 60 * MS, 1);   /* no good answer at all */
-    assert_formula_holds(7, 20, 2, 0, 2000, 1);           /* answers quicker than a microsecond count as one */
+    assert_formula_holds(4, 50, 2, 50 * MS, 60 * MS, 1);  /* a few rejections */
+    assert_formula_holds(5, 2, 2, 50 * MS, 60 * MS, 1);   /* falls to the minimum rate */
+    assert_formula_holds(6, 1, 1, 50 * MS, 60 * MS, 1);   /* rejections only */
+    assert_formula_holds(7, 20, 2, 0, 2000, 1);           /* latencies below 1 us count as 1 us */
     assert_formula_holds(8, 30, 1, 500 * MS, 20 * WEIR_SECOND, 1);
-    assert_formula_holds(9, 0, 2, 50 * MS, 60 * MS, 20); /* slow at first: the lowest is found later */
+    /* slow at first: the lowest latency comes later */
+    assert_formula_holds(9, 0, 2, 50 * MS, 60 * MS, 20);
     assert_formula_holds(10, 60, 1, 5 * MS, 60 * MS, 5);
 }
 

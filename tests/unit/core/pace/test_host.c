@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Host keys: S0-7, S0-83, D6, D7. */
+/* test_host.c - tests the keys of hosts (S0-7, S0-83, D6, D7). */
 #include "rig.h"
 
 struct spelling {
@@ -17,7 +17,7 @@ static void check(const struct spelling *spellings, size_t count)
             fail_msg("\"%s\" is %d, \"%s\", not \"%s\"", spellings[i].host, error, key, wanted);
         assert_int_equal(error == 0 ? bytes : 99, error == 0 ? strlen(wanted) : 99);
         char again[WEIR_PACE_KEY_MAX + 1];
-        if (error == 0) { /* a key is its own key */
+        if (error == 0) { /* the key of a key is the key itself */
             assert_int_equal(weir_host_key(key, bytes, again, sizeof again, NULL), 0);
             assert_string_equal(again, key);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Latencies: S0-24, S0-26. */
+/* test_latency.c - tests the mean and the percentile of latencies (S0-24, S0-26). */
 #include "base/rng.h"
 #include "core/pace/latency.h"
 #include "rig.h"
@@ -12,7 +12,7 @@ static struct wr_latency *latency_new(const weir_pace_options *options)
     return latency;
 }
 
-/* Within 0.05 %, or the microsecond. */
+/* Checks that `ns` is at most 0.05 % or a microsecond below `wanted_ns`, and not above it. */
 static void assert_close(int64_t ns, int64_t wanted_ns)
 {
     int64_t off = ns - wanted_ns;
@@ -57,9 +57,9 @@ static void percentile_is_the_95th_of_the_last_64(void **state)
     assert_int_equal(wr_latency_p95(latency, &options), 0);
     wr_latency_add(latency, &options, 7 * MS);
     assert_close(wr_latency_p95(latency, &options), 7 * MS);
-    for (int64_t i = 1; i <= 1000; i++) /* the last 64 are 937 … 1000 */
+    for (int64_t i = 1; i <= 1000; i++) /* the last 64 are 937 ... 1000 */
         wr_latency_add(latency, &options, i * MS);
-    assert_close(wr_latency_p95(latency, &options), 997 * MS); /* the 61st of 64 */
+    assert_close(wr_latency_p95(latency, &options), 997 * MS); /* the 61st of the sorted 64 */
     free(latency);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The learned delay: S2-1 … S2-6, S2-26, S2-27, S2-30, R2, R3, R4, U2, U3, U7. */
+/* test_learned.c - tests the learned delay (S2-1 ... S2-6, S2-26, S2-27, S2-30, R2, R3, R4, U2, U3,
+ * U7). */
 #include "strategy_rig.h"
 
 static struct rig learned(weir_pace_options options)
@@ -14,7 +15,8 @@ static int64_t delay_ms(const struct rig *rig, int64_t now)
     return rig_memory(rig, now).delay_ns / MS;
 }
 
-/* `times` answers of this status, each sent when it may be and answered after 10 ms. Returns when the last came. */
+/* Sends `times` requests as soon as the strategy permits. Each is answered with this status after
+ * 10 ms. Returns the time of the last answer. */
 static int64_t answers(struct rig *rig, int64_t now, int status, int times)
 {
     for (int i = 0; i < times; i++) {
@@ -26,7 +28,7 @@ static int64_t answers(struct rig *rig, int64_t now, int status, int times)
     return now;
 }
 
-/* S2-1: at least the base, from the first start on; S1-3: and none before it. */
+/* S2-1, S1-3: at least the base delay after the first start, and no delay before it. */
 static void starts_are_the_delay_apart(void **state)
 {
     (void)state;
@@ -55,7 +57,7 @@ static void each_429_of_a_streak_adds_a_second_up_to_the_cap(void **state)
     rig_release(&rig);
 }
 
-/* S2-27: the next start waits the new delay from the moment it was refused. */
+/* S2-27: the next start waits the whole new delay from the moment of the refusal. */
 static void after_a_429_the_whole_new_delay_is_waited(void **state)
 {
     (void)state;
@@ -85,7 +87,7 @@ static void twenty_good_answers_in_a_row_begin_a_probe(void **state)
     rig_release(&rig);
 }
 
-/* S2-26: a 429 ends the row. */
+/* S2-26: a 429 ends the row of successes. */
 static void row_of_good_answers_begins_anew_after_a_429(void **state)
 {
     (void)state;
@@ -101,28 +103,28 @@ static void row_of_good_answers_begins_anew_after_a_429(void **state)
     rig_release(&rig);
 }
 
-/* S2-4, S2-5, S2-30, U7: the floor is the delay before the probe, not the one that failed. */
+/* S2-4, S2-5, S2-30, U7: the floor is the delay before the probe, not the delay that failed. */
 static void failed_probe_goes_back_and_its_floor_is_the_last_safe_delay(void **state)
 {
     (void)state;
     struct rig rig = learned(rig_options());
     int64_t now = answers(&rig, T0, 429, 3);
-    now = answers(&rig, now, 200, 20); /* the probe: 2.5 s */
+    now = answers(&rig, now, 200, 20); /* the probe is at 2.5 s */
     assert_int_equal(rig_memory(&rig, now).floor_ns, 0);
     now = answers(&rig, now, 429, 1);
     assert_int_equal(delay_ms(&rig, now), 3500);
     assert_int_equal(rig_memory(&rig, now).floor_ns, 3500 * MS);
     now = answers(&rig, now, 200, 100);
-    assert_int_equal(delay_ms(&rig, now), 3500); /* never below the floor again */
+    assert_int_equal(delay_ms(&rig, now), 3500); /* never below the floor */
     now = answers(&rig, now, 429, 1);
-    assert_int_equal(delay_ms(&rig, now), 4500); /* a plain 429 */
+    assert_int_equal(delay_ms(&rig, now), 4500); /* a 429 outside a probe */
     now = answers(&rig, now, 200, 100);
     assert_int_equal(delay_ms(&rig, now), 3500);
     assert_int_equal(rig_memory(&rig, now).floor_ns, 3500 * MS);
     rig_release(&rig);
 }
 
-/* S2-4: a probe is on trial until as many good answers came as began it. */
+/* S2-4: a probe is confirmed by as many good answers as started it. */
 static void probe_that_was_confirmed_cannot_fail_later(void **state)
 {
     (void)state;
@@ -140,7 +142,7 @@ static void probe_that_was_confirmed_cannot_fail_later(void **state)
     rig_release(&rig);
 }
 
-/* An answer to what was sent at the delay before tells of that delay. */
+/* An answer to a request sent at the earlier delay counts for that delay. */
 static void late_429_from_before_the_probe_raises_the_delay_before_it(void **state)
 {
     (void)state;
@@ -154,14 +156,14 @@ static void late_429_from_before_the_probe_raises_the_delay_before_it(void **sta
     rig_release(&rig);
 }
 
-/* T1: the probe began with the answer that completed the row, and the delay before it was left at that instant. */
+/* T1: the probe begins at the instant of the answer that completed the row. */
 static void probe_fails_by_what_was_sent_at_the_instant_it_began(void **state)
 {
     (void)state;
     for (int64_t before_ns = 0; before_ns <= 1; before_ns++) {
         struct rig rig = learned(rig_options());
         int64_t now = answers(&rig, T0, 429, 3);
-        now = answers(&rig, now, 200, 20); /* the probe: 2.5 s */
+        now = answers(&rig, now, 200, 20); /* the probe is at 2.5 s */
         rig_tell(&rig, now + 4 * WEIR_SECOND, 429, 4 * WEIR_SECOND + before_ns, -1);
         assert_int_equal(delay_ms(&rig, now + 4 * WEIR_SECOND), before_ns == 0 ? 3500 : 4500);
         assert_int_equal(rig_memory(&rig, now).floor_ns, before_ns == 0 ? 3500 * MS : 0);
@@ -169,7 +171,8 @@ static void probe_fails_by_what_was_sent_at_the_instant_it_began(void **state)
     }
 }
 
-/* T1: not since the probe that failed, which may have been on trial for long. */
+/* T1: the floor ages from its discovery, not from the start of the failed probe, which may have run
+ * for long. */
 static void floor_ages_from_the_answer_that_found_it(void **state)
 {
     (void)state;
@@ -200,7 +203,7 @@ static void probes_never_go_below_the_base(void **state)
     rig_release(&rig);
 }
 
-/* U7: steps of half a second, and of any ns, are exact. U2: the numbers its users settled on. */
+/* U7: steps of half a second, and of any ns, are exact. U2: steps that users prefer. */
 static void steps_are_exact_to_the_nanosecond(void **state)
 {
     (void)state;
@@ -216,8 +219,8 @@ static void steps_are_exact_to_the_nanosecond(void **state)
     rig_release(&rig);
 }
 
-/* U2: from 21 s to 10 s takes an hour with the numbers of the plan, and a quarter of one where 5 good answers are
- * enough for a probe. */
+/* U2: from 21 s to 10 s takes an hour with the default numbers, and a quarter of that if 5 good
+ * answers start a probe. */
 static void recovery_takes_as_long_as_its_numbers_say(void **state)
 {
     (void)state;
@@ -264,7 +267,7 @@ static void blocks_teach_only_where_asked(void **state)
     }
 }
 
-/* S2-13: errors of other kinds are no success, and end no row of them. */
+/* S2-13: other errors are not successes, but they do not end a row of successes. */
 static void errors_that_say_nothing_about_pace_are_passed_over(void **state)
 {
     (void)state;
@@ -275,18 +278,18 @@ static void errors_that_say_nothing_about_pace_are_passed_over(void **state)
         now = answers(&rig, now, 200, 19);
         now = answers(&rig, now, others[i], 30);
         assert_int_equal(delay_ms(&rig, now), 2500);
-        now = answers(&rig, now, 404, 1); /* an answer like any other */
+        now = answers(&rig, now, 404, 1); /* 404 counts as a success */
         assert_int_equal(delay_ms(&rig, now), 1500);
         rig_release(&rig);
     }
 }
 
-/* U3: what was learned in a spike is not held against the host for ever; but only idleness forgets. */
+/* U3: a delay learned in a spike is not kept for ever, but only idleness reduces it. */
 static void delay_above_the_base_halves_with_every_half_life_of_idleness(void **state)
 {
     (void)state;
     struct rig rig = learned(rig_options());
-    int64_t now = answers(&rig, T0, 429, 8); /* 8.5 s */
+    int64_t now = answers(&rig, T0, 429, 8); /* the delay is 8.5 s */
     int64_t due_at = now + rig_wait(&rig, now);
     assert_int_equal(delay_ms(&rig, due_at + 6 * WEIR_HOUR - 1), 8500);
     assert_int_equal(delay_ms(&rig, due_at + 6 * WEIR_HOUR), 4500);
@@ -299,7 +302,7 @@ static void delay_above_the_base_halves_with_every_half_life_of_idleness(void **
 
     rig = learned(rig_options());
     now = answers(&rig, T0, 429, 60);
-    for (int i = 0; i < 1000; i++) { /* seventeen hours at a minute each, always asked in time */
+    for (int i = 0; i < 1000; i++) { /* seventeen hours without idle time */
         now += rig_wait(&rig, now);
         rig_send(&rig, now);
     }
@@ -307,7 +310,7 @@ static void delay_above_the_base_halves_with_every_half_life_of_idleness(void **
     rig_release(&rig);
 }
 
-/* U2, U3: a host that got better is found again, for its floor ages. */
+/* U2, U3: the floor ages, so that a host that became faster is used faster. */
 static void floor_ages_so_that_a_better_host_is_found_again(void **state)
 {
     (void)state;
@@ -326,11 +329,13 @@ static void floor_ages_so_that_a_better_host_is_found_again(void **state)
     assert_int_equal(delay_ms(&rig, now), 2500);
     while (now < found_at + 50 * WEIR_HOUR)
         now = answers(&rig, now, 200, 1);
-    assert_int_equal(delay_ms(&rig, now), 515); /* 4 s, eight times halved, is hardly worth a word */
+    /* the 4 s above the base have been halved eight times */
+    assert_int_equal(delay_ms(&rig, now), 515);
     rig_release(&rig);
 }
 
-/* S2-6, S2-9, R2, R23: seeded with what was stored, within its bounds, and one delay before the first start. */
+/* S2-6, S2-9, R2, R23: a known host starts with the stored values within the bounds, one delay
+ * before the first start. */
 static void stored_delay_and_floor_are_where_a_known_host_begins(void **state)
 {
     (void)state;

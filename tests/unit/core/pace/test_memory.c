@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What outlives a gate: R23, U3, S2-7 … S2-9, F2, H2. */
+/* test_memory.c - tests the memory that outlives a gate (R23, U3, S2-7 ... S2-9, F2, H2). */
 #include "core/pace/memory.h"
 #include "rig.h"
 
@@ -24,7 +24,7 @@ static void known_host_waits_one_full_interval_after_a_restart(void **state)
     rig_send(&rig, T0 + 7 * S);
     assert_waits(&rig, T0 + 7 * S, WEIR_REASON_ROBOTS_DELAY, 7 * S);
     rig_release(&rig);
-    memory = (weir_pace_memory){.delay_ns = 0}; /* known, but nothing was learned */
+    memory = (weir_pace_memory){.delay_ns = 0}; /* a known host without learned values */
     rig_restore(&rig, profile_options(WEIR_PROFILE_STRICT), &memory, T0, WALL0);
     assert_waits(&rig, T0, WEIR_REASON_PACE, S);
     rig_release(&rig);
@@ -37,8 +37,8 @@ static void restore_rested(struct rig *rig, weir_pace_options options, const wei
     wr_gate_init_rested(rig->gate, &rig->options, memory, T0, WALL0);
 }
 
-/* Who knows that nothing was sent for as long as there was reason to wait need not wait again; but what the server
- * named still binds. */
+/* A caller that knows that the host rested for the interval may start at once. A window that the
+ * server named still binds. */
 static void host_that_has_rested_waits_for_no_interval(void **state)
 {
     (void)state;
@@ -71,18 +71,19 @@ static void window_that_the_server_named_is_honoured_after_a_restart(void **stat
     wr_gate_remember(rig.gate, &rig.options, T0 + WEIR_MINUTE, WALL0, &memory);
     assert_int_equal(memory.retry_wall_at, WALL0 + 59 * WEIR_MINUTE);
     assert_int_equal(memory.saved_wall_at, WALL0);
-    /* Another process, whose clock began elsewhere, ten minutes later. */
+    /* Another process, with another clock, ten minutes later. */
     rig_restore(&again, profile_options(WEIR_PROFILE_AIMD), &memory, 5 * S, WALL0 + 10 * WEIR_MINUTE);
     assert_waits(&again, 5 * S, WEIR_REASON_RETRY_AFTER, 49 * WEIR_MINUTE);
     rig_release(&again);
     rig_restore(&again, profile_options(WEIR_PROFILE_AIMD), &memory, 5 * S, WALL0 + 2 * WEIR_HOUR);
-    assert_int_not_equal(rig_ask(&again, 5 * S).reason, WEIR_REASON_RETRY_AFTER); /* over; one interval */
+    /* the window is over; one interval is left */
+    assert_int_not_equal(rig_ask(&again, 5 * S).reason, WEIR_REASON_RETRY_AFTER);
     assert_false(rig_goes(&again, 5 * S));
     rig_release(&again);
     rig_release(&rig);
 }
 
-/* Also where nothing else changed. */
+/* A window that the server named is unsaved even if nothing else changed. */
 static void window_that_the_server_named_is_unsaved(void **state)
 {
     (void)state;
@@ -92,13 +93,13 @@ static void window_that_the_server_named_is_unsaved(void **state)
     assert_true(wr_gate_unsaved(rig.gate));
     wr_gate_saved(rig.gate);
     wr_gate_hold(rig.gate, &rig.options, T0 + S, T0);
-    assert_false(wr_gate_unsaved(rig.gate)); /* known already */
+    assert_false(wr_gate_unsaved(rig.gate)); /* this window was known */
     wr_gate_hold(rig.gate, &rig.options, T0 + S + 1, T0);
     assert_true(wr_gate_unsaved(rig.gate));
     rig_release(&rig);
 }
 
-/* S2-8: our own pauses are not stored. */
+/* S2-8: the gate's own push-backs are not stored. */
 static void own_push_back_is_forgotten(void **state)
 {
     (void)state;
@@ -120,12 +121,14 @@ static void stored_deadline_is_clamped_however_the_wall_clock_was_set(void **sta
         int64_t retry_wall_at, saved_wall_at, wall_now, wait_ns;
     } rows[] = {
         {WALL0 + WEIR_HOUR, WALL0, WALL0 + WEIR_MINUTE, 59 * WEIR_MINUTE},
-        {WALL0 + WEIR_HOUR, WALL0, WALL0 - WEIR_DAY, WEIR_HOUR}, /* set back: no longer than it was */
-        {WALL0 + WEIR_HOUR, WALL0, 0, WEIR_HOUR},                /* 1970 */
-        {WALL0 + WEIR_HOUR, WALL0, WALL0 + 400 * WEIR_DAY, 0},   /* set forward */
-        {WALL0 + 3650 * WEIR_DAY, WALL0, WALL0, WEIR_DAY},       /* never years */
-        {WALL0 + 3650 * WEIR_DAY, 0, WALL0, WEIR_DAY},           /* when it was saved is not known */
-        {INT64_MAX, INT64_MIN, INT64_MIN, WEIR_DAY},             /* a damaged store */
+        /* clock set back: no longer than it was */
+        {WALL0 + WEIR_HOUR, WALL0, WALL0 - WEIR_DAY, WEIR_HOUR},
+        {WALL0 + WEIR_HOUR, WALL0, 0, WEIR_HOUR},              /* clock at 1970 */
+        {WALL0 + WEIR_HOUR, WALL0, WALL0 + 400 * WEIR_DAY, 0}, /* clock set forward */
+        {WALL0 + 3650 * WEIR_DAY, WALL0, WALL0, WEIR_DAY},     /* clamped to a day */
+        /* the time of saving is not known */
+        {WALL0 + 3650 * WEIR_DAY, 0, WALL0, WEIR_DAY},
+        {INT64_MAX, INT64_MIN, INT64_MIN, WEIR_DAY}, /* a damaged store */
         {INT64_MIN, INT64_MAX, INT64_MAX, 0},
         {0, WALL0, WALL0, 0},
     };
@@ -145,7 +148,7 @@ static void what_is_above_the_base_halves_in_each_half_life(void **state)
         double share;
     } rows[] = {
         {0, 1},        {6 * WEIR_HOUR, 0.5}, {12 * WEIR_HOUR, 0.25}, {3 * WEIR_HOUR, 0.70710678}, {3650 * WEIR_DAY, 0},
-        {-WEIR_DAY, 1} /* saved tomorrow */};
+        {-WEIR_DAY, 1} /* saved in the future */};
     weir_pace_options options = profile_options(WEIR_PROFILE_LEARNED);
     weir_pace_memory memory = {.delay_ns = 60 * S, .floor_ns = 10 * S, .saved_wall_at = WALL0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -155,7 +158,7 @@ static void what_is_above_the_base_halves_in_each_half_life(void **state)
         assert_true(fabs((double)aged.delay_ns - delay) < (double)MS &&
                     fabs((double)aged.floor_ns - floor) < (double)MS);
     }
-    memory.delay_ns = base / 2; /* below the base: as it is */
+    memory.delay_ns = base / 2; /* below the base: unchanged */
     assert_int_equal(wr_memory_aged(&memory, &options, WALL0 + WEIR_DAY).delay_ns, base / 2);
 }
 
@@ -186,7 +189,7 @@ static void damaged_memory_is_put_into_range(void **state)
     }
 }
 
-/* H2: of what a damaged store may say of tide, nothing lets a burst through or holds a host for years. */
+/* H2: no value of a damaged store lets a burst through or holds a host for years under tide. */
 static void absurd_rates_are_put_into_range(void **state)
 {
     (void)state;
@@ -230,7 +233,8 @@ static void what_was_learned_is_known_again(void **state)
     rig_release(&again);
 }
 
-/* What the statuses, each a while after the one before, taught a gate of this strategy. */
+/* Sets up a gate of this strategy that received the eight statuses repeatedly, 200 answers in
+ * all. */
 static void learn(struct rig *rig, weir_strategy strategy, const int *statuses)
 {
     weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
@@ -246,7 +250,7 @@ static void learn(struct rig *rig, weir_strategy strategy, const int *statuses)
     }
 }
 
-/* What is stored, and seeded, and stored again is the same, however often. */
+/* Storing and restoring repeatedly does not change the memory. */
 static void what_is_seeded_is_stored_as_it_was(void **state)
 {
     (void)state;
@@ -268,10 +272,11 @@ static void what_is_seeded_is_stored_as_it_was(void **state)
                 rig_restore(&rig, options, &again, T0, WALL0);
                 wr_gate_remember(rig.gate, &rig.options, T0, WALL0, &again);
                 if (i == WEIR_STRATEGY_TIDE && round == 0)
-                    first = again; /* after a ban it begins no lower than its floor */
+                    first = again; /* after a ban, tide restarts at its floor or above */
                 rig_release(&rig);
             }
-            assert_in_range(again.delay_ns - first.delay_ns, 0, 3); /* an interval is rounded up: 1 ns a round */
+            /* intervals are rounded up: 1 ns a round */
+            assert_in_range(again.delay_ns - first.delay_ns, 0, 3);
             assert_true(again.floor_ns == first.floor_ns);
             assert_true(again.rate == first.rate && again.cap == first.cap && again.traits == first.traits);
             assert_true(again.block_ns == first.block_ns);
@@ -292,7 +297,8 @@ static weir_pace_memory random_memory(struct wr_rng *rng)
     return memory;
 }
 
-/* H2: whatever a store gives back, the host is asked again within a day or its Crawl-delay, and goes on from there. */
+/* H2: whatever a store returns, requests are sent within two days or the Crawl-delay, and the gate
+ * stays valid. */
 static void stored_bytes_of_any_kind_start_a_sound_gate(void **state)
 {
     (void)state;
@@ -333,7 +339,7 @@ static void crawl_delay_is_stored_and_changes_are_unsaved(void **state)
     assert_true(wr_gate_unsaved(rig.gate));
     wr_gate_saved(rig.gate);
     wr_gate_robots_delay(rig.gate, 3 * S, T0);
-    assert_false(wr_gate_unsaved(rig.gate)); /* as before */
+    assert_false(wr_gate_unsaved(rig.gate)); /* unchanged: nothing to save */
     wr_gate_remember(rig.gate, &rig.options, T0, WALL0, &memory);
     assert_int_equal(memory.robots_delay_ns, 3 * S);
     assert_false(memory.breaker_open);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random sequences of everything, against a model that is slow and obviously right: V1, V2, H, K2, K7, R23. */
+/* test_model.c - runs random sequences of all operations on a gate, and compares it with the model
+ * of model.h (V1, V2, H, K2, K7, R23). */
 #include <math.h>
 
 #include "base/rng.h"
@@ -12,7 +13,7 @@ struct world {
     struct wr_rng rng;
     struct rig rig;
     struct model *model;
-    bool exact; /* no strategy: the model's decision is the gate's */
+    bool exact; /* no strategy: the gate must decide exactly like the model */
     int64_t now, wall_now;
     uint32_t reservation; /* 0: none, or lost */
     struct wr_gate_start flights[FLIGHTS];
@@ -36,7 +37,7 @@ static int64_t pick_ns(struct world *world)
     return durations[below(world, sizeof durations / sizeof *durations)];
 }
 
-/* Numbers that meet each other's edges often. */
+/* Returns random options whose values coincide often. */
 static weir_pace_options random_options(struct world *world, weir_strategy strategy)
 {
     weir_pace_options options = bare_options(), checked;
@@ -61,7 +62,8 @@ static void move_clock(struct world *world)
     int64_t by_ns = 0;
     weir_decision decision = rig_ask(&world->rig, world->now);
     if (how < 6 && decision.verdict == WEIR_WAIT && decision.wait_ns < WEIR_DAY)
-        by_ns = decision.wait_ns - (int64_t)below(world, 2); /* when it may go, or just before */
+        /* when the request is due, or 1 ns before */
+        by_ns = decision.wait_ns - (int64_t)below(world, 2);
     else if (how < 14)
         by_ns = (int64_t)below(world, (uint64_t)pick_ns(world) + 1);
     else if (how == 14)
@@ -79,7 +81,7 @@ static void complain(const struct world *world, weir_decision gate, weir_decisio
              (long long)gate.wait_ns, (int)model.verdict, weir_reason_name(model.reason), (long long)model.wait_ns);
 }
 
-/* Names of timed reasons differ: the model knows only how long. */
+/* Compares a decision with the model. The model does not distinguish the reasons of timed waits. */
 static void check(const struct world *world, weir_decision gate)
 {
     weir_decision model = model_ask(*world->model, world->now);
@@ -103,7 +105,8 @@ static void step_send(struct world *world)
     model_see(world->model, world->now);
     bool expired = !world->model->reserved;
     weir_decision again = wr_gate_ask_again(world->rig.gate, &world->rig.options, world->reservation, world->now);
-    if (again.verdict != WEIR_GO && !(expired && chance(world, 4))) { /* or a rude one, who writes all the same */
+    /* some callers send nevertheless */
+    if (again.verdict != WEIR_GO && !(expired && chance(world, 4))) {
         wr_gate_give(world->rig.gate, &world->rig.options, world->reservation, world->now);
         world->model->reserved = false;
     } else {
@@ -166,7 +169,7 @@ static void step_order(struct world *world)
 {
     int64_t until = world->now + pick_ns(world) - S;
     uint64_t order = below(world, 3);
-    if (order != 1) /* a pause is told no time */
+    if (order != 1) /* wr_gate_pause has no `now` */
         model_see(world->model, world->now);
     switch (order) {
     case 0:
@@ -196,7 +199,7 @@ static void step_change(struct world *world)
     rig_release(&old);
 }
 
-/* R23: the memory is stored, the process ends, and another one begins later on another clock. */
+/* R23: stores the memory, ends the process, and starts another one later with another clock. */
 static void step_restart(struct world *world)
 {
     struct rig old = world->rig;
@@ -257,7 +260,7 @@ static void run_many(weir_strategy strategy, uint64_t seed, int runs)
         run(&world, strategy);
     print_message("%s: %llu steps, %llu starts\n", weir_strategy_name(strategy), (unsigned long long)world.steps,
                   (unsigned long long)world.starts);
-    assert_true(world.starts > world.steps / 50); /* or it showed little */
+    assert_true(world.starts > world.steps / 50); /* too few starts would test little */
 }
 
 static void gate_without_a_strategy_decides_as_its_model(void **state)

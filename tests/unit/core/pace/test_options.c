@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Options, profiles and their names: S0-48 … S0-66, S0-69, S2-19 … S2-22, R1, R2, R21, R24, R26. */
+/* test_options.c - tests pace options, profiles and their names (S0-48 ... S0-66, S0-69, S2-19 ...
+ * S2-22, R1, R2, R21, R24, R26). */
 #include "rig.h"
 #include <math.h>
 
-/* All but the padding. */
+/* Checks that all fields are equal, without the padding. */
 static void assert_same(const weir_pace_options *a, const weir_pace_options *b)
 {
 #define SAME(field) assert_true(a->field == b->field)
@@ -53,7 +54,7 @@ static void assert_same(const weir_pace_options *a, const weir_pace_options *b)
 #undef SAME
 }
 
-/* S0-48 … S0-66, S2-19 … S2-22; S0-67 and S0-68 belong to the registry. */
+/* S0-48 ... S0-66, S2-19 ... S2-22. (S0-67 and S0-68 belong to the registry of hosts.) */
 static void every_number_has_the_default_of_the_documents(void **state)
 {
     (void)state;
@@ -128,7 +129,7 @@ static void zero_means_the_default(void **state)
     (void)state;
     weir_pace_options zero = {.size = sizeof zero, .breaker = true}, filled, normal;
     weir_pace_options_init(&normal);
-    normal.max_rate = normal.max_in_flight = 0; /* where 0 means none */
+    normal.max_rate = normal.max_in_flight = 0; /* 0 means no limit for these */
     assert_int_equal(wr_pace_options_check(&zero, &filled), 0);
     assert_same(&filled, &normal);
     weir_pace_options_init(&normal);
@@ -143,7 +144,7 @@ static void refuses(weir_pace_options options, const char *why)
     assert_int_equal(wr_pace_options_check(&options, &filled), WEIR_E_INVAL);
     if (strstr(weir_error_detail(), why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", weir_error_detail(), why);
-    assert_int_equal(filled.size, SIZE_MAX / 255 * 7); /* untouched */
+    assert_int_equal(filled.size, SIZE_MAX / 255 * 7); /* unchanged */
 }
 
 #define REFUSES(field, value, why)                                     \
@@ -189,7 +190,7 @@ static void set(weir_pace_options *options, const char *name, const char *value)
         fail_msg("%s=%s: %s", name, value, weir_error_detail());
 }
 
-/* What the test below sets. */
+/* Returns the options that every_option_can_be_set_by_its_name sets. */
 static weir_pace_options all_set(void)
 {
     int64_t ns = 1500 * MS;
@@ -235,7 +236,7 @@ static weir_pace_options all_set(void)
                                .retry = {.base_ns = ns, .max_ns = ns, .attempts = 7, .blocking_retries = 7}};
 }
 
-/* All S0 and S2 fields can be reached from a flag or a file. */
+/* Every field of S0 and S2 can be set by a flag or a file. */
 static void every_option_can_be_set_by_its_name(void **state)
 {
     (void)state;
@@ -273,7 +274,7 @@ static void every_option_can_be_set_by_its_name(void **state)
     assert_true(o.strategy == WEIR_STRATEGY_FIXED && o.min_interval_ns == S && !o.off);
 }
 
-/* What is told of an option is what sets it. */
+/* The text that prints an option also sets it. */
 static void every_option_can_be_told_and_set_again(void **state)
 {
     (void)state;
@@ -307,7 +308,7 @@ static void bad_texts_are_refused_and_change_nothing(void **state)
     weir_pace_options_init(&normal);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         if (weir_pace_options_set(&o, bad[i][0], bad[i][1]) != WEIR_E_INVAL)
-            fail_msg("%s=%s was taken", bad[i][0], bad[i][1]);
+            fail_msg("%s=%s was accepted", bad[i][0], bad[i][1]);
         assert_same(&o, &normal);
     }
     assert_int_equal(weir_pace_options_set(&o, "max_rates", "1"), WEIR_E_INVAL);
@@ -341,12 +342,13 @@ static void try_text(const char *name, const char *text)
     assert_true(result == 0 || result == WEIR_E_INVAL);
     if (result != 0)
         assert_same(&o, &before);
-    else if (wr_pace_options_check(&o, &checked) != 0) /* two that do not fit together can still be mended */
+    /* contradicting options can be corrected by a later call */
+    else if (wr_pace_options_check(&o, &checked) != 0)
         assert_true(strstr(weir_error_detail(), "at most that") != NULL ||
                     strstr(weir_error_detail(), "128 steps") != NULL);
 }
 
-/* Every option by its name, with texts that somebody may try: refused, or taken and in range. */
+/* Tries many texts for every option: each is refused, or gives a value in range. */
 static void no_text_sets_an_option_out_of_range(void **state)
 {
     (void)state;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts that break down, driven event by event through their gates: under aimd S0-8, S0-94, S0-95, S0-97; under tide
- * E4.
- */
+/* test_overload.c - tests gates on hosts that break down, event by event: AIMD (S0-8, S0-94, S0-95,
+ * S0-97) and tide (E4). */
 #include "rig.h"
 
 #define LATENCY_NS (50 * MS)
 #define FLIGHTS 64
 #define STARTS 20000
 
-/* A host that is overloaded between two instants, and one busy client of it. */
+/* A host that is overloaded between two instants, with one busy client. */
 struct site {
     struct rig rig;
-    int status; /* while overloaded */
+    int status; /* status of answers while overloaded */
     int64_t overload_at, over_at;
-    struct wr_gate_start flights[FLIGHTS]; /* in order of their answers: all take equally long */
+    /* in the order of their answers, which all take equally long */
+    struct wr_gate_start flights[FLIGHTS];
     size_t count;
     int64_t starts_at[STARTS];
     size_t starts, bad;
-    int64_t opened_at, closed_at; /* of the breaker, first; 0: not yet */
+    int64_t opened_at, closed_at; /* first time that the breaker opened and closed; 0: never */
 };
 
 static void site_init(struct site *ret_site, weir_profile profile, int status, int64_t overload_at, int64_t over_at)
@@ -26,7 +26,7 @@ static void site_init(struct site *ret_site, weir_profile profile, int status, i
     rig_init(&ret_site->rig, profile_options(profile));
 }
 
-/* When something happens next. */
+/* Returns the time of the next event. */
 static int64_t site_next(const struct site *site, int64_t now)
 {
     int64_t answer_at = site->count > 0 ? site->flights[0].sent_at + LATENCY_NS : INT64_MAX;
@@ -50,7 +50,7 @@ static void site_answer(struct site *site, int64_t now)
         site->closed_at = now;
 }
 
-/* All that is due at `now`. */
+/* Processes all events that are due at `now`. */
 static void site_step(struct site *site, int64_t now)
 {
     while (site_next(site, now) <= now) {
@@ -86,7 +86,7 @@ static size_t starts_between(const struct site *site, int64_t from_at, int64_t t
     return count;
 }
 
-/* S0-95: also when it is the first thing that is seen of the host. */
+/* S0-95: also if the overload is the first thing that the client sees of the host. */
 static void breaker_opens_within_5_s_of_an_overload_and_recovers_by_itself(void **state)
 {
     (void)state;
@@ -100,13 +100,14 @@ static void breaker_opens_within_5_s_of_an_overload_and_recovers_by_itself(void 
         run(sites, 1, over_at + 120 * S);
         assert_in_range(site.opened_at, overload_at, overload_at + 5 * S);
         assert_in_range(site.closed_at, over_at, over_at + 30 * S);
-        assert_true(site.bad <= 30); /* five, and the probes of six tries */
-        assert_in_range(starts_between(&site, over_at + 110 * S, over_at + 120 * S), 79, 81); /* as fast as ever */
+        assert_true(site.bad <= 30); /* five, and the probes of six rounds */
+        /* at the full rate */
+        assert_in_range(starts_between(&site, over_at + 110 * S, over_at + 120 * S), 79, 81);
         rig_release(&site.rig);
     }
 }
 
-/* S0-94: after the overload nine of ten and more succeed. */
+/* S0-94: at least nine of ten answers are good after the overload. */
 static void most_answers_are_good_although_the_host_breaks_down(void **state)
 {
     (void)state;
@@ -118,7 +119,7 @@ static void most_answers_are_good_although_the_host_breaks_down(void **state)
     rig_release(&site.rig);
 }
 
-/* S0-8, S0-97: start by start as if there were no other. */
+/* S0-8, S0-97: each start is at the same time as without the other host. */
 static void host_that_fails_leaves_the_others_untouched(void **state)
 {
     (void)state;
@@ -148,7 +149,7 @@ static int64_t least_spacing(const struct site *site, int64_t from_at)
     return least_ns;
 }
 
-/* E4: whatever is seen of it, nothing at all or a gateway's 503. */
+/* E4: the host does not answer, or a gateway answers 502 or 503. */
 static void host_that_is_gone_for_an_hour_is_asked_rarely_and_resumed_politely_within_a_tenth_of_it(void **state)
 {
     (void)state;
@@ -160,10 +161,13 @@ static void host_that_is_gone_for_an_hour_is_asked_rarely_and_resumed_politely_w
         site_init(&site, WEIR_PROFILE_ADAPTIVE, statuses[i], gone_at, back_at);
         run(sites, 1, back_at + 600 * S);
         assert_true(starts_between(&site, gone_at - 10 * S, gone_at) >= 79);
-        assert_true(site.bad <= 8 + 3600 / 15 + 20);                            /* what was in flight, and probes */
-        assert_true(starts_between(&site, back_at, back_at + 360 * S) > 0);     /* noticed */
-        assert_true(starts_between(&site, back_at, back_at + 600 * S) >= 600);  /* and believed */
-        assert_true(least_spacing(&site, gone_at + 10 * S) >= S / 8 - S / 100); /* and no burst */
+        /* requests in flight and probes */
+        assert_true(site.bad <= 8 + 3600 / 15 + 20);
+        /* the recovery is noticed */
+        assert_true(starts_between(&site, back_at, back_at + 360 * S) > 0);
+        /* the rate recovers */
+        assert_true(starts_between(&site, back_at, back_at + 600 * S) >= 600);
+        assert_true(least_spacing(&site, gone_at + 10 * S) >= S / 8 - S / 100); /* no burst */
         rig_release(&site.rig);
     }
 }

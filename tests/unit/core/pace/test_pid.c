@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The PID controller: S0-100. Stable on hosts that queue and that refuse, and never wound up. */
+/* test_pid.c - tests the PID controller: it is stable on hosts that queue or refuse, and does not
+ * wind up (S0-100). */
 #include "base/rng.h"
 #include "plant.h"
 
@@ -26,7 +27,7 @@ static void begins_at_the_initial_rate(void **state)
     rig_release(&rig);
 }
 
-/* Least and most of the rate over ten minutes, minute by minute. */
+/* Stores the lowest and the highest rate of ten minutes, sampled every second. */
 static void swing(struct plant *plant, struct rig *rig, int64_t now, double *ret_least, double *ret_most)
 {
     *ret_least = INFINITY, *ret_most = 0;
@@ -71,7 +72,8 @@ static void latency_is_held_at_its_set_point(void **state)
     rig_release(&rig);
 }
 
-/* Hours at a bound, by workers or by want of work, must not make it deaf for what comes then. */
+/* Hours at another bound (few workers, little work) must not delay the reaction to what comes
+ * next. */
 static void controller_does_not_wind_up_at_other_bounds(void **state)
 {
     (void)state;
@@ -79,7 +81,7 @@ static void controller_does_not_wind_up_at_other_bounds(void **state)
     struct rig rig = pid();
     int64_t now = plant_run(&plant, &rig, T0, T0 + 3 * WEIR_HOUR);
     double before = rate(&rig);
-    assert_true(before <= 2 * 8 + 2); /* four workers make eight a second */
+    assert_true(before <= 2 * 8 + 2); /* four workers can send eight a second */
     for (int i = 0; i < 10; i++) {
         now += WEIR_SECOND;
         for (int k = 0; k < 4; k++)
@@ -131,7 +133,7 @@ static void most_is_the_most_whatever_the_least_rate_asks_for(void **state)
     rig_release(&rig);
 }
 
-/* The formula of pid.c, written out once more. Latencies are logarithms of ns. */
+/* The formula of pid.c, written independently. Latencies are logarithms of ns. */
 struct model {
     double rate, last, before, share, latency, low, sum;
     int64_t sample_at, safe_ns;
@@ -186,7 +188,8 @@ static void assert_as(const struct rig *rig, const struct model *model, int64_t 
     assert_string_equal(rig->strategy->mode(rig->state), model->last > 0 ? "rise" : model->last < 0 ? "fall" : "hold");
 }
 
-/* One in `refused` answers is a rejection, 0: none. At each answer a request is sent, unless it is `idle`. */
+/* Runs 2000 answers and compares with the model. One in `refused` answers is a rejection (0: none).
+ * A request is sent before each answer, unless `idle` is set. */
 static void assert_formula_holds(uint64_t seed, unsigned refused, bool idle, int64_t least_ns, int64_t most_ns)
 {
     struct rig rig = pid();
@@ -212,12 +215,15 @@ static void assert_formula_holds(uint64_t seed, unsigned refused, bool idle, int
 static void rate_follows_the_formula_sample_by_sample(void **state)
 {
     (void)state;
-    assert_formula_holds(1, 0, false, 50 * MS, 60 * MS);   /* all is well: the rate rises as far as it is used */
-    assert_formula_holds(2, 0, true, 50 * MS, 60 * MS);    /* nothing is sent: it does not run ahead */
-    assert_formula_holds(3, 0, false, 50 * MS, 5000 * MS); /* latencies between quick and slow */
-    assert_formula_holds(4, 300, false, 50 * MS, 60 * MS); /* rejections around the share that is wanted */
-    assert_formula_holds(5, 8, false, 50 * MS, 60 * MS);   /* many rejections: down to the least rate */
-    assert_formula_holds(6, 0, false, 0, 2000);            /* answers quicker than a microsecond count as one */
+    /* no problems: the rate rises as far as it is used */
+    assert_formula_holds(1, 0, false, 50 * MS, 60 * MS);
+    /* nothing is sent: the rate does not rise */
+    assert_formula_holds(2, 0, true, 50 * MS, 60 * MS);
+    assert_formula_holds(3, 0, false, 50 * MS, 5000 * MS); /* quick and slow answers */
+    assert_formula_holds(4, 300, false, 50 * MS, 60 * MS); /* rejections around the target share */
+    /* many rejections: falls to the minimum rate */
+    assert_formula_holds(5, 8, false, 50 * MS, 60 * MS);
+    assert_formula_holds(6, 0, false, 0, 2000); /* latencies below 1 us count as 1 us */
 }
 
 static void sample_needs_four_answers_and_a_second(void **state)
@@ -235,9 +241,10 @@ static void sample_needs_four_answers_and_a_second(void **state)
         rig_tell(&rig, T0 + 10 * WEIR_SECOND, 429, 10 * MS, -1);
     assert_near(rate(&rig), then, 0);
     for (int i = 0; i < 100; i++)
-        rig_send(&rig, T0 + 10 * WEIR_SECOND); /* so that the rate is used */
+        rig_send(&rig, T0 + 10 * WEIR_SECOND); /* so that the rate counts as used */
     rig_tell(&rig, T0 + 10 * WEIR_SECOND, 429, 10 * MS, -1);
-    assert_near(rate(&rig), then * exp(0.12), 1e-9); /* no worse than before: the last fall was too deep */
+    /* an unchanged error of -4: 0.02 * -4 + 0.05 * (-4 + 2 * 4) */
+    assert_near(rate(&rig), then * exp(0.12), 1e-9);
     rig_release(&rig);
 }
 

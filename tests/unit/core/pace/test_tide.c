@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tide, transition by transition, by answers made by hand: starting, measuring, searching, hovering, headers, warm
- * starts. Blocks and requests in flight are in test_tide_block.c. */
+/* test_tide.c - tests each transition of tide with answers made by hand: start, search, cruise,
+ * quota headers and warm starts. Blocks and requests in flight are in test_tide_block.c. */
 #include "tide_rig.h"
 
 static void start_sends_one_a_second_and_doubles_within_eight_successes(void **state)
@@ -29,7 +29,7 @@ static void first_rejection_halves_the_rate_and_searches(void **state)
     rig_release(&rig);
 }
 
-/* A bucket of 10 with 5 a second, once it was met: within a few measurements the rate is 5. */
+/* A bucket of 10 tokens with 5 a second: after a few rejections the rate is 5. */
 static void rejections_measure_the_limit_within_one_over_n(void **state)
 {
     (void)state;
@@ -46,7 +46,7 @@ static void rejections_measure_the_limit_within_one_over_n(void **state)
     rig_release(&rig);
 }
 
-/* Over half an hour: what the bucket gives is used up, at one rejection in hundreds. */
+/* Within half an hour tide uses 99 % of the bucket's tokens, with few rejections. */
 static void cruise_hovers_around_the_limit_and_is_rarely_rejected(void **state)
 {
     (void)state;
@@ -61,7 +61,7 @@ static void cruise_hovers_around_the_limit_and_is_rarely_rejected(void **state)
     rig_release(&rig);
 }
 
-/* What was sent before the cut is rejected too: that is no news. */
+/* Requests sent before the cut are rejected, too. They carry no new information. */
 static void one_round_trip_gets_one_reaction(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void clean_search_goes_up_to_the_geometric_mean(void **state)
     rig_release(&rig);
 }
 
-/* It rises from 5 to 20: found again without being told. */
+/* The limit rises from 5 to 20, and tide finds the new one without a signal from the server. */
 static void limit_that_rose_is_found(void **state)
 {
     (void)state;
@@ -142,7 +142,7 @@ static void limit_that_fell_is_followed_within_seconds(void **state)
     rig_release(&rig);
 }
 
-/* Someone who asks once in ten seconds learns nothing about more. */
+/* A client that sends a request every ten seconds learns nothing about higher rates. */
 static void slow_work_does_not_raise_the_rate(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void slow_work_does_not_raise_the_rate(void **state)
     rig_release(&rig);
 }
 
-/* A gate that lets through 2 a second: the rate stays near that, and does not claim more. */
+/* The gate admits 2 a second: the rate of tide stays near that. */
 static void bound_of_the_gate_is_no_evidence_of_capacity(void **state)
 {
     (void)state;
@@ -169,7 +169,8 @@ static void bound_of_the_gate_is_no_evidence_of_capacity(void **state)
         now += LATENCY;
         rig_tell(&rig, now, 200, LATENCY, -1);
     }
-    assert_true(rate_at(&rig, now) < 3); /* two steps of a sixth beyond 2.25, where it notices */
+    /* two steps of a sixth above 2.25, where tide notices the bound */
+    assert_true(rate_at(&rig, now) < 3);
     rig_release(&rig);
 }
 
@@ -190,7 +191,7 @@ static void idle_time_spoils_the_measurement_and_not_the_rate(void **state)
     rig_release(&rig);
 }
 
-/* R25: single broken pages say nothing about pace. */
+/* R25: single page errors say nothing about pace. */
 static void single_5xx_and_lost_answers_leave_the_rate_alone(void **state)
 {
     (void)state;
@@ -261,7 +262,8 @@ static void quota_of_headers_is_spread_over_the_time_until_reset(void **state)
                              .quota_remaining = 30,
                              .quota_reset_ns = 60 * WEIR_SECOND};
     rig.strategy->tell(&rig.options, rig.state, &answer, now);
-    assert_near(rate_at(&rig, now), 31 / 60.0, 1e-6); /* the 31st comes when the quota is whole again */
+    /* the 31st request is due when the quota is restored */
+    assert_near(rate_at(&rig, now), 31 / 60.0, 1e-6);
     assert_true(rate_at(&rig, now + 61 * WEIR_SECOND) > 2);
     rig_release(&rig);
 }
@@ -278,7 +280,7 @@ static void warm_start_begins_just_below_what_was_known(void **state)
     rig_release(&rig);
 }
 
-/* It is 3 now, and was 12: no trust without confirmation. */
+/* The limit was 12 and is now 3: a stored rate is not trusted without confirmation. */
 static void warm_start_is_corrected_by_the_first_rejections(void **state)
 {
     (void)state;
@@ -310,7 +312,7 @@ static void memory_says_what_a_run_learned(void **state)
     rig_release(&rig);
 }
 
-/* The gate sees to it that time does not go back; forward it may jump. */
+/* The gate ensures that time does not go back, but it may jump forward. */
 static void time_that_jumps_is_survived(void **state)
 {
     (void)state;

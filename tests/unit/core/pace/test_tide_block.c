@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* tide when nothing is accepted, and tide's number of requests in flight. */
+/* test_tide_block.c - tests tide at hosts that accept nothing, and its limit on requests in
+ * flight. */
 #include "tide_rig.h"
 
-/* Rejects until `until`; returns the time of the first success, and how many probes failed. */
+/* Rejects every request until `until`. Returns the time of the first success, and the number of
+ * failed probes. */
 static int64_t block(struct rig *rig, int64_t now, int64_t until, int status, int *ret_failed)
 {
     int failed = 0;
@@ -73,7 +75,8 @@ static void long_retry_after_is_a_block_at_once(void **state)
     rig_release(&rig);
 }
 
-/* Its end is noticed within a tenth of its length, with at most 10 probes in the first 40 s. */
+/* The end of an outage is noticed within a tenth of its length, with at most 10 probes in its first
+ * 40 s. */
 static void outage_is_probed_gently_and_left_at_the_old_rate(void **state)
 {
     (void)state;
@@ -97,7 +100,7 @@ static void ban_is_held_below_after_its_second_time(void **state)
     (void)state;
     struct rig rig = tide(NULL);
     int64_t now = T0, sent[20] = {0}, banned_until = 0;
-    int n = 0, bans = 0, failed = 0; /* 20 in 10 s, else 60 s of 403 */
+    int n = 0, bans = 0, failed = 0; /* the host accepts 20 in 10 s, and bans for 60 s with 403 */
     while (now < T0 + 30 * WEIR_MINUTE) {
         int64_t at = now + rig_wait(&rig, now);
         bool banned = at < banned_until;
@@ -130,7 +133,7 @@ static void warm_start_after_a_ban_does_not_try_the_limit(void **state)
     rig_release(&rig);
 }
 
-/* 60 a minute, whenever they come. */
+/* A window of 60 requests a minute, whose start the client does not know. */
 static void quota_per_window_is_found(void **state)
 {
     (void)state;
@@ -152,7 +155,7 @@ static void quota_per_window_is_found(void **state)
     rig_release(&rig);
 }
 
-/* A16: 60 in 20 s; more are answered by 500, as by a server that is down. */
+/* A16: a limit of 60 in 20 s, beyond which the host answers 500 as if it were down. */
 static void silence_that_comes_again_is_no_outage(void **state)
 {
     (void)state;
@@ -174,9 +177,10 @@ static void silence_that_comes_again_is_no_outage(void **state)
     rig_release(&rig);
 }
 
-/* ---- requests in flight --------------------------------------------------------------------------------- */
+/* ---- requests in flight ---------------------------------------------------------------------- */
 
-/* A host that answers after `latency` for each of so many in flight. Keeps the cap full for `count` answers. */
+/* Answers `count` requests of a client that keeps its cap full. The latency is `base`, and grows
+ * with the requests in flight above `servers`. More than `limit` in flight are rejected. */
 static int64_t crowd(struct rig *rig, int64_t now, int count, int64_t base, double servers, uint32_t limit)
 {
     while (count-- > 0) {
@@ -214,12 +218,14 @@ static void cap_stops_where_a_queue_begins(void **state)
     rig_release(&rig);
 }
 
-/* Latencies of a heavy tail look like a queue; a smaller cap only lowers the rate, so it is undone. */
+/* A heavy tail of latencies looks like a queue. A smaller cap then only lowers the rate, so it is
+ * undone. */
 static void cap_test_is_undone_for_heavy_tails(void **state)
 {
     (void)state;
     weir_pace_memory memory = {.rate = 1000, .cap = 40, .traits = WR_TIDE_FREE | (uint32_t)(24 * 16) << 16};
-    struct rig rig = tide(&memory); /* 2^24 ns: 17 ms was the unloaded latency, and now it is 200 ms */
+    /* 2^24 ns = 17 ms was the latency without load; now it is 200 ms */
+    struct rig rig = tide(&memory);
     int64_t now = crowd(&rig, T0, 40000, 200 * MS, 1e9, 1000);
     assert_true(rig_want(&rig, now).cap >= 40);
     rig_release(&rig);
@@ -249,7 +255,7 @@ static void limit_of_concurrency_that_rose_is_found_however_long_it_was_kept(voi
     rig_release(&rig);
 }
 
-/* A15: a limit of concurrency that refuses single requests is none. */
+/* A15: a host that refuses single requests has no concurrency limit. */
 static void host_that_refuses_single_requests_is_not_hammered(void **state)
 {
     (void)state;
@@ -263,7 +269,7 @@ static void host_that_refuses_single_requests_is_not_hammered(void **state)
     rig_release(&rig);
 }
 
-/* A15, N6-6: mod_qos and HAProxy's tarpit refuse by 500, silent-drop by nothing. */
+/* A15, N6-6: mod_qos and HAProxy's tarpit refuse with 500, silent-drop without an answer. */
 static void refusals_without_429_are_heard_when_they_come_in_a_row(void **state)
 {
     (void)state;
@@ -278,8 +284,9 @@ static void refusals_without_429_are_heard_when_they_come_in_a_row(void **state)
     }
 }
 
-/* A quota of 20 in 4 s from the first request on; one request too many refuses all for `block_ns`, or, if that is 0,
- * until the window ends. Returns what was accepted in the last minute of `seconds`. */
+/* Runs against a quota of 20 in 4 s, whose window starts with the first request. A request above it
+ * is refused, and so are all others for `block_ns`, or until the window ends if that is 0. Returns
+ * how many were accepted in the last minute of `seconds`. */
 static int live_with_quota(struct rig *rig, int64_t block_ns, int64_t seconds)
 {
     int64_t now = T0, window_at = T0 - WEIR_HOUR, blocked_until = 0;
@@ -302,7 +309,7 @@ static int live_with_quota(struct rig *rig, int64_t block_ns, int64_t seconds)
     return late;
 }
 
-/* N6-6: 300 in a minute are what is allowed. */
+/* N6-6: the quota allows 300 a minute. */
 static void short_windows_and_short_bans_are_told_apart(void **state)
 {
     (void)state;
@@ -318,7 +325,7 @@ static void short_windows_and_short_bans_are_told_apart(void **state)
     assert_true(bans >= 180 && bans <= 301);
 }
 
-/* ---- what is believed ------------------------------------------------------------------------------------- */
+/* ---- the limit that tide believes in --------------------------------------------------------- */
 
 static const char *belief(const struct rig *rig, int64_t now, char text[160])
 {

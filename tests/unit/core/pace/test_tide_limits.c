@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* tide against small models of limits: what a window, a ban and a backlog teach. */
+/* test_tide_limits.c - tests tide against simple models of limits: windows, bans and backlogs. */
 #include "tide_rig.h"
 
 #define LOG 4096
 
-/* Accepts `quota` requests in `window_s`. One more is refused, or bans for `ban_s`. */
+/* A host that accepts `quota` requests in `window_s`. A request above it is refused, or causes a
+ * ban of `ban_s`. */
 struct host {
     int quota, status;
     double window_s, ban_s;
     bool slides, by_clock, prolongs;
-    int64_t accepted[LOG]; /* when */
+    int64_t accepted[LOG]; /* times of accepted requests */
     int count, used, bans;
     int64_t window_at, banned_until;
 };
@@ -47,7 +48,7 @@ static int status_of(struct host *host, int64_t at)
         host->bans += ban_ns > 0;
         host->banned_until = at + ban_ns;
         if (ban_ns > 0)
-            host->window_at = -WEIR_HOUR; /* counts anew after it */
+            host->window_at = -WEIR_HOUR; /* counts anew after the ban */
         return host->status;
     }
     host->accepted[host->count++ % LOG] = at;
@@ -65,7 +66,7 @@ static void tell(struct rig *rig, const struct host *host, struct wr_told answer
     rig->strategy->tell(&rig->options, rig->state, &answer, now);
 }
 
-/* Asks for so many seconds; returns the rate of what was accepted in the last half. */
+/* Sends requests for `seconds`. Returns the rate of accepted requests in the second half. */
 static double rate_of(struct rig *rig, struct host *host, double seconds)
 {
     int64_t now = T0, until = T0 + (int64_t)(seconds * 1e9), half = T0 + (int64_t)(seconds * 5e8);
@@ -187,7 +188,8 @@ static void test_of_a_silence_that_no_refusal_ends_is_over_after_a_while(void **
     rig_release(&rig);
 }
 
-/* Answers have stopped where more are in flight than four times what the rate needs, whatever the latency. */
+/* Growth stops when more requests are in flight than four times what the rate needs, whatever the
+ * latency. */
 static void most_in_flight_follows_from_rate_and_latency(void **state)
 {
     (void)state;

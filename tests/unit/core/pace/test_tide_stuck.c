@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* tide at hosts that might get it stuck: a bad hour, answers that say little, one that lies. None of them may cost more
- * than its own time and some minutes. */
+/* test_tide_stuck.c - tests that tide recovers from situations in which it might get stuck: a bad
+ * hour, answers that say little, and a host that lies. Each may cost no more than its own time and
+ * some minutes. */
 #include "tide_rig.h"
 
-/* What a host answers to the n-th request, `t` seconds after T0. */
+/* Returns the status that a host answers to the n-th request, `t` seconds after T0. */
 typedef int (*answers)(double t, uint32_t n);
 
 static double seconds(int64_t now)
@@ -11,7 +12,8 @@ static double seconds(int64_t now)
     return (double)(now - T0) / (double)WEIR_SECOND;
 }
 
-/* Sends whenever it may, until `end` seconds after T0. Returns the time; the highest rate since `from`. */
+/* Sends requests as soon as tide permits, until `end` seconds after T0. Returns the time, and the
+ * highest rate since `from`. */
 static int64_t live(struct rig *rig, int64_t now, answers host, double from, double end, double *ret_highest)
 {
     *ret_highest = 0;
@@ -64,7 +66,7 @@ static void block_that_did_not_come_again_is_forgotten(void **state)
     int64_t now = live(&rig, T0, limited_after_a_few, 0, 1900, &highest);
     assert_mode(&rig, "hold");
     now = live(&rig, now, limited_after_a_few, 0, 2700, &highest);
-    assert_true(highest < 10); /* but it is no reason to hurry */
+    assert_true(highest < 10); /* the block does not count any more, but the rate rises slowly */
     now = live(&rig, now, limited_after_a_few, 0, 6600, &highest);
     assert_true(rate_at(&rig, now) > 10);
     rig_release(&rig);
@@ -99,7 +101,7 @@ static void limit_that_nearly_vanished_is_found_again(void **state)
     rig_release(&rig);
 }
 
-/* ---- good and bad in turn ---- */
+/* ---- good and bad answers in turn ---- */
 
 static int limited_in_turn(double t, uint32_t n)
 {
@@ -116,7 +118,7 @@ static int forbidden_in_turn(double t, uint32_t n)
     return n % 2 == 0 && t < 7200 ? 403 : 200;
 }
 
-/* A16. */
+/* A16 */
 static void good_and_bad_in_turn_are_asked_once_a_minute_and_recover_slowly(void **state)
 {
     (void)state;
@@ -177,7 +179,7 @@ static void later_word_of_the_server_replaces_an_earlier_one(void **state)
     (void)state;
     struct rig rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 20);
-    now = answer_quota(&rig, now, 1); /* the next would be sent half an hour later, and one more after an hour */
+    now = answer_quota(&rig, now, 1); /* the next request would be due in half an hour */
     now = answer_quota(&rig, now, 1000000);
     assert_true(rig_wait(&rig, now) < WEIR_SECOND);
     now = answer_quota(&rig, now, 1);
@@ -200,7 +202,7 @@ static void only_what_holds_back_is_worth_keeping(void **state)
     assert_true(settled(&rig, T0));
     int64_t now = succeed(&rig, T0, 30);
     assert_mode(&rig, "start");
-    assert_true(settled(&rig, now)); /* a new one would be slower */
+    assert_true(settled(&rig, now)); /* a new state would be slower */
     now = answer(&rig, now, 429);
     assert_mode(&rig, "search");
     assert_true(settled(&rig, now));
@@ -214,7 +216,7 @@ static void only_what_holds_back_is_worth_keeping(void **state)
     now = answer(&rig, succeed(&rig, T0, 1), 429);
     assert_mode(&rig, "search");
     assert_true(rate_at(&rig, now) < 1);
-    assert_false(settled(&rig, now)); /* a new one would be faster */
+    assert_false(settled(&rig, now)); /* a new state would be faster */
     rig_release(&rig);
 }
 

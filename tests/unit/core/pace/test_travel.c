@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A gate that goes from process to process: by each one's clock it is the same gate. */
+/* test_travel.c - tests that a gate which is handed from process to process decides like one that
+ * stays, whatever their clocks. */
 #include "base/rng.h"
 #include "core/pace/state.h"
 #include "core/pace/tide.h"
@@ -8,10 +9,11 @@
 
 #include <math.h>
 
-#define STEP (2 * S) /* of the window of errors: clocks that differ by whole ones share its buckets */
+/* length of a bucket of the window; clocks that differ by whole buckets share them */
+#define STEP (2 * S)
 #define FLIGHTS 64
 
-/* Packs the gate of one, and lets the other have it. Returns whether that could read it. */
+/* Packs the gate `from` and unpacks it into `to`. Returns whether it could be unpacked. */
 static bool hand_over(const struct rig *from, int64_t from_now, struct rig *to, int64_t to_now, int64_t elapsed_ns,
                       bool lost)
 {
@@ -44,7 +46,8 @@ static weir_outcome random_outcome(struct wr_rng *rng)
     return outcome;
 }
 
-/* The same requests to a gate that stays and to one that travels: they say the same, always. */
+/* Runs the same requests on a gate that stays and on one that is handed over at each step. Their
+ * decisions must always be equal. */
 static void play(weir_pace_options options, uint64_t seed)
 {
     struct rig stays, travels[2];
@@ -72,7 +75,7 @@ static void play(weir_pace_options options, uint64_t seed)
         }
         weir_decision a = rig_ask(&stays, now), b = rig_ask(&travels[at], now + offset[at]);
         if (a.verdict != b.verdict || a.reason != b.reason || a.wait_ns != b.wait_ns)
-            fail_msg("step %d of seed 0x%llx: %s %lld, but after travelling %s %lld", i, (unsigned long long)seed,
+            fail_msg("step %d of seed 0x%llx: %s %lld, but after a handover %s %lld", i, (unsigned long long)seed,
                      weir_reason_name(a.reason), (long long)a.wait_ns, weir_reason_name(b.reason),
                      (long long)b.wait_ns);
         if (a.verdict == WEIR_GO && count < FLIGHTS) {
@@ -85,7 +88,7 @@ static void play(weir_pace_options options, uint64_t seed)
             at = !at;
         }
     }
-    if (at != 0) /* by the first clock again, also what no decision showed is the same */
+    if (at != 0) /* back on the first clock, the whole state must be equal */
         assert_true(hand_over(&travels[1], now + offset[1], &travels[0], now, 0, false));
     assert_memory_equal(travels[0].gate + 1, stays.gate + 1, wr_gate_bytes(&options) - sizeof(struct wr_gate));
     rig_release(&stays);
@@ -114,7 +117,7 @@ static void time_on_the_way_that_is_not_told_only_delays(void **state)
     rig_init(&here, profile_options(WEIR_PROFILE_STRICT));
     rig_init(&there, profile_options(WEIR_PROFILE_STRICT));
     rig_send(&here, T0);
-    /* It arrives 300 ms later, of which 100 are known. */
+    /* The transfer took 300 ms, of which 100 are known. */
     assert_true(hand_over(&here, T0, &there, 7 * S, 100 * MS, false));
     assert_waits(&there, 7 * S, WEIR_REASON_PACE, 900 * MS);
     rig_send(&there, 7900 * MS);
@@ -145,7 +148,7 @@ static void time_that_a_server_named_travels_and_none_is_forgotten_there(void **
     rig_tell_retry_after(&here, rig_send(&here, T0), 429, 60 * S, T0);
     assert_true(hand_over(&here, T0, &there, 3 * T0, 10 * S, false));
     assert_waits(&there, 3 * T0, WEIR_REASON_RETRY_AFTER, 50 * S);
-    /* The other way round: who takes it knows of a longer one. */
+    /* The other direction: the receiver knows a longer window. */
     wr_gate_hold(there.gate, &there.options, 3 * T0 + 500 * S, 3 * T0);
     assert_true(hand_over(&here, T0, &there, 3 * T0, 10 * S, false));
     assert_waits(&there, 3 * T0, WEIR_REASON_RETRY_AFTER, 500 * S);
@@ -188,7 +191,8 @@ static void gate_of_another_strategy_gives_what_the_server_said(void **state)
     rig_release(&there);
 }
 
-/* The ring is longer by what the window is shorter: as many bytes in all, of which others mean something else. */
+/* The ring is longer and the window is shorter, so that the sizes are equal but the layouts
+ * differ. */
 static void gate_whose_rings_are_of_other_sizes_gives_what_the_server_said(void **state)
 {
     (void)state;
@@ -216,7 +220,7 @@ static void gate_whose_rings_are_of_other_sizes_gives_what_the_server_said(void 
     rig_release(&there);
 }
 
-/* Who writes to the store may write anything, and a sum that is right. */
+/* A process that can write to the store may write anything, with a correct checksum. */
 static void gate_that_points_beyond_itself_is_not_taken(void **state)
 {
     (void)state;
@@ -299,7 +303,7 @@ static void gate_with_any_strategy_is_at_most_512_bytes(void **state)
     (void)state;
     weir_pace_options options = profile_options(WEIR_PROFILE_UNLIMITED);
     size_t bare = wr_gate_bytes(&options);
-    assert_true(bare + 184 <= 512); /* what tide may have */
+    assert_true(bare + 184 <= 512); /* the size that a strategy's state may have */
     for (int i = 0; weir_strategy_name((weir_strategy)i) != NULL; i++) {
         options.strategy = (weir_strategy)i;
         print_message("%s: %zu bytes\n", weir_strategy_name(options.strategy), wr_gate_bytes(&options));

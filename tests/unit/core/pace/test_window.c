@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The error window: S0-28, S0-29, S0-86. */
+/* test_window.c - tests the window that counts answers and errors (S0-28, S0-29, S0-86). */
 #include "base/rng.h"
 #include "core/pace/window.h"
 #include "rig.h"
@@ -55,7 +55,7 @@ static void good_rate_counts_the_share_of_the_oldest_bucket(void **state)
         wr_window_add(window, &options, WR_WINDOW_SERVER, now);
         now += step;
     }
-    now -= step / 2; /* the last five hold 15 to 19, and half of the last has passed, so half of the 14 counts */
+    now -= step / 2; /* the last five buckets hold 15 to 19; half of the bucket with 14 counts */
     double seconds = 5 * (double)step / 1e9;
     assert_true(fabs(wr_window_good_rate(window, &options, 5 * step, now) - 92 / seconds) < 1e-6);
     assert_true(fabs(wr_window_good_rate(window, &options, 5 * step, now + 2 * step) - 62 / seconds) < 1e-6);
@@ -81,7 +81,7 @@ static void error_rate_is_errors_over_answers_and_0_without_any(void **state)
     free(window);
 }
 
-/* S0-86: T0 is a multiple of 2 s. */
+/* S0-86: T0 is a multiple of the 2 s of a bucket. */
 static void buckets_fall_out_at_their_edge_and_not_a_nanosecond_sooner(void **state)
 {
     (void)state;
@@ -94,7 +94,8 @@ static void buckets_fall_out_at_their_edge_and_not_a_nanosecond_sooner(void **st
     assert_int_equal(total_at(window, &options, T0 + 30 * S), 1);
     assert_int_equal(total_at(window, &options, T0 + 32 * S - 1), 1);
     assert_int_equal(total_at(window, &options, T0 + 32 * S), 0);
-    wr_window_add(window, &options, WR_WINDOW_OK, T0 + 30 * S); /* in the place of the first */
+    /* reuses the place of the first bucket */
+    wr_window_add(window, &options, WR_WINDOW_OK, T0 + 30 * S);
     assert_int_equal(total_at(window, &options, T0 + 30 * S), 2);
     wr_window_add(window, &options, WR_WINDOW_OK, T0 + WEIR_DAY);
     assert_int_equal(total_at(window, &options, T0 + WEIR_DAY), 1);
@@ -127,7 +128,7 @@ static void buckets_are_as_long_before_time_0_as_after_it(void **state)
     free(window);
 }
 
-/* Against a list of all that happened. */
+/* Compares the window with a list of all answers. */
 static void window_counts_what_a_list_would(void **state)
 {
     (void)state;

@@ -26,7 +26,8 @@ static inline void assert_mode(const struct rig *rig, const char *word)
     assert_string_equal(rig->strategy->mode(rig->state), word);
 }
 
-/* Waits until it may, sends, and is answered after LATENCY. Returns that time. */
+/* Waits until tide permits a request, sends it, and answers it after LATENCY. Returns the time of
+ * the answer. */
 static inline int64_t answer(struct rig *rig, int64_t now, int status)
 {
     now += rig_wait(rig, now);
@@ -43,7 +44,7 @@ static inline int64_t succeed(struct rig *rig, int64_t now, int count)
     return now;
 }
 
-/* A host's token bucket. */
+/* Token bucket of a host. */
 struct bucket {
     double rate, burst, tokens;
     int64_t at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.c - a plan, a store that answers at once, and virtual time. */
+/* rig.c - runs a plan in virtual time, with a store that answers at once. */
 #include "rig.h"
 
 void rig_init(struct rig *rig)
@@ -87,7 +87,8 @@ void rig_offer_many(struct rig *rig, uint32_t job, const char *host, int count)
     }
 }
 
-/* Whether the row was one of those that were asked for; -1: the plan has no room for it. */
+/* Loads row i if `action` asks for rows of its host and job. Returns 1 if it was loaded, 0 if it
+ * was not asked for, and -1 if the plan has no memory for it. */
 static int give_row(struct rig *rig, const struct wr_plan_action *action, size_t i)
 {
     char memory[WR_URL_ROOM], key[WEIR_PACE_KEY_MAX + 1];
@@ -135,7 +136,7 @@ struct wr_plan_action rig_next(struct rig *rig)
 {
     struct wr_plan_action action;
     for (size_t loads = 0;; loads++) {
-        assert_true(loads <= 2 * ROWS); /* else it asks for ever */
+        assert_true(loads <= 2 * ROWS); /* otherwise the plan asks without end */
         wr_plan_next(rig->plan, rig->now, &action);
         assert_true(wr_plan_ok(rig->plan));
         if (action.kind != WR_PLAN_LOAD || rig->store_is_slow)

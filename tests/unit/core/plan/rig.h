@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - a plan, a store that answers at once, and virtual time. */
+/* rig.h - runs a plan in virtual time, with a store that answers at once. */
 #ifndef WEIR_TEST_PLAN_RIG_H
 #define WEIR_TEST_PLAN_RIG_H
 
@@ -21,7 +21,7 @@ struct row {
     uint64_t fingerprint;
     char url[128];
     bool ended;
-    bool is_lost; /* it comes without its URL */
+    bool is_lost; /* the store has lost its URL */
 };
 
 struct rig {
@@ -32,45 +32,47 @@ struct rig {
     int64_t now;
     struct row rows[ROWS];
     size_t count;
-    bool store_is_slow;             /* LOADs are not answered by rig_next */
-    bool robots_are_known;          /* of every host: there are none */
-    const weir_pace_memory *memory; /* of every host */
-    int64_t blocked_ns;             /* likewise */
+    bool store_is_slow;             /* rig_next does not answer LOAD actions */
+    bool robots_are_known;          /* every host is known to have no robots.txt */
+    const weir_pace_memory *memory; /* stored memory of every host */
+    int64_t blocked_ns;             /* time left of a firewall's block, for every host */
     uint8_t blocked_by;
 };
 
-/* A start each second and host, at most 4 in flight; robots.txt is ignored. Change rig->options, then rig_begin. */
+/* Sets up options: one start per second and host, at most 4 in flight, robots.txt ignored. A test
+ * may change rig->options before rig_begin. */
 void rig_init(struct rig *rig);
 void rig_begin(struct rig *rig);
-/* With job 1. */
+/* Begins the plan with job 1. */
 void rig_begin_job(struct rig *rig);
-/* Both, with options as they are. */
+/* Calls rig_init and rig_begin_job. */
 void rig_plain(struct rig *rig);
 void rig_release(struct rig *rig);
 
 void rig_job(struct rig *rig, uint32_t id);
-/* What is new goes to the store. */
+/* Offers a URL to the plan. A new one is also added to the store. */
 enum wr_offer_verdict rig_offer(struct rig *rig, uint32_t job, const char *url);
 enum wr_offer_verdict rig_offer_at(struct rig *rig, uint32_t job, const char *url, uint32_t depth, uint32_t hops);
-/* "http://HOST/0" and so on. */
+/* Offers `count` URLs: "http://HOST/0", "http://HOST/1" and so on. */
 void rig_offer_many(struct rig *rig, uint32_t job, const char *host, int count);
 
-/* Answers LOADs; returns what else comes. */
+/* Answers LOAD actions and returns the first other action. */
 struct wr_plan_action rig_next(struct rig *rig);
 void rig_answer_load(struct rig *rig, const struct wr_plan_action *action);
-/* As rig_next, letting time pass until it is not IDLE; fails if it would for ever, or beyond `until`. */
+/* Like rig_next, but moves the clock until the action is not IDLE. Fails the test if the plan would
+ * idle for ever or beyond `until`. */
 struct wr_plan_action rig_wait(struct rig *rig, int64_t until);
 
-/* The same until a START, passing over DRAINED. */
+/* Like rig_wait, but also skips DRAINED, and expects a START. */
 struct wr_plan_action rig_page(struct rig *rig, int64_t until);
 
 void rig_send(struct rig *rig, const struct wr_plan_action *action);
 struct wr_fate rig_tell(struct rig *rig, const struct wr_plan_action *action, int status);
-/* Sends, and is answered after 10 ms. */
+/* Sends the page, and reports its answer after 10 ms. */
 struct wr_fate rig_fetch(struct rig *rig, const struct wr_plan_action *action, int status);
-/* The same for a robots.txt. NULL: there is no text. */
+/* Sends a robots.txt request, and reports its answer after 10 ms. `text` NULL: no body. */
 struct wr_life_action rig_robots(struct rig *rig, const struct wr_plan_action *action, int status, const char *text);
-/* The task has ended: the store knows. */
+/* Marks the task as ended in the store. */
 void rig_ended(struct rig *rig, const struct wr_plan_action *action);
 
 #define assert_kind(action, expected) assert_string_equal(wr_plan_kind_name((action).kind), wr_plan_kind_name(expected))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fair.c - between hosts and between jobs (S0-104, S4-2, I2), and hosts without spacing. */
+/* test_fair.c - tests fairness between hosts and between jobs (S0-104, S4-2, I2), and hosts without
+ * spacing. */
 #include "rig.h"
 
 /* S4-2: a host with a delay of 10 s does not slow the other 99. */
@@ -29,7 +30,7 @@ static void a_slow_host_does_not_slow_the_others(void **state)
     rig_release(&rig);
 }
 
-/* Of those that are ready, the one that is longest so. */
+/* The host that has been ready for the longest time goes first. */
 static void hosts_that_become_ready_together_go_in_the_order_of_their_coming(void **state)
 {
     (void)state;
@@ -52,7 +53,7 @@ static void hosts_that_become_ready_together_go_in_the_order_of_their_coming(voi
     rig_release(&rig);
 }
 
-/* A large job that came first does not keep a small one waiting. */
+/* A large job that started earlier does not delay a small one. */
 static void jobs_take_turns(void **state)
 {
     (void)state;
@@ -94,7 +95,8 @@ static void at_one_host_jobs_take_turns_too(void **state)
     for (uint32_t job = 1; job <= 3; job++) {
         rig_job(&rig, job);
         rig_offer_many(&rig, job, "a.example", job == 1 ? 300 : 30);
-        rig_offer_many(&rig, job, job == 2 ? "b.example" : "c.example", 30); /* so that turns do not fall together */
+        /* so that the turns of the hosts do not coincide */
+        rig_offer_many(&rig, job, job == 2 ? "b.example" : "c.example", 30);
     }
     for (int i = 0; i < 120; i++) {
         struct wr_plan_action action = rig_page(&rig, rig.now + S);
@@ -110,7 +112,7 @@ static void at_one_host_jobs_take_turns_too(void **state)
     rig_release(&rig);
 }
 
-/* Another job at the same host is not held up by one that may not start more. */
+/* A job that may not start more requests does not block another job at the same host. */
 static void a_job_at_its_limit_does_not_hold_up_others_at_its_hosts(void **state)
 {
     (void)state;
@@ -140,7 +142,8 @@ static void a_job_at_its_limit_does_not_hold_up_others_at_its_hosts(void **state
     rig_release(&rig);
 }
 
-/* gate.h: where starts are not spaced, connecting holds up nobody, and a Retry-After still binds. */
+/* If starts are not spaced (gate.h), a connecting request blocks no other, and a Retry-After still
+ * binds. */
 static void hosts_without_spacing_start_several_at_once(void **state)
 {
     (void)state;
@@ -171,7 +174,8 @@ static void hosts_without_spacing_start_several_at_once(void **state)
     rig_release(&rig);
 }
 
-/* However many robots.txt are wanted at once, a page that is due waits for one of them at most. */
+/* However many robots.txt files are due at once, a page that is due waits for at most one of
+ * them. */
 static void many_new_hosts_make_no_other_late(void **state)
 {
     (void)state;
@@ -190,7 +194,7 @@ static void many_new_hosts_make_no_other_late(void **state)
         assert_kind(action, WR_PLAN_ROBOTS);
         rig_robots(&rig, &action, 404, NULL);
     }
-    rig.now += 2 * S; /* their pages are due */
+    rig.now += 2 * S; /* the pages of the old hosts are due */
     for (int i = 0; i < 50; i++) {
         snprintf(host, sizeof host, "new%d.example", i);
         rig_offer_many(&rig, 1, host, 1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_group.c - hosts that share a gate beside their own: one machine with a thousand names (D8). */
+/* test_group.c - tests hosts that share the gate of a group beside their own, such as one machine
+ * with a thousand names (D8). */
 #include "rig.h"
 
-/* What follows the first dot. */
+/* Returns the part of the host name after its first dot. */
 static struct wr_span domain_of(void *context, struct wr_span key)
 {
     (void)context;
@@ -23,7 +24,7 @@ static struct wr_plan_host *host_of(const struct rig *rig, const char *key)
     return wr_plan_host_find(rig->plan, wr_span_of(key));
 }
 
-/* Of those that wait for it, the one that is ready longest. */
+/* The host that has been ready for the longest time goes first. */
 static void hosts_of_a_group_take_turns_at_its_pace(void **state)
 {
     (void)state;
@@ -93,7 +94,7 @@ static void what_one_host_is_told_binds_its_group(void **state)
     }
 }
 
-/* Unlimited, but no more than so many at once. */
+/* Without spacing, only the number of requests in flight is limited. */
 static void the_cap_holds_for_a_group_too(void **state)
 {
     (void)state;
@@ -116,9 +117,9 @@ static void the_cap_holds_for_a_group_too(void **state)
             assert_kind(rig_next(&rig), WR_PLAN_IDLE);
             rig_tell(&rig, &flying[i % 3], 200);
         }
-        flying[i % 3] = rig_page(&rig, rig.now); /* at once */
+        flying[i % 3] = rig_page(&rig, rig.now); /* without waiting */
         if (i % 7 == 0) {
-            wr_plan_given(rig.plan, flying[i % 3].task, rig.now); /* somebody else is next */
+            wr_plan_given(rig.plan, flying[i % 3].task, rig.now); /* another host is next */
             flying[i % 3] = rig_page(&rig, rig.now);
         }
         rig_send(&rig, &flying[i % 3]);
@@ -154,7 +155,7 @@ static void robots_txt_passes_the_groups_gate_and_its_delay_is_the_hosts_own(voi
     rig_release(&rig);
 }
 
-/* Its address is known when it has been resolved, and that is when it is about to be sent. */
+/* The address of a host is known after it is resolved, just before the request is sent. */
 static void a_host_that_joins_before_it_is_sent_asks_its_group(void **state)
 {
     (void)state;
@@ -169,7 +170,7 @@ static void a_host_that_joins_before_it_is_sent_asks_its_group(void **state)
     assert_int_equal(wr_plan_may_send(rig.plan, a.task, rig.now).verdict, WEIR_GO);
     assert_int_equal(wr_plan_host_group(rig.plan, b.host, address, rig.now), 0);
     assert_int_equal(wr_plan_may_send(rig.plan, b.task, rig.now).verdict,
-                     WEIR_WAIT); /* the other is about to be sent */
+                     WEIR_WAIT); /* the other host is about to send */
     wr_plan_sent(rig.plan, a.task, rig.now);
     assert_int_equal(wr_plan_may_send(rig.plan, b.task, rig.now).verdict, WEIR_WAIT);
     wr_plan_given(rig.plan, b.task, rig.now);
@@ -204,7 +205,7 @@ static void a_host_keeps_its_group_while_it_has_requests_there(void **state)
     rig_release(&rig);
 }
 
-/* Who leaves the line does not leave it standing. */
+/* A host that leaves the queue of a group does not stop the queue. */
 static void who_moves_to_another_group_goes_at_once_and_the_rest_in_turn(void **state)
 {
     (void)state;
@@ -226,7 +227,7 @@ static void who_moves_to_another_group_goes_at_once_and_the_rest_in_turn(void **
     rig_release(&rig);
 }
 
-/* Whatever else happens to it meanwhile. */
+/* A host keeps its place in the queue of its group if its state changes. */
 static void who_stands_in_line_keeps_its_place(void **state)
 {
     (void)state;
@@ -257,11 +258,11 @@ static void the_last_in_line_may_move_too(void **state)
     assert_int_equal(wr_plan_host_group(rig.plan, host_of(&rig, "b.one.example"), wr_span_of("two"), rig.now), 0);
     action = rig_page(&rig, rig.now);
     assert_url(action, "http://b.one.example/0");
-    assert_true(rig_next(&rig).at > rig.now + S); /* nobody waits for the first group */
+    assert_true(rig_next(&rig).at > rig.now + S); /* no host waits for the first group */
     rig_release(&rig);
 }
 
-/* The group has learned what this host has not. */
+/* The group has learned a delay that this host has not. */
 static void a_start_knows_the_delay_of_its_group(void **state)
 {
     (void)state;
@@ -283,7 +284,7 @@ static void a_start_knows_the_delay_of_its_group(void **state)
     rig_release(&rig);
 }
 
-/* Called, but its job may not start more. */
+/* If the job of the first host in a queue may not start requests, the next host does. */
 static void one_that_cannot_start_does_not_hold_up_its_group(void **state)
 {
     (void)state;
@@ -311,7 +312,8 @@ static void one_that_cannot_start_does_not_hold_up_its_group(void **state)
     rig_release(&rig);
 }
 
-/* At most max_hosts; one without hosts goes when a new one would be the same. */
+/* There are at most max_hosts groups. A group without hosts is dropped once a new one would be
+ * equal. */
 static void groups_are_bounded_and_go_when_nothing_is_lost(void **state)
 {
     (void)state;
@@ -329,7 +331,8 @@ static void groups_are_bounded_and_go_when_nothing_is_lost(void **state)
     rig_tell(&rig, &action, 200);
     assert_int_equal(wr_plan_host_group(rig.plan, action.host, wr_span_of("y"), rig.now), 0);
     assert_int_equal(wr_plan_host_group(rig.plan, b, wr_span_of("z"), rig.now), 0);
-    assert_int_equal(wr_plan_host_group(rig.plan, b, wr_span_of("w"), rig.now), WEIR_E_FULL); /* x was just asked */
+    /* a request passed x a moment ago */
+    assert_int_equal(wr_plan_host_group(rig.plan, b, wr_span_of("w"), rig.now), WEIR_E_FULL);
     assert_true(wr_span_is(wr_plan_host_group_key(rig.plan, b), "z"));
     rig.now += M;
     for (int i = 0; i < 100; i++) {
@@ -341,7 +344,6 @@ static void groups_are_bounded_and_go_when_nothing_is_lost(void **state)
     rig_release(&rig);
 }
 
-/* What a start costs does not depend on how many wait: one is called, and the others are not looked at. */
 static void group_that_finds_no_memory_leaves_the_host_where_it_was(void **state)
 {
     (void)state;
@@ -356,7 +358,7 @@ static void group_that_finds_no_memory_leaves_the_host_where_it_was(void **state
     wr_plan_stats_get(rig.plan, &before);
     for (long n = 1;; n++) {
         char key[16];
-        for (int i = 0; i < 200; i++) { /* so that maps and heaps have to grow as well */
+        for (int i = 0; i < 200; i++) { /* so that maps and heaps must grow, too */
             snprintf(key, sizeof key, "g%ld.%d", n, i);
             rig.allocator.fail_at = n;
             int error = wr_plan_host_group(rig.plan, host, wr_span_of(key), rig.now);
@@ -379,6 +381,8 @@ static void group_that_finds_no_memory_leaves_the_host_where_it_was(void **state
     rig_release(&rig);
 }
 
+/* The cost of a start does not depend on the number of waiting hosts: only the first in the queue
+ * is looked at. */
 static void only_the_first_in_line_is_called(void **state)
 {
     (void)state;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hold.c - limits over everything, when a connection is of no more use, and hosts without hope. */
+/* test_hold.c - tests the global hold, when a connection is no longer needed, and hopeless
+ * hosts. */
 #include "rig.h"
 
-/* R18: whoever counts over everything says when the next may start. */
+/* R18: a caller with a global limit sets the time of the next start. */
 static void nothing_starts_while_all_is_held(void **state)
 {
     (void)state;
@@ -31,7 +32,7 @@ static void nothing_starts_while_all_is_held(void **state)
     rig_send(&rig, &action);
     wr_plan_hold(rig.plan, rig.now + S);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
-    wr_plan_hold(rig.plan, 0); /* never mind */
+    wr_plan_hold(rig.plan, 0); /* the hold is withdrawn */
     action = rig_page(&rig, rig.now);
     assert_url(action, "http://c.example/0");
     rig_release(&rig);
@@ -60,7 +61,7 @@ static void robots_txt_and_errands_are_held_too(void **state)
     rig_release(&rig);
 }
 
-/* F3: the process was stopped between saying so and writing. */
+/* F3: the process was stopped between reporting the send and writing it. */
 static void what_got_out_late_is_spaced_from_then(void **state)
 {
     (void)state;
@@ -77,7 +78,7 @@ static void what_got_out_late_is_spaced_from_then(void **state)
     rig_release(&rig);
 }
 
-/* A host that is not ready needs no waking for the sake of the rest. */
+/* A host that is not ready is not woken earlier because of the global hold. */
 static void who_waits_for_longer_is_not_woken_earlier(void **state)
 {
     (void)state;
@@ -95,7 +96,8 @@ static void a_start_says_how_long_its_connection_will_not_be_needed(void **state
 {
     (void)state;
     static struct rig rig;
-    for (uint32_t window = 1; window <= 64; window += 63) { /* the rest in the store, or in the window */
+    /* the other pages are in the store, or in the window */
+    for (uint32_t window = 1; window <= 64; window += 63) {
         rig_init(&rig);
         rig.options.ignores_robots = false;
         rig.options.window = window;
@@ -112,7 +114,7 @@ static void a_start_says_how_long_its_connection_will_not_be_needed(void **state
             rig_fetch(&rig, &action, 200);
         }
         action = rig_page(&rig, rig.now + 5 * S);
-        if (window == 64) /* else there may be more in the store */
+        if (window == 64) /* with a window of 1 there may be more in the store */
             assert_true(action.next_ns == WEIR_FOREVER);
         rig_fetch(&rig, &action, 200);
         rig_release(&rig);
@@ -133,7 +135,7 @@ static void begin_hopeless(struct rig *rig)
     rig->options.max_defer_ns = WEIR_DAY;
 }
 
-/* S2-14: 429s in a row at the longest delay; and S2-24's counters. */
+/* S2-14: 429s in a row at the longest delay. S2-24: the counters. */
 static void a_page_tells_that_its_host_is_hopeless_once(void **state)
 {
     (void)state;
@@ -150,7 +152,7 @@ static void a_page_tells_that_its_host_is_hopeless_once(void **state)
         told = said == 1 && told == 0 ? i : told;
     }
     assert_int_equal(said, 1);
-    assert_int_equal(told, 5); /* the first is told at less */
+    assert_int_equal(told, 5); /* the first 429 came at a shorter delay */
     wr_plan_stats_get(rig.plan, &stats);
     assert_int_equal(stats.rejected, 12);
     assert_int_equal(stats.retries, 12);
@@ -159,7 +161,8 @@ static void a_page_tells_that_its_host_is_hopeless_once(void **state)
     rig_release(&rig);
 }
 
-/* A robots.txt is of no job: the next page tells, unless that is well. */
+/* A robots.txt request belongs to no job: the next page reports the hopeless host, unless that page
+ * succeeds. */
 static void hope_that_was_lost_at_robots_txt_is_told_by_the_next_page(void **state)
 {
     (void)state;
@@ -181,7 +184,8 @@ static void hope_that_was_lost_at_robots_txt_is_told_by_the_next_page(void **sta
         if (action.kind == WR_PLAN_ROBOTS) {
             struct wr_life_event event = {
                 .kind = WR_LIFE_ANSWERED, .status = 404, .max_age_ns = -1, .retry_after_ns = -1};
-            weir_outcome outcome = {.size = sizeof outcome, .status = 429}; /* so that the row goes on */
+            /* continues the row of rejections */
+            weir_outcome outcome = {.size = sizeof outcome, .status = 429};
             rig_send(&rig, &action);
             wr_plan_robots_told(rig.plan, action.task, &outcome, &event, NULL, false, rig.now);
             action = rig_page(&rig, rig.now + WEIR_DAY);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_jobs.c - pausing, cancelling, limits and budgets of jobs. */
+/* test_jobs.c - tests pausing, ending, limits and budgets of jobs. */
 #include "core/plan/look.h"
 #include "rig.h"
 
@@ -29,8 +29,8 @@ static void a_paused_job_starts_nothing_and_goes_on_where_it_was(void **state)
     rig_release(&rig);
 }
 
-/* M14: nobody has paused it. A caller that has no room asks the plan for nothing, and the wait is booked all the same.
- */
+/* M14: the job is held by a limit, not by a user. A caller without room does not call wr_plan_next,
+ * but the wait is still recorded. */
 static void what_a_limit_of_the_job_leaves_is_held_by_that_limit(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void what_a_limit_of_the_job_leaves_is_held_by_that_limit(void **state)
     }
 }
 
-/* What stands still holds no room that others need. */
+/* A paused job frees room that others need. */
 static void a_paused_job_lets_go_of_its_windows(void **state)
 {
     (void)state;
@@ -75,7 +75,7 @@ static void a_paused_job_lets_go_of_its_windows(void **state)
     assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED), 0);
     rig_next(&rig);
     wr_plan_stats_get(rig.plan, &stats);
-    assert_int_equal(stats.tasks, 20); /* one of a.example is in flight */
+    assert_int_equal(stats.tasks, 20); /* one page of a.example is in flight */
     rig_fetch(&rig, &action, 200);
     assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_NONE), 0);
     for (int i = 0; i < 39; i++) {
@@ -87,7 +87,7 @@ static void a_paused_job_lets_go_of_its_windows(void **state)
     rig_release(&rig);
 }
 
-/* T5: how often a page has failed, and when it may be tried again, only the plan knows. */
+/* T5: only the plan knows how often a page has failed, and when it may be retried. */
 static void page_that_backs_off_keeps_its_attempts_while_its_job_is_paused(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void page_that_backs_off_keeps_its_attempts_while_its_job_is_paused(void 
     rig_fetch(&rig, &action, 500);
     action = rig_page(&rig, rig.now + 10 * S);
     fate = rig_fetch(&rig, &action, 500);
-    assert_int_equal(fate.kind, WR_FATE_FAILED); /* the third */
+    assert_int_equal(fate.kind, WR_FATE_FAILED); /* the third attempt */
     rig_release(&rig);
 }
 
@@ -132,7 +132,7 @@ static void a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all(voi
     struct wr_plan_action action = rig_page(&rig, rig.now + 2 * S);
     assert_int_equal(action.job, 2);
     rig_fetch(&rig, &action, 200);
-    assert_int_equal(rig_wait(&rig, rig.now).job, 2); /* drained */
+    assert_int_equal(rig_wait(&rig, rig.now).job, 2); /* DRAINED */
     wr_plan_given(rig.plan, first.task, rig.now);
     rig_send(&rig, &second);
     assert_int_equal(rig_tell(&rig, &second, 500).kind, WR_FATE_AGAIN);
@@ -144,7 +144,7 @@ static void a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all(voi
     rig_release(&rig);
 }
 
-/* S2-17, S2-18, R14. */
+/* S2-17, S2-18, R14 */
 static void concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_recovers(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .concurrency = 3}), 0);
     rig_offer_many(&rig, 1, "a.example", 40);
     struct wr_plan_action action;
-    for (int i = 0; i < 2; i++) { /* 5.5 s, 10.5 s: one at a time */
+    for (int i = 0; i < 2; i++) { /* delays of 5.5 s and 10.5 s: one request at a time */
         action = rig_wait(&rig, rig.now + M);
         rig_fetch(&rig, &action, 429);
     }
@@ -181,7 +181,7 @@ static void concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_
     wr_plan_stats_get(rig.plan, &stats);
     assert_int_equal(stats.lowered, 0);
     assert_true(stats.overrides >= 2);
-    for (int i = 0; i < 3; i++) { /* all three again */
+    for (int i = 0; i < 3; i++) { /* all three in flight */
         action = rig_wait(&rig, rig.now + M);
         assert_kind(action, WR_PLAN_START);
         rig_send(&rig, &action);
@@ -214,8 +214,8 @@ static void a_job_ends_at_its_deadline_once(void **state)
     rig_release(&rig);
 }
 
-/* M14, E4: it is over, but not ended while the caller finishes what is in flight. A time that has passed would make the
- * caller ask again and again. */
+/* M14, E4: the job is over but not ended, while the caller finishes the requests in flight. A time
+ * in the past would make the caller ask without end. */
 static void plan_of_a_job_that_is_over_names_no_time_that_has_passed(void **state)
 {
     (void)state;
@@ -258,7 +258,7 @@ static void bytes_are_drawn_from_the_ledger_and_end_the_job(void **state)
             wr_plan_grant(rig.plan, 1, action.draw, granted, is_last);
             continue;
         }
-        rig_fetch(&rig, &action, 200); /* 1000 bytes */
+        rig_fetch(&rig, &action, 200); /* a page has 1000 bytes */
         starts++;
     }
     assert_int_equal(starts, 4);
@@ -276,10 +276,11 @@ static struct wr_plan_action next_draw(struct rig *rig)
 static void fetch_page(struct rig *rig)
 {
     struct wr_plan_action action = rig_page(rig, rig->now + S);
-    rig_fetch(rig, &action, 200); /* 1000 bytes */
+    rig_fetch(rig, &action, 200); /* a page has 1000 bytes */
 }
 
-/* A page may be larger than what is left; what it has had too much is not granted to the next ones. */
+/* A page may be larger than what is left of the budget. The excess is subtracted from the next
+ * grants. */
 static void bytes_beyond_what_was_left_are_paid_by_the_next_grants(void **state)
 {
     (void)state;
@@ -289,20 +290,21 @@ static void bytes_beyond_what_was_left_are_paid_by_the_next_grants(void **state)
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .draws_bytes = true}), 0);
     rig_offer_many(&rig, 1, "a.example", 10);
     next_draw(&rig);
-    assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* it is asked for once, and nothing starts before */
+    /* asks once for bytes and starts nothing until they are granted */
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE);
     assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 2400, false), 0);
     fetch_page(&rig);
-    assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* more than half is left */
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* more than half of the grant is left */
     fetch_page(&rig);
-    next_draw(&rig);  /* 400 are left */
-    fetch_page(&rig); /* and 600 are owed */
+    next_draw(&rig);  /* 400 bytes are left */
+    fetch_page(&rig); /* 600 bytes are owed */
     rig.now += M;
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
     assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 600, false), 0);
     next_draw(&rig);
-    assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* they are paid, and nothing is left */
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* the debt is paid and nothing is left */
     assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 1, false), 0);
-    fetch_page(&rig); /* for one byte: 999 are owed */
+    fetch_page(&rig); /* starts with one byte: then 999 are owed */
     next_draw(&rig);
     assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 999, true), 0);
     assert_kind(rig_next(&rig), WR_PLAN_OVER);
@@ -330,12 +332,13 @@ static void job_is_over_with_its_last_byte(void **state)
         assert_kind(action, WR_PLAN_OVER);
         assert_int_equal(action.draw, WR_DRAW_BYTES);
         rig.now += M;
-        assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* that is told once, and nothing starts any more */
+        /* OVER is reported once, and nothing starts after it */
+        assert_kind(rig_next(&rig), WR_PLAN_IDLE);
         rig_release(&rig);
     }
 }
 
-/* Its host is asked for nothing: neither pages nor the robots.txt, which would be due again. */
+/* The hosts of a paused job get no requests, neither for pages nor for a robots.txt that is due. */
 static void paused_job_asks_for_no_robots_txt(void **state)
 {
     (void)state;
@@ -367,7 +370,7 @@ static void concurrency_of_a_slow_host_is_never_less_than_one(void **state)
     weir_pace_options_profile(&pace, WEIR_PROFILE_LEARNED);
     pace.breaker = false;
     assert_int_equal(wr_pace_options_check(&pace, &rig.options.pace), 0);
-    rig.options.pace.delay_up_ns = 30 * S; /* six steps */
+    rig.options.pace.delay_up_ns = 30 * S; /* six steps of 5 s */
     rig_begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .concurrency = 3}), 0);
     rig_offer_many(&rig, 1, "a.example", 10);
@@ -406,7 +409,7 @@ static void hosts_that_are_slow_are_counted_until_they_leave(void **state)
     wr_plan_stats_get(rig.plan, &stats);
     assert_int_equal(stats.lowered, 2);
     assert_int_equal(stats.overrides, 2);
-    assert_true(wr_plan_host_leave(rig.plan, hosts[2], rig.now)); /* was not slow */
+    assert_true(wr_plan_host_leave(rig.plan, hosts[2], rig.now)); /* this host was not slow */
     wr_plan_stats_get(rig.plan, &stats);
     assert_int_equal(stats.lowered, 2);
     wr_plan_host_forget(rig.plan, hosts[0], rig.now);
@@ -450,7 +453,7 @@ static void a_resumed_job_loads_what_the_store_has(void **state)
     rig_release(&rig);
 }
 
-/* Rows without a URL have ended here, whatever the caller does with them. */
+/* Rows without a URL have ended in this plan, whatever the caller does with them. */
 static void what_was_put_aside_is_read_again_from_the_front(void **state)
 {
     (void)state;
@@ -465,12 +468,14 @@ static void what_was_put_aside_is_read_again_from_the_front(void **state)
         const struct wr_plan_row row = {.fingerprint = rig.rows[i].fingerprint, .position = {(int64_t)i + 1, 0}};
         assert_int_equal(wr_plan_load(rig.plan, load.host, 1, &row, rig.now), 0);
     }
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0); /* it loads */
+    /* the load is under way */
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0);
     wr_plan_loaded(rig.plan, load.host, 1, true, 5, rig.now);
     assert_true(wr_plan_job_is_drained(rig.plan, 1));
     rig.store_is_slow = false;
     assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0);
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0); /* counts once */
+    /* repeated: counts once */
+    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0);
     assert_false(wr_plan_job_is_drained(rig.plan, 1));
     for (int i = 0; i < 5; i++) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + S);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lease.c - hosts that other processes share: asked while they are leased, and let go of when they are lost. */
+/* test_lease.c - tests hosts that processes share: a host gets requests while it is leased, and is
+ * dropped when the lease is lost. */
 #include "core/plan/look.h"
 #include "rig.h"
 
@@ -19,7 +20,7 @@ static struct wr_plan_host *find(void)
     return wr_plan_host_find(rig.plan, wr_span_of(HOST));
 }
 
-/* Tasks that the store has, whoever found them. */
+/* Adds tasks to the store, as if any process had found them. */
 static void store(int count)
 {
     for (int i = 0; i < count; i++) {
@@ -38,7 +39,7 @@ static struct wr_plan_host *claim(uint64_t token, int64_t until, int queued)
     return host;
 }
 
-/* Nothing but that the job has nothing more to do here. */
+/* Checks that the plan starts nothing until `until`. It may report that the job is drained. */
 static void assert_still(int64_t until)
 {
     for (;;) {
@@ -67,7 +68,7 @@ static void host_is_asked_once_it_is_leased(void **state)
     rig_release(&rig);
 }
 
-/* G5, V1: also what waits for its connection when the lease ends. */
+/* G5, V1: a request that still waits for its connection when the lease ends is not sent, either. */
 static void nothing_is_sent_after_the_end_of_the_lease(void **state)
 {
     (void)state;
@@ -83,13 +84,14 @@ static void nothing_is_sent_after_the_end_of_the_lease(void **state)
     assert_int_equal(decision.wait_ns, WEIR_UNTIL_RELEASE);
     wr_plan_given(rig.plan, second.task, rig.now);
     assert_still(rig.now + M);
-    wr_plan_host_lease(rig.plan, host, 1, rig.now + 30 * S, rig.now); /* a beat came late, and it is still ours */
+    /* the renewal was late, but the lease is still held */
+    wr_plan_host_lease(rig.plan, host, 1, rig.now + 30 * S, rig.now);
     second = rig_page(&rig, rig.now + 10 * S);
     (void)rig_fetch(&rig, &second, 200);
     rig_release(&rig);
 }
 
-/* G6. */
+/* G6 */
 static void lost_host_leaves_with_its_tasks_and_a_flight_may_end(void **state)
 {
     (void)state;
@@ -100,10 +102,10 @@ static void lost_host_leaves_with_its_tasks_and_a_flight_may_end(void **state)
     rig_send(&rig, &flight);
     wr_plan_host_lose(rig.plan, host, rig.now);
     assert_int_equal(wr_plan_host_token(host), 0);
-    assert_false(wr_plan_host_leave(rig.plan, host, rig.now)); /* something is in flight */
+    assert_false(wr_plan_host_leave(rig.plan, host, rig.now)); /* a request is in flight */
     assert_true(wr_plan_host_flies(host));
     assert_still(rig.now + S);
-    (void)rig_tell(&rig, &flight, 503); /* and is not tried again here */
+    (void)rig_tell(&rig, &flight, 503); /* fails, and is not retried in this plan */
     assert_true(wr_plan_host_rests(host));
     assert_still(rig.now + M);
     assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
@@ -168,7 +170,7 @@ static void host_rests_when_nothing_of_it_is_left(void **state)
     rig_release(&rig);
 }
 
-/* Its lease would be renewed for ever, and nobody would fetch anything of it. */
+/* Otherwise its lease would be renewed for ever without any request. */
 static void leased_host_is_not_forgotten_for_want_of_room(void **state)
 {
     (void)state;
@@ -190,7 +192,8 @@ static void leased_host_is_not_forgotten_for_want_of_room(void **state)
     rig_release(&rig);
 }
 
-/* Its end must be stored before the host is another's, who would fetch it again. */
+/* The end of a task must be stored before another process gets the host, or that process would
+ * fetch it once more. */
 static void host_of_which_an_end_is_not_posted_yet_does_not_rest(void **state)
 {
     (void)state;
@@ -226,7 +229,8 @@ static enum wr_offer_verdict offer(const char *path, bool is_stored)
     return wr_plan_offer(rig.plan, &given, rig.now);
 }
 
-/* What it has taken in is counted by a load already, or will be: here it is not counted again, nor refused. */
+/* Pages in the store are counted by loads: an offer of a stored page is neither counted nor
+ * refused. */
 static void pages_of_a_host_are_counted_by_the_store_alone(void **state)
 {
     (void)state;
@@ -241,18 +245,19 @@ static void pages_of_a_host_are_counted_by_the_store_alone(void **state)
     assert_kind(load, WR_PLAN_LOAD);
     wr_plan_remember(rig.plan, host, &(struct wr_plan_memory){.pace = NULL}, rig.now, 0);
     wr_plan_loaded(rig.plan, host, 1, true, 9, rig.now);
-    assert_int_equal(offer("eighth", true), WR_OFFER_NEW); /* one of the nine */
+    assert_int_equal(offer("eighth", true), WR_OFFER_NEW); /* one of the nine stored pages */
     assert_int_equal(offer("tenth", false), WR_OFFER_ASK_STORE);
     assert_int_equal(offer("tenth", true), WR_OFFER_NEW);
     load = rig_next(&rig);
     assert_kind(load, WR_PLAN_LOAD);
     wr_plan_loaded(rig.plan, host, 1, false, 10, rig.now);
     assert_int_equal(offer("more", false), WR_OFFER_BUDGET);
-    assert_int_equal(offer("ninth", true), WR_OFFER_NEW); /* it took long to be told of */
+    /* a page that is stored already is accepted */
+    assert_int_equal(offer("ninth", true), WR_OFFER_NEW);
     rig_release(&rig);
 }
 
-/* ---- resting ---- */
+/* ---- resting hosts ---- */
 
 static void answer_retry_after(const struct wr_plan_action *action, int64_t wait_ns)
 {
@@ -273,9 +278,9 @@ static void host_that_waits_for_its_gate_rests_until_it_opens(void **state)
     begin();
     store(3);
     struct wr_plan_host *host = claim(1, rig.now + WEIR_DAY, 3);
-    assert_true(rests_until(host) == rig.now); /* its tasks have not come */
+    assert_true(rests_until(host) == rig.now); /* its tasks are not loaded */
     struct wr_plan_action action = rig_page(&rig, rig.now + 10 * S);
-    assert_true(rests_until(host) == rig.now); /* one is in flight */
+    assert_true(rests_until(host) == rig.now); /* a request is in flight */
     int64_t told_at = rig.now;
     answer_retry_after(&action, 20 * M);
     assert_in_range(rests_until(host), told_at + 20 * M, told_at + 22 * M);
@@ -283,11 +288,12 @@ static void host_that_waits_for_its_gate_rests_until_it_opens(void **state)
     assert_true(rests_until(host) == WEIR_FOREVER);
     wr_plan_host_pause(rig.plan, host, false, rig.now);
     wr_plan_host_lease(rig.plan, host, 1, rig.now, rig.now);
-    assert_true(rests_until(host) == rig.now); /* it is not ours to give */
+    assert_true(rests_until(host) == rig.now); /* the lease has ended */
     rig_release(&rig);
 }
 
-/* The group's gate is here, so that whoever claimed the host meanwhile would not know it. */
+/* The gate of the group is in this process: another process that claimed the host would not know
+ * it. */
 static void host_that_waits_for_its_group_does_not_rest(void **state)
 {
     (void)state;
@@ -309,7 +315,8 @@ static void host_that_waits_for_its_group_does_not_rest(void **state)
     rig_release(&rig);
 }
 
-/* Where one lets it go and another claims it, its tasks are held all the same. */
+/* If a process releases a host and another claims it, the time for which its tasks were held adds
+ * up. */
 static void what_held_a_host_before_it_rested_counts_on(void **state)
 {
     (void)state;
@@ -322,7 +329,7 @@ static void what_held_a_host_before_it_rested_counts_on(void **state)
     answer_retry_after(&action, 2 * WEIR_HOUR);
     rig.now += 10 * M;
     int64_t until = wr_plan_host_rests_until(rig.plan, host, rig.now, &held_ns);
-    assert_true(until <= told_at + 30 * M); /* max_defer_ns: then they end */
+    assert_true(until <= told_at + 30 * M); /* its tasks expire after max_defer_ns */
     assert_in_range(held_ns, 10 * M - S, 10 * M + S);
     wr_plan_host_lose(rig.plan, host, rig.now);
     assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
@@ -330,7 +337,7 @@ static void what_held_a_host_before_it_rested_counts_on(void **state)
     rig.now = until;
     host = claim(2, rig.now + WEIR_DAY, 3);
     wr_plan_host_rested_for(host, held_ns);
-    int64_t wall_now = 1700000000 * S + rig.now; /* as the rig has it */
+    int64_t wall_now = 1700000000 * S + rig.now; /* the wall clock of rig_next */
     const weir_pace_memory memory = {.retry_wall_at = wall_now + WEIR_HOUR, .saved_wall_at = wall_now};
     rig.memory = &memory;
     for (int i = 0; i < 3; i++) {
@@ -341,7 +348,8 @@ static void what_held_a_host_before_it_rested_counts_on(void **state)
     rig_release(&rig);
 }
 
-/* When its first page is sent, by a plan that claims it while a server's window has 10 s to go by the clocks. */
+/* Returns how long a plan waits with the first page, if it claims the host while a window that a
+ * server named has left_ns to run. */
 static int64_t claim_within_window(bool leases, bool has_rested, int64_t left_ns)
 {
     rig_init(&rig);
@@ -360,7 +368,8 @@ static int64_t claim_within_window(bool leases, bool has_rested, int64_t left_ns
     return waited_ns;
 }
 
-/* V2, H5: clocks are compared to the second. */
+/* V2, H5: each process compares its clock with the store's to the second, so another process waits
+ * 2 s longer. */
 static void window_that_somebody_else_stored_is_waited_for_by_the_slowest_clock(void **state)
 {
     (void)state;
@@ -368,7 +377,8 @@ static void window_that_somebody_else_stored_is_waited_for_by_the_slowest_clock(
     assert_in_range(alone_ns, 10 * S, 11 * S);
     assert_int_equal(claim_within_window(true, false, 10 * S) - alone_ns, 2 * S);
     assert_int_equal(claim_within_window(true, true, 10 * S) - alone_ns, 2 * S);
-    assert_true(claim_within_window(true, true, -1) < S); /* it rested by the store's clock */
+    /* the host rested by the clock of the store */
+    assert_true(claim_within_window(true, true, -1) < S);
 }
 
 static void host_that_yields_starts_nothing_but_what_is_in_flight_may_end(void **state)
@@ -384,7 +394,8 @@ static void host_that_yields_starts_nothing_but_what_is_in_flight_may_end(void *
     assert_still(rig.now + M);
     (void)rig_tell(&rig, &first, 200);
     assert_false(wr_plan_host_flies(host));
-    wr_plan_host_yield(rig.plan, host, false, rig.now); /* nobody wants it any more */
+    /* no other process wants the host any more */
+    wr_plan_host_yield(rig.plan, host, false, rig.now);
     first = rig_page(&rig, rig.now + 10 * S);
     (void)rig_fetch(&rig, &first, 200);
     rig_release(&rig);
@@ -401,7 +412,7 @@ static void give_errand(uint64_t tag)
     assert_int_equal(wr_plan_errand(rig.plan, &url, tag, rig.now), 0);
 }
 
-/* V1: whoever leads there. */
+/* V1: also for requests on behalf of another host. */
 static void errands_wait_for_the_lease_of_their_host(void **state)
 {
     (void)state;
@@ -415,7 +426,8 @@ static void errands_wait_for_the_lease_of_their_host(void **state)
     assert_int_equal(wr_plan_may_send(rig.plan, action.task, rig.now).verdict, WEIR_WAIT);
     wr_plan_given(rig.plan, action.task, rig.now);
     wr_plan_host_yield(rig.plan, find(), true, rig.now);
-    assert_false(wr_plan_host_yields(find())); /* it goes first */
+    /* the errand is sent before the host is given away */
+    assert_false(wr_plan_host_yields(find()));
     wr_plan_host_lose(rig.plan, find(), rig.now);
     assert_still(rig.now + M);
     assert_false(wr_plan_host_leave(rig.plan, find(), rig.now));

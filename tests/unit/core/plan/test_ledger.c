@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ledger.c - what belongs to a whole job: S2-15, S2-16, budgets in chunks, and its end. */
+/* test_ledger.c - tests the values of a whole job: rows of failures (S2-15, S2-16), budgets drawn
+ * in chunks, and its end. */
 #include "rig.h"
 
 static bool end_many(struct wr_ledger *ledger, enum wr_ledger_end end, int count)
@@ -23,7 +24,8 @@ static void twenty_failures_in_a_row_fail_the_job_once_and_a_success_ends_the_ro
     assert_false(end_many(&ledger, WR_LEDGER_FAILURE, 40));
     assert_true(ledger.is_over);
     bool is_last;
-    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 1, &is_last), 1); /* in flight: it may be gone on with */
+    /* requests in flight may still draw */
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 1, &is_last), 1);
     assert_false(is_last);
 }
 
@@ -66,7 +68,7 @@ static void several_loops_draw_no_more_than_there_is(void **state)
     assert_false(is_last);
 }
 
-/* T6: what a loop has drawn and does not use is lost to the others. */
+/* T6: a loop that draws more than it uses takes it from the other loops. */
 static void one_loop_draws_at_most_an_eighth_of_what_is_left(void **state)
 {
     (void)state;
@@ -74,12 +76,14 @@ static void one_loop_draws_at_most_an_eighth_of_what_is_left(void **state)
     bool is_last;
     wr_ledger_init(&ledger, 800, 8000, 0);
     assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 1000, &is_last), 101);
-    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 1000, &is_last), 88); /* of 699 */
+    /* an eighth of 699, and 1 */
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 1000, &is_last), 88);
     assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 50, &is_last), 50);
     assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_BYTES, 1U << 30, &is_last), 1001);
     assert_false(is_last);
     wr_ledger_init(&ledger, 1, 0, 0);
-    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 1000, &is_last), 1); /* the last one can be drawn */
+    /* the last page can be drawn */
+    assert_int_equal(wr_ledger_draw(&ledger, WR_DRAW_PAGES, 1000, &is_last), 1);
     assert_true(is_last);
 }
 

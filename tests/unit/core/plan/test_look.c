@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_look.c - looking into a plan while it works, and steering it. */
+/* test_look.c - tests views of a plan while it runs, and commands that steer it. */
 #include "core/plan/look.h"
 #include "rig.h"
 
@@ -46,7 +46,7 @@ static void a_glance_and_a_look_say_the_same(void **state)
     rig_release(&rig);
 }
 
-/* U5, R28: the starts of the last minute, slice by slice. */
+/* U5, R28: starts are counted in slices of time. */
 static void starts_are_counted_in_slices_of_time(void **state)
 {
     (void)state;
@@ -82,7 +82,7 @@ static void assert_rate(const struct rig *rig, double count, int64_t over_ns)
     assert_true(rate > wanted - 1e-9 && rate < wanted + 1e-9);
 }
 
-/* Over less than a second it would be a guess. */
+/* A rate over less than a second would be a guess. */
 static void rate_is_of_six_slices_or_since_the_first_start(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void pace_that_was_set_binds_at_once_until_it_is_taken_back(void **state)
     rig_release(&rig);
 }
 
-/* A pace that is set counts instead of the options' own, whichever of both is faster. */
+/* A pace that a user sets replaces that of the options, even if it is faster. */
 static void pace_that_was_set_may_be_faster_than_the_options(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void pace_that_finds_no_memory_stays_as_it_was(void **state)
     assert_int_equal(look_at(&rig, "a.example").set_interval_ns, 0);
     assert_true(rig_next(&rig).at == sent_at + S);
     assert_int_equal(wr_plan_host_pace(rig.plan, action.host, 7 * S, rig.now), 0);
-    rig.allocator.fail_at = 1; /* it has its own options already */
+    rig.allocator.fail_at = 1; /* the host has its own options by now */
     assert_int_equal(wr_plan_host_pace(rig.plan, action.host, 8 * S, rig.now), 0);
     rig.allocator.fail_at = 0;
     wr_plan_stats_get(rig.plan, &after);
@@ -215,7 +215,7 @@ static void a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent(void *
     wr_plan_host_pause(rig.plan, host_of(&rig, "a.example"), true, rig.now);
     assert_int_equal(wr_plan_may_send(rig.plan, action.task, rig.now).reason, WEIR_REASON_PAUSED);
     wr_plan_given(rig.plan, action.task, rig.now);
-    action = rig_page(&rig, rig.now + M); /* the other's */
+    action = rig_page(&rig, rig.now + M); /* a page of the other host */
     assert_memory_equal(wr_plan_host_key(action.host).data, "b.example", 9);
     rig_fetch(&rig, &action, 200);
     action = rig_next(&rig);
@@ -223,7 +223,7 @@ static void a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent(void *
     assert_true(action.at == WEIR_FOREVER);
     assert_int_equal(look_at(&rig, "a.example").state, WR_HOST_PAUSED);
     assert_true(glance_at(&rig, "a.example").wait_ns == WEIR_UNTIL_RELEASE);
-    rig.now += WEIR_DAY; /* and is not given up for it */
+    rig.now += WEIR_DAY; /* the paused task does not expire */
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
     wr_plan_host_pause(rig.plan, host_of(&rig, "a.example"), false, rig.now);
     action = rig_page(&rig, rig.now + S);
@@ -232,7 +232,7 @@ static void a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent(void *
     rig_release(&rig);
 }
 
-/* What the store said of it is older than what somebody just set. */
+/* A value that a user sets while the store is asked is newer than the stored one. */
 static void what_is_set_while_the_store_is_asked_stays(void **state)
 {
     (void)state;
@@ -272,7 +272,7 @@ static void a_task_is_found_with_its_place_in_the_queue(void **state)
         seat = wr_plan_seat(rig.plan, host, 1, rig.rows[i].fingerprint, rig.now);
         assert_true(seat.kind == WR_SEAT_WAITS && seat.before == i - 1 && seat.not_before_ns == 0);
     }
-    rig_tell(&rig, &first, 500); /* is tried again, after a backoff */
+    rig_tell(&rig, &first, 500); /* it is retried after a backoff */
     seat = wr_plan_seat(rig.plan, host, 1, first.fingerprint, rig.now);
     assert_true(seat.kind == WR_SEAT_WAITS && seat.not_before_ns > 0 && seat.attempts == 1);
     seat = wr_plan_seat(rig.plan, host, 1, 4711, rig.now);
@@ -338,7 +338,8 @@ static void bounds_are_listed_with_their_source_and_age(void **state)
             assert_true(bounds[i].line == 3 && bounds[i].value_ns == 2 * S && bounds[i].source == WR_SOURCE_ROBOTS);
         if (bounds[i].reason == WEIR_REASON_RETRY_AFTER) {
             assert_int_equal(bounds[i].source, WR_SOURCE_HEADER);
-            assert_true(bounds[i].wait_ns >= 50 * S && bounds[i].wait_ns <= 56 * S); /* with jitter */
+            /* the wait includes jitter */
+            assert_true(bounds[i].wait_ns >= 50 * S && bounds[i].wait_ns <= 56 * S);
             assert_true(bounds[i].has_since && bounds[i].since_ns >= 10 * S && bounds[i].since_ns < 11 * S);
         }
         if (bounds[i].reason == WEIR_REASON_CONCURRENCY)
@@ -446,7 +447,7 @@ static void time_that_a_server_named_has_an_age_only_while_it_holds(void **state
     rig_release(&rig);
 }
 
-/* R28: whether somebody stopped it or it used up its limit. */
+/* R28: a job may be paused by a user or by its limit. */
 static void bound_of_a_job_that_stands_still_names_its_source(void **state)
 {
     (void)state;
@@ -498,11 +499,11 @@ static void tasks_that_are_due_again_go_before_those_that_were_never_tried(void 
     struct wr_plan_action action = rig_page(&rig, rig.now);
     const struct wr_plan_host *host = host_of(&rig, "a.example");
     struct wr_fate fate = rig_fetch(&rig, &action, 500);
-    for (uint32_t i = 1; i < 4; i++) /* until then the others are first */
+    for (uint32_t i = 1; i < 4; i++) /* until the retry is due, the others go first */
         assert_int_equal(wr_plan_seat(rig.plan, host, 1, rig.rows[i].fingerprint, rig.now).before, i - 1);
     struct wr_plan_seat seat = wr_plan_seat(rig.plan, host, 1, rig.rows[0].fingerprint, rig.now);
     assert_true(seat.before == 0 && seat.not_before_ns == fate.at - rig.now);
-    for (uint32_t i = 1; i < 4; i++) /* it is the first from then on */
+    for (uint32_t i = 1; i < 4; i++) /* when it is due, it goes first */
         assert_int_equal(wr_plan_seat(rig.plan, host, 1, rig.rows[i].fingerprint, fate.at).before, i);
     assert_int_equal(wr_plan_seat(rig.plan, host, 1, rig.rows[0].fingerprint, fate.at).not_before_ns, 0);
     rig_release(&rig);

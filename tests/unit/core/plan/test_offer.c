@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_offer.c - which URLs are accepted: known ones, scope, depth, budgets, traps (A20), and where memory ends (D3).
- */
+/* test_offer.c - tests which URLs are accepted: duplicates, scope, depth, budgets, traps (A20), and
+ * limits of memory (D3). */
 #include "rig.h"
 
 #include "core/plan/trap.h"
@@ -65,7 +65,8 @@ static void paths_that_repeat_themselves_are_a_trap(void **state)
                  {"////", true},
                  {"/a/b/c/d/a/b/c/d/a/b/c/d/a/b/c/d", true},
                  {"/a/b/c/d/a/b/c/d/a/b/c/d", false},
-                 {"/a/b/c/d/e/a/b/c/d/e/a/b/c/d/e/a/b/c/d/e", false}, /* cycles of five segments are none */
+                 /* cycles of five segments are not detected */
+                 {"/a/b/c/d/e/a/b/c/d/e/a/b/c/d/e/a/b/c/d/e", false},
                  {"/a//a//b", false}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (wr_path_repeats(wr_span_of(table[i].path), 3) != table[i].repeats)
@@ -115,7 +116,7 @@ static void a_host_has_so_many_sitemaps_and_no_more(void **state)
     rig_init(&rig);
     rig.options.max_sitemaps = 50;
     rig_begin_job(&rig);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_NEW); /* which is none */
+    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_NEW); /* not a sitemap */
     for (uint64_t i = 0; i < 50; i++) {
         snprintf(url, sizeof url, "http://a.example/%d.xml", (int)i);
         assert_offer(offer_sitemap(&rig, url, 100 + i), WR_OFFER_NEW);
@@ -141,7 +142,7 @@ static void a_host_has_so_many_pages_and_others_are_not_starved(void **state)
     rig_release(&rig);
 }
 
-/* The store knows how many there were before a restart. */
+/* The store knows the number of pages before a restart. */
 static void the_pages_of_a_host_are_counted_across_restarts(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static enum wr_offer_verdict offer_again(struct rig *rig, size_t i, bool is_new,
     return verdict;
 }
 
-/* What was just written may have been loaded before it is offered, and a full set does not have it. */
+/* A page may be loaded from the store before it is offered, and a full set does not contain it. */
 static void url_that_is_in_the_window_is_known_though_the_set_is_full(void **state)
 {
     (void)state;
@@ -245,7 +246,7 @@ static void url_that_is_in_the_window_is_known_though_the_set_is_full(void **sta
     }
 }
 
-/* D3: hosts for which there is no room sleep in the store, and are asked for later. */
+/* D3: hosts beyond the limit sleep in the store, and the plan asks for them later. */
 static void hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for(void **state)
 {
     (void)state;
@@ -285,7 +286,8 @@ static void hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for(void **st
     rig_release(&rig);
 }
 
-/* One host sleeps in the store; answers HOSTS with it. Returns how long the plan waited for that. */
+/* Waits for the action HOSTS and answers it with b.example, which sleeps in the store. Returns how
+ * long the plan waited for it. */
 static int64_t wait_for_listing(struct rig *rig, int expected)
 {
     int64_t from = rig->now;
@@ -298,7 +300,8 @@ static int64_t wait_for_listing(struct rig *rig, int expected)
     return rig->now - from;
 }
 
-/* L2: each look reads the store. With memory there again, it is used within a minute. */
+/* L2: each HOSTS action reads the store. When memory is available again, it is used within a
+ * minute. */
 static void store_is_asked_ever_more_seldom_for_hosts_while_there_is_no_memory_for_them(void **state)
 {
     (void)state;
@@ -319,11 +322,13 @@ static void store_is_asked_ever_more_seldom_for_hosts_while_there_is_no_memory_f
     rig.allocator.fail_at = 0;
     rig.allocator.fail_for_ever = false;
     assert_int_equal(wait_for_listing(&rig, 0), M);
-    assert_true(wait_for_listing(&rig, 0) < S); /* a pass that brings something is followed by another at once */
+    /* after a successful pass the next follows at once */
+    assert_true(wait_for_listing(&rig, 0) < S);
     rig_release(&rig);
 }
 
-/* What was accepted while its host slept is loaded with what wakes it, however small the window. */
+/* Pages that were accepted while their host slept are loaded with the page that wakes it, however
+ * small the window. */
 static void tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes(void **state)
 {
     (void)state;
@@ -333,7 +338,7 @@ static void tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes(void **state
     rig.options.window = 4;
     rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "x.example", 1);
-    rig_offer_many(&rig, 1, "a.example", 11); /* no room for it */
+    rig_offer_many(&rig, 1, "a.example", 11); /* no room for the host */
     struct wr_plan_action action = rig_wait(&rig, rig.now);
     assert_url(action, "http://x.example/0");
     rig_fetch(&rig, &action, 200);
@@ -342,7 +347,7 @@ static void tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes(void **state
     for (int starts = 0; starts < 12;) {
         action = rig_wait(&rig, rig.now + 2 * S);
         if (action.kind == WR_PLAN_HOSTS) {
-            wr_plan_hosts_listed(rig.plan, 1, 0, true, rig.now); /* it is here already */
+            wr_plan_hosts_listed(rig.plan, 1, 0, true, rig.now); /* the plan has the host */
             continue;
         }
         assert_kind(action, WR_PLAN_START);

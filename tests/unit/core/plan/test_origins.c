@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_origins.c - http and https of one host: one gate, and a robots.txt for each. */
+/* test_origins.c - tests http and https of one host: they share a gate, and each has its
+ * robots.txt. */
 #include "core/plan/look.h"
 #include "rig.h"
 
@@ -35,7 +36,7 @@ static void assert_next(enum wr_plan_kind kind, const char *url)
         rig_ended(&rig, &action);
 }
 
-/* RFC 9309 2.3. */
+/* RFC 9309 2.3 */
 static void pages_are_judged_by_the_rules_of_their_scheme(void **state)
 {
     (void)state;
@@ -62,7 +63,7 @@ static void pages_are_judged_by_the_rules_of_their_scheme(void **state)
     rig_release(&rig);
 }
 
-/* It is one host: what one of the two files asks for holds for the requests to both. */
+/* Both schemes are one host: the Crawl-delay of either file applies to requests of both. */
 static void longer_crawl_delay_of_both_schemes_binds(void **state)
 {
     static const int delays[][2] = {{3, 7}, {7, 3}};
@@ -84,7 +85,8 @@ static void longer_crawl_delay_of_both_schemes_binds(void **state)
             named = bounds[k].reason == WEIR_REASON_ROBOTS_DELAY ? k : named;
         assert_true(named < count);
         assert_int_equal(bounds[named].value_ns, 7 * S);
-        assert_int_equal(bounds[named].line, delays[i][0] == 7 ? 3 : 2); /* of the file that says so */
+        /* line in the file with the longer delay */
+        assert_int_equal(bounds[named].line, delays[i][0] == 7 ? 3 : 2);
         int64_t asked_at = rig.now - 10 * MS;
         action = rig_page(&rig, rig.now + 10 * S);
         assert_true(rig.now == asked_at + 7 * S);
@@ -133,7 +135,7 @@ static void scheme_that_was_given_up_ends_its_pages_and_leaves_those_of_the_othe
     rig_release(&rig);
 }
 
-/* B8: a hop of one scheme is asked for again as a hop of that scheme. */
+/* B8: an unsent hop to https is repeated with https. */
 static void hop_of_https_that_was_not_sent_goes_on_with_https(void **state)
 {
     struct wr_life_event leads = {
@@ -158,7 +160,7 @@ static void hop_of_https_that_was_not_sent_goes_on_with_https(void **state)
     rig_release(&rig);
 }
 
-/* R6, to the moment: nothing else would wake it. */
+/* R6: pages expire exactly on time, although nothing else wakes the host. */
 static void pages_of_https_expire_as_those_of_http_do(void **state)
 {
     static const char *const schemes[] = {"http", "https"};
@@ -222,7 +224,8 @@ static void errand_that_finds_no_room_is_an_error(void **state)
     rig_release(&rig);
 }
 
-/* The store tells with the first tasks what it knows; only where there are none it is asked for that alone. */
+/* The store returns the memory of a host with its first tasks. Only if there are none is the memory
+ * asked for alone. */
 static void memory_of_a_host_that_loads_is_not_asked_for_again_by_an_errand(void **state)
 {
     char memory[WR_URL_ROOM];
@@ -244,7 +247,8 @@ static void memory_of_a_host_that_loads_is_not_asked_for_again_by_an_errand(void
     rig_release(&rig);
 }
 
-/* What was sent and is not known to have ended has failed, and is asked for after a backoff. */
+/* A robots.txt request that was sent and given back counts as failed, and is repeated after a
+ * backoff. */
 static void robots_txt_that_was_sent_and_given_back_has_failed(void **state)
 {
     (void)state;
@@ -263,7 +267,7 @@ static void robots_txt_that_was_sent_and_given_back_has_failed(void **state)
     rig_release(&rig);
 }
 
-/* An old copy of https serves while it is refreshed with its validators. */
+/* The stored robots.txt of https applies while it is refreshed with its validators. */
 static void stored_rules_of_https_deny_and_are_refreshed(void **state)
 {
     struct wr_robots_options options = {.agent = wr_span_of("weir"), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
@@ -313,14 +317,15 @@ static void errands_go_in_order_and_any_can_be_taken_back(void **state)
     assert_true(wr_plan_host_flies(host));
     assert_true(wr_plan_errand_take(rig.plan, host, 2, rig.now));
     assert_false(wr_plan_errand_take(rig.plan, host, 2, rig.now));
-    assert_true(wr_plan_errand_take(rig.plan, host, 3, rig.now)); /* the last, so that a new one follows another */
+    /* the last errand: the next one must follow the one before */
+    assert_true(wr_plan_errand_take(rig.plan, host, 3, rig.now));
     for (uint64_t i = 0; i < 2; i++) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + S);
         assert_kind(action, WR_PLAN_ERRAND);
         assert_url(action, urls[i]);
         assert_int_equal(action.tag, i);
         assert_true(action.next_ns == (i == 0 ? S : WEIR_FOREVER));
-        assert_false(wr_plan_errand_take(rig.plan, host, i, rig.now)); /* it is under way */
+        assert_false(wr_plan_errand_take(rig.plan, host, i, rig.now)); /* the errand is in flight */
         rig_send(&rig, &action);
         weir_outcome outcome = {.size = sizeof outcome, .status = 200};
         (void)wr_plan_errand_told(rig.plan, action.task, &outcome, rig.now);
@@ -330,7 +335,7 @@ static void errands_go_in_order_and_any_can_be_taken_back(void **state)
     rig_release(&rig);
 }
 
-/* U4. */
+/* U4 */
 static void errand_that_was_not_sent_goes_first_again(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_parts.c - lists, pool, set of fingerprints, and the table of queries. */
+/* test_parts.c - tests lists, the pool of tasks, the set of fingerprints, and the table of
+ * queries. */
 #include "rig.h"
 
 #include "base/list.h"
@@ -15,10 +16,10 @@ static void a_list_gives_back_what_came_first_also_when_others_leave(void **stat
     struct wr_list_link links[5] = {{NULL, NULL, NULL}};
     for (int i = 0; i < 5; i++)
         wr_list_push(&list, &links[i]);
-    wr_list_push(&list, &links[0]); /* is there already */
+    wr_list_push(&list, &links[0]); /* is in the list already */
     wr_list_take(&links[2]);
     wr_list_take(&links[4]);
-    wr_list_take(&links[2]); /* is not there any more */
+    wr_list_take(&links[2]); /* is no longer in the list */
     static const int expected[] = {0, 1, 3};
     for (int i = 0; i < 3; i++) {
         assert_ptr_equal(list.first, &links[expected[i]]);
@@ -104,7 +105,8 @@ static void what_is_reserved_is_there_when_memory_fails(void **state)
     assert_int_equal(wr_pool_reserve(&pool, WR_POOL_BLOCK), 0);
     allocator.fail_at = 1;
     allocator.fail_for_ever = true;
-    for (uint32_t i = 3; i < 2 * WR_POOL_BLOCK; i++) /* one block had been taken from, now there are two */
+    /* one block was in use; the reservation added one */
+    for (uint32_t i = 3; i < 2 * WR_POOL_BLOCK; i++)
         assert_int_equal(wr_pool_take(&pool, wr_span_of("x"), &number), 0);
     assert_int_equal(wr_pool_take(&pool, wr_span_of("x"), &number), WEIR_E_NOMEM);
     assert_int_equal(wr_pool_reserve(&pool, 1), WEIR_E_NOMEM);
@@ -122,7 +124,7 @@ static void set_that_ends_while_it_grows_gives_all_back(void **state)
     for (uint64_t i = 0; i < 1000; i++)
         wr_known_add(&known, 1, i);
     assert_int_equal(wr_known_grow(&known), 0);
-    assert_int_equal(wr_known_bytes(&known), allocator.live_bytes); /* old slots and new ones */
+    assert_int_equal(wr_known_bytes(&known), allocator.live_bytes); /* old and new slots */
     wr_known_release(&known);
     assert_int_equal(allocator.live + allocator.live_bytes, 0);
 }
@@ -154,10 +156,10 @@ static void expect_known(const struct wr_known *known, int count)
 {
     for (int i = 0; i < count; i++)
         if (!wr_known_has(known, 1, (uint64_t)i * 977))
-            fail_msg("%d of %d is forgotten", i, count);
+            fail_msg("fingerprint %d of %d is not found", i, count);
 }
 
-/* It grows bit by bit: what is not moved yet is known as well, and not counted twice. */
+/* The set grows in steps: fingerprints that are not moved yet are found, and counted once. */
 static void fingerprints_stay_known_while_it_grows(void **state)
 {
     (void)state;
@@ -166,7 +168,7 @@ static void fingerprints_stay_known_while_it_grows(void **state)
     test_allocator_init(&allocator);
     assert_int_equal(wr_known_init(&known, &allocator.allocator, 1 << 16), 0);
     for (int i = 0; i < 3000; i++) {
-        wr_known_add(&known, 1, (uint64_t)i * 977); /* close together: chains of slots */
+        wr_known_add(&known, 1, (uint64_t)i * 977); /* neighbours, so that chains of slots form */
         if (i == 1500 || i == 1501 || i == 1600)
             assert_int_equal(wr_known_grow(&known), 0);
         if (i > 1490 && i < 1700)
@@ -175,7 +177,8 @@ static void fingerprints_stay_known_while_it_grows(void **state)
     }
     expect_known(&known, 3000);
     assert_int_equal(known.count, 3000);
-    assert_int_equal(wr_known_bytes(&known), 8 * 4096 * sizeof(uint64_t)); /* the old slots are gone */
+    /* the old slots are freed */
+    assert_int_equal(wr_known_bytes(&known), 8 * 4096 * sizeof(uint64_t));
     wr_known_release(&known);
     assert_int_equal(allocator.live, 0);
 }
@@ -206,7 +209,7 @@ static void fingerprints_are_known_by_job_and_growing_forgets_none(void **state)
     assert_int_equal(allocator.live, 0);
 }
 
-/* A trap stays known however many other paths come along. */
+/* A path with many queries stays known, however many other paths are added. */
 static void a_path_with_many_queries_is_not_forgotten_for_others(void **state)
 {
     (void)state;

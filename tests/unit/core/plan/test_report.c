@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_report.c - what was sent to each host, for the report at the end. */
+/* test_report.c - tests the figures per host for the report at the end of a crawl. */
 #include "rig.h"
 
 static struct wr_plan_host_report report_of(const struct rig *rig, const char *host)
@@ -34,7 +34,7 @@ static void a_host_has_figures_of_all_that_was_sent_to_it(void **state)
     }
     struct wr_plan_host_report report = report_of(&rig, "a.example");
     assert_int_equal(report.requests, 7);
-    assert_int_equal(report.successes, 3); /* that there is no robots.txt is an answer */
+    assert_int_equal(report.successes, 3); /* the 404 of robots.txt is a success */
     assert_int_equal(report.rejected, 2);
     assert_int_equal(report.failures, 2);
     assert_int_equal(report.retries, 3);
@@ -51,7 +51,7 @@ static void a_host_has_figures_of_all_that_was_sent_to_it(void **state)
     rig_release(&rig);
 }
 
-/* S1-29: the figures do not believe the gate, but look at the clock. */
+/* S1-29: the figures are computed from send times, independently of the gate. */
 static void start_that_comes_too_soon_is_noticed(void **state)
 {
     (void)state;
@@ -60,7 +60,7 @@ static void start_that_comes_too_soon_is_noticed(void **state)
     rig_offer_many(&rig, 1, "a.example", 4);
     struct wr_plan_action action = rig_page(&rig, rig.now);
     rig_fetch(&rig, &action, 200);
-    int64_t late_ns[] = {0, -1, -400 * MS}; /* of a shell that writes when it likes */
+    int64_t late_ns[] = {0, -1, -400 * MS}; /* lateness of a caller that sends at any time */
     for (int i = 0; i < 3; i++) {
         action = rig_page(&rig, rig.now + 2 * S);
         wr_plan_sent(rig.plan, action.task, rig.now + late_ns[i]);
@@ -74,7 +74,7 @@ static void start_that_comes_too_soon_is_noticed(void **state)
     rig_release(&rig);
 }
 
-/* What was not sent is not counted. */
+/* Requests that were not sent are not counted. */
 static void what_was_given_back_is_no_request(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void what_was_given_back_is_no_request(void **state)
     rig_release(&rig);
 }
 
-/* What is waited for now is in it, and asking changes nothing. */
+/* The report includes the current wait, and reading it changes nothing. */
 static void a_report_has_the_wait_that_goes_on(void **state)
 {
     (void)state;
@@ -138,7 +138,7 @@ static void add_up(void *context, const struct wr_plan_host_report *report)
     sum->requests += report->requests;
 }
 
-/* A report over more hosts than there is room for is complete. */
+/* A report over more hosts than the plan has room for is complete. */
 static void a_host_that_makes_room_leaves_its_figures(void **state)
 {
     (void)state;

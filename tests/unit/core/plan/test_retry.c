@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_retry.c - central retries, deferral and its end (R5, R6), and why a host waits (R28). */
+/* test_retry.c - tests retries, deferral and its end (R5, R6), and the reasons why a host waits
+ * (R28). */
 #include "rig.h"
 
 static void begin(struct rig *rig, int urls)
@@ -37,7 +38,7 @@ static void a_transient_failure_is_tried_three_times_and_a_blocked_one_four(void
     }
 }
 
-/* U1: a task that backs off holds up nobody. */
+/* U1: a task in backoff does not block others. */
 static void others_go_on_while_one_backs_off(void **state)
 {
     (void)state;
@@ -86,7 +87,7 @@ static void a_retry_does_not_wait_until_what_another_has_reserved_expires(void *
     begin(&rig, 2);
     struct wr_plan_action first = rig_wait(&rig, rig.now);
     rig_send(&rig, &first);
-    struct wr_plan_action second = rig_wait(&rig, rig.now + 20 * S); /* it is about to be sent */
+    struct wr_plan_action second = rig_wait(&rig, rig.now + 20 * S); /* about to be sent */
     assert_kind(second, WR_PLAN_START);
     struct wr_fate fate = rig_tell(&rig, &first, 500);
     assert_int_equal(fate.kind, WR_FATE_AGAIN);
@@ -94,7 +95,8 @@ static void a_retry_does_not_wait_until_what_another_has_reserved_expires(void *
     rig_release(&rig);
 }
 
-/* R6: a Retry-After of hours ends the wait; queueing behind the host's own pace never does. */
+/* R6: a Retry-After of hours expires the tasks of a host. Waiting for the host's own pace never
+ * does. */
 static void a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_none(void **state)
 {
     (void)state;
@@ -131,7 +133,7 @@ static void a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_no
     rig_release(&rig);
 }
 
-/* R6: of what waits behind an open breaker none is tried, and none is kept for ever. */
+/* R6: tasks behind an open breaker are not attempted, and expire after some time. */
 static void what_an_open_breaker_holds_for_too_long_expires(void **state)
 {
     (void)state;
@@ -148,7 +150,7 @@ static void what_an_open_breaker_holds_for_too_long_expires(void **state)
         rig_fetch(&rig, &action, 0);
         action = rig_wait(&rig, rig.now + 31 * M);
     }
-    assert_in_range(starts, 5, 12); /* so many failures open it */
+    assert_in_range(starts, 5, 12); /* the number of failures that opens the breaker */
     for (; action.kind == WR_PLAN_END; ends++) {
         assert_int_equal(action.reason, WEIR_REASON_BREAKER);
         assert_true(rig.now >= at + 30 * M);
@@ -160,14 +162,15 @@ static void what_an_open_breaker_holds_for_too_long_expires(void **state)
     rig_release(&rig);
 }
 
-/* T3, R6: the others wait for a probe that is under way as long as for anything else; how long the limits over
- * everything held that start does not count. */
+/* T3, R6: waiting for a probe in flight counts like any other wait. The time for which the global
+ * hold delayed the probe does not count. */
 static void max_defer_counts_from_the_last_start(void **state)
 {
     (void)state;
     static struct rig rig;
     rig_init(&rig);
-    rig.options.pace.strategy = WEIR_STRATEGY_NONE; /* without spacing a start is one from when it is given out */
+    /* without spacing, the start counts from its action */
+    rig.options.pace.strategy = WEIR_STRATEGY_NONE;
     rig.options.pace.min_interval_ns = 0;
     rig.options.pace.open_ns = 10 * S;
     rig.options.pace.probes = 1;
@@ -195,7 +198,7 @@ static void max_defer_counts_from_the_last_start(void **state)
     rig_release(&rig);
 }
 
-/* T3, R6: a page that could have gone was kept waiting by nothing that may expire. */
+/* T3, R6: only time for which the host held the page counts. */
 static void max_defer_counts_from_when_its_host_began_to_hold_the_page(void **state)
 {
     (void)state;
@@ -211,7 +214,7 @@ static void max_defer_counts_from_when_its_host_began_to_hold_the_page(void **st
     int64_t sent_at = rig.now;
     wr_plan_hold(rig.plan, sent_at + M);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
-    rig.now += 19 * S; /* the second page might have gone all that time, but for the limit over everything */
+    rig.now += 19 * S; /* only the global hold kept the second page */
     weir_outcome outcome = {.size = sizeof outcome, .status = 200, .has_retry_after = true, .retry_after_ns = M};
     wr_plan_told(rig.plan, slow.task, &outcome, 0, rig.now);
     struct wr_plan_action action = rig_wait(&rig, sent_at + M);
@@ -221,8 +224,8 @@ static void max_defer_counts_from_when_its_host_began_to_hold_the_page(void **st
     rig_release(&rig);
 }
 
-/* E4: after each probe the wait begins anew, so that an hour without network costs no more than the probes' attempts.
- */
+/* E4: the wait starts anew after each probe, so that an hour without network costs only the
+ * attempts of the probes. */
 static void an_open_breaker_defers_at_no_cost_and_recovers(void **state)
 {
     (void)state;
@@ -242,7 +245,7 @@ static void an_open_breaker_defers_at_no_cost_and_recovers(void **state)
         failed += fate.kind == WR_FATE_FAILED;
         done += fate.kind == WR_FATE_DONE;
     }
-    assert_true(starts < 300); /* a probe in 15 s, not one a second */
+    assert_true(starts < 300); /* a probe every 15 s, not every second */
     assert_true(done >= 300);
     rig_release(&rig);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_robots.c - robots.txt before pages: V3, R11, R20, B8, B9, K4, S4. */
+/* test_robots.c - tests robots.txt before pages (V3, R11, R20, B8, B9, K4, S4). */
 #include "rig.h"
 
 static void obey(struct rig *rig)
@@ -27,14 +27,15 @@ static void robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay(void **
     for (int i = 0; i < 3; i++) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + 6 * S);
         assert_kind(action, WR_PLAN_START);
-        assert_int_equal(rig.now, at + 5 * S); /* the robots.txt was a request like others */
+        /* the request for robots.txt counts for the spacing */
+        assert_int_equal(rig.now, at + 5 * S);
         at = rig.now;
         rig_fetch(&rig, &action, 200);
     }
     rig_release(&rig);
 }
 
-/* U9. */
+/* U9 */
 static void crawl_delay_is_multiplied_where_somebody_says_so(void **state)
 {
     (void)state;
@@ -82,7 +83,8 @@ static void what_robots_txt_denies_ends_unsent_and_costs_no_time(void **state)
     rig_release(&rig);
 }
 
-/* T2: it is accepted before its robots.txt is known; when that denies it, another page may be accepted instead. */
+/* T2: a page is accepted before its robots.txt is known. If that denies it, another page may be
+ * accepted instead. */
 static void page_that_robots_txt_denies_leaves_its_part_of_the_page_budget_to_another(void **state)
 {
     (void)state;
@@ -104,7 +106,8 @@ static void page_that_robots_txt_denies_leaves_its_part_of_the_page_budget_to_an
     rig_release(&rig);
 }
 
-/* RFC 9309 2.3.1.4: unreachable is not allowed. Retried with backoff; then the tasks expire (R6). */
+/* RFC 9309 2.3.1.4: an unreachable robots.txt denies everything. It is retried with backoff until
+ * the tasks expire (R6). */
 static void pages_wait_while_robots_txt_fails_and_expire_after_max_defer(void **state)
 {
     (void)state;
@@ -130,19 +133,19 @@ static void pages_wait_while_robots_txt_fails_and_expire_after_max_defer(void **
     assert_true(rig.now >= at + 30 * M && rig.now < at + 31 * M);
     assert_true(fetches >= 4 && fetches < 30);
     assert_kind(rig_next(&rig), WR_PLAN_DRAINED);
-    /* A host that comes again is tried again. */
+    /* A new page of the host starts new attempts. */
     assert_offer(rig_offer(&rig, 1, "http://dead.example/new"), WR_OFFER_NEW);
     assert_kind(rig_wait(&rig, rig.now + 20 * M), WR_PLAN_ROBOTS);
     rig_release(&rig);
 }
 
-/* Of one origin: the other's may be fine. */
+/* Only pages of one origin end: the other scheme may still work. */
 static void pages_of_an_origin_that_was_given_up_end_at_once(void **state)
 {
     (void)state;
     static struct rig rig;
     obey(&rig);
-    rig_offer_many(&rig, 1, "dead.example", 3); /* http */
+    rig_offer_many(&rig, 1, "dead.example", 3); /* offers http URLs */
     int64_t at = rig.now;
     struct wr_plan_action action = rig_wait(&rig, at + S);
     struct wr_plan_host *host = action.host;
@@ -157,7 +160,7 @@ static void pages_of_an_origin_that_was_given_up_end_at_once(void **state)
         rig_ended(&rig, &action);
     }
     assert_kind(rig_next(&rig), WR_PLAN_DRAINED);
-    /* A host that comes again is tried again. */
+    /* A new page of the host starts new attempts. */
     assert_offer(rig_offer(&rig, 1, "http://dead.example/new"), WR_OFFER_NEW);
     action = rig_wait(&rig, rig.now + 20 * M);
     assert_kind(action, WR_PLAN_ROBOTS);
@@ -219,7 +222,8 @@ static void robots_txt_that_was_not_sent_has_not_failed(void **state)
     rig_release(&rig);
 }
 
-/* B8, R20: hops at the same host pass its gate; elsewhere they are errands of that host's gate. */
+/* B8, R20: a redirect to the same host passes its gate. One to another host is an errand at that
+ * host's gate. */
 static struct wr_life_action redirect(struct rig *rig, const struct wr_plan_action *action, bool stays)
 {
     weir_outcome outcome = {.size = sizeof outcome, .status = 301};
@@ -249,7 +253,7 @@ static void a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_h
     rig_release(&rig);
 }
 
-/* T4, B8: what was not sent says nothing about the place that it leads to. */
+/* T4, B8: a hop that was not sent says nothing about its target. */
 static void hop_of_robots_txt_that_was_not_sent_is_asked_for_again(void **state)
 {
     (void)state;
@@ -271,7 +275,8 @@ static void hop_of_robots_txt_that_was_not_sent_is_asked_for_again(void **state)
     rig_release(&rig);
 }
 
-/* The caller keeps the URL of a hop by its host's address, so that this address must stay the host's. */
+/* The caller identifies a redirect by the address of its host, so that the plan must keep the
+ * host. */
 static void host_whose_robots_txt_leads_on_is_not_forgotten(void **state)
 {
     static const bool ways[] = {true, false};
@@ -286,7 +291,8 @@ static void host_whose_robots_txt_leads_on_is_not_forgotten(void **state)
         struct wr_plan_action action = rig_next(&rig);
         struct wr_plan_host *host = action.host;
         assert_int_equal(redirect(&rig, &action, ways[i]).fetch, WR_FETCH_ON);
-        assert_int_equal(wr_plan_job_end(rig.plan, 1), 0); /* no page needs it any more */
+        /* no page needs the robots.txt any more */
+        assert_int_equal(wr_plan_job_end(rig.plan, 1), 0);
         rig_job(&rig, 2);
         wr_gate_saved(wr_plan_host_gate(host));
         rig.now += 100 * M;
@@ -332,7 +338,7 @@ static void a_robots_txt_that_moves_to_another_host_passes_that_hosts_gate(void 
     rig_release(&rig);
 }
 
-/* E7: a proxy that fails is not the host's doing. */
+/* E7: a failure of the proxy is not a failure of the host. */
 static void errand_that_failed_on_the_way_teaches_its_host_nothing(void **state)
 {
     (void)state;
@@ -356,7 +362,8 @@ static void errand_that_failed_on_the_way_teaches_its_host_nothing(void **state)
     rig_release(&rig);
 }
 
-/* S4-19, B9: what the store has is used, refreshed when it is old, and queued URLs are judged by what is known last. */
+/* S4-19, B9: a stored robots.txt is used, and refreshed when it is old. Queued URLs are judged by
+ * the latest rules. */
 static void a_stored_robots_txt_is_used_and_refreshed(void **state)
 {
     (void)state;
@@ -380,7 +387,7 @@ static void a_stored_robots_txt_is_used_and_refreshed(void **state)
     struct wr_plan_action action = rig_next(&rig);
     assert_kind(action, WR_PLAN_START);
     rig_fetch(&rig, &action, 200);
-    rig.now += 2 * WEIR_HOUR; /* 22 hours old: 7/8 of 24 are over */
+    rig.now += 2 * WEIR_HOUR; /* 22 hours old: above 7/8 of 24 hours */
     action = rig_wait(&rig, rig.now);
     assert_kind(action, WR_PLAN_ROBOTS);
     assert_true(action.is_conditional);
@@ -391,7 +398,7 @@ static void a_stored_robots_txt_is_used_and_refreshed(void **state)
     rig_release(&rig);
 }
 
-/* L5, V6: rules that there is no room for are not taken, and nothing is fetched without them. */
+/* L5, V6: rules beyond the limit on memory are not kept, and without them nothing is fetched. */
 static void rules_have_so_much_room_and_hosts_wait_for_some(void **state)
 {
     (void)state;
@@ -425,7 +432,7 @@ static void rules_have_so_much_room_and_hosts_wait_for_some(void **state)
     rig_release(&rig);
 }
 
-/* The text of a robots.txt whose rules take some bytes; each denies /secret. */
+/* Returns a robots.txt of about `bytes` bytes that denies /secret. */
 static const char *text_of(size_t bytes, const char *more)
 {
     static char text[80000];
@@ -435,7 +442,8 @@ static const char *text_of(size_t bytes, const char *more)
     return text;
 }
 
-/* One page of a host whose robots.txt, asked for until its rules are there, is this. Returns when it was started. */
+/* Fetches one page of a host. Answers its robots.txt requests with `text` until the rules are
+ * stored. Returns the time of the page's start. */
 static int64_t fetch_one(struct rig *rig, const char *host, const char *text, int *ret_robots)
 {
     for (;;) {
@@ -452,8 +460,9 @@ static int64_t fetch_one(struct rig *rig, const char *host, const char *text, in
     }
 }
 
-/* M13, V3: a stranger's large files cost the hosts that have them, and not those that have small ones. What was dropped
- * is asked for again before the next page; its Crawl-delay, and a time that the server named, hold meanwhile. */
+/* M13, V3: large robots.txt files cost the hosts that have them, not hosts with small ones. Dropped
+ * rules are fetched before the next page. Until then the Crawl-delay and server-named times still
+ * apply. */
 static void the_host_with_most_rules_makes_room_for_others_and_asks_again(void **state)
 {
     (void)state;
@@ -470,7 +479,7 @@ static void the_host_with_most_rules_makes_room_for_others_and_asks_again(void *
     assert_int_equal(large, 1);
     const struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("large.example"));
     assert_non_null(wr_plan_host_rules(host, false));
-    for (int i = 0; i < 8; i++) { /* others, which are smaller, until there is no room */
+    for (int i = 0; i < 8; i++) { /* smaller hosts, until there is no room */
         char name[32], url[64];
         (void)snprintf(name, sizeof name, "small%d.example", i);
         (void)snprintf(url, sizeof url, "http://%s/", name);
@@ -485,13 +494,14 @@ static void the_host_with_most_rules_makes_room_for_others_and_asks_again(void *
     }
     assert_int_equal(stats.dropped, 1);
     assert_null(wr_plan_host_rules(host, false));
-    for (int i = 0; i < 8; i++) /* before the large one may be asked again */
+    for (int i = 0; i < 8; i++) /* before the large host may get a request */
         (void)fetch_one(&rig, "small", text_of(6000, ""), &small);
     assert_int_equal(small, 0);
     assert_true(rig.now < last_at + 7 * S);
-    struct wr_plan_action action = rig_wait(&rig, rig.now + M); /* there is room: the others are done */
+    /* there is room, because the others are done */
+    struct wr_plan_action action = rig_wait(&rig, rig.now + M);
     assert_kind(action, WR_PLAN_ROBOTS);
-    assert_false(action.is_conditional); /* nothing is there that a 304 could confirm */
+    assert_false(action.is_conditional); /* no stored rules that a 304 could confirm */
     assert_true(rig.now >= last_at + 7 * S);
     rig_robots(&rig, &action, 200, text_of(30000, "Crawl-delay: 7\n"));
     for (int i = 0; i < 2; i++)
@@ -503,7 +513,8 @@ static void the_host_with_most_rules_makes_room_for_others_and_asks_again(void *
     rig_release(&rig);
 }
 
-/* Of two that are as large neither is dropped for the other, or they would ask in turns for ever. */
+/* Two hosts with equally large rules do not displace each other, or they would fetch them in turns
+ * without end. */
 static void hosts_with_as_many_rules_do_not_drive_each_other_out(void **state)
 {
     (void)state;

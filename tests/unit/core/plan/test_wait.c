@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wait.c - for how long was a page held, and by what? In R28's words. */
+/* test_wait.c - tests for how long a page was held, and for which reason (R28). */
 #include "rig.h"
 
 #define waited_is(action, ...) expect_waited(&(action).waited, &(struct wr_plan_waited){.ms = {__VA_ARGS__}}, __LINE__)
@@ -8,10 +8,10 @@ static void expect_waited(const struct wr_plan_waited *waited, const struct wr_p
 {
     for (int i = 0; i < WR_PLAN_REASONS; i++)
         if (waited->ms[i] != expected->ms[i])
-            fail_msg("line %d: of reason %d %u ms, not %u", line, i, waited->ms[i], expected->ms[i]);
+            fail_msg("line %d: reason %d: %u ms, expected %u", line, i, waited->ms[i], expected->ms[i]);
 }
 
-/* A start each interval, and waits are as long as the server says. */
+/* Begins with one start per interval, and waits without jitter. */
 static void begin(struct rig *rig, int64_t interval_ns)
 {
     weir_pace_options pace;
@@ -24,7 +24,7 @@ static void begin(struct rig *rig, int64_t interval_ns)
     rig_begin_job(rig);
 }
 
-/* R28: first in line, by what holds the host; before, behind others. */
+/* R28: a page behind others waits for the queue, and the first page for the bound of its host. */
 static void a_page_waits_behind_others_and_then_for_its_hosts_pace(void **state)
 {
     (void)state;
@@ -43,7 +43,7 @@ static void a_page_waits_behind_others_and_then_for_its_hosts_pace(void **state)
     rig_release(&rig);
 }
 
-/* What binds changes: each has its part, and nothing is counted twice. */
+/* The binding reason changes: each gets its part, and nothing is counted twice. */
 static void each_reason_has_its_part(void **state)
 {
     (void)state;
@@ -55,7 +55,7 @@ static void each_reason_has_its_part(void **state)
     rig_send(&rig, &action);
     rig.now += 400 * MS;
     wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
-    rig.now += 2 * S; /* somebody pauses the host in the middle of it */
+    rig.now += 2 * S; /* a user pauses the host meanwhile */
     struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("a.example"));
     wr_gate_pause(wr_plan_host_gate(host), true);
     wr_plan_host_changed(rig.plan, host, rig.now);
@@ -68,7 +68,7 @@ static void each_reason_has_its_part(void **state)
     rig_release(&rig);
 }
 
-/* It binds before the body has come. */
+/* The wait applies before the body has arrived. */
 static void a_time_that_the_head_of_an_answer_names_binds_at_once(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void a_time_that_the_head_of_an_answer_names_binds_at_once(void **state)
     rig_release(&rig);
 }
 
-/* A host that waits for a time is in the heap: what is heard moves it. */
+/* A host that waits for a time is in the heap: the head of a response moves it. */
 static void a_host_that_was_about_to_go_waits_for_what_was_heard(void **state)
 {
     (void)state;
@@ -128,7 +128,8 @@ static void a_page_waits_for_robots_txt(void **state)
     assert_kind(robots, WR_PLAN_ROBOTS);
     waited_is(robots, 0);
     rig.now += 290 * MS;
-    rig_robots(&rig, &robots, 200, "User-agent: *\nDisallow: /0\n"); /* sent, and 10 ms later it is there */
+    /* the request is sent now, and answered after 10 ms */
+    rig_robots(&rig, &robots, 200, "User-agent: *\nDisallow: /0\n");
     struct wr_plan_action denied = rig_wait(&rig, rig.now + S);
     assert_kind(denied, WR_PLAN_END);
     waited_is(denied, [WEIR_REASON_ROBOTS] = 300, [WEIR_REASON_PACE] = 990);
@@ -138,7 +139,7 @@ static void a_page_waits_for_robots_txt(void **state)
     rig_release(&rig);
 }
 
-/* The backoff is the page's own; others go meanwhile. */
+/* The backoff belongs to one page; other pages are started meanwhile. */
 static void a_page_that_is_tried_again_waits_for_its_backoff(void **state)
 {
     (void)state;
@@ -150,7 +151,7 @@ static void a_page_that_is_tried_again_waits_for_its_backoff(void **state)
     assert_int_equal(fate.kind, WR_FATE_AGAIN);
     int64_t failed_at = rig.now;
     uint32_t backoff = (uint32_t)((fate.at - failed_at) / MS);
-    assert_true(backoff > 100); /* the interval is over by then */
+    assert_true(backoff > 100); /* longer than the interval */
     action = rig_page(&rig, rig.now + 10 * S);
     uint32_t pace = (uint32_t)((rig.now - failed_at) / MS) - backoff;
     waited_is(action, [WEIR_REASON_RETRY] = backoff, [WEIR_REASON_PACE] = pace);
@@ -178,7 +179,7 @@ enum limit {
     LIMIT_STORE
 };
 
-/* Whatever is not the host's own doing. */
+/* Waits that a host's pace does not cause. */
 static void limits_of_all_of_a_job_and_of_a_host_are_told_apart(void **state)
 {
     (void)state;
@@ -233,7 +234,7 @@ static void limits_of_all_of_a_job_and_of_a_host_are_told_apart(void **state)
     }
 }
 
-/* Microseconds add up: nothing is lost in rounding. */
+/* Microseconds are summed without rounding losses. */
 static void short_waits_add_up(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wall.c - hosts that do not let us in are left alone for a day, and what is queued for them ends. */
+/* test_wall.c - tests that hosts whose firewall refuses us get no requests for a day, and that
+ * queued tasks for them end. */
 #include "rig.h"
 
 #define BY 3
@@ -25,19 +26,20 @@ static void assert_ends(int count)
     assert_kind(rig_next(&rig), WR_PLAN_DRAINED);
 }
 
-/* One page of the host, answered by its wall. */
+/* Fetches one page of the host, which its firewall refuses. Returns whether the host is now
+ * blocked. */
 static bool meet_wall(struct wr_plan_host **ret_host)
 {
     struct wr_plan_action action = rig_page(&rig, rig.now + M);
     *ret_host = action.host;
     rig_send(&rig, &action);
     bool is_blocked = wr_plan_wall(rig.plan, action.host, BY, rig.now) == WR_WALL_BLOCKED;
-    (void)rig_tell(&rig, &action, 404); /* such as is not tried again */
+    (void)rig_tell(&rig, &action, 404); /* a status that is not retried */
     rig_ended(&rig, &action);
     return is_blocked;
 }
 
-/* U10. */
+/* U10 */
 static void second_refusal_of_a_firewall_ends_all_that_is_queued(void **state)
 {
     struct wr_plan_host *host;
@@ -99,7 +101,7 @@ static void blocked_host_is_asked_again_after_a_day_and_others_all_the_time(void
     rig_release(&rig);
 }
 
-/* One that waits for its connection meanwhile. */
+/* A page that waits for its connection meanwhile is not sent. */
 static void what_was_about_to_be_sent_is_not(void **state)
 {
     struct wr_plan_host *host;
@@ -109,14 +111,15 @@ static void what_was_about_to_be_sent_is_not(void **state)
     (void)meet_wall(&host);
     struct wr_plan_action action = rig_page(&rig, rig.now + M);
     assert_int_equal(wr_plan_wall(rig.plan, host, BY, rig.now), WR_WALL_BLOCKED);
-    assert_int_equal(wr_plan_wall(rig.plan, host, 0, rig.now), WR_WALL_NO_NEWS); /* one that was on its way */
+    /* an answer of a request in flight */
+    assert_int_equal(wr_plan_wall(rig.plan, host, 0, rig.now), WR_WALL_NO_NEWS);
     assert_int_equal(wr_plan_may_send(rig.plan, action.task, rig.now).verdict, WEIR_WAIT);
     wr_plan_given(rig.plan, action.task, rig.now);
     assert_ends(2);
     rig_release(&rig);
 }
 
-/* Nor is its robots.txt asked for. */
+/* A blocked host gets no robots.txt request, either. */
 static void block_that_is_remembered_holds_from_the_start(void **state)
 {
     (void)state;
@@ -134,7 +137,7 @@ static void block_that_is_remembered_holds_from_the_start(void **state)
     rig_release(&rig);
 }
 
-/* One refusal does not block it again: there must be two, as before. */
+/* After a block, the next block takes two refusals, not one. */
 static void refusals_after_a_block_are_counted_from_zero(void **state)
 {
     struct wr_plan_host *host;
@@ -176,7 +179,7 @@ static void end_of_a_block_that_only_the_store_knew_is_told_once(void **state)
 {
     (void)state;
     rig_init(&rig);
-    rig.blocked_by = BY; /* and may be asked again */
+    rig.blocked_by = BY; /* the block has ended */
     rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -206,7 +209,7 @@ static void block_that_is_remembered_lasts_no_longer_than_one_that_begins_now(vo
     rig_release(&rig);
 }
 
-/* It is on behalf of another host, whose robots.txt leads here. */
+/* An errand serves another host, whose robots.txt leads to this one. */
 static void errand_is_sent_to_a_blocked_host_and_a_page_is_not(void **state)
 {
     char memory[WR_URL_ROOM];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_window.c - starts, and the window between the store and them. */
+/* test_window.c - tests starts, and the window of tasks that are loaded from the store. */
 #include "core/plan/look.h"
 #include "rig.h"
 
@@ -16,7 +16,7 @@ static void one_host_is_asked_in_order_and_at_its_interval_from_the_last_send(vo
         snprintf(url, sizeof url, "http://a.example/%d", i);
         assert_kind(action, WR_PLAN_START);
         assert_url(action, url);
-        rig.now += (int64_t)i * 30 * MS; /* connecting */
+        rig.now += (int64_t)i * 30 * MS; /* time for connecting */
         if (i > 0)
             assert_true(rig.now >= sent_at + S && rig.now <= sent_at + S + 200 * MS);
         sent_at = rig.now;
@@ -60,7 +60,7 @@ static void while_loads_wait_what_is_loaded_starts(void **state)
         loads[i] = rig_next(&rig);
         assert_kind(loads[i], WR_PLAN_LOAD);
     }
-    assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* the third has to wait */
+    assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* the third load waits */
     rig_answer_load(&rig, &loads[0]);
     struct wr_plan_action third = rig_next(&rig);
     assert_kind(third, WR_PLAN_LOAD);
@@ -130,7 +130,7 @@ static void task_whose_url_is_lost_has_ended(void **state)
     rig_release(&rig);
 }
 
-/* An answer that came while connecting forbids what was reserved (gate.h). */
+/* An answer that arrives while connecting forbids a reserved start (gate.h). */
 static void what_was_reserved_is_asked_again_before_it_is_written(void **state)
 {
     (void)state;
@@ -196,7 +196,7 @@ static void only_one_load_is_under_way_and_what_comes_meanwhile_is_loaded_too(vo
     assert_kind(load, WR_PLAN_LOAD);
     assert_offer(rig_offer(&rig, 1, "http://a.example/late"), WR_OFFER_NEW);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
-    /* The store had seen only the first two when it was asked. */
+    /* The load saw only the first two rows of the store. */
     rig.count = 2;
     rig_answer_load(&rig, &load);
     rig.count = 3;
@@ -213,7 +213,7 @@ static void only_one_load_is_under_way_and_what_comes_meanwhile_is_loaded_too(vo
     rig_release(&rig);
 }
 
-/* R23: nothing is sent to a host before the store has said what it knows of it. */
+/* R23: nothing is sent to a host before the store has returned its memory. */
 static void a_stored_window_is_honoured_after_a_restart(void **state)
 {
     (void)state;
@@ -257,7 +257,7 @@ static void more_than_all_may_have_in_flight_never_starts(void **state)
     rig_release(&rig);
 }
 
-/* V6: windows are smaller where there are many, and nobody gets none. */
+/* V6: with many hosts the windows are smaller, but each host has one. */
 static void many_hosts_share_the_tasks_that_there_is_room_for(void **state)
 {
     (void)state;
@@ -304,8 +304,8 @@ static void the_steady_path_takes_no_memory(void **state)
     rig_release(&rig);
 }
 
-/* L2: hosts are known, and from here on there is no memory. Each host waits for its robots.txt, and windows take all
- * the room there is but what one robots.txt needs. */
+/* L2: all hosts are known when memory runs out. Each waits for its robots.txt, and the windows use
+ * all room except that of one robots.txt. */
 static void plan_that_gets_no_more_memory_fetches_all_that_is_queued(void **state)
 {
     (void)state;
@@ -338,8 +338,7 @@ static void plan_that_gets_no_more_memory_fetches_all_that_is_queued(void **stat
     rig_release(&rig);
 }
 
-/* L1: each call either works or leaves things as they were. */
-/* Half a window is left then: the store has time to answer. */
+/* Half a window is left then, so that the store has time to answer. */
 static void rest_is_loaded_when_the_window_is_half_empty(void **state)
 {
     (void)state;
@@ -354,7 +353,7 @@ static void rest_is_loaded_when_the_window_is_half_empty(void **state)
     rig.store_is_slow = true;
     for (uint64_t left = 39; left > 28 + 6; left--) {
         wr_plan_glance(rig.plan, action.host, rig.now, &glance);
-        assert_int_equal(glance.queued, left); /* here and in the store */
+        assert_int_equal(glance.queued, left); /* in the window and in the store */
         rig_fetch(&rig, &action, 200);
         action = rig_wait(&rig, rig.now + S);
         assert_kind(action, WR_PLAN_START);
@@ -370,7 +369,7 @@ static void rest_is_loaded_when_the_window_is_half_empty(void **state)
     rig_release(&rig);
 }
 
-/* All but rules, byte by byte: the limits on memory go by it. */
+/* All memory without the rules: the limits on memory depend on this figure. */
 static void memory_that_is_told_is_what_was_taken(void **state)
 {
     (void)state;
@@ -396,6 +395,7 @@ static void memory_that_is_told_is_what_was_taken(void **state)
     rig_release(&rig);
 }
 
+/* L1: each call succeeds or changes nothing. */
 static void memory_that_fails_is_an_error_and_nothing_leaks(void **state)
 {
     (void)state;

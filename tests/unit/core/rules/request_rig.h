@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* request_rig.h - reads a request that comes in pieces, each in a block of its own, so that a byte read beyond shows.
- */
+/* request_rig.h - parses a request that arrives in pieces, each in a block of its own, so that
+ * sanitizers detect overreads. */
 #ifndef WEIR_REQUEST_RIG_H
 #define WEIR_REQUEST_RIG_H
 
@@ -10,11 +10,11 @@
 
 #define RIG_BODY_MAX 256
 
-/* What came of a text: how far it was read, and as what. */
+/* Result of parsing a text. */
 struct rig {
     struct wr_request request;
     enum wr_request_step step;
-    char body[RIG_BODY_MAX]; /* its beginning */
+    char body[RIG_BODY_MAX]; /* first bytes of the body */
     size_t body_bytes, taken;
 };
 
@@ -26,7 +26,7 @@ static inline struct wr_span rig_copy(const char *text, size_t bytes, char **ret
     return (struct wr_span){*ret_block, bytes};
 }
 
-/* The head of what has come, `bytes`; the fields then refer to `text`. */
+/* Parses the head in the first `bytes` bytes. Its fields then refer to `text`. */
 static inline void rig_head(struct rig *rig, const char *text, size_t bytes)
 {
     char *block;
@@ -37,7 +37,7 @@ static inline void rig_head(struct rig *rig, const char *text, size_t bytes)
     rig->taken = rig->request.head_bytes;
 }
 
-/* What has come after rig->taken. */
+/* Parses the body in the bytes after rig->taken. */
 static inline void rig_body(struct rig *rig, const char *text, size_t bytes)
 {
     char *block;
@@ -53,7 +53,7 @@ static inline void rig_body(struct rig *rig, const char *text, size_t bytes)
     free(block);
 }
 
-/* Comes in pieces that end at each of `cuts` and at the end. */
+/* Parses a request that arrives in pieces, which end at each of `cuts` and at the end. */
 static inline struct rig rig_read(const char *text, size_t bytes, const size_t *cuts, size_t cut_count)
 {
     struct rig rig = {.step = WR_REQUEST_MORE};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* robots_rig.h - one robots.txt and questions to it. */
+/* robots_rig.h - parses a robots.txt and asks it about paths. */
 #ifndef WEIR_TEST_ROBOTS_RIG_H
 #define WEIR_TEST_ROBOTS_RIG_H
 
@@ -18,7 +18,7 @@ static inline void rig_read_as(struct rig *rig, const char *agent, const char *t
     struct wr_robots_options options = {.agent = wr_span_of(agent), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
     test_allocator_init(&rig->memory);
     assert_int_equal(wr_robots_parse((struct wr_span){text, bytes}, &options, &rig->memory.allocator, &rig->robots), 0);
-    assert_int_equal(atomic_load(&rig->memory.live), 1); /* one block */
+    assert_int_equal(atomic_load(&rig->memory.live), 1); /* all in one block */
     assert_int_equal(atomic_load(&rig->memory.live_bytes), wr_robots_facts(rig->robots)->block_bytes);
 }
 
@@ -38,7 +38,8 @@ static inline struct wr_robots_answer ask(const struct rig *rig, const char *pat
     return wr_robots_match(rig->robots, wr_span_of(path));
 }
 
-/* The line that decided as a positive number if it allows, negative if it denies; 0 if none did, which allows. */
+/* Returns the line of the rule that decided, negative if it denies. Returns 0 if no rule matched,
+ * which allows. */
 static inline int verdict(const struct rig *rig, const char *path)
 {
     struct wr_robots_answer answer = ask(rig, path);
@@ -46,7 +47,7 @@ static inline int verdict(const struct rig *rig, const char *path)
     return answer.allowed ? (int)answer.line : -(int)answer.line;
 }
 
-/* The verdict of the agent "weir" on one path. */
+/* Returns the verdict for one path and the agent "weir". */
 static inline int judge(const char *text, const char *path)
 {
     struct rig rig;
@@ -66,7 +67,7 @@ static inline int judge_bytes(const char *text, size_t bytes, const char *path)
 }
 
 struct judged {
-    const char *rules; /* of the group of '*', from line 2 on */
+    const char *rules; /* rules for '*', from line 2 on */
     const char *path;
     int expected;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_attempts.c - whether to try again, and when: S0-42, S0-43, R5. */
+/* test_attempts.c - tests whether and when a request is retried (S0-42, S0-43, R5). */
 #include "lib/test.h"
 
 #include "base/rng.h"
@@ -33,7 +33,7 @@ static void what_fails_for_the_moment_is_tried_three_times_in_all(void **state)
     assert_int_equal(after(&attempts, WR_STATUS_TRANSIENT), WR_NEXT_SPENT);
 }
 
-/* S2-11, S2-21: three retries are four tries. */
+/* S2-11, S2-21: three retries are four attempts. */
 static void what_is_turned_away_is_retried_three_times(void **state)
 {
     struct wr_attempts attempts = fresh();
@@ -44,7 +44,7 @@ static void what_is_turned_away_is_retried_three_times(void **state)
     assert_int_equal(after(&attempts, WR_STATUS_BLOCKING), WR_NEXT_SPENT);
 }
 
-/* T8: who wants one attempt wants no second request, whatever the first was answered with. */
+/* T8: with one attempt there is no second request, whatever the outcome of the first. */
 static void with_one_attempt_nothing_is_tried_again(void **state)
 {
     static const weir_retry_options once = {.attempts = 1, .blocking_retries = 3}, twice = {.attempts = 2};
@@ -131,7 +131,7 @@ static void what_was_not_sent_is_pushed_back_by_a_least_delay(void **state)
     assert_int_equal(wr_attempts_defer(&attempts, 0, NOW).delay_ns, WR_PUSH_BACK_NS);
     assert_int_equal(wr_attempts_defer(&attempts, 1, NOW).delay_ns, WR_PUSH_BACK_NS);
     assert_int_equal(wr_attempts_defer(&attempts, 1, NOW).what, WR_NEXT_QUEUE);
-    attempts.is_inline = true; /* its worker waits with it */
+    attempts.is_inline = true; /* the worker waits with the request */
     assert_int_equal(wr_attempts_defer(&attempts, 1, NOW).what, WR_NEXT_SLEEP);
 }
 
@@ -151,8 +151,8 @@ static void nothing_waits_beyond_the_deadline(void **state)
                      WR_NEXT_QUEUE);
 }
 
-/* One worker, some requests that always fail, in virtual time; returns how long it takes. In flight there is at most
- * one, whether the worker sleeps or puts the request back. */
+/* Works off some requests that always fail, with one worker in virtual time. Returns the time it
+ * takes. At most one request is in flight, whether the worker sleeps or queues the request. */
 static int64_t work_off(bool is_inline, int requests)
 {
     struct wr_attempts attempts[8];
@@ -172,7 +172,7 @@ static int64_t work_off(bool is_inline, int requests)
         now = ready_at[first] > now ? ready_at[first] : now;
         struct wr_next_attempt next = {WR_NEXT_SLEEP, 0};
         while (next.what == WR_NEXT_SLEEP) {
-            now += next.delay_ns + 10 * MS; /* sleeps if told to, then sends */
+            now += next.delay_ns + 10 * MS; /* sleeps first if so decided */
             sent++;
             next = wr_attempts_after(&attempts[first], &options, WR_STATUS_TRANSIENT, 0, now, 0.5);
             assert_true(is_inline ? next.what != WR_NEXT_QUEUE : next.what != WR_NEXT_SLEEP);
@@ -192,7 +192,7 @@ static void inline_mode_sleeps_in_the_worker_and_the_queue_frees_it(void **state
     assert_in_range(work_off(false, 4), 330 * MS, 400 * MS);
 }
 
-/* S0-96: fewer than three on average, whatever the mix. */
+/* S0-96: fewer than two retries on average, for a mix of successes and failures. */
 static void transient_failures_cost_at_most_two_retries(void **state)
 {
     struct wr_rng rng;

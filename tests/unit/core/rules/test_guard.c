@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_guard.c - which addresses may be connected to (A12, D4). */
+/* test_guard.c - tests which addresses weir may connect to (A12, D4). */
 #include "lib/test.h"
 
 #include "base/rng.h"
@@ -26,7 +26,7 @@ static void assert_rows(const struct row *rows, size_t count)
 
 #define ASSERT_ROWS(rows) assert_rows(rows, sizeof rows / sizeof rows[0])
 
-/* Both ends of each network, and their neighbours. */
+/* Both ends of each network, and the addresses next to them. */
 static void inner_ipv4_addresses_are_blocked_and_their_neighbours_are_not(void **state)
 {
     static const struct row rows[] = {
@@ -121,27 +121,28 @@ static void inner_ipv6_addresses_are_blocked_and_the_public_ones_are_not(void **
 static void an_address_that_carries_another_is_judged_by_it(void **state)
 {
     static const struct row rows[] = {
-        {"::ffff:10.0.0.1", WR_GUARD_PRIVATE}, /* mapped */
+        {"::ffff:10.0.0.1", WR_GUARD_PRIVATE}, /* IPv4-mapped */
         {"::ffff:8.8.8.8", WR_GUARD_PUBLIC},
         {"::ffff:0:127.0.0.1", WR_GUARD_LOOPBACK}, /* SIIT */
         {"::ffff:0:8.8.8.8", WR_GUARD_PUBLIC},
-        {"::127.0.0.1", WR_GUARD_LOOPBACK}, /* compatible */
+        {"::127.0.0.1", WR_GUARD_LOOPBACK}, /* IPv4-compatible */
         {"::2", WR_GUARD_UNSPECIFIED},
         {"64:ff9b::169.254.169.254", WR_GUARD_METADATA}, /* NAT64 */
         {"64:ff9b::8.8.8.8", WR_GUARD_PUBLIC},
-        {"64:ff9b:1::8.8.8.8", WR_GUARD_PRIVATE}, /* a translator's own prefix */
+        {"64:ff9b:1::8.8.8.8", WR_GUARD_PRIVATE}, /* local prefix of a translator */
         {"2002:7f00:1::1", WR_GUARD_LOOPBACK},    /* 6to4 */
         {"2002:c0a8:101::", WR_GUARD_PRIVATE},
         {"2002:808:808::1", WR_GUARD_PUBLIC},
-        {"2001:0:a00:1::f7f7:f7f7", WR_GUARD_PRIVATE},    /* Teredo: server 10.0.0.1, client 8.8.8.8 */
-        {"2001:0:808:808::80ff:fffe", WR_GUARD_LOOPBACK}, /* server 8.8.8.8, client 127.0.0.1 */
+        {"2001:0:a00:1::f7f7:f7f7", WR_GUARD_PRIVATE},    /* Teredo, server 10.0.0.1 */
+        {"2001:0:808:808::80ff:fffe", WR_GUARD_LOOPBACK}, /* Teredo, client 127.0.0.1 */
         {"2001:0:808:808::f7f7:f7f7", WR_GUARD_PUBLIC},
     };
     (void)state;
     ASSERT_ROWS(rows);
 }
 
-/* The registry as a model: nothing outside 2000::/3 is public but what carries a public IPv4 address. */
+/* Model of the registry: outside of 2000::/3, only addresses that embed a public IPv4 address are
+ * public. */
 static void nothing_that_is_not_assigned_is_public(void **state)
 {
     struct wr_rng rng;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_cache.c - whether an answer came out of a cache: U12. */
+/* test_http_cache.c - tests detection of responses that came from a cache (U12). */
 #include "lib/test.h"
 
 #include "core/rules/http/cache.h"
@@ -8,7 +8,7 @@
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 
 struct row {
-    const char *head; /* lines, with LF between */
+    const char *head; /* header lines, separated by LF */
     enum wr_cache_status status;
 };
 
@@ -98,7 +98,7 @@ static void fields_of_caches_of_a_sites_own_are_read(void **state)
         {"X-Drupal-Cache: UNCACHEABLE (request policy)", WR_CACHE_DYNAMIC},
         {"X-Magento-Cache-Debug: HIT", WR_CACHE_HIT},
         {"CDN-Cache: HIT", WR_CACHE_HIT},
-        /* Varnish, and what is left to go by */
+        /* Varnish, and responses with an Age only */
         {"X-Varnish: 32770", WR_CACHE_MISS},
         {"X-Varnish: 32770 3", WR_CACHE_HIT},
         {"X-Varnish: none", WR_CACHE_UNKNOWN},
@@ -131,7 +131,7 @@ static void cache_status_is_read_by_its_grammar(void **state)
         {"Cache-Status: OriginCache; fwd=miss, \"CDN, Inc.\"; hit; ttl=545", WR_CACHE_HIT},
         {"Cache-Status: \"Netlify Edge\"; fwd=miss\nCache-Status: \"Netlify Durable\"; hit", WR_CACHE_HIT},
         {"Cache-Status: ExampleCache; detail=\"hit\"", WR_CACHE_UNKNOWN},
-        {"Cache-Status: HIT", WR_CACHE_HIT}, /* from before the RFC */
+        {"Cache-Status: HIT", WR_CACHE_HIT}, /* written before the RFC */
         {"Cache-Status: a; hit; =", WR_CACHE_UNKNOWN},
     };
 
@@ -142,7 +142,8 @@ static void cache_status_is_read_by_its_grammar(void **state)
 static void the_nearest_cache_counts_unless_it_caches_nothing(void **state)
 {
     static const struct row rows[] = {
-        {"CF-Cache-Status: HIT\nX-Cache: MISS", WR_CACHE_HIT}, /* the MISS was stored with the page */
+        /* the MISS was stored with the page */
+        {"CF-Cache-Status: HIT\nX-Cache: MISS", WR_CACHE_HIT},
         {"X-Cache: MISS\nCF-Cache-Status: HIT", WR_CACHE_HIT},
         {"CF-Cache-Status: MISS\nX-Cache: HIT\nAge: 7", WR_CACHE_MISS},
         {"CF-Cache-Status: DYNAMIC\nX-Cache: MISS", WR_CACHE_MISS},

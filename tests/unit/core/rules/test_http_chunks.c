@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_chunks.c - chunks that all read alike, and those that are refused (A8). */
+/* test_http_chunks.c - tests chunked bodies that every parser reads alike, and those that are
+ * refused (A8). */
 #include "lib/test.h"
 
 #include "core/rules/http/chunks.h"
 
-/* What came of a text that arrives in pieces of `each` bytes: the body, and in what step it ended. */
+/* Result of reading a text in pieces of `each` bytes: the body, and the step at which it ended. */
 struct read {
     enum wr_chunks_step step;
     char body[256];
@@ -85,7 +86,7 @@ static void the_line_of_a_size_has_an_end(void **state)
 
     (void)state;
     for (size_t more = 0; more < 2; more++) {
-        size_t line = WR_CHUNKS_LINE_MAX + more; /* "1;xxx…\r\n" */
+        size_t line = WR_CHUNKS_LINE_MAX + more; /* "1;xxx...\r\n" */
         memset(text, 'x', sizeof text);
         memcpy(text, "1;", 2);
         memcpy(text + line - 2, "\r\n", 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_date.c - dates in headers, sound, tolerable and hostile. */
+/* test_http_date.c - tests valid, tolerable and hostile dates in headers. */
 #include "lib/test.h"
 
 #include "base/rng.h"
@@ -15,7 +15,7 @@
 static int64_t date_at(const char *text, int64_t now_s)
 {
     int64_t s = NONE;
-    char *copy = malloc(strlen(text) + 1); /* exactly as long: a read beyond it is seen */
+    char *copy = malloc(strlen(text) + 1); /* exact size, so that sanitizers detect overreads */
 
     assert_non_null(copy);
     memcpy(copy, text, strlen(text) + 1);
@@ -59,7 +59,7 @@ static void dates_are_those_of_the_calendar(void **state)
         assert_int_equal(date_at(rows[i].text, NOW), rows[i].s);
 }
 
-/* The judge is libc, which core may not use. */
+/* Compares with libc, which core may not use. */
 static void every_form_of_random_dates_agrees_with_libc(void **state)
 {
     static const char *const forms[] = {"%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT",
@@ -75,7 +75,7 @@ static void every_form_of_random_dates_agrees_with_libc(void **state)
         int64_t s = (int64_t)wr_rng_below(&rng, 99 * (uint64_t)31556952) + NOW - 49 * INT64_C(31556952);
         time_t time = (time_t)s;
         if (time != s)
-            continue; /* Some 32-bit libcs end in 2038. */
+            continue; /* time_t of some 32-bit libcs ends in 2038 */
         assert_non_null(gmtime_r(&time, &tm));
         strftime(text, sizeof text, forms[i % 3], &tm);
         assert_int_equal(date_at(text, NOW), s);
@@ -115,11 +115,12 @@ static void two_digits_of_a_year_lie_at_most_fifty_years_ahead(void **state)
         int64_t now_s, s;
     } rows[] = {
         {"Sunday, 06-Nov-94 08:49:37 GMT", NOW, 784111777},
-        {"Sunday, 15-Nov-76 00:00:00 GMT", NOW, 3372624000},          /* in 2076, to the second */
-        {"Sunday, 15-Nov-76 00:00:01 GMT", NOW, 216864001},           /* in 1976 */
-        {"Sunday, 15-Nov-25 00:00:00 GMT", NOW, 1763164800},          /* last year */
-        {"Monday, 01-Jan-01 00:00:00 GMT", 4070908800, 4133980800},   /* seen from 2099: 2101 */
-        {"Wednesday, 01-Jan-50 00:00:00 GMT", 978307200, 2524608000}, /* seen from 2001: 2050 */
+        /* exactly 50 years ahead: 2076 */
+        {"Sunday, 15-Nov-76 00:00:00 GMT", NOW, 3372624000},
+        {"Sunday, 15-Nov-76 00:00:01 GMT", NOW, 216864001},           /* a second more: 1976 */
+        {"Sunday, 15-Nov-25 00:00:00 GMT", NOW, 1763164800},          /* 2025 */
+        {"Monday, 01-Jan-01 00:00:00 GMT", 4070908800, 4133980800},   /* 2101, seen from 2099 */
+        {"Wednesday, 01-Jan-50 00:00:00 GMT", 978307200, 2524608000}, /* 2050, seen from 2001 */
         {"Thursday, 01-Jan-70 00:00:00 GMT", 0, 0},
     };
 
@@ -260,8 +261,8 @@ static void iso_dates_are_read_with_fractions_and_zones(void **state)
     }
 }
 
-/* Wherever a byte is changed, the result is a date or a refusal, and near the original where digits keep their places.
- */
+/* Wherever a byte is changed, the text is a date or refused. The date is near the original if
+ * digits keep their places. */
 static void mutated_dates_are_read_or_refused_within_bounds(void **state)
 {
     static const char *const seeds[] = {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",

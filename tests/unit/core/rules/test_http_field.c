@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_field.c - lines of a head, Content-Type and X-Robots-Tag. */
+/* test_http_field.c - tests header lines, Content-Type and X-Robots-Tag. */
 #include "lib/test.h"
 
 #include "core/rules/http/field.h"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_firewall.c - pages of firewalls are recognised, and pages of sites are left in peace. */
+/* test_http_firewall.c - tests that pages of firewalls are recognised, and that ordinary pages are
+ * not. */
 #include "core/rules/http/firewall.h"
 #include "lib/test.h"
 
 struct answer {
     enum wr_firewall firewall;
     int status;
-    const char *fields; /* "Name: value\n" each */
+    const char *fields; /* lines "Name: value\n" */
     const char *body;
-    uint64_t more; /* bytes of the body beyond */
+    uint64_t more; /* size of the body beyond `body` */
 };
 
 static enum wr_firewall judge(const struct answer *answer)
@@ -43,7 +44,7 @@ static void assert_judged(const struct answer *answers, size_t count)
     "permission to access \"http&#58;&#47;&#47;a&#46;example&#47;\" on this server.<P>\nReference&#32;&#35;18&#46;" \
     "dead\n<P>https&#58;&#47;&#47;errors&#46;edgesuite&#46;net&#47;18&#46;dead</P>\n</BODY></HTML>"
 
-/* U10. */
+/* U10 */
 static void pages_of_firewalls_are_recognised(void **state)
 {
     static const struct answer answers[] = {
@@ -99,14 +100,14 @@ static void pages_of_firewalls_are_recognised(void **state)
 static void pages_of_sites_are_left_in_peace(void **state)
 {
     static const struct answer answers[] = {
-        /* what is told about them is no wall, wherever it is told */
+        /* pages that describe firewalls */
         {WR_FIREWALL_NONE, 200, "", ARTICLE, 0},
         {WR_FIREWALL_NONE, 200, "Server: cloudflare\nSet-Cookie: __cf_bm=x\n", ARTICLE, 0},
         {WR_FIREWALL_NONE, 404, "Server: cloudflare\n", ARTICLE, 0},
         {WR_FIREWALL_NONE, 200, "X-Iinfo: 1\nSet-Cookie: incap_ses_1=x\n", ARTICLE, 50000},
         {WR_FIREWALL_NONE, 200, "Set-Cookie: TS0101=x\n", ARTICLE, 50000},
         {WR_FIREWALL_NONE, 200, "Server: AkamaiGHost\n", ARTICLE, 0},
-        /* sites behind them answer themselves */
+        /* sites behind a firewall that answer themselves */
         {WR_FIREWALL_NONE, 403, "Server: cloudflare\n", "<h1>403 Forbidden</h1>nginx", 0},
         {WR_FIREWALL_NONE, 403, "Server: cloudflare\n",
          "Members only. <script src=\"/cdn-cgi/challenge-platform/scripts/jsd/main.js\">", 0},
@@ -117,7 +118,7 @@ static void pages_of_sites_are_left_in_peace(void **state)
         {WR_FIREWALL_NONE, 403, "Server: CloudFront\n", "<Code>AccessDenied</Code>", 0},
         {WR_FIREWALL_NONE, 404, "Server: AkamaiGHost\n", AKAMAI_TEXT, 0},
         {WR_FIREWALL_NONE, 403, "X-Sucuri-ID: 11\n", "Forbidden", 0},
-        /* to be slower is no wall */
+        /* requests to slow down */
         {WR_FIREWALL_NONE, 429, "Server: cloudflare\nRetry-After: 60\n", "error code: 1015", 0},
         {WR_FIREWALL_NONE, 429, "Server: AkamaiGHost\n", AKAMAI_TEXT, 0},
         {WR_FIREWALL_NONE, 403, "", "", 0},

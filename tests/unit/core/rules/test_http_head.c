@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_head.c - heads that are read in one way only, and those that are refused (A4, A6 - A9, A19, C9). */
+/* test_http_head.c - tests response heads that have one meaning only, and those that are refused
+ * (A4, A6 - A9, A19, C9). */
 #include "lib/test.h"
 
 #include "core/rules/http/head.h"
@@ -7,7 +8,7 @@
 
 static const struct wr_head_limits limits = {.bytes_max = 4096, .interims_max = 3};
 
-/* Feeds each line, up to the first fault. */
+/* Feeds lines until the first fault, and returns it. */
 static enum wr_head_fault feed(struct wr_head *head, const char *text)
 {
     struct wr_span rest = wr_span_of(text);
@@ -98,7 +99,7 @@ static void lengths_that_lie_or_differ_are_refused(void **state)
         {OK "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", WR_HEAD_TRANSFER},
         {OK "Transfer-Encoding: xchunked\r\n", WR_HEAD_TRANSFER},
         {OK "Transfer-Encoding:\r\n", WR_HEAD_TRANSFER},
-        /* an interim head's fields are its own */
+        /* fields of an interim head do not count for the final one */
         {"HTTP/1.1 103 x\r\nContent-Length: 5\r\n\r\n" OK "Content-Length: 6\r\n\r\n", WR_HEAD_OK},
     };
     (void)state;
@@ -216,7 +217,9 @@ static void a_head_has_an_end(void **state)
     assert_int_equal(memory.live, 0);
 }
 
-/* "name=value|…" */
+/* Returns the fields as "name=value
+ * name=value
+ * ". */
 static const char *fields_of(const char *text)
 {
     static char said[1024];

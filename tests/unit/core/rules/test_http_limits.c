@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_limits.c - Retry-After and rate-limit fields: the drafts', the vendors', and the hostile ones'. */
+/* test_http_limits.c - tests Retry-After and rate-limit fields of the drafts, of vendors, and of
+ * hostile servers. */
 #include "lib/test.h"
 
 #include "base/rng.h"
@@ -8,10 +9,10 @@
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 #define NOW_S INT64_C(1794700800) /* 2026-11-15 00:00:00 */
-#define NONE (-1.0)               /* not said */
+#define NONE (-1.0)               /* the field is absent */
 #define CAP 2678400.0             /* 31 days */
 
-/* A head, and what it says in seconds. */
+/* A head, and the values that it states, in seconds. */
 struct row {
     const char *head;
     double retry_after_s, limit, remaining, reset_s;
@@ -36,7 +37,7 @@ static void assert_seconds(int64_t ns, double seconds, const char *head)
 {
     int64_t wanted = seconds < 0 ? -1 : (int64_t)(seconds * 1e7 + 0.5) * 100;
     if (ns != wanted)
-        fail_msg("%s\nsays %lld ns, and %g s was meant", head, (long long)ns, seconds);
+        fail_msg("%s\ngives %lld ns, expected %g s", head, (long long)ns, seconds);
 }
 
 static void assert_rows(const struct row *rows, size_t count)
@@ -50,7 +51,7 @@ static void assert_rows(const struct row *rows, size_t count)
     }
 }
 
-/* ---- Retry-After --------------------------------------------------------------------------------------- */
+/* ---- Retry-After ----------------------------------------------------------------------------- */
 
 static void retry_after_is_seconds_or_a_date(void **state)
 {
@@ -95,7 +96,7 @@ static void retry_after_is_read_with_units_quotes_and_other_zones(void **state)
     assert_rows(rows, COUNT(rows));
 }
 
-/* Only a number close to now is taken for an instant: others are long waits, and stay so. */
+/* Only a number close to the current time is an instant. Others are long waits. */
 static void an_instant_in_retry_after_is_no_wait_of_decades(void **state)
 {
     static const struct row rows[] = {
@@ -104,7 +105,7 @@ static void an_instant_in_retry_after_is_no_wait_of_decades(void **state)
         {"retry-after-ms: 1794700804500", 4.5, NONE, NONE, NONE},
         {"Date: Sun, 15 Nov 2026 00:00:01 GMT\nRetry-After: 1794700804", 3, NONE, NONE, NONE},
         {"Retry-After: 1794700799", 0, NONE, NONE, NONE},
-        {"Retry-After: 1797379200", CAP, NONE, NONE, NONE}, /* 31 days */
+        {"Retry-After: 1797379200", CAP, NONE, NONE, NONE}, /* 31 days ahead */
         {"Retry-After: 1797379201", CAP, NONE, NONE, NONE},
         {"Retry-After: 1700000000", CAP, NONE, NONE, NONE}, /* three years ago */
         {"retry-after-ms: 1794700800", 1794700.8, NONE, NONE, NONE},
@@ -131,7 +132,7 @@ static void hostile_retry_after_never_wraps_and_garbage_is_absent(void **state)
         {"Retry-After: 5 s x", NONE, NONE, NONE, NONE},
         {"Retry-After: \"5", NONE, NONE, NONE, NONE},
         {"Retry-After: \"\"", NONE, NONE, NONE, NONE},
-        {"Retry-After: \xd9\xa1\xd9\xa2", NONE, NONE, NONE, NONE}, /* digits, but Arabic ones */
+        {"Retry-After: \xd9\xa1\xd9\xa2", NONE, NONE, NONE, NONE}, /* Arabic digits */
         {"Retry-After: 1000000000", CAP, NONE, NONE, NONE},
         {"Retry-After: 2147483648", CAP, NONE, NONE, NONE},
         {"Retry-After: 4294967296", CAP, NONE, NONE, NONE},
@@ -147,7 +148,7 @@ static void hostile_retry_after_never_wraps_and_garbage_is_absent(void **state)
     (void)state;
     assert_rows(rows, COUNT(rows) - 1);
     assert_int_equal(read_head(rows[COUNT(rows) - 1].head, strlen(rows[COUNT(rows) - 1].head)).retry_after_ns, 1);
-    assert_int_equal(read_head("Retry-After: 5\0", 15).retry_after_ns, -1); /* a NUL */
+    assert_int_equal(read_head("Retry-After: 5\0", 15).retry_after_ns, -1); /* followed by a NUL */
     assert_int_equal(read_head("Retry-After: \0005", 15).retry_after_ns, -1);
 }
 
@@ -171,7 +172,8 @@ static void a_date_in_the_past_is_now_and_one_far_ahead_is_capped(void **state)
         {"Retry-After: Sun, 06 Nov 1994 08:49:37 GMT", 0, NONE, NONE, NONE},
         {"Retry-After: Sun, 15 Nov 2026 00:00:00 GMT", 0, NONE, NONE, NONE},
         {"Retry-After: Fri, 31 Dec 9999 23:59:59 GMT", CAP, NONE, NONE, NONE},
-        {"Retry-After: Mon, 15 Nov 2026 00:01:00 GMT", 60, NONE, NONE, NONE},     /* it is a Sunday */
+        /* that day is a Sunday */
+        {"Retry-After: Mon, 15 Nov 2026 00:01:00 GMT", 60, NONE, NONE, NONE},
         {"Retry-After: Sunday, 06-Nov-94 08:49:37 GMT", 0, NONE, NONE, NONE},     /* 1994 */
         {"Retry-After: Saturday, 15-Nov-75 08:49:37 GMT", CAP, NONE, NONE, NONE}, /* 2075 */
         {"Retry-After: Sun, 15 Nov 2026 00:00:60 GMT", 60, NONE, NONE, NONE},
@@ -210,10 +212,12 @@ static void of_several_the_most_restrictive_wins(void **state)
         {"Retry-After: soon\nRetry-After: 9", 9, NONE, NONE, NONE},
         {"Retry-After: 5\nRateLimit: \"a\";r=0;t=30", 5, NONE, 0, 30},
         {"RateLimit: \"a\";r=10;t=5, \"b\";r=0;t=60, \"c\";r=0;t=20", NONE, NONE, 0, 60},
-        {"RateLimit: \"a\";r=10;t=10, \"b\";r=100;t=1000, \"c\";r=1;t=1", NONE, NONE, 100, 1000}, /* 0.1 a second */
+        /* 0.1 permits a second */
+        {"RateLimit: \"a\";r=10;t=10, \"b\";r=100;t=1000, \"c\";r=1;t=1", NONE, NONE, 100, 1000},
         {"RateLimit: \"a\";r=3, \"b\";r=2, \"c\";r=100;t=1", NONE, NONE, 100, 1},
         {"RateLimit: \"a\";r=3, \"b\";r=2", NONE, NONE, 2, NONE},
-        {"RateLimit: \"a\";r=5;t=10\nRateLimit: \"a\";r=0;t=4", NONE, NONE, 0, 10}, /* a proxy's and the server's */
+        /* one from a proxy, one from the server */
+        {"RateLimit: \"a\";r=5;t=10\nRateLimit: \"a\";r=0;t=4", NONE, NONE, 0, 10},
         {"X-RateLimit-Remaining: 50\nX-RateLimit-Reset: 10\nRateLimit: \"a\";r=0;t=3", NONE, NONE, 0, 3},
         {"X-RateLimit-Remaining: 5\nX-RateLimit-Remaining: 3\nX-RateLimit-Limit: 9", NONE, 9, 3, NONE},
         {"RateLimit-Policy: \"a\";q=10;w=1, \"b\";q=5;w=1", NONE, 5, NONE, NONE},
@@ -223,7 +227,7 @@ static void of_several_the_most_restrictive_wins(void **state)
     assert_rows(rows, COUNT(rows));
 }
 
-/* ---- the drafts ---------------------------------------------------------------------------------------- */
+/* ---- the drafts ------------------------------------------------------------------------------ */
 
 static void the_drafts_fields_are_read(void **state)
 {
@@ -234,12 +238,14 @@ static void the_drafts_fields_are_read(void **state)
          0, 32},
         {"RateLimit-Policy: \"burst\";q=100;w=60,\"daily\";q=1000;w=86400\nRateLimit: \"daily\";r=1;t=3600", NONE, 1000,
          1, 3600},
-        {"RateLimit: default;r=50;t=30", NONE, NONE, 50, 30}, /* a Token, as -08 had it for a while */
+        {"RateLimit: default;r=50;t=30", NONE, NONE, 50, 30}, /* a Token, as in draft -08 */
         {"RateLimit: \"a\";r=999;pk=:dHJpYWwxMjEzMjM=:", NONE, NONE, 999, NONE},
-        {"RateLimit: \"a\";r=0;t=1794700830", NONE, NONE, 0, 30}, /* against the draft, but an instant all the same */
-        {"RateLimit: limit=100, remaining=50, reset=30", NONE, 100, 50, 30}, /* -07 */
+        /* an instant, which the draft does not allow */
+        {"RateLimit: \"a\";r=0;t=1794700830", NONE, NONE, 0, 30},
+        {"RateLimit: limit=100, remaining=50, reset=30", NONE, 100, 50, 30}, /* draft -07 */
         {"RateLimit: limit=100, remaining=50, reset=30\nRateLimit-Policy: 100;w=60", NONE, 100, 50, 30},
-        {"RateLimit-Limit: 100\nRateLimit-Remaining: 50\nRateLimit-Reset: 30", NONE, 100, 50, 30}, /* up to -06 */
+        /* drafts up to -06 */
+        {"RateLimit-Limit: 100\nRateLimit-Remaining: 50\nRateLimit-Reset: 30", NONE, 100, 50, 30},
         {"RateLimit-Limit: 10, 10;w=1, 50;w=60\nRateLimit-Remaining: 3\nRateLimit-Reset: 1", NONE, 10, 3, 1},
         {"RateLimit-Limit: 50\nRateLimit-Remaining: 30\nRateLimit-Policy: 10;w=1, 50;w=60", NONE, 50, 30, NONE},
         {"RateLimit-Policy: 10;w=1;burst=1000;comment=\"a, b\", 50;w=60", NONE, 10, NONE, NONE},
@@ -265,7 +271,7 @@ static void quotas_of_other_units_count_only_when_used_up(void **state)
     assert_rows(rows, COUNT(rows));
 }
 
-/* T7: the unit is said in RateLimit-Policy alone, and the fields of a response have no order. */
+/* T7: only RateLimit-Policy states the unit, and the fields of a response have no order. */
 static void unit_of_a_quota_holds_whichever_of_its_fields_comes_first(void **state)
 {
     static const struct row rows[] = {
@@ -292,14 +298,14 @@ static void malformed_structured_fields_are_ignored_as_a_whole(void **state)
         {"RateLimit: \"a\";R=0", NONE, NONE, NONE, NONE},
         {"RateLimit: \"a\";r=1234567890123456", NONE, NONE, NONE, NONE}, /* 16 digits */
         {"RateLimit: \"a\";r=7;x=123456789012.5", NONE, NONE, 7, NONE},
-        {"RateLimit: \"a\";r=7;x=1234567890123.5", NONE, NONE, NONE, NONE}, /* 13 digits before the point */
+        {"RateLimit: \"a\";r=7;x=1234567890123.5", NONE, NONE, NONE, NONE}, /* 13 integer digits */
         {"RateLimit: \"a\";r=0;x=(1 2)", NONE, NONE, NONE, NONE},
         {"RateLimit: \"a\";r=0;x=:###:", NONE, NONE, NONE, NONE},
         {"RateLimit: \"\xc3\xa9\";r=0", NONE, NONE, NONE, NONE},
         {"RateLimit: limit=100, remaining=0, reset=", NONE, NONE, NONE, NONE},
         {"RateLimit:", NONE, NONE, NONE, NONE},
-        {"RateLimit: ?1;r=0;t=9", NONE, NONE, NONE, NONE},      /* sound, but no name */
-        {"RateLimit: \"a\";r=5;r=3;t=1;t=2", NONE, NONE, 3, 2}, /* the last counts */
+        {"RateLimit: ?1;r=0;t=9", NONE, NONE, NONE, NONE},      /* valid, but not a name */
+        {"RateLimit: \"a\";r=5;r=3;t=1;t=2", NONE, NONE, 3, 2}, /* the last parameter counts */
         {"RateLimit: \"a\";r=-1;t=-5", NONE, NONE, NONE, NONE},
         {"RateLimit: \"a\";r=1.5;t=\"5\"", NONE, NONE, NONE, NONE},
         {"RateLimit: \"a\";r;t=5", NONE, NONE, NONE, 5},
@@ -312,7 +318,7 @@ static void malformed_structured_fields_are_ignored_as_a_whole(void **state)
     assert_rows(rows, COUNT(rows));
 }
 
-/* C7: the work grows with the text, and what is kept does not. */
+/* C7: the work grows linearly with the text, and the number of stored quotas is bounded. */
 static void twenty_thousand_members_are_read_in_linear_time(void **state)
 {
     static char head[20000 * 16 + 16];
@@ -328,10 +334,10 @@ static void twenty_thousand_members_are_read_in_linear_time(void **state)
     }
 }
 
-/* ---- the vendors --------------------------------------------------------------------------------------- */
+/* ---- the vendors ----------------------------------------------------------------------------- */
 
-/* Who sends what: docs/internals/headers.md. */
-/* Until none is left. */
+/* docs/internals/headers.md lists which vendor sends which field. */
+/* Tokens count only when none is left. */
 static void what_is_left_of_tokens_says_nothing_of_requests(void **state)
 {
     static const struct row rows[] = {
@@ -414,7 +420,7 @@ static void fields_are_read_as_vendors_send_them(void **state)
 static void fields_of_limiting_libraries_are_read(void **state)
 {
     static const struct row rows[] = {
-        /* hapi-rate-limit: quotas of the user, the path, and both */
+        /* hapi-rate-limit: quotas of the user, of the path, and of both */
         {"X-RateLimit-PathLimit: 50\nX-RateLimit-PathRemaining: 40\nX-RateLimit-PathReset: 1794700860000\n"
          "X-RateLimit-UserLimit: 20\nX-RateLimit-UserRemaining: 1\nX-RateLimit-UserReset: 1794700810000\n"
          "X-RateLimit-UserPathRemaining: 9",
@@ -424,7 +430,7 @@ static void fields_of_limiting_libraries_are_read(void **state)
         {"X-RateLimit-Remaining: 0\nx-ratelimit-after: 5", NONE, NONE, 0, 5},
         {"X-Rate-Limit-Requests-Left: 3\nX-Rate-Limit-Requests-Max: 30", NONE, 30, 3, NONE},
         {"X-RateLimit-Limit: \"30\"\nX-RateLimit-Remaining: \"3\"\nX-RateLimit-Reset: \"9\"", NONE, 30, 3, 9},
-        /* AWS: a rate, not a quota of nothing */
+        /* AWS: a rate below 1 is not a quota of 0 */
         {"x-amzn-RateLimit-Limit: 0.5", NONE, NONE, NONE, NONE},
         {"x-amzn-RateLimit-Limit: 10.0", NONE, 10, NONE, NONE},
     };
@@ -440,18 +446,22 @@ static void hostile_quotas_are_bounded(void **state)
         {"X-RateLimit-Remaining: 1e18", NONE, NONE, NONE, NONE},
         {"X-RateLimit-Remaining: 1000000000000000000\nX-RateLimit-Reset: 1", NONE, NONE, 1e18, 1},
         {"X-RateLimit-Remaining: 99999999999999999999999\nX-RateLimit-Reset: 1", NONE, NONE, 1e18, 1},
-        {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1000000000000000", NONE, NONE, 0, CAP}, /* 10^15 */
-        {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1794700800000000", NONE, NONE, 0, CAP}, /* microseconds */
+        {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1000000000000000", NONE, NONE, 0, CAP},
+        /* in microseconds */
+        {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1794700800000000", NONE, NONE, 0, CAP},
         {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 99999999999999999999999", NONE, NONE, 0, CAP},
         {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 999999999", NONE, NONE, 0, CAP},
-        {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1794700799", NONE, NONE, 0, 0},    /* a second ago */
-        {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1794700799999", NONE, NONE, 0, 0}, /* a millisecond ago */
-        {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1000000000", NONE, NONE, 0, 0},    /* in 2001 */
+        /* a second ago */
+        {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1794700799", NONE, NONE, 0, 0},
+        /* a millisecond ago */
+        {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1794700799999", NONE, NONE, 0, 0},
+        {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1000000000", NONE, NONE, 0, 0}, /* in 2001 */
         {"X-RateLimit-Remaining: 0", NONE, NONE, 0, NONE},
         {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: -5", NONE, NONE, 0, NONE},
         {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 5x", NONE, NONE, 0, NONE},
         {"X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1h1h1000000000000000000000h", NONE, NONE, 0, CAP},
-        {"X-RateLimit-Remaining: -1\nX-RateLimit-Limit: -1", NONE, NONE, NONE, NONE}, /* unlimited, some say */
+        /* means unlimited on some servers */
+        {"X-RateLimit-Remaining: -1\nX-RateLimit-Limit: -1", NONE, NONE, NONE, NONE},
         {"X-RateLimit-Remaining: \nX-RateLimit-Limit: many", NONE, NONE, NONE, NONE},
         {"X-RateLimit-Remaining: 5, x", NONE, NONE, NONE, NONE},
         {"X-RateLimit-Limit: 0", NONE, 0, 0, NONE},
@@ -502,7 +512,7 @@ static void what_is_said_becomes_an_outcome(void **state)
     wr_limits_tell(&said, 3 * WEIR_SECOND, &outcome);
     assert_int_equal(outcome.retry_after_ns, 2 * WEIR_SECOND);
     wr_limits_tell(&said, WEIR_MINUTE, &outcome);
-    assert_int_equal(outcome.retry_after_ns, 1); /* over, and said nevertheless */
+    assert_int_equal(outcome.retry_after_ns, 1); /* expired, but still stated */
     assert_int_equal(outcome.quota_reset_ns, -1);
     said = read_head("", 0);
     wr_limits_tell(&said, 0, &outcome);

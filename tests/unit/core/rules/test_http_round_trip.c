@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_round_trip.c - what core/admit tells callers, core/rules understands: a weir behind a weir. */
+/* test_http_round_trip.c - tests that core/rules parses the headers that core/admit writes, as in a
+ * weir behind a weir. */
 #include "lib/test.h"
 
 #include "base/rng.h"
@@ -83,7 +84,8 @@ static void a_refusal_is_read_back_with_its_time(void **state)
     assert_int_equal(said.retry_after_ns, 3 * WEIR_SECOND);
     assert_int_equal(said.limit, 100);
     assert_int_equal(said.remaining, 0);
-    /* The instant is of whole seconds: seen a nanosecond after one, nearly a second more. */
+    /* The header has whole seconds: read a nanosecond after one begins, it is up to a second
+     * longer. */
     assert_in_range(said.reset_ns, 3 * WEIR_SECOND, 4 * WEIR_SECOND);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_structured.c - Structured Fields, piece by piece (RFC 9651). */
+/* test_http_structured.c - tests the parser of Structured Fields (RFC 9651). */
 #include "lib/test.h"
 
 #include "core/rules/http/structured.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 
-/* One member of a List, and what comes after it. */
+/* One member of a List, and what follows it. */
 struct row {
     const char *text;
     enum wr_sf_kind kind;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lifecycle.c - one robots.txt over time: R11, B6 to B9, V3. */
+/* test_lifecycle.c - tests the lifecycle of one robots.txt over time (R11, B6 to B9, V3). */
 #include "lib/alloc.h"
 #include "lib/test.h"
 
@@ -16,29 +16,30 @@
 /* ---- timelines ---- */
 
 enum what {
-    ASK,    /* somebody wants a page */
-    START,  /* the fetch that was asked for */
-    GOT,    /* an answer */
-    GOT_ON, /* an answer with a Location that can be followed */
-    LOST,   /* no answer */
+    ASK,    /* a caller wants a page */
+    START,  /* the requested fetch starts */
+    GOT,    /* a response arrives */
+    GOT_ON, /* a response arrives with a Location that can be followed */
+    LOST,   /* the fetch fails without a response */
 };
 
-/* What is expected of fetches is written f, c (conditional), o (on); of the copy s (same), r (read), d (drop); of pages
- * w, r (rules), a, d. '.' is none, or keep. */
+/* Expected actions are written as three letters. Fetch: f (plain), c (conditional), o (follow the
+ * redirect). Copy: s (same as before), r (read the new one), d (drop). Pages: w (wait), r (rules),
+ * a (allow), d (deny). '.' means none, or keep. */
 struct moment {
-    int64_t at; /* since T0 */
+    int64_t at; /* time since T0 */
     enum what what;
     int status;
     const char *expected;
-    int64_t wait_ns; /* of w; -1: until the fetch ends */
+    int64_t wait_ns; /* for w: the wait; -1: until the fetch ends */
 };
 
 struct world {
     struct wr_lifecycle life;
     struct wr_life_options options;
-    int64_t max_age_ns, retry_after_ns; /* of every answer */
+    int64_t max_age_ns, retry_after_ns; /* values in every response */
     bool has_validators;
-    double unit; /* 1: no jitter */
+    double unit; /* jitter; 1: no jitter */
 };
 
 static struct world world_of(enum wr_on_error mode)
@@ -89,10 +90,10 @@ static void page_waits_until_robots_is_known_and_it_is_asked_for_once(void **sta
 {
     (void)state;
     static const struct moment moments[] = {
-        {0, ASK, 0, "f.w", -1},       {0, ASK, 0, "f.w", -1}, /* nobody has started it yet */
+        {0, ASK, 0, "f.w", -1},       {0, ASK, 0, "f.w", -1}, /* the fetch has not started */
         {1 * S, START, 0, "..w", -1}, {2 * S, ASK, 0, "..w", -1},   {2 * S, START, 0, "..w", -1},
         {60 * S, ASK, 0, "..w", -1},  {61 * S, GOT, 200, ".rr", 0}, {61 * S, ASK, 0, "..r", 0},
-        {61 * S, GOT, 500, "..r", 0}, /* the same fetch does not end twice */
+        {61 * S, GOT, 500, "..r", 0}, /* a fetch ends only once */
         {61 * S, LOST, 0, "..r", 0},  {62 * S, ASK, 0, "..r", 0},
     };
     for (enum wr_on_error mode = WR_ON_ERROR_RFC9309; mode <= WR_ON_ERROR_DENY; mode++) {
@@ -103,17 +104,17 @@ static void page_waits_until_robots_is_known_and_it_is_asked_for_once(void **sta
     }
 }
 
-/* B9; RFC 9309 2.4: not used for more than 24 hours. */
+/* B9; RFC 9309 2.4: a copy is not used for more than 24 hours. */
 static void copy_is_refreshed_while_it_serves_and_not_used_for_more_than_a_day(void **state)
 {
     (void)state;
     static const struct moment moments[] = {
         {0, START, 0, "..w", -1},       {5 * S, GOT, 200, ".rr", 0},
-        {21 * H - 1, ASK, 0, "..r", 0}, {21 * H, ASK, 0, "c.r", 0}, /* the age counts from when it was asked for */
+        {21 * H - 1, ASK, 0, "..r", 0}, {21 * H, ASK, 0, "c.r", 0}, /* age since START */
         {21 * H, START, 0, "..r", 0},   {24 * H - 1, ASK, 0, "..r", 0},
-        {24 * H, ASK, 0, "..w", -1},    {25 * H, GOT, 200, ".rr", 0}, /* as it was at 21 h */
+        {24 * H, ASK, 0, "..w", -1},    {25 * H, GOT, 200, ".rr", 0}, /* the copy is as of 21 h */
         {42 * H - 1, ASK, 0, "..r", 0}, {42 * H, ASK, 0, "c.r", 0},
-        {100 * H, ASK, 0, "c.w", -1}, /* and not wanted for long */
+        {100 * H, ASK, 0, "c.w", -1}, /* long without requests */
         {100 * H, START, 0, "..w", -1}, {100 * H, GOT, 304, ".sr", 0},
         {120 * H, ASK, 0, "..r", 0},    {121 * H, ASK, 0, "c.r", 0},
     };
@@ -158,7 +159,7 @@ static void rules_without_validators_are_asked_for_without_them(void **state)
     static const struct moment moments[] = {
         {0, START, 0, "..w", -1},     {0, GOT, 200, ".rr", 0},
         {21 * H, ASK, 0, "f.r", 0},   {21 * H, START, 0, "..r", 0},
-        {21 * H, GOT, 304, "..r", 0}, /* nobody asked: failed, and the old one serves */
+        {21 * H, GOT, 304, "..r", 0}, /* a 304 to an unconditional fetch is a failure */
         {21 * H, ASK, 0, "..r", 0},   {21 * H + 5 * S, ASK, 0, "f.r", 0},
     };
     struct world world = world_of(WR_ON_ERROR_RFC9309);
@@ -167,9 +168,9 @@ static void rules_without_validators_are_asked_for_without_them(void **state)
     assert_int_equal(world.life.failures, 1);
 }
 
-/* ---- failing ---- */
+/* ---- failures ---- */
 
-/* R11, B6, V3: the three modes differ in what holds for pages, and in nothing else. */
+/* R11, B6, V3: the three modes differ only in the decision for pages. */
 static void host_whose_robots_cannot_be_fetched_is_parked_and_asked_again(void **state)
 {
     (void)state;
@@ -191,7 +192,7 @@ static void under_allow_and_deny_pages_need_not_wait_for_what_fails(void **state
         bool allow = mode == WR_ON_ERROR_ALLOW;
         const char *kept = allow ? "..a" : "..d", *asked = allow ? "f.a" : "f.d";
         const struct moment moments[] = {
-            {0, ASK, 0, "f.w", -1}, /* but for the first answer they do */
+            {0, ASK, 0, "f.w", -1}, /* pages wait for the first response */
             {0, START, 0, "..w", -1},   {0, LOST, 0, kept, 0},       {0, ASK, 0, kept, 0},
             {5 * S, ASK, 0, asked, 0},  {5 * S, START, 0, kept, 0},  {5 * S, GOT, 500, kept, 0},
             {15 * S, ASK, 0, asked, 0}, {15 * S, START, 0, kept, 0}, {15 * S, GOT, 200, ".rr", 0},
@@ -201,7 +202,7 @@ static void under_allow_and_deny_pages_need_not_wait_for_what_fails(void **state
     }
 }
 
-/* B6: an old copy may serve; the host's last word goes before our own choice. */
+/* B6: an old copy may be used. The last rules of the host take precedence over the mode. */
 static void old_copy_serves_for_thirty_days_while_fetching_fails(void **state)
 {
     static const char *const at_last[] = {"f.w", "f.a", "f.d"};
@@ -225,7 +226,7 @@ static void old_copy_serves_for_thirty_days_while_fetching_fails(void **state)
     }
 }
 
-/* B7: 429 is waited for, whatever the mode, and as long as the server says. */
+/* B7: after a 429 pages wait in every mode, for as long as the server states. */
 static void too_many_requests_is_no_absent_file(void **state)
 {
     (void)state;
@@ -286,7 +287,7 @@ static void backoff_doubles_up_to_a_quarter_of_an_hour_and_is_never_short(void *
     }
 }
 
-/* ---- what answers mean ---- */
+/* ---- meaning of statuses ---- */
 
 /* B7, RFC 9309 2.3.1 */
 static void status_says_whether_there_are_rules(void **state)
@@ -298,7 +299,7 @@ static void status_says_whether_there_are_rules(void **state)
         {200, ".rr"}, {204, ".rr"}, {206, "..w"}, {299, ".rr"}, {400, ".da"}, {401, ".da"}, {403, ".da"}, {404, ".da"},
         {408, ".da"}, {410, ".da"}, {451, ".da"}, {499, ".da"}, {429, "..w"}, {500, "..w"}, {502, "..w"}, {503, "..w"},
         {504, "..w"}, {599, "..w"}, {304, "..w"}, {300, "..w"}, {100, "..w"}, {0, "..w"},   {199, "..w"}, {600, "..w"},
-        {999, "..w"}, {-1, "..w"},  {301, ".da"}, {302, ".da"}, {308, ".da"}, /* that lead nowhere */
+        {999, "..w"}, {-1, "..w"},  {301, ".da"}, {302, ".da"}, {308, ".da"}, /* no target */
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -310,7 +311,7 @@ static void status_says_whether_there_are_rules(void **state)
     }
 }
 
-/* A file that was there and is gone forbids nothing any more; one that is back does again. */
+/* A robots.txt that was removed forbids nothing. One that returns applies. */
 static void file_that_goes_and_comes_back_is_followed(void **state)
 {
     (void)state;
@@ -333,13 +334,13 @@ static void five_redirects_are_followed_and_the_sixth_is_an_absent_file(void **s
         {3, GOT_ON, 303, "o.w", -1},     {4, GOT_ON, 307, "o.w", -1},  {5, GOT_ON, 308, "o.w", -1},
         {5, ASK, 0, "..w", -1},          {6, GOT_ON, 301, ".da", 0},   {7, ASK, 0, "..a", 0},
         {21 * H, ASK, 0, "f.a", 0},      {21 * H, START, 0, "..a", 0}, {21 * H, GOT_ON, 301, "o.a", 0},
-        {21 * H, GOT_ON, 300, "..a", 0}, /* not one of the five: failed */
+        {21 * H, GOT_ON, 300, "..a", 0}, /* not a redirect status: the fetch failed */
     };
     struct world world = world_of(WR_ON_ERROR_RFC9309);
     live_all(&world, moments);
 }
 
-/* B8: the rules are the original authority's; the validators are not. */
+/* B8: the rules apply to the original host. The validators belong to the target. */
 static void rules_behind_a_redirect_count_without_their_validators(void **state)
 {
     (void)state;
@@ -359,7 +360,7 @@ static void unchanged_counts_only_for_the_place_that_was_asked(void **state)
     static const struct moment moments[] = {
         {0, START, 0, "..w", -1},     {0, GOT, 200, ".rr", 0},         {21 * H, ASK, 0, "c.r", 0},
         {21 * H, START, 0, "..r", 0}, {21 * H, GOT_ON, 301, "o.r", 0}, {21 * H, GOT, 304, "..r", 0},
-        {24 * H, ASK, 0, "c.r", 0}, /* failed, so the old copy serves and is asked for again */
+        {24 * H, ASK, 0, "c.r", 0}, /* failed: the old copy is used, and fetched once more */
     };
     struct world world = world_of(WR_ON_ERROR_RFC9309);
     live_all(&world, moments);
@@ -386,7 +387,7 @@ static void stored_copy_is_used_by_its_age(void **state)
         {24 * H, false, false, "f.w", -1},
         {WEIR_DURATION_MAX, true, true, "c.w", -1},
         {INT64_MAX, true, true, "c.w", -1},
-        {-1, true, true, "c.w", -1}, /* from the future: of any age */
+        {-1, true, true, "c.w", -1}, /* an age in the future is of any age */
         {INT64_MIN, true, true, "c.w", -1},
     };
     (void)state;
@@ -403,7 +404,7 @@ static void stored_copy_is_used_by_its_age(void **state)
     }
 }
 
-/* What is too old to serve is still good for asking whether it changed. */
+/* A copy that is too old to use can still be validated. */
 static void stored_copy_of_any_age_is_good_again_once_confirmed(void **state)
 {
     (void)state;
@@ -462,7 +463,7 @@ static struct wr_ruling rule(const struct world *world, const struct wr_robots *
     struct wr_lifecycle life = world->life;
     struct wr_life_event wanted = {.kind = WR_LIFE_WANTED};
     struct wr_life_action action = wr_lifecycle_step(&life, &world->options, &wanted, T0 + at);
-    assert_memory_equal(&life, &world->life, sizeof life); /* to want changes nothing */
+    assert_memory_equal(&life, &world->life, sizeof life); /* WANTED changes no state */
     return wr_lifecycle_rule(&action, robots, wr_span_of(target), T0 + at);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lifecycle_random.c - one robots.txt, told anything in any order: V3, K4. */
+/* test_lifecycle_random.c - runs the lifecycle of one robots.txt with random events in any order
+ * (V3, K4). */
 #include "lib/test.h"
 
 #include "base/rng.h"
@@ -13,13 +14,13 @@
 #define T0 (100 * D)
 #define UNSAID INT64_C(-1)
 
-/* What an onlooker knows who sees only the events and the actions. */
+/* State of an observer that sees only events and actions. */
 struct onlooker {
     bool fetching, was_conditional;
-    bool knows;       /* a 2xx or 4xx came, or a 304 for the like */
-    int64_t known_at; /* when it was asked for */
+    bool knows;       /* a 2xx or 4xx arrived, or a valid 304 */
+    int64_t known_at; /* start of the fetch that got it */
     int64_t started_at;
-    int64_t failed_at; /* -1: the last fetch did not fail */
+    int64_t failed_at; /* -1: the last fetch succeeded */
     int hops;
 };
 
@@ -37,12 +38,13 @@ static void check_action(const struct onlooker *seen, const struct wr_life_optio
     if (action.fetch == WR_FETCH_PLAIN || action.fetch == WR_FETCH_CONDITIONAL) {
         assert_int_equal(kind, WR_LIFE_WANTED);
         assert_false(seen->fetching);
-        if (seen->failed_at >= 0) /* no hot loop */
+        if (seen->failed_at >= 0) /* no fetches in a tight loop */
             assert_true(now - seen->failed_at >= 5 * S / 2);
         else if (seen->knows)
             assert_true(age_ns >= H);
     }
-    if (action.holds == WR_HOLDS_WAIT && action.until != WEIR_FOREVER) /* bounded, and never over already */
+    /* bounded, and in the future */
+    if (action.holds == WR_HOLDS_WAIT && action.until != WEIR_FOREVER)
         assert_true(action.until > now && action.until - now <= 24 * H);
     if (action.until == WEIR_FOREVER)
         assert_true(seen->fetching || action.fetch == WR_FETCH_PLAIN || action.fetch == WR_FETCH_CONDITIONAL ||
@@ -90,7 +92,8 @@ static struct wr_life_event any_event(struct wr_rng *rng)
                                   .unit = wr_rng_unit(rng)};
 }
 
-/* V3, K4: with events in any order nothing opens before it may, one fetch is under way, and nobody asks in a loop. */
+/* V3, K4: with events in any order, no page is allowed too early, one fetch is in flight, and
+ * fetches are not repeated in a loop. */
 static void random_events_never_open_what_is_unknown_nor_fetch_twice_or_at_once_again(void **state)
 {
     (void)state;
@@ -119,8 +122,8 @@ static void random_events_never_open_what_is_unknown_nor_fetch_twice_or_at_once_
     }
 }
 
-/* M13, V3: rules that were dropped for want of room open nothing, in no mode; nor does a 304 that was on its way, nor
- * want of room for those that come. A time that the server named is kept. */
+/* M13, V3: rules that were dropped for lack of memory allow nothing, in any mode. Neither does a
+ * 304 in flight, or lack of memory for new rules. A time that the server named is kept. */
 static void rules_that_were_dropped_open_nothing_until_they_come_again(void **state)
 {
     static const enum wr_on_error modes[] = {WR_ON_ERROR_RFC9309, WR_ON_ERROR_ALLOW, WR_ON_ERROR_DENY};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_redirect.c - where answers lead (A10, A11, A13, C12). */
+/* test_redirect.c - tests the targets of redirects (A10, A11, A13, C12). */
 #include "core/rules/url/redirect.h"
 #include "lib/test.h"
 
@@ -107,7 +107,8 @@ static void credentials_in_a_location_are_dropped(void **state)
     assert_memory_equal(wr_url_target(&to).data, "/p?q", 4);
     assert_int_equal(wr_url_target(&to).bytes, 4);
     assert_int_equal(to.bytes, strlen(to.text));
-    (void)lead(302, "GET", "https://user:secret@a.example/", wr_span_of("b"), &to); /* relative ones inherit them */
+    /* a relative Location would inherit them */
+    (void)lead(302, "GET", "https://user:secret@a.example/", wr_span_of("b"), &to);
     assert_string_equal(to.text, "https://a.example/b");
 }
 

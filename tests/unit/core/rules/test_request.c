@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_request.c - requests that are accepted: what is read of them, and that the pieces they come in do not matter. */
+/* test_request.c - tests accepted requests: their parsed values, and that the pieces in which they
+ * arrive do not matter. */
 #include "request_rig.h"
 
 #include "base/rng.h"
@@ -43,7 +44,7 @@ static const struct row rows[] = {
      WR_METHOD_POST, "/", 1, "weir", "a", true, false, 2},
 };
 
-/* Whether the client waits is asked before the body is read. */
+/* Returns whether the client waits for 100 Continue. This is known before the body. */
 static bool waits(const char *text)
 {
     struct wr_request request;

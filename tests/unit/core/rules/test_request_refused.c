@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_request_refused.c - what two readers might read in two ways is refused, and so is what is too much (J6, J7). */
+/* test_request_refused.c - tests that requests which two parsers might read differently, or which
+ * are too large, are refused (J6, J7). */
 #include "request_rig.h"
 
 #define HOST "Host: weir\r\n"
@@ -7,7 +8,7 @@
 #define POST "POST / HTTP/1.1\r\n" HOST
 #define CHUNKED POST "Transfer-Encoding: chunked\r\n\r\n"
 
-/* `bytes` 0: as strlen has it. */
+/* bytes 0: the length of the string */
 struct row {
     const char *text;
     enum wr_request_fault fault;
@@ -171,7 +172,7 @@ static const struct row chunks[] = {
     {CHUNKED "0\r\n\x01", WR_REQUEST_TRAILER, 400, 0},
 };
 
-/* In one piece, byte by byte, and cut in two anywhere. */
+/* Checks the fault of a text in one piece, byte by byte, and in two pieces cut anywhere. */
 static void check_text(const char *text, size_t bytes, enum wr_request_fault fault, int status)
 {
     struct rig single = rig_read_single(text, bytes), whole = rig_read_whole(text, bytes);
@@ -222,7 +223,7 @@ static void bad_chunks_and_trailers_are_refused(void **state)
     CHECK_ROWS(chunks);
 }
 
-/* ---- bounds -------------------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
 static char text[1 << 18];
 static size_t text_bytes;
@@ -254,7 +255,7 @@ static void check_accepted(void)
     assert_int_equal(rig_read_whole(text, text_bytes).step, WR_REQUEST_END);
 }
 
-/* "GET /aaa HTTP/1.1\r\n" of that many bytes. */
+/* Appends "GET /aaa HTTP/1.1\r\n" with a length of `bytes`. */
 static void put_line(size_t bytes)
 {
     begin("GET /");
@@ -278,7 +279,7 @@ static void a_target_that_is_too_long_is_414(void **state)
     check_text(text, text_bytes, WR_REQUEST_TARGET_LONG, 414);
 }
 
-/* "A: aaa\r\n" of that many bytes. */
+/* Appends "A: aaa\r\n" with a length of `bytes`. */
 static void put_field(size_t bytes)
 {
     put("A: ");

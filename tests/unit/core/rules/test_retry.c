@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Delays between attempts: S0-41, S0-88. */
+/* test_retry.c - tests the delays between attempts (S0-41, S0-88). */
 #include "base/rng.h"
 #include "lib/test.h"
 #include <math.h>

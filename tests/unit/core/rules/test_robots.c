@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_robots.c - RFC 9309: groups, and which rule decides. */
+/* test_robots.c - tests robots.txt by RFC 9309: groups, and which rule decides. */
 #include "robots_rig.h"
 
 static int judge_as(const char *agent, const char *text, const char *path)
@@ -119,18 +119,18 @@ static void the_longest_rule_that_matches_decides(void **state)
         {"Disallow: /a", "/b", 0},
         {"Disallow: /a/", "/a", 0},
         {"Disallow: /a/", "/a/", -2},
-        {"Disallow: /A", "/a", 0}, /* paths have a case */
+        {"Disallow: /A", "/a", 0}, /* paths are case-sensitive */
         {"Allow: /a\nDisallow: /", "/a/b", 2},
         {"Disallow: /\nAllow: /a", "/a/b", 3},
         {"Disallow: /\nAllow: /a", "/b", -2},
         {"Allow: /a/\nDisallow: /a/b.gif", "/a/b.gif", -3},
         {"Allow: /a/\nDisallow: /a/b.gif", "/a/c.gif", 2},
-        {"Disallow: /a\nAllow: /a", "/a", 3}, /* of equals the one that allows */
+        {"Disallow: /a\nAllow: /a", "/a", 3}, /* if equal, Allow wins */
         {"Allow: /a\nDisallow: /a", "/a", 2},
         {"Disallow: /a\nDisallow: /a", "/a", -2},
-        {"Disallow: /a*\nAllow: /a", "/a", -2},    /* a '*' is an octet */
-        {"Disallow: /ab$\nAllow: /ab", "/ab", -2}, /* and so is a '$' */
-        {"Disallow: /a**\nAllow: /a*", "/a", 3},   /* but two '*' are one */
+        {"Disallow: /a*\nAllow: /a", "/a", -2},    /* '*' counts as an octet */
+        {"Disallow: /ab$\nAllow: /ab", "/ab", -2}, /* '$' counts as an octet */
+        {"Disallow: /a**\nAllow: /a*", "/a", 3},   /* "**" counts as one '*' */
         {"Disallow: /*.gif\nAllow: /a/", "/a/b.gif", -2},
         {"Disallow: /*.gif\nAllow: /images/", "/images/b.gif", 3},
         {"Allow: /p\nDisallow: /", "/page", 2},
@@ -139,7 +139,7 @@ static void the_longest_rule_that_matches_decides(void **state)
         {"Allow: /page\nDisallow: /*.ph", "/page.php5", 2},
         {"Allow: /$\nDisallow: /", "/", 2},
         {"Allow: /$\nDisallow: /", "/page.htm", -3},
-        {"Disallow: foo", "/foo", 0}, /* no path begins so */
+        {"Disallow: foo", "/foo", 0}, /* no path begins like this */
         {"Disallow: http://example.org/a", "/a", 0},
     };
     (void)state;
@@ -161,7 +161,7 @@ static void stars_match_anything_and_a_dollar_the_end(void **state)
         {"Disallow: /a*b$", "/acbc", 0},
         {"Disallow: /a*b$", "/abab", -2},
         {"Disallow: /a*b$", "/ab", -2},
-        {"Disallow: /a*a$", "/a", 0}, /* the pieces do not overlap */
+        {"Disallow: /a*a$", "/a", 0}, /* the parts must not overlap */
         {"Disallow: /a*ab$", "/ab", 0},
         {"Disallow: /a*$", "/a", -2},
         {"Disallow: /a*$", "/abc", -2},
@@ -181,13 +181,13 @@ static void stars_match_anything_and_a_dollar_the_end(void **state)
         {"Disallow: /a$", "/a", -2},
         {"Disallow: /a$", "/ab", 0},
         {"Disallow: $", "/", 0},
-        {"Disallow: /a$b", "/a$b", -2}, /* only the last one means the end */
+        {"Disallow: /a$b", "/a$b", -2}, /* only a '$' at the end is special */
         {"Disallow: /a$b", "/a", 0},
         {"Disallow: /a$$", "/a$", -2},
         {"Disallow: /a$$", "/a$b", 0},
         {"Disallow: /a*b*c*d", "/abcbcd", -2},
         {"Disallow: /*a*b$", "/xaxbxb", -2},
-        {"Disallow: /a?b", "/a?b", -2}, /* '?' and '.' are themselves */
+        {"Disallow: /a?b", "/a?b", -2}, /* '?' and '.' are literal */
         {"Disallow: /a?b", "/acb", 0},
         {"Disallow: /a.b", "/acb", 0},
         {"Disallow: /[ab]", "/a", 0},
@@ -205,9 +205,10 @@ static void an_encoded_spelling_evades_no_rule(void **state)
         {"Disallow: /%62%61%7A", "/baz", -2},
         {"Disallow: /a-._~z", "/%61%2d%2E%5f%7ez", -2},
         {"Disallow: /%2D", "/-", -2},
-        {"Disallow: /a%2Fb", "/a%2fb", -2}, /* the case of hex */
+        {"Disallow: /a%2Fb", "/a%2fb", -2}, /* the case of hex digits is ignored */
         {"Disallow: /a%2fb", "/a%2Fb", -2},
-        {"Disallow: /a%2Fb", "/a/b", 0}, /* a reserved one means something else (RFC 9309 2.2.2) */
+        /* an encoded reserved character is different (RFC 9309 2.2.2) */
+        {"Disallow: /a%2Fb", "/a/b", 0},
         {"Disallow: /a/b", "/a%2Fb", 0},
         {"Disallow: /a?b", "/a%3Fb", 0},
         {"Disallow: /%E3%83%84", "/\xe3\x83\x84", -2},
@@ -220,7 +221,7 @@ static void an_encoded_spelling_evades_no_rule(void **state)
         {"Disallow: /a|b", "/a%7cb", -2},
         {"Disallow: /a%7Cb", "/a|b", -2},
         {"Disallow: /a\"<>^`{}\\b", "/a%22%3c%3e%5e%60%7b%7d%5cb", -2},
-        {"Disallow: /%2A", "/*", -2}, /* a star that is only that (2.2.3) */
+        {"Disallow: /%2A", "/*", -2}, /* a literal star (2.2.3) */
         {"Disallow: /%2A", "/%2a", -2},
         {"Disallow: /%2A", "/a", 0},
         {"Disallow: /a%24", "/a$", -2},
@@ -231,11 +232,11 @@ static void an_encoded_spelling_evades_no_rule(void **state)
         {"Disallow: /%", "/%25", -2},
         {"Disallow: /%zz", "/%25zz", -2},
         {"Disallow: /%2", "/%2", -2},
-        {"Disallow: /%%62", "/%25b", -2}, /* decoded once */
+        {"Disallow: /%%62", "/%25b", -2}, /* decoded only once */
         {"Disallow: /%2562", "/%2562", -2},
         {"Disallow: /b", "/%2562", 0},
         {"Disallow: /*%62$", "/ab", -2},
-        {"Allow: /%62ar\nDisallow: /bar", "/bar", 2}, /* equals, once they are spelled alike */
+        {"Allow: /%62ar\nDisallow: /bar", "/bar", 2}, /* equal after normalisation */
         {"Disallow: /%62ar\nAllow: /bar/", "/bar/", 3},
         {"Disallow: /%C3%BC\nAllow: /\xc3\xbcx", "/%c3%bcx", 3},
     };

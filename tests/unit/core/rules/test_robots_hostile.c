@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* test_robots_hostile.c - robots.txt made to hurt: too long, too many, too slow (B1 - B3, B12); and no memory. */
+/* test_robots_hostile.c - tests hostile robots.txt files: too long, too many rules, too slow (B1 -
+ * B3, B12); and lack of memory. */
 #include "robots_rig.h"
 
 #include "core/rules/url/url.h"
 
 #define TEXT_ROOM ((size_t)4 << 20)
 
-/* One text at a time. */
+/* The text of the current test. */
 static char *text;
 static size_t text_bytes;
 
@@ -50,10 +51,10 @@ static void text_beyond_the_cap_is_not_read_and_what_came_before_counts(void **s
     struct rig rig;
     (void)state;
     add("User-agent: *\nDisallow: /first\n");
-    add_many("# padding\n", (size_t)500 << 10); /* RFC 9309 2.5: so much at least */
+    add_many("# padding\n", (size_t)500 << 10); /* RFC 9309 2.5: at least 500 KiB are read */
     add("Disallow: /at500k\n");
     add_many("# padding\n", WR_ROBOTS_MAX - 8);
-    add("Allow: /"); /* with more of it beyond the cap */
+    add("Allow: /"); /* the rest of this line is beyond the cap */
     add_many("x", WR_ROBOTS_MAX);
     add("x/private-no-more\nDisallow: /beyond\n");
     add_many("Disallow: /beyond\n", TEXT_ROOM);
@@ -62,7 +63,7 @@ static void text_beyond_the_cap_is_not_read_and_what_came_before_counts(void **s
     assert_true(verdict(&rig, "/at500k") < 0);
     assert_int_equal(verdict(&rig, "/beyond"), 0);
     assert_true(wr_robots_facts(rig.robots)->is_cut);
-    assert_int_equal(wr_robots_facts(rig.robots)->rules, 2); /* the line that was cut is none */
+    assert_int_equal(wr_robots_facts(rig.robots)->rules, 2); /* the truncated line is dropped */
     assert_true(wr_robots_facts(rig.robots)->block_bytes < 4096);
     rig_release(&rig);
 }
@@ -76,7 +77,8 @@ static void a_line_of_a_megabyte_is_one_line(void **state)
     add_many("a", WR_ROBOTS_MAX - 100);
     add("\nDisallow: /b\n");
     read_text(&rig);
-    assert_int_equal(wr_robots_facts(rig.robots)->rules, 1); /* no path is so long: nothing is lost */
+    /* no path is that long, so that the rule can be dropped */
+    assert_int_equal(wr_robots_facts(rig.robots)->rules, 1);
     assert_int_equal(verdict(&rig, "/b"), -3);
     rig_release(&rig);
     text_bytes = 0;
@@ -84,7 +86,7 @@ static void a_line_of_a_megabyte_is_one_line(void **state)
     add_many("*", WR_ROBOTS_MAX - 100);
     add("c\n");
     read_text(&rig);
-    assert_int_equal(verdict(&rig, "/bxc"), -2); /* so many stars are one */
+    assert_int_equal(verdict(&rig, "/bxc"), -2); /* a row of stars is one star */
     rig_release(&rig);
 }
 
@@ -100,7 +102,7 @@ static void a_hundred_thousand_groups_are_read(void **state)
     }
     add("User-agent: WEIR\nDisallow: /a\n");
     add_many("#\n", WR_ROBOTS_MAX);
-    for (int i = 50000; i < 100000; i++) /* beyond what is read */
+    for (int i = 50000; i < 100000; i++) /* beyond the cap */
         add("User-agent:weir\nDisallow:/b\n");
     read_text(&rig);
     assert_true(verdict(&rig, "/a") < -80000);
@@ -131,7 +133,7 @@ static void as_many_rules_as_fit_take_bounded_memory(void **state)
     rig_release(&rig);
 }
 
-/* B3. Steps are bounded, whatever the clock says: WR_ROBOTS_WORK_MAX of about a ns each. */
+/* B3: the number of steps is bounded by WR_ROBOTS_WORK_MAX, about a ns each. */
 static void patterns_made_to_be_slow_are_answered_at_once(void **state)
 {
     static char path[5001];
@@ -175,7 +177,7 @@ static void a_file_of_slow_patterns_denies_what_it_makes_too_costly(void **state
     }
 }
 
-/* B3: each place looks right at both ends. */
+/* B3: at each position both ends match. */
 static void pieces_that_nearly_match_everywhere_are_given_up_too(void **state)
 {
     static char path[8001];
@@ -239,7 +241,8 @@ static void sitemaps_are_capped_and_judged_like_links(void **state)
                      WR_URL_SCHEME);
     assert_int_equal(wr_url_parse(wr_robots_sitemap(rig.robots, 1), NULL, NULL, memory, sizeof memory, &url),
                      WR_URL_OK);
-    assert_string_equal(url.text, "http://127.0.0.1/s.xml"); /* for the guard to see */
+    /* an inner address, which the guard will refuse */
+    assert_string_equal(url.text, "http://127.0.0.1/s.xml");
     rig_release(&rig);
 }
 
@@ -278,7 +281,7 @@ static void growing_survives_want_of_memory_too(void **state)
     long fail_at = 1;
     (void)state;
     add("User-agent:*\n");
-    add_many("Allow:/\n", 10000); /* shorter than expected, so that room is taken again */
+    add_many("Allow:/\n", 10000); /* shorter than expected, so that the block must grow */
     for (;; fail_at++) {
         test_allocator_init(&memory);
         atomic_store(&memory.fail_at, fail_at);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_robots_lenient.c - robots.txt as sites really write it, and what it says beside rules. */
+/* test_robots_lenient.c - tests robots.txt as sites really write it, and its records beside
+ * rules. */
 #include "core/rules/robots/parts.h"
 #include "robots_rig.h"
 
@@ -74,7 +75,7 @@ static void byte_order_marks_whole_or_broken_are_passed_over(void **state)
     assert_int_equal(judge("User-agent: *\n\xef\xbb\xbf"
                            "Disallow: /a",
                            "/a"),
-                     0); /* not at the start: garbage */
+                     0); /* not at the start: part of the line */
 }
 
 static size_t widen(const char *text, bool is_big, bool has_mark, char *ret_wide)
@@ -99,12 +100,14 @@ static void utf_16_is_read_by_its_mark_or_its_zeros(void **state)
     for (int form = 0; form < 4; form++) {
         size_t bytes = widen("User-agent: *\r\nDisallow: /a\r\n", form & 1, form & 2, wide);
         assert_int_equal(judge_bytes(wide, bytes, "/a"), -2);
-        assert_int_equal(judge_bytes(wide, bytes - 1, "/a"), -2); /* half a unit at the end */
+        assert_int_equal(judge_bytes(wide, bytes - 1, "/a"), -2); /* half a code unit at the end */
     }
     size_t bytes = widen("User-agent: *\nDisallow: /", false, true, wide);
-    memcpy(wide + bytes, "\xfc\x00\x3d\xd8\x00\xde\x00\xd8", 8); /* u umlaut, a pair, half a pair */
+    /* a letter, a surrogate pair, half a pair */
+    memcpy(wide + bytes, "\xfc\x00\x3d\xd8\x00\xde\x00\xd8", 8);
     assert_int_equal(judge_bytes(wide, bytes + 8, "/%C3%BC%F0%9F%98%80%EF%BF%BD"), -2);
-    assert_int_equal(judge_bytes(wide, bytes + 6, "/%C3%BC%F0%9F%98%80"), -2); /* the pair ends the file */
+    /* the pair ends the file */
+    assert_int_equal(judge_bytes(wide, bytes + 6, "/%C3%BC%F0%9F%98%80"), -2);
     assert_int_equal(judge_bytes("\xff\xfe", 2, "/a"), 0);
     assert_int_equal(judge_bytes("\xff", 1, "/a"), 0);
 }
@@ -121,7 +124,7 @@ static void nul_bytes_and_garbage_spoil_only_their_own_line(void **state)
     assert_int_equal(judge_bytes(text, bytes, "/c%00d"), -4);
     assert_int_equal(judge_bytes(text, bytes, "/c"), 0);
     assert_int_equal(judge_bytes(text, bytes, "/%C3"), -6);
-    for (size_t cut = 0; cut < bytes; cut++) { /* a sanitizer sees the first byte read beyond */
+    for (size_t cut = 0; cut < bytes; cut++) { /* exact size, so that sanitizers detect overreads */
         char *exact = malloc(cut + 1);
         assert_non_null(exact);
         memcpy(exact, text, cut);
@@ -148,11 +151,11 @@ static void a_page_or_an_image_in_its_place_allows_all(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
         assert_int_equal(judge(pages[i], "/a"), 0);
-    /* rules after a server's warning are rules */
+    /* rules after a warning of the server count */
     assert_int_equal(judge("<br />\n<b>Warning</b>: x in y on line 1<br />\nUser-agent: *\nDisallow: /a", "/a"), -4);
 }
 
-/* ---- beside rules ---- */
+/* ---- records beside rules ---- */
 
 static int64_t delay_of(const char *agent, const char *text)
 {
@@ -215,7 +218,7 @@ static void crawl_delays_are_read_exactly_and_within_bounds(void **state)
         {"1,5", -1},
         {"5s", -1},
         {"5 6", -1},
-        {"\xd9\xa5", -1}, /* an Arabic five */
+        {"\xd9\xa5", -1}, /* an Arabic digit */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -244,7 +247,7 @@ static void a_delay_beyond_the_maximum_is_shortened_and_said_so(void **state)
     rig_release(&rig);
 }
 
-/* A value ends where its line does, whatever stands behind it. */
+/* A value ends where its span ends, whatever bytes follow. */
 static void unit_of_a_rate_is_not_taken_from_the_next_line(void **state)
 {
     uint32_t requests;

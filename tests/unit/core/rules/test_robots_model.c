@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_robots_model.c - random rules and paths: the index and the searching say what a naive matcher says. */
+/* test_robots_model.c - compares robots.txt verdicts with those of a naive matcher, for random
+ * rules and paths. */
 #include "robots_rig.h"
 
 #include "base/rng.h"
@@ -9,12 +10,12 @@
 
 struct round {
     struct wr_rng rng;
-    char paths[RULES_MAX][64]; /* of the rules, as written */
+    char paths[RULES_MAX][64]; /* paths of the rules, as written */
     bool allows[RULES_MAX];
     size_t count;
 };
 
-/* Pieces of which few fit together and many nearly do. */
+/* Pieces of which few match each other and many nearly do. */
 static const char *const pieces[] = {"/",   "a",   "b",  "ab",  "aa",       "*",      "*",   "$",   "%61", "%62",
                                      "%2F", "%2f", "%",  "%2A", "%24",      "?",      "=",   ".",   "..",  "-",
                                      "%2e", " ",   "|",  "%7C", "\xc3\xbc", "%C3%BC", "%c3", "/a/", "a*b", "*a$",
@@ -40,7 +41,7 @@ static void make_rules(struct round *round, char *ret_text)
     }
 }
 
-/* The strongest rule's line, signed as verdict() does; of equals the first. */
+/* Returns the line of the strongest rule with the sign of verdict(). If equal, the first one. */
 static int expect(const struct round *round, const char *path)
 {
     size_t best = SIZE_MAX, best_octets = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_status.c - the table of status classes: S0-45, S0-46, R4. */
+/* test_status.c - tests the table of status classes (S0-45, S0-46, R4). */
 #include "lib/test.h"
 
 #include "core/rules/http/status.h"
@@ -15,7 +15,7 @@ static enum wr_status_class class_of(enum wr_statuses_preset preset, int status)
     return wr_status_class(&statuses, status);
 }
 
-/* R4: where a host is crawled, being turned away is no failure of the page. */
+/* R4: in a crawl, a refusal is not a failure of the page. */
 static void jobs_take_403_429_and_503_as_blocking(void **state)
 {
     (void)state;
@@ -69,7 +69,7 @@ static void classes_can_be_overridden_in_words(void **state)
     assert_int_equal(wr_status_class(&statuses, 429), WR_STATUS_BLOCKING);
 }
 
-/* R4: of the two tables the other. */
+/* R4: the table for APIs replaces that for jobs. */
 static void table_for_apis_can_be_chosen(void **state)
 {
     struct wr_statuses statuses, api;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_url.c - absolute URLs: what each spelling becomes, and which are none. */
+/* test_url.c - tests absolute URLs: the result of each spelling, and invalid ones. */
 #include "url_rig.h"
 
 static void scheme_and_slashes_are_written_in_one_way(void **state)
@@ -41,10 +41,10 @@ static void what_surrounds_or_interrupts_a_url_is_dropped(void **state)
         {"http://example.org/a/%\t2\ne%2e/b", "http://example.org/b"},
         {"http://example.org/?a\tb\n", "http://example.org/?ab"},
         {"http://example.org/#a\tb\n", "http://example.org/#ab"},
-        {"http://example.org/a b", "http://example.org/a%20b"}, /* inside, a blank is a character */
+        {"http://example.org/a b", "http://example.org/a%20b"}, /* an inner blank is encoded */
         {"http://example.org/\x01", "http://example.org/"},
         {"http://example.org/\x01/", "http://example.org/%01/"},
-        {"http://example.org/a\xc2\xa0", "http://example.org/a%C2%A0"}, /* no C0 control */
+        {"http://example.org/a\xc2\xa0", "http://example.org/a%C2%A0"}, /* not a C0 control */
         {"http://[::\t1]/", "http://[::1]/"},
         {"http://1\n27.1/", "http://127.0.0.1/"},
     };
@@ -231,7 +231,7 @@ static void dot_segments_are_resolved_in_every_spelling(void **state)
         {"http://h/a/.../b", "http://h/a/.../b"},
         {"http://h/..a/.b/c./d..", "http://h/..a/.b/c./d.."},
         {"http://h/%2e%2e%2e", "http://h/%2e%2e%2e"},
-        {"http://h/%2e%2f%2e%2e", "http://h/%2e%2f%2e%2e"}, /* an encoded slash divides nothing */
+        {"http://h/%2e%2f%2e%2e", "http://h/%2e%2f%2e%2e"}, /* an encoded slash separates nothing */
         {"http://h/..%2fa", "http://h/..%2fa"},
         {"http://h/%252e%252e/a", "http://h/%252e%252e/a"},
         {"http://h/a/..;/b", "http://h/a/..;/b"},
@@ -241,7 +241,7 @@ static void dot_segments_are_resolved_in_every_spelling(void **state)
         {"http://h/a/.#b", "http://h/a/#b"},
         {"http://h?a", "http://h/?a"},
         {"http://h#a", "http://h/#a"},
-        {"http://h/C|/a", "http://h/C|/a"}, /* drive letters are none here */
+        {"http://h/C|/a", "http://h/C|/a"}, /* drive letters are not special */
         {"http://h/C:/../a", "http://h/a"},
     };
     (void)state;
@@ -255,7 +255,7 @@ static void each_part_encodes_what_it_must_and_nothing_else(void **state)
         {"http://h/!$&'()*+,-.:;=@[]_|~", "http://h/!$&'()*+,-.:;=@[]_|~"},
         {"http://h/%", "http://h/%"},
         {"http://h/%z1%4%", "http://h/%z1%4%"},
-        {"http://h/%7e%41%2f", "http://h/%7e%41%2f"}, /* decoding is for the canonical form */
+        {"http://h/%7e%41%2f", "http://h/%7e%41%2f"}, /* only the canonical form decodes */
         {"http://h/\xc3\xbc", "http://h/%C3%BC"},
         {"http://h/\xf0\x9f\x98\x80", "http://h/%F0%9F%98%80"},
         {"http://h/\xe9", "http://h/%E9"},

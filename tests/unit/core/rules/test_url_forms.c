@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_url_forms.c - what is made of a URL: its key, its robots.txt, its canonical form; and its bounds (D6). */
+/* test_url_forms.c - tests forms of a URL: its host key, its robots.txt, its canonical form, and
+ * its bounds (D6). */
 #include "url_rig.h"
 
 #include "base/rng.h"
@@ -37,7 +38,7 @@ static void politeness_key_is_the_host_and_an_unusual_port(void **state)
         {"https://EXAMPLE.com.:443/", "example.com"},
         {"https://example.com/", "example.com"},
         {"http://example.com:8080/", "example.com:8080"},
-        {"http://example.com:443/", "example.com:443"}, /* not the usual port of http */
+        {"http://example.com:443/", "example.com:443"}, /* not the default port of http */
         {"https://example.com:80/", "example.com:80"},
         {"http://example.com:00080/", "example.com"},
         {"http://u:p@example.com/", "example.com"},
@@ -93,7 +94,8 @@ static void spellings_of_one_page_have_one_canonical_form(void **state)
         {"http://example.com/a\xc3\xbc", "http://example.com/a%C3%BC"},
         {"http://example.com/%", "http://example.com/%25"},
         {"http://example.com/%zz%4", "http://example.com/%25zz%254"},
-        {"http://example.com/%%32e", "http://example.com/%252e"}, /* decoding must not make a new escape */
+        /* decoding must not create a new escape */
+        {"http://example.com/%%32e", "http://example.com/%252e"},
         {"http://example.com/a%2e", "http://example.com/a."},
         {"http://example.com/a/%2e%2e/b", "http://example.com/b"},
         {"http://example.com/?%61=%2f&b=%C3%a4", "http://example.com/?a=%2F&b=%C3%A4"},
@@ -148,12 +150,13 @@ static void urls_longer_than_the_maximum_are_refused(void **state)
     assert_int_equal(url.bytes, WR_URL_MAX);
     check_parts(&url);
     assert_int_equal(parse_long(WR_URL_MAX - 7, 'a', &url), WR_URL_LONG);
-    assert_int_equal(parse_long(WR_URL_MAX / 3 - 2, ' ', &url), WR_URL_OK); /* trimmed at the end */
+    /* blanks at the end are trimmed */
+    assert_int_equal(parse_long(WR_URL_MAX / 3 - 2, ' ', &url), WR_URL_OK);
     assert_int_equal(parse_long(WR_URL_MAX / 3 + 2, '"', &url), WR_URL_LONG);
     assert_int_equal(parse_long((1 << 20) - 8, 'a', &url), WR_URL_LONG);
     assert_int_equal(parse_long((1 << 20) - 8, '/', &url), WR_URL_LONG);
     memcpy(input, "http://h/?", 10);
-    for (size_t i = 0; i < 65536; i++) /* as many parameters */
+    for (size_t i = 0; i < 65536; i++) /* 65536 parameters */
         memcpy(input + 10 + i * 4, "a=b&", 4);
     assert_int_equal(parse_bytes(input, 10 + 65536 * 4, NULL, &url), WR_URL_LONG);
 }
@@ -184,7 +187,7 @@ static void every_smaller_memory_is_too_small_and_never_overrun(void **state)
         struct wr_url url = {.bytes = 4711}, whole;
         assert_int_equal(parse(inputs[i], base, &whole), WR_URL_OK);
         for (size_t room = 1; room <= whole.bytes; room++) {
-            char *memory = malloc(room); /* a sanitizer sees the first byte beyond */
+            char *memory = malloc(room); /* exact size, so that sanitizers detect overruns */
             assert_non_null(memory);
             assert_int_equal(wr_url_parse(wr_span_of(inputs[i]), base, &stand_in, memory, room, &url), WR_URL_LONG);
             assert_int_equal(url.bytes, 4711);
@@ -193,7 +196,8 @@ static void every_smaller_memory_is_too_small_and_never_overrun(void **state)
     }
 }
 
-/* Seeded: pieces of URLs, put together and cut about. What is accepted is stable, bounded and in one canonical form. */
+/* Random pieces of URLs: each accepted URL parses as itself, is bounded, and has one canonical
+ * form. */
 static void whatever_is_accepted_is_stable_and_its_canonical_form_too(void **state)
 {
     static const char *const pieces[] = {
@@ -259,7 +263,7 @@ static void a_shown_url_has_neither_user_nor_password(void **state)
     }
 }
 
-/* V10. */
+/* V10 */
 static void a_shown_text_that_is_no_url_has_neither_user_nor_password(void **state)
 {
     static const char *const cases[][2] = {
@@ -283,7 +287,7 @@ static void a_shown_text_that_is_no_url_has_neither_user_nor_password(void **sta
         wr_url_show_bad(wr_span_of(cases[i][0]), shown, sizeof shown);
         assert_string_equal(shown, cases[i][1]);
     }
-    /* It is cut after the user is gone, not before. */
+    /* The user is removed before the text is truncated. */
     (void)snprintf(whole, sizeof whole, "https://user:%0200d@example.org/", 7);
     wr_url_show_bad(wr_span_of(whole), small, sizeof small);
     assert_string_equal(small, "https://example.org");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_url_host.c - hosts: one spelling for each, and none that could harm what stores or shows it (D4, D7). */
+/* test_url_host.c - tests hosts: each has one spelling, and names that could harm a store or a log
+ * are refused (D4, D7). */
 #include "url_rig.h"
 
 static void hosts_are_decoded_and_in_lower_case(void **state)
@@ -111,7 +112,7 @@ static void every_spelling_of_an_ipv4_address_is_written_with_four_numbers(void 
         {"http://0x/", "http://0.0.0.0/"},
         {"http://0x./", "http://0.0.0.0/"},
         {"http://1/", "http://0.0.0.1/"},
-        {"http://0x0x/", "http://0x0x/"}, /* no number: a name */
+        {"http://0x0x/", "http://0x0x/"}, /* not a number: a name */
         {"http://1.0x/", "http://1.0.0.0/"},
         {"http://1.2.3/", "http://1.2.0.3/"},
         {"http://1.2.65535/", "http://1.2.255.255/"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_url_relative.c - links and redirects: resolved against where they stood (C12). */
+/* test_url_relative.c - tests links and redirects that are resolved against a base (C12). */
 #include "url_rig.h"
 
 static void references_are_resolved_against_their_base(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* url_rig.h - tables of URLs. Tests have no IDNA tables; a stand-in knows a handful of names. */
+/* url_rig.h - tables of URLs. Tests have no IDNA tables; a stand-in knows a few names. */
 #ifndef WEIR_TEST_URL_RIG_H
 #define WEIR_TEST_URL_RIG_H
 
@@ -11,18 +11,20 @@ struct url_case {
     const char *input, *expected;
 };
 
-/* By UTS 46; "" is a name that is mapped to nothing. */
+/* Results of UTS 46. "" means that the name is mapped to nothing. */
 static const struct url_case stand_in_names[] = {
     {"b\303\274cher.example", "xn--bcher-kva.example"},
     {"B\303\234CHER.example", "xn--bcher-kva.example"},
     {"xn--bcher-kva.example", "xn--bcher-kva.example"},
     {"XN--BCHER-KVA.example", "xn--bcher-kva.example"},
-    {"\xc2\xad", ""},                                                                       /* soft hyphen */
-    {"\xef\xbc\x91\xef\xbc\x92\xef\xbc\x97.1", "127.1"},                                    /* full-width digits */
-    {"\xef\xbc\x90\xef\xbc\xb8\xef\xbc\x97\xef\xbc\xa6\xef\xbc\x8e\xef\xbc\x91", "0x7f.1"}, /* "0X7F.1" likewise */
-    {"\xef\xbc\x85\xef\xbc\x94\xef\xbc\x91.example", "%41.example"},                        /* "%41" likewise */
-    {"a\343\200\200b.example", "a b.example"},                                              /* ideographic space */
-    {"a\343\200\202example", "a.example"},                                                  /* ideographic full stop */
+    {"\xc2\xad", ""},                                    /* soft hyphen */
+    {"\xef\xbc\x91\xef\xbc\x92\xef\xbc\x97.1", "127.1"}, /* full-width digits */
+    /* "0X7F.1" in full-width characters */
+    {"\xef\xbc\x90\xef\xbc\xb8\xef\xbc\x97\xef\xbc\xa6\xef\xbc\x8e\xef\xbc\x91", "0x7f.1"},
+    /* "%41" in full-width characters */
+    {"\xef\xbc\x85\xef\xbc\x94\xef\xbc\x91.example", "%41.example"},
+    {"a\343\200\200b.example", "a b.example"}, /* ideographic space */
+    {"a\343\200\202example", "a.example"},     /* ideographic full stop */
     {"\xe3\x80\x82", "."},
 };
 
@@ -41,7 +43,8 @@ static inline int stand_in_to_ascii(void *context, struct wr_span domain, struct
 
 static const struct wr_idna stand_in = {.to_ascii = stand_in_to_ascii};
 
-/* The fault, or WR_URL_OK and the URL in memory that is not used again for some calls. */
+/* Parses a URL. Returns the fault, or WR_URL_OK and the URL in memory that is reused after eight
+ * calls. */
 static inline enum wr_url_fault parse_bytes(const char *input, size_t bytes, const struct wr_url *base,
                                             struct wr_url *ret_url)
 {
@@ -55,7 +58,7 @@ static inline enum wr_url_fault parse(const char *input, const struct wr_url *ba
     return parse_bytes(input, strlen(input), base, ret_url);
 }
 
-/* A base that stays until the next one. */
+/* Returns a base that is valid until the next call. */
 static inline const struct wr_url *base_of(const char *input)
 {
     static char memory[WR_URL_ROOM];
@@ -64,7 +67,7 @@ static inline const struct wr_url *base_of(const char *input)
     return &base;
 }
 
-/* The offsets agree with the text. */
+/* Checks that the offsets of the parts agree with the text. */
 static inline void check_parts(const struct wr_url *url)
 {
     assert_int_equal(strlen(url->text), url->bytes);
@@ -79,7 +82,7 @@ static inline void check_parts(const struct wr_url *url)
         assert_true(url->text[i] > 0x20 && url->text[i] < 0x7f);
 }
 
-/* What is written reads as itself, and against any base. */
+/* Checks that the text of a URL parses as itself, also against a base. */
 static inline void check_stable(const struct wr_url *url)
 {
     struct wr_url again, base;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes that share a host's gate, in virtual time: messages late and lost, processes that crash and stand still,
- * clocks that differ, a store that forgets. At the host's end it is as if there was one. V1, V2, G. */
+/* test_baton.c - simulates processes that share the gate of a host, in virtual time: messages are
+ * late or lost, processes crash and stall, clocks differ, and the store loses its data. Seen from
+ * the host, all of them together must act like one process (V1, V2, G). */
 #include "base/rng.h"
 #include "core/pace/options.h"
 #include "core/pace/travel.h"
@@ -12,12 +13,13 @@
 #define RUNNERS 5
 #define TIMEOUT (500 * MS)
 #define GATE_BYTES 4096
-#define NOBODY 0 /* names begin with 1 */
+#define NOBODY 0 /* names of processes begin with 1 */
 #define QUARANTINE 99999
 #define LETTERS 64
-#define LETTER_MOST (60 * MS) /* on the way to who has the turn, where messages take 2 ms */
+/* most time for a message to reach the holder of the turn; calls take 2 ms */
+#define LETTER_MOST (60 * MS)
 
-/* ---- the store, as baton.lua has it ---- */
+/* ---- the store, as in baton.lua -------- */
 
 struct store {
     bool has_token, has_gate, is_born;
@@ -31,8 +33,9 @@ struct store {
         int64_t since, until;
     } line[RUNNERS * 8];
     size_t lined;
-    uint64_t first, last;     /* letters that were not read */
-    int64_t late_at[LETTERS]; /* of each, by number: when a request got out that was said to be sent before */
+    uint64_t first, last; /* numbers of unread messages */
+    /* by number of message: time of a send that was reported before it happened */
+    int64_t late_at[LETTERS];
 };
 
 struct call {
@@ -40,7 +43,7 @@ struct call {
     enum wr_baton_verb verb;
     uint64_t token, seen;
     bool waits, is_packed, has_letter;
-    int64_t pass_ns, late_ago; /* a letter's */
+    int64_t pass_ns, late_ago; /* for a message: ns since the late send */
     uint64_t read;
     char gate[GATE_BYTES];
 };
@@ -49,7 +52,7 @@ struct reply {
     struct wr_baton_reply told;
     int64_t elapsed_ns;
     bool lost, has_gate;
-    uint64_t first, last; /* letters */
+    uint64_t first, last; /* numbers of messages */
     int64_t late_ago[LETTERS];
     char gate[GATE_BYTES];
 };
@@ -101,7 +104,7 @@ static void grant(struct store *store, const struct call *call, int64_t now, str
     reply->told.is_ours = true;
 }
 
-/* They are kept until a gate that heard them is stored. */
+/* Stores the message of a call. Messages are kept until a gate that includes them is stored. */
 static void take_letters(struct store *store, const struct call *call, bool ours, int64_t now)
 {
     if (call->has_letter) {
@@ -162,19 +165,20 @@ static void answer(struct store *store, const struct call *call, int64_t true_no
 struct runner {
     uint32_t who;
     int64_t offset;
-    double speed; /* of its clock */
+    double speed; /* speed of its clock */
     struct wr_baton baton;
     struct wr_gate *gate;
     int64_t lent_until;
-    int64_t stands_until; /* true time */
+    int64_t stands_until; /* true time until which it is stopped */
     uint64_t starts;
     bool wants;
-    int64_t out_at;  /* true time; 0: nothing is about to get out late */
-    int64_t late_at; /* its own time; 0: nobody is to be told that something did */
-    uint64_t read;   /* letters */
-    bool has_call;   /* on its way */
+    int64_t out_at;  /* true time of a late send; 0: none is due */
+    int64_t late_at; /* own time of a late send that is not reported so far; 0: none */
+    uint64_t read;   /* number of the last message read */
+    bool has_call;   /* a call to the store is pending */
     bool reply_is_lost;
-    int64_t arrives_at, returns_at, missed_at; /* true time; the reply's, and when it is given up */
+    /* true times: of the call, of its reply, and of the timeout */
+    int64_t arrives_at, returns_at, missed_at;
     struct call call;
     struct reply reply;
 };
@@ -266,7 +270,7 @@ static void hear(struct world *world, struct runner *runner)
     runner->lent_until = runner->baton.token != 0 ? runner->baton.until : INT64_MIN;
 }
 
-/* Something gets out that was said to be sent before: others could not know. */
+/* A request is sent late, after its start was reported: other processes could not know. */
 static void get_out(struct world *world, struct runner *runner)
 {
     int64_t now = clock_of(world, runner);
@@ -331,7 +335,8 @@ static void live(struct world *world, struct runner *runner)
         call_store(world, runner, &move, token);
 }
 
-/* The store hears a call whenever it comes, also of one that stands still or has crashed since. */
+/* The store processes a call when it arrives, even if the caller has stopped or crashed
+ * meanwhile. */
 static void deliver(struct world *world, struct runner *runner)
 {
     if (!runner->has_call || world->now < runner->arrives_at)
@@ -355,10 +360,10 @@ static void trouble(struct world *world)
     case 4:
         runner->stands_until = world->now + (int64_t)wr_rng_below(&world->rng, 6000) * MS;
         break;
-    case 5: /* what was in it is gone */
+    case 5: /* the store loses its data */
         world->store = (struct store){.skew = world->store.skew};
         break;
-    case 6: /* its clock goes back */
+    case 6: /* the clock of the store goes back */
         world->store.skew -= (int64_t)wr_rng_below(&world->rng, 3000) * MS;
         break;
     case 7:
@@ -419,16 +424,17 @@ static void starts_of_all_are_an_interval_apart_whatever_goes_wrong(void **state
     for (uint64_t i = 0; i < 40; i++) {
         int64_t interval_ns = i % 2 == 0 ? S : 300 * MS;
         run_world(&world, strict(interval_ns), wr_rng_pick(seed, i), WRONG, i % 4 < 2 ? 5 * MS : 100 * MS, 120 * S);
-        /* clocks that are slow or fast by 2 in 1000 */
+        /* clocks may be slow or fast by 2 in 1000 */
         if (world.least_gap < interval_ns - interval_ns / 400)
             fail_msg("world %llu: two starts within %lld us", (unsigned long long)i,
                      (long long)(world.least_gap / 1000));
         starts += world.starts;
     }
-    assert_true(starts > 2000); /* of 10 000: they are lost and found all the time */
+    assert_true(starts > 2000); /* 10 000 are possible: processes often lose the turn */
 }
 
-/* Told while another has the turn: it knows within a few messages, and waits a whole interval from there. */
+/* A late send is reported while another process has the turn. The holder learns of it within a few
+ * messages, and then waits a whole interval. */
 static void send_that_was_late_is_known_to_whoever_has_the_turn(void **state)
 {
     (void)state;
@@ -439,7 +445,7 @@ static void send_that_was_late_is_known_to_whoever_has_the_turn(void **state)
         late_starts += world.late_starts;
         letters += world.letters;
         if (world.least_after_late < 300 * MS)
-            fail_msg("world %llu: a start %lld us after one that was late", (unsigned long long)i,
+            fail_msg("world %llu: a start %lld us after a late one", (unsigned long long)i,
                      (long long)(world.least_after_late / 1000));
     }
     assert_true(late_starts > 50 && letters > 20);
@@ -454,7 +460,7 @@ static void five_are_as_fast_as_one(void **state)
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < RUNNERS; i++)
         least = world.runners[i].starts < least ? world.runners[i].starts : least;
-    assert_true(least >= 100); /* each has its share */
+    assert_true(least >= 100); /* each process gets its share */
     run_world(&world, strict(10 * MS), weir_test_seed(), WELL, 2 * MS, 60 * S);
     assert_true(world.starts >= 5500);
 }
@@ -472,7 +478,7 @@ static void crashed_holder_is_succeeded_when_its_turn_has_run_out(void **state)
     assert_false(reply.told.is_ours);
     answer(&store, &call, S + WR_BATON_LEASE, &reply);
     assert_true(reply.told.is_ours && reply.lost && reply.told.token == 2);
-    /* The first one is late. */
+    /* The call of the first process arrives late. */
     call = (struct call){.who = 1, .verb = WR_BATON_HOLD, .token = 1, .seen = 1, .is_packed = true};
     answer(&store, &call, S + WR_BATON_LEASE, &reply);
     assert_false(reply.told.is_ours || store.has_gate);

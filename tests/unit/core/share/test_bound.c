@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_bound.c - several nodes on one store, in virtual time and any order: never more than the limit and the bound.
+/* test_bound.c - tests in virtual time that several nodes on one store never admit more than the
+ * limit and its bound.
  *
- * The store is a weir_stack of its own. Messages take a random while, are overtaken and get lost on the way there and
- * back; nodes stand still and come back; there are more nodes than seats. The judge replays all that was admitted, in
- * order, against the same rule with the bound added to its permits, and must not refuse any. What was asked for counts
- * when the store charged it, what was held when it was spent.
- */
+ * The store is a weir_stack of its own. Messages take a random time, overtake each other and get
+ * lost in both directions; nodes stall and resume; there are more nodes than seats. The judge
+ * replays all admitted permits in order against the same rule with the bound added to its permits,
+ * and must not refuse any. Permits from the store count when it charged them, leased permits when
+ * they were spent. */
 #include "base/rng.h"
 #include "core/share/share.h"
 #include "lib/test.h"
@@ -15,11 +16,11 @@
 #define MAIL_MAX 1024
 #define SEAT_NS (400 * MS)
 #define START (1000 * WEIR_SECOND)
-#define OVERSHOOT 500000 /* millionths */
+#define OVERSHOOT 500000 /* in millionths */
 
 struct letter {
-    int64_t at;      /* when it arrives */
-    int64_t sent_at; /* the ask */
+    int64_t at;      /* time of arrival */
+    int64_t sent_at; /* time of the ask */
     bool is_reply, is_seat;
     uint32_t node, number, permits, extra;
     struct wr_share_reply reply;
@@ -28,7 +29,7 @@ struct letter {
 struct node {
     struct wr_lease lease;
     struct wr_seat seat;
-    int64_t wakes_at; /* stands still until then */
+    int64_t wakes_at; /* the node is stalled until then */
 };
 
 struct world {
@@ -38,12 +39,12 @@ struct world {
     _Alignas(8) unsigned char state[65536], judge_state[65536];
     struct node nodes[NODES_MAX];
     uint32_t node_count;
-    struct letter mail[MAIL_MAX]; /* in no order */
+    struct letter mail[MAIL_MAX]; /* unordered */
     size_t mail_count;
-    int64_t seats[NODES_MAX];   /* the store's: until when, ... */
-    uint32_t owners[NODES_MAX]; /* ... and whose */
+    int64_t seats[NODES_MAX];   /* end of each seat, by the store's clock */
+    uint32_t owners[NODES_MAX]; /* owner of each seat */
     int64_t now;
-    uint32_t loss; /* percent */
+    uint32_t loss; /* lost messages, percent */
     uint64_t admitted, asks, spent, refused, decisions, lost;
 };
 
@@ -68,7 +69,7 @@ static void post(struct world *world, struct letter letter)
         world->mail[world->mail_count++] = letter;
 }
 
-/* ---- the store ----------------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 static int64_t wait_for(const struct world *world, uint64_t permits)
 {
@@ -116,7 +117,7 @@ static void give_seat(struct world *world, struct letter letter)
     post(world, letter);
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static void request(struct world *world, uint32_t index)
 {
@@ -157,7 +158,7 @@ static void deliver(struct world *world)
         if (letter.at > world->now)
             continue;
         if (letter.is_reply && world->nodes[letter.node].wakes_at > world->now)
-            continue; /* lies there until it wakes */
+            continue; /* waits until the node resumes */
         world->mail[i] = world->mail[--world->mail_count];
         if (letter.is_reply)
             open_reply(world, &letter);
@@ -193,7 +194,7 @@ static void run(struct world *world, weir_limit limit, uint32_t nodes, uint32_t 
     wr_rng_init(&world->rng, seed);
     assert_int_equal(weir_stack_init(&world->stack, &limit, 1), 0);
     assert_int_equal(wr_share_terms_make(&world->stack, seats, OVERSHOOT, &world->terms), 0);
-    /* What was promised, not what the terms make of it. */
+    /* computed from the documentation, not from the terms */
     uint32_t permits = limit.permits + (uint32_t)((uint64_t)limit.permits * OVERSHOOT / WR_OVERSHOOT_MAX);
     if (limit.refill > 0)
         assert_int_equal(weir_limit_token_bucket(&judged, permits, limit.refill, limit.period_ns), 0);
@@ -208,7 +209,8 @@ static void run(struct world *world, weir_limit limit, uint32_t nodes, uint32_t 
     world->node_count = nodes;
     world->loss = (uint32_t)wr_rng_below(&world->rng, 30);
     for (int step = 0; step < 30000; step++) {
-        /* Quiet, in which limits and leases fill up, and then a rush: that is when most goes at once. */
+        /* A quiet time, in which limits and leases fill up, is followed by a rush, in which most is
+         * admitted at once. */
         world->now += (int64_t)wr_rng_below(&world->rng, step % 3000 < 1500 ? 4 * MS : 20000);
         deliver(world);
         live(world, (uint32_t)wr_rng_below(&world->rng, nodes));
@@ -227,7 +229,7 @@ static void check(weir_limit limit)
         lost += world.lost;
         assert_true(world.admitted >= limit.permits / 2);
     }
-    assert_true(spent > 10000 && lost > 10000); /* it was about leases, and the road was bad */
+    assert_true(spent > 10000 && lost > 10000); /* leases were used, and many messages were lost */
 }
 
 static void nodes_on_a_token_bucket_stay_within_the_bound_in_every_window(void **state)

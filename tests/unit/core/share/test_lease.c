@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lease.c - what a node decides by itself and what it asks for, step by step. */
+/* test_lease.c - tests what a node decides from its lease and when it asks the store, step by
+ * step. */
 #include "core/share/share.h"
 #include "lib/test.h"
 
@@ -79,7 +80,7 @@ static void a_batch_is_asked_for_once_and_then_spent_without_asking(void **state
     struct wr_share_move move = wr_lease_try(&TEN, &lease, &seat, 0, 1);
     assert_int_equal(move.way, WR_SHARE_ASK);
     assert_int_equal(move.extra, 10);
-    /* Others do not ask for more while that is on its way. */
+    /* Meanwhile, other requests do not ask for more permits. */
     assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 1).extra, 0);
     wr_lease_told(&TEN, &lease, &seat, MS, move.number, 1, &(struct wr_share_reply){.granted = true, .extra = 10});
     for (int i = 0; i < 4; i++) {
@@ -87,7 +88,7 @@ static void a_batch_is_asked_for_once_and_then_spent_without_asking(void **state
         assert_int_equal(move.way, WR_SHARE_GO);
         assert_int_equal(move.extra, 0);
     }
-    /* Half of it is left: time to ask for more, while the rest is spent. */
+    /* At half of the batch it asks for more, while the rest is spent. */
     move = wr_lease_try(&TEN, &lease, &seat, MS, 1);
     assert_int_equal(move.way, WR_SHARE_GO);
     assert_int_equal(move.extra, 5);
@@ -109,7 +110,7 @@ static void a_refused_key_spares_the_store_until_asking_may_help(void **state)
     assert_int_equal(move.way, WR_SHARE_WAIT);
     assert_int_equal(move.wait_ns, 30 * MS);
     assert_int_equal(wr_lease_try(&EXACT, &lease, &seat, 20 * MS, 3).way, WR_SHARE_WAIT);
-    /* Who wants less may be luckier. */
+    /* A smaller request may succeed. */
     assert_int_equal(wr_lease_try(&EXACT, &lease, &seat, 20 * MS, 1).way, WR_SHARE_ASK);
     assert_int_equal(wr_lease_try(&EXACT, &lease, &seat, 50 * MS, 2).way, WR_SHARE_ASK);
 }
@@ -124,7 +125,7 @@ static void a_key_in_demand_is_asked_for_by_the_batch_not_by_the_permit(void **s
     struct wr_share_reply refused = {.wait_ns = MS, .full_wait_ns = 11 * MS};
     wr_lease_told(&TEN, &lease, &seat, 0, move.number, 1, &refused);
     assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 5 * MS, 1).wait_ns, 6 * MS);
-    /* But nobody is refused for minutes when single permits come back. */
+    /* If single permits come back, the wait is bounded nevertheless. */
     move = wr_lease_try(&TEN, &lease, &seat, 11 * MS, 1);
     refused.full_wait_ns = 300 * WEIR_SECOND;
     wr_lease_told(&TEN, &lease, &seat, 11 * MS, move.number, 1, &refused);
@@ -177,22 +178,24 @@ static void what_was_held_goes_with_the_seat_even_if_it_is_won_again(void **stat
     struct wr_seat seat = {0};
     const struct wr_share_reply all = {.granted = true, .extra = 10};
 
-    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 1).extra, 0); /* no seat, no lease */
+    /* no lease without a seat */
+    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 1).extra, 0);
     wr_seat_won(&seat, 0, 1 * MS, 100 * MS);
     struct wr_share_move move = wr_lease_try(&TEN, &lease, &seat, 2 * MS, 1);
     wr_lease_told(&TEN, &lease, &seat, 3 * MS, move.number, 1, &all);
     assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 98 * MS, 1).way, WR_SHARE_GO);
-    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 99 * MS, 1).way, WR_SHARE_ASK); /* a hundredth early */
+    /* the seat ends one percent early */
+    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 99 * MS, 1).way, WR_SHARE_ASK);
     assert_int_equal(lease.left, 0);
 
     wr_seat_won(&seat, 200 * MS, 201 * MS, 100 * MS);
     move = wr_lease_try(&TEN, &lease, &seat, 202 * MS, 1);
-    wr_seat_won(&seat, 400 * MS, 401 * MS, 100 * MS); /* lost and won while the ask was on its way */
+    wr_seat_won(&seat, 400 * MS, 401 * MS, 100 * MS); /* lost and won while the ask was in flight */
     wr_lease_told(&TEN, &lease, &seat, 402 * MS, move.number, 1, &all);
     assert_int_equal(lease.left, 0);
     move = wr_lease_try(&TEN, &lease, &seat, 403 * MS, 1);
     wr_lease_told(&TEN, &lease, &seat, 403 * MS, move.number, 1, &all);
-    wr_seat_won(&seat, 450 * MS, 451 * MS, 100 * MS); /* renewed in time */
+    wr_seat_won(&seat, 450 * MS, 451 * MS, 100 * MS); /* the seat is renewed in time */
     assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 540 * MS, 1).way, WR_SHARE_GO);
 }
 
@@ -209,7 +212,7 @@ static void a_smaller_limit_shrinks_what_is_held(void **state)
     assert_int_equal(lease.left, 1);
 }
 
-/* A batch that came whole, so that `left` of it are left at 0. */
+/* Returns a lease with `left` permits. */
 static struct wr_lease holding(const struct wr_seat *seat, uint32_t left)
 {
     struct wr_lease lease = {0};
@@ -231,12 +234,14 @@ static void permits_that_come_back_are_held_up_to_a_batch(void **state)
     assert_int_equal(lease.left, 10);
 
     lease = holding(&seat, 5);
-    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 1).extra, 6); /* may come as well */
+    /* 6 permits may arrive, too */
+    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 1).extra, 6);
     assert_int_equal(wr_lease_give_back(&TEN, &lease, &seat, 0, 3), 0);
     assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 1).extra, 0);
     assert_int_equal(wr_lease_give_back(&TEN, &lease, &seat, 0, 3), 1);
     assert_int_equal(lease.left, 4);
-    assert_int_equal(wr_lease_give_back(&TEN, &lease, &seat, 3600 * WEIR_SECOND, 3), 0); /* without a seat */
+    /* the seat has ended */
+    assert_int_equal(wr_lease_give_back(&TEN, &lease, &seat, 3600 * WEIR_SECOND, 3), 0);
     assert_int_equal(lease.left, 0);
 }
 
@@ -254,7 +259,7 @@ static void only_the_ask_that_was_missed_is_given_up(void **state)
     lease.number = UINT32_MAX - 1;
     assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 1).number, UINT32_MAX);
     wr_lease_missed(&lease, UINT32_MAX);
-    assert_int_equal(lease.number, 1); /* 0 is none */
+    assert_int_equal(lease.number, 1); /* 0 means no ask */
 }
 
 static void answer_with_more_than_was_asked_for_or_to_no_ask_is_not_taken_in(void **state)
@@ -278,13 +283,14 @@ static void batch_is_asked_for_again_when_half_of_it_is_left_and_not_when_all_is
     struct wr_seat seat = seated();
     struct wr_lease lease = holding(&seat, 7);
     struct wr_share_move move = wr_lease_try(&TEN, &lease, &seat, 0, 1);
-    assert_int_equal(move.extra, 0); /* 6 */
+    assert_int_equal(move.extra, 0); /* 6 permits are left */
     assert_int_equal(move.number, 0);
     move = wr_lease_try(&TEN, &lease, &seat, 0, 1);
     assert_int_equal(move.extra, 5);
     assert_int_equal(move.number, lease.number);
     lease = holding(&seat, 10);
-    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 11).extra, 0); /* more than may ever be held */
+    /* more than a lease may hold */
+    assert_int_equal(wr_lease_try(&TEN, &lease, &seat, 0, 11).extra, 0);
     assert_int_equal(lease.left, 10);
 }
 
@@ -296,15 +302,16 @@ static void key_is_shut_for_as_long_as_the_store_says_within_bounds(void **state
         int64_t wait_ns, full_wait_ns, shut_ns, open_ns;
     } rows[] = {
         {false, 50 * MS, 50 * MS, 50 * MS, 50 * MS},
-        {false, 80 * MS, 50 * MS, 80 * MS, 80 * MS}, /* for what was refused */
-        {false, 20 * MS, 50 * MS, 50 * MS, 50 * MS}, /* for a batch */
-        {false, 0, 0, 0, 0},                         /* nothing was short */
+        {false, 80 * MS, 50 * MS, 80 * MS, 80 * MS}, /* the longer wait, of the refused request */
+        {false, 20 * MS, 50 * MS, 50 * MS, 50 * MS}, /* the wait for a batch */
+        {false, 0, 0, 0, 0},                         /* no permits were missing */
         {false, 1, 1, 1, 1},
         {false, WEIR_DURATION_MAX, WEIR_DURATION_MAX, WR_SHUT_CACHE, WEIR_DURATION_MAX},
         {false, WEIR_UNTIL_RELEASE, WEIR_UNTIL_RELEASE, 0, 0}, /* only a release helps */
-        {true, WEIR_MINUTE, 50 * MS, 50 * MS, 50 * MS},        /* what a grant waits for is a batch */
+        /* after a grant, the wait for a batch */
+        {true, WEIR_MINUTE, 50 * MS, 50 * MS, 50 * MS},
         {false, WEIR_MINUTE, WEIR_MINUTE, WR_SHUT_CACHE,
-         WEIR_MINUTE}, /* asked again now and then: it may have changed */
+         WEIR_MINUTE}, /* asked once in a while: the state may have changed */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct wr_seat seat = seated();
@@ -348,14 +355,14 @@ static void seat_that_is_won_anew_is_another_and_one_that_is_renewed_the_same(vo
 {
     (void)state;
     struct wr_seat seat = {0};
-    assert_false(wr_seat_held(&seat, INT64_MIN)); /* it never was */
+    assert_false(wr_seat_held(&seat, INT64_MIN)); /* never held */
     wr_seat_won(&seat, 0, 10, 1000);
     assert_int_equal(seat.tenure, 1);
     assert_int_equal(seat.until, 990);
     wr_seat_won(&seat, 100, 989, 1000);
     assert_int_equal(seat.tenure, 1);
     assert_int_equal(seat.until, 1090);
-    wr_seat_won(&seat, 50, 989, 1000); /* an answer that was late */
+    wr_seat_won(&seat, 50, 989, 1000); /* a late answer */
     assert_int_equal(seat.until, 1090);
     assert_true(wr_seat_held(&seat, 1089));
     assert_false(wr_seat_held(&seat, 1090));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_outage.c - the breaker on the store, and a node's own part of a rule while there is none. */
+/* test_outage.c - tests the breaker on the store, and the part of a rule that a node may use
+ * without the store. */
 #include "core/share/share.h"
 #include "lib/test.h"
 
@@ -75,7 +76,8 @@ static void asks_from_before_the_outage_do_not_put_off_the_next_look(void **stat
     assert_int_equal(outage.probe_at, probe_at);
 }
 
-/* One that answers late may be deciding for others; one that is silent, or broken, decides for nobody. */
+/* A store that answers late may still decide for other nodes. A silent or disconnected one decides
+ * for none. */
 static void a_store_that_is_late_is_not_lost_until_a_probe_hears_nothing(void **state)
 {
     (void)state;
@@ -87,17 +89,17 @@ static void a_store_that_is_late_is_not_lost_until_a_probe_hears_nothing(void **
     assert_true(wr_outage_may_ask(&outage, WEIR_SECOND));
     wr_outage_missed(&outage, WEIR_SECOND, true, 0);
     assert_true(outage.down && outage.lost);
-    wr_outage_missed(&outage, WEIR_SECOND, false, 0); /* an ask from before */
+    wr_outage_missed(&outage, WEIR_SECOND, false, 0); /* an ask from before the outage */
     assert_true(outage.lost);
     assert_true(wr_outage_may_ask(&outage, WEIR_MINUTE));
-    wr_outage_missed(&outage, WEIR_MINUTE, false, 0); /* it is there again, though late */
+    wr_outage_missed(&outage, WEIR_MINUTE, false, 0); /* the store answers, but late */
     assert_true(outage.down && !outage.lost);
     wr_outage_answered(&outage);
     wr_outage_missed(&outage, WEIR_HOUR, true, 0);
     assert_true(outage.down && outage.lost);
 }
 
-/* All nodes' parts together grant no more than the rule, neither at once nor over time. */
+/* The parts of all nodes together grant no more than the rule, neither at once nor over time. */
 static void parts_of_a_rule_add_up_to_no_more_than_the_rule(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_turns.c - when a process wants, keeps and passes a host's turn, step by step. test_baton.c has what follows. */
+/* test_turns.c - tests when a process asks for, keeps and passes the turn of a host, step by step.
+ * test_baton.c simulates several processes. */
 #include "core/share/baton.h"
 #include "lib/test.h"
 
@@ -7,7 +8,7 @@
 
 #define MS WEIR_MILLISECOND
 #define T0 (1000 * WEIR_SECOND)
-#define LEASE (WR_BATON_LEASE - WR_BATON_LEASE / 100) /* a hundredth early */
+#define LEASE (WR_BATON_LEASE - WR_BATON_LEASE / 100) /* ends one percent early */
 
 static const struct wr_baton_here WANTS = {.wants = true}, RESTS = {.wants = false};
 
@@ -17,7 +18,8 @@ static void assert_move(struct wr_baton_move move, enum wr_baton_verb verb, int6
     assert_int_equal(move.at, at);
 }
 
-/* A process that asked for the turn at T0 and got it. Others: how many wait for it. */
+/* Returns the state of a process that asked for the turn at T0 and got it. `waiting`: number of
+ * waiting processes. */
 static struct wr_baton with_turn(uint32_t waiting)
 {
     struct wr_baton baton = {0};
@@ -32,7 +34,7 @@ static struct wr_baton_here here_with(uint64_t starts, int64_t wait_ns)
     return (struct wr_baton_here){.wants = true, .starts = starts, .wait_ns = wait_ns};
 }
 
-/* Tells the store, so that nothing but the turn itself is due. */
+/* Extends the turn, so that no other call is due. */
 static void keep(struct wr_baton *baton, int64_t now)
 {
     struct wr_baton_here news = {.wants = true, .has_news = true, .starts = baton->starts};
@@ -73,7 +75,8 @@ static void turn_is_kept_often_while_others_are_there_and_seldom_alone(void **st
         assert_move(wr_baton_next(&baton, &WANTS, T0), WR_BATON_NOTHING, due_at);
         assert_move(wr_baton_next(&baton, &WANTS, due_at - 1), WR_BATON_NOTHING, due_at);
         assert_move(wr_baton_next(&baton, &WANTS, due_at), WR_BATON_HOLD, due_at);
-        assert_move(wr_baton_next(&baton, &WANTS, due_at + 1), WR_BATON_NOTHING, WEIR_FOREVER); /* it is asked */
+        /* the call is pending */
+        assert_move(wr_baton_next(&baton, &WANTS, due_at + 1), WR_BATON_NOTHING, WEIR_FOREVER);
         assert_false(wr_baton_told(&baton, &reply, due_at + 5));
         assert_int_equal(baton.until, due_at + LEASE);
         assert_int_equal(baton.due_at, due_at + 5 + rows[i].every_ns);
@@ -97,7 +100,7 @@ static void turn_ends_after_400_ms_if_others_wait_and_something_has_started(void
     assert_move(wr_baton_next(&one, &started, end_at - 1), WR_BATON_NOTHING, end_at);
     struct wr_baton_move move = wr_baton_next(&one, &started, end_at);
     assert_move(move, WR_BATON_PASS, end_at);
-    assert_true(move.waits); /* for the next one */
+    assert_true(move.waits); /* asks for a place in the queue */
     assert_false(wr_baton_is_held(&one, end_at));
 }
 
@@ -120,7 +123,7 @@ static void turn_that_is_not_wanted_is_let_go_after_30_ms_if_others_wait_and_els
     (void)state;
     struct wr_baton baton = with_turn(1);
     struct wr_baton_here rests = {.starts = 5};
-    keep(&baton, T0 + 15 * MS); /* wanted then */
+    keep(&baton, T0 + 15 * MS); /* the turn was wanted at this time */
     assert_move(wr_baton_next(&baton, &rests, T0 + 20 * MS), WR_BATON_NOTHING, T0 + 35 * MS);
     keep(&baton, T0 + 30 * MS);
     struct wr_baton_move move = wr_baton_next(&baton, &rests, T0 + 60 * MS);
@@ -168,7 +171,7 @@ static void turn_is_passed_at_the_end_and_kept_while_a_start_is_reserved(void **
     assert_false(move.waits);
 }
 
-/* What others are told is how long they need not ask. */
+/* The store replies to waiting processes for how long they need not ask. */
 static void waiters_are_told_when_the_turn_will_be_passed(void **state)
 {
     (void)state;
@@ -177,10 +180,10 @@ static void waiters_are_told_when_the_turn_will_be_passed(void **state)
         bool wants;
         int64_t after_ns, wait_ns, pass_ns;
     } rows[] = {
-        {6, true, 100 * MS, 350 * MS, 300 * MS},  /* it has had its start */
-        {5, true, 100 * MS, 350 * MS, 350 * MS},  /* it will have its start */
-        {5, true, 100 * MS, 250 * MS, 300 * MS},  /* ... within the turn */
-        {5, false, 100 * MS, 350 * MS, 300 * MS}, /* it wants none */
+        {6, true, 100 * MS, 350 * MS, 300 * MS},  /* the holder has had its start */
+        {5, true, 100 * MS, 350 * MS, 350 * MS},  /* the holder will get its start */
+        {5, true, 100 * MS, 250 * MS, 300 * MS},  /* the holder starts within the turn */
+        {5, false, 100 * MS, 350 * MS, 300 * MS}, /* the holder wants no start */
         {5, true, 100 * MS, WEIR_UNTIL_RELEASE, 300 * MS},
         {5, true, 100 * MS, WEIR_HOUR, WEIR_MINUTE},
         {6, true, 500 * MS, 0, 0},
@@ -290,14 +293,15 @@ static void call_that_was_not_answered_is_made_again_after_50_ms(void **state)
     (void)wr_baton_next(&baton, &WANTS, T0);
     wr_baton_missed(&baton, T0 + 10 * MS);
     assert_move(wr_baton_next(&baton, &WANTS, T0 + 60 * MS - 1), WR_BATON_NOTHING, T0 + 60 * MS);
-    assert_move(wr_baton_next(&baton, &RESTS, T0 + 60 * MS), WR_BATON_WRITE, T0 + 60 * MS); /* it may be in line */
+    /* it may be in the queue of waiters */
+    assert_move(wr_baton_next(&baton, &RESTS, T0 + 60 * MS), WR_BATON_WRITE, T0 + 60 * MS);
 
     baton = with_turn(0);
     baton.in_line = false;
     keep(&baton, T0 + MS);
     (void)wr_baton_next(&baton, &WANTS, T0 + MS + WR_BATON_KEEP);
     wr_baton_missed(&baton, T0 + 2 * MS + WR_BATON_KEEP);
-    assert_false(baton.in_line); /* to keep a turn is not to wait for one */
+    assert_false(baton.in_line); /* extending a turn is not waiting for one */
 }
 
 static void turn_that_the_store_says_is_over_is_over(void **state)
@@ -309,7 +313,8 @@ static void turn_that_the_store_says_is_over_is_over(void **state)
     assert_false(wr_baton_told(&baton, &(struct wr_baton_reply){.token = 8}, T0 + 2 * MS));
     assert_false(wr_baton_is_held(&baton, T0 + 2 * MS));
     assert_int_equal(baton.seen, 8);
-    assert_move(wr_baton_next(&baton, &WANTS, T0 + 2 * MS), WR_BATON_WANT, T0 + 2 * MS); /* at once */
+    /* without a pause */
+    assert_move(wr_baton_next(&baton, &WANTS, T0 + 2 * MS), WR_BATON_WANT, T0 + 2 * MS);
 }
 
 WEIR_TESTS(test(turn_lasts_from_when_it_was_asked_for_a_hundredth_less_than_the_store_says),

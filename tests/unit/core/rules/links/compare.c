@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* compare.c - holds files against the judge, for whoever looks into a difference: compare FILE… */
+/* compare.c - prints how the links that our scanner finds in files differ from those of gumbo:
+ * compare FILE... */
 #include "finds.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* finds.c - sets of links, and our scanner's. */
+/* finds.c - sets of links, and scanning of a page by our scanner. */
 #include "finds.h"
 
 #include "core/rules/links/links.h"
@@ -19,7 +19,7 @@ void finds_add(struct finds *finds, const char *kind, bool nofollow, const char 
     size_t room = sizeof finds->text - finds->used;
 
     if (finds->count == FINDS_MAX || room < url_bytes * 4 + 64)
-        abort(); /* a test's page is not that large */
+        abort(); /* no test page has that many links */
     size_t at = (size_t)snprintf(line, room, "%s%s ", kind, nofollow ? " nofollow" : "");
     for (size_t i = 0; i < url_bytes; i++) {
         bool is_plain = url[i] > 0x20 && url[i] < 0x7f;
@@ -91,7 +91,7 @@ void finds_scan(struct finds *finds, const char *page, size_t bytes, size_t piec
     for (size_t at = 0; at < bytes; at += piece) {
         piece = piece == 0 ? bytes : piece;
         size_t count = bytes - at < piece ? bytes - at : piece;
-        char *copy = malloc(count); /* exactly as long: a read beyond it is seen */
+        char *copy = malloc(count); /* exact size, so that sanitizers detect overreads */
         if (copy == NULL)
             abort();
         memcpy(copy, page + at, count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* judge.c - the links of a page as gumbo's tree has them. */
+/* judge.c - finds the links of a page in the tree that gumbo builds. */
 #include "finds.h"
 
 #include <gumbo.h>
@@ -37,8 +37,8 @@ static void add(struct finds *finds, const char *kind, const GumboElement *eleme
         finds_add(finds, kind, has_rel && has_word(value_of(element, "rel"), "nofollow"), url, strlen(url));
 }
 
-/* A candidate is a word, and what follows up to a comma that is in no parentheses; a word that ends in commas stands
- * alone. */
+/* Adds the candidates of a srcset. A candidate is a word and the text up to a comma outside
+ * parentheses. A word that ends in commas is a candidate alone. */
 static void add_candidates(struct finds *finds, const char *list)
 {
     while (list != NULL && *(list += strspn(list, " \t\n\f\r,")) != '\0') {
@@ -77,7 +77,7 @@ static void add_refresh(struct finds *finds, const GumboElement *element)
     finds_add(finds, "refresh", false, content + (*content == '"' || *content == '\''), bytes);
 }
 
-/* White space collapsed, cut at a character beyond 512 bytes. */
+/* Adds the title with white space collapsed, cut at a character boundary within 512 bytes. */
 static void add_title(struct finds *finds, const GumboElement *element)
 {
     char title[512];
@@ -105,7 +105,7 @@ static void add_title(struct finds *finds, const GumboElement *element)
     finds_add(finds, "title", false, title, used);
 }
 
-/* What counts once: the first of its kind. */
+/* Elements of which only the first counts. */
 struct firsts {
     bool has_base, has_title;
 };
@@ -115,7 +115,7 @@ static void look(struct finds *finds, const GumboElement *element, struct firsts
     bool is_html = element->tag_namespace == GUMBO_NAMESPACE_HTML;
 
     if (element->tag == GUMBO_TAG_A && element->tag_namespace != GUMBO_NAMESPACE_MATHML) {
-        add(finds, "a", element, "href"); /* of svg also xlink:href, which gumbo calls href */
+        add(finds, "a", element, "href"); /* includes xlink:href of svg, which gumbo calls href */
         return;
     }
     if (!is_html)
@@ -157,7 +157,8 @@ static void look(struct finds *finds, const GumboElement *element, struct firsts
     }
 }
 
-/* The next node in document order; templates' content is no part of the page, but for shadow roots. */
+/* Returns the next node in document order. The contents of templates are skipped, except those of
+ * shadow roots. */
 static const GumboNode *next_node(const GumboNode *node, const GumboNode *root)
 {
     bool is_open = node->type == GUMBO_NODE_DOCUMENT || node->type == GUMBO_NODE_ELEMENT ||
@@ -199,7 +200,7 @@ bool finds_judge(struct finds *finds, const char *page, size_t bytes)
 {
     int status = 0;
     struct finds *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                                0); /* at one address in both */
+                                0); /* shared with the child at the same address */
 
     if (shared == MAP_FAILED)
         return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pages.c - a grammar of what is found on the web, and of what tokenisers get wrong. */
+/* pages.c - generates random pages with constructs of real pages and with constructs that
+ * tokenisers get wrong. */
 #include "pages.h"
 
 #include <stdarg.h>
@@ -11,7 +12,7 @@ struct maker {
     struct wr_rng *rng;
     char *page;
     size_t used;
-    int link; /* number of the next, so that no two are the same */
+    int link; /* number of the next link, so that all links differ */
 };
 
 #define PICK(maker, list) ((list)[wr_rng_below((maker)->rng, sizeof(list) / sizeof(list)[0])])
@@ -26,7 +27,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct maker *maker, const
     va_list arguments;
 
     if (maker->used > PAGE_BYTES - 2048)
-        return; /* enough */
+        return; /* the page is large enough */
     va_start(arguments, format);
     maker->used += (size_t)vsnprintf(maker->page + maker->used, PAGE_BYTES - maker->used, format, arguments);
     va_end(arguments);
@@ -38,7 +39,7 @@ static const char *space(struct maker *maker)
     return PICK(maker, spaces);
 }
 
-/* ---- text and attributes ------------------------------------------------------------------------------- */
+/* ---- text and attributes --------------------------------------------------------------------- */
 
 static void put_text(struct maker *maker)
 {
@@ -77,7 +78,7 @@ static void put_text(struct maker *maker)
     put(maker, "%s ", PICK(maker, texts));
 }
 
-/* What a URL may end with; within quotes, also these. */
+/* Endings of a URL. Those in `quoted` stand only within quotes. */
 static const char *const tails[] = {"",
                                     "",
                                     "",
@@ -132,7 +133,8 @@ static const char *const tails[] = {"",
 static const char *const quoted[] = {" x", "\nx", "\r\nx",       "\rx",  "\tx", "<x",
                                      ">x", "/>",  "<a href=no>", "<!--", "-->"};
 
-/* A URL, with everything in it that a value may have; it says which quotes it may stand in. */
+/* Writes a URL with any text that an attribute value may have. `quote` is the quote around it, or
+ * NUL. */
 static void put_url(struct maker *maker, char quote)
 {
     put(maker, "u%d%s", maker->link++, PICK(maker, tails));
@@ -221,7 +223,7 @@ static void put_odd_attributes(struct maker *maker, int most)
     }
 }
 
-/* ---- elements ------------------------------------------------------------------------------------------ */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static void put_link(struct maker *maker)
 {
@@ -241,7 +243,7 @@ static void put_link(struct maker *maker)
     if (chance(maker, 20))
         put(maker, "%s%s", PICK(maker, rels), space(maker));
     if (chance(maker, 10))
-        put_url_attribute(maker, links[i].attribute); /* a second one does not count */
+        put_url_attribute(maker, links[i].attribute); /* only the first counts */
     if (chance(maker, 20))
         put(maker, "%s", space(maker));
     put_odd_attributes(maker, 1);
@@ -341,7 +343,7 @@ static void put_comment(struct maker *maker)
     put(maker, "%s", PICK(maker, comments));
 }
 
-/* ---- raw text, svg, templates -------------------------------------------------------------------------- */
+/* ---- raw text, svg, templates ---------------------------------------------------------------- */
 
 static void put_raw(struct maker *maker)
 {
@@ -445,7 +447,7 @@ static void put_foreign(struct maker *maker)
 #pragma GCC diagnostic pop
 }
 
-/* Opened and left open, or closed out of turn. */
+/* Elements that are left open, or closed in the wrong order. */
 static void put_half(struct maker *maker)
 {
     static const char *const halves[] = {"<svg>",        "<svg><g>", "<math>",   "<svg><foreignObject>", "<svg><desc>",
@@ -499,7 +501,7 @@ static void put_head(struct maker *maker)
     put(maker, "</%s%s>\n", recased(maker, "title"), chance(maker, 20) ? "\n" : "");
 }
 
-/* ---- pages --------------------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 size_t make_page(struct wr_rng *rng, int pieces, bool halves, char ret_page[PAGE_BYTES])
 {
@@ -534,7 +536,7 @@ size_t make_page(struct wr_rng *rng, int pieces, bool halves, char ret_page[PAGE
         else
             put_srcset(&maker);
     }
-    if (chance(&maker, 25)) /* cut off in the middle */
+    if (chance(&maker, 25)) /* the page ends in the middle */
         maker.used -= (size_t)wr_rng_below(rng, maker.used / 4 + 1);
     return maker.used;
 }

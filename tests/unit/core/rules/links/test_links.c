@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_links.c - the link scanner: what it reports, in any pieces, from any page, within bounds. */
+/* test_links.c - tests the link scanner: the links that it reports, for pages in pieces and for any
+ * bytes, and its bounds. */
 #include "lib/test.h"
 
 #include "core/rules/http/field.h"
@@ -11,12 +12,12 @@
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 
-/* ---- what is reported ---------------------------------------------------------------------------------- */
+/* ---- reported links -------------------------------------------------------------------------- */
 
-/* Links as a text: "a URL@offset", one after the other. */
+/* Reported links as a text of lines "a URL@offset". */
 struct told {
     size_t used;
-    char text[65536]; /* more is not told */
+    char text[65536]; /* links beyond this size are dropped */
 };
 
 static void tell(void *context, const struct wr_link *link)
@@ -94,7 +95,7 @@ static void the_first_base_counts_and_hostile_values_are_as_the_standard_reads_t
                                                                                                "b@0\n");
 }
 
-/* D10: a hint, reported like any other link and followed by nobody here. */
+/* D10: these are hints. The scanner reports them like links, and does not follow them. */
 static void refresh_and_canonical_are_hints_apart_from_links(void **state)
 {
     static const char page[] =
@@ -102,7 +103,8 @@ static void refresh_and_canonical_are_hints_apart_from_links(void **state)
 
     (void)state;
     assert_string_equal(told_of(page), "refresh /self@0\ncanonical //other.example/@47\n");
-    assert_string_equal(told_of("<meta http-equiv=refresh content=0>"), ""); /* to itself, without saying so */
+    /* a refresh to the page itself */
+    assert_string_equal(told_of("<meta http-equiv=refresh content=0>"), "");
     assert_string_equal(told_by(page, sizeof page - 1, (struct wr_links_options){.kinds = 1u << WR_LINK_A}), "");
 }
 
@@ -130,7 +132,7 @@ static void wishes_of_meta_robots_are_noted(void **state)
     }
 }
 
-/* ---- encodings ----------------------------------------------------------------------------------------- */
+/* ---- encodings ------------------------------------------------------------------------------- */
 
 static size_t to_utf16(const char *text, bool big, char *ret_bytes)
 {
@@ -155,7 +157,8 @@ static void utf16_is_read_by_its_mark_or_the_header(void **state)
         memcpy(bytes, big ? "\xfe\xff" : "\xff\xfe", 2);
         count = 2 + to_utf16(page, big, bytes + 2);
         assert_string_equal(told_by(bytes, count, (struct wr_links_options){.kinds = 0}), "a x@0\n");
-        options.charset = wr_span_of(big ? "UTF-16LE" : "utf-8"); /* the mark knows better */
+        /* the byte order mark overrides the header */
+        options.charset = wr_span_of(big ? "UTF-16LE" : "utf-8");
         assert_string_equal(told_by(bytes, count, options), "a x@0\n");
     }
 }
@@ -176,14 +179,16 @@ static void latin1_becomes_utf8_where_it_is_declared(void **state)
         const char *page, *charset, *told;
     } rows[] = {
         {"<a href=\xe9\x80>", "iso-8859-1", "a \xc3\xa9\xe2\x82\xac@0\n"},
-        {"<a href=\xe9>", "", "a \xe9@0\n"}, /* nobody says what it is: as it is */
+        {"<a href=\xe9>", "", "a \xe9@0\n"}, /* undeclared encoding: bytes are kept */
         {"<meta charset=latin1><a href=\xe9>", "", "a \xc3\xa9@21\n"},
         {"<meta http-equiv=Content-Type content='text/html; charset=windows-1252'><a href=\xe9>", "",
          "a \xc3\xa9@72\n"},
-        {"<meta charset=latin1><a href=\xc3\xa9>", "utf-8", "a \xc3\xa9@21\n"}, /* the header knows better */
+        /* the header overrides the meta element */
+        {"<meta charset=latin1><a href=\xc3\xa9>", "utf-8", "a \xc3\xa9@21\n"},
         {"<meta charset=utf-8><meta charset=latin1><a href=\xc3\xa9>", "", "a \xc3\xa9@41\n"},
         {"<meta charset=utf-16><a href=\xc3\xa9>", "", "a \xc3\xa9@21\n"},
-        {"\xef\xbb\xbf<meta charset=latin1><a href=\xc3\xa9>", "latin1", "a \xc3\xa9@24\n"}, /* the mark most of all */
+        /* the byte order mark overrides both */
+        {"\xef\xbb\xbf<meta charset=latin1><a href=\xc3\xa9>", "latin1", "a \xc3\xa9@24\n"},
         {"\xef\xbb<a href=x>", "", "a x@2\n"},
         {"\xff<a href=x>", "", "a x@1\n"},
     };
@@ -195,7 +200,7 @@ static void latin1_becomes_utf8_where_it_is_declared(void **state)
     }
 }
 
-/* ---- the title ----------------------------------------------------------------------------------------- */
+/* ---- the title ------------------------------------------------------------------------------- */
 
 static const char *title_of(const char *page, size_t bytes, const char *charset)
 {
@@ -262,21 +267,21 @@ static void a_long_title_is_cut_at_a_character(void **state)
 
     (void)state;
     size_t used = (size_t)snprintf(page, sizeof page, "<title>x");
-    memset(page + used, ' ', 3000); /* blanks take no room */
+    memset(page + used, ' ', 3000); /* blanks are collapsed */
     used += 3000;
     for (int i = 0; i < 300; i++)
         used += (size_t)snprintf(page + used, sizeof page - used, "\xe2\x82\xac");
     used += (size_t)snprintf(page + used, sizeof page - used, "</title><a href=x>");
     title = title_of(page, used, NULL);
-    assert_int_equal(strlen(title), 512); /* x, a blank, 170 of three bytes each */
+    assert_int_equal(strlen(title), 512); /* x, a blank, and 170 characters of three bytes */
     assert_memory_equal(title, "x \xe2\x82\xac", 5);
     assert_memory_equal(title + 509, "\xe2\x82\xac", 3);
     assert_int_equal(links.count, 1);
     used = (size_t)snprintf(page, sizeof page, "<title>%0511d\xc3\xa9</title>", 0);
-    assert_int_equal(strlen(title_of(page, used, NULL)), 511); /* half a character is none */
+    assert_int_equal(strlen(title_of(page, used, NULL)), 511); /* half a character is dropped */
 }
 
-/* ---- pieces -------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static void assert_pieces_do_not_matter(const char *page, size_t bytes, size_t step)
 {
@@ -346,7 +351,7 @@ static void utf16_may_be_cut_anywhere(void **state)
     assert_pieces_do_not_matter(bytes, 2 + to_utf16(page, false, bytes + 2), 1);
 }
 
-/* ---- bounds -------------------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
 static void a_value_that_is_too_long_is_dropped_and_the_rest_goes_on(void **state)
 {
@@ -385,7 +390,7 @@ static void count_only(void *context, const struct wr_link *link)
     ++*(size_t *)context;
 }
 
-/* D1: what must be linear is so fast that a square would show as a time-out. */
+/* D1: quadratic work would take so long here that the test would time out. */
 static void hostile_pages_take_linear_time_and_no_memory(void **state)
 {
     static const char *const patterns[] = {"<a",

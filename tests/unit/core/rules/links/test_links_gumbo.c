@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_links_gumbo.c - the link scanner against a real parser, page by page. PAGES is the folder of pages made by hand.
- */
+/* test_links_gumbo.c - compares the link scanner with a real parser, gumbo, page by page. PAGES is
+ * the folder of hand-made pages. */
 #include "lib/test.h"
 
 #include "finds.h"
@@ -14,7 +14,7 @@
 
 static struct finds ours, theirs;
 
-/* The files of PAGES, sorted; those with known differences or the others. */
+/* Stores the sorted names of the files in PAGES: those with known differences, or all others. */
 static size_t list_pages(bool differing, char ret_names[][64], size_t most)
 {
     struct dirent **entries;
@@ -51,7 +51,7 @@ static void judge(const char *page, size_t bytes, const char *name)
 {
     finds_scan(&ours, page, bytes, 0);
     if (!finds_judge(&theirs, page, bytes))
-        fail_msg("%s: gumbo died of it", name);
+        fail_msg("%s: gumbo crashed", name);
 }
 
 static void assert_judged_alike(const char *page, size_t bytes, const char *name)
@@ -60,7 +60,7 @@ static void assert_judged_alike(const char *page, size_t bytes, const char *name
     if (finds_same(&ours, &theirs))
         return;
     finds_print_difference(&ours, &theirs);
-    fail_msg("%s: other links than gumbo's", name);
+    fail_msg("%s: the links differ from those of gumbo", name);
 }
 
 static void pages_made_by_hand_have_the_links_that_gumbo_finds(void **state)
@@ -79,7 +79,8 @@ static void pages_made_by_hand_have_the_links_that_gumbo_finds(void **state)
     assert_true(links > 1000);
 }
 
-/* They are named so that it shows who is right: links called yes… are, those called no… are not. */
+/* In these pages, the names of links begin with "yes" for real links and with "no" for text that
+ * only looks like one. */
 static void no_link_is_taken_from_where_none_is(void **state)
 {
     static char page[PAGE_BYTES], names[400][64];
@@ -115,11 +116,12 @@ static void random_pages_have_the_links_that_gumbo_finds(void **state)
     assert_true(links > 10000);
 }
 
-/* docs/internals/links.md explains each; whoever mends one moves its page to the others. */
+/* docs/internals/links.md explains each difference. After a fix, its page loses the prefix
+ * "differs-". */
 static void every_known_difference_is_the_one_that_is_explained(void **state)
 {
     static const struct {
-        const char *page, *ours, *theirs; /* NULL: nothing more than the other */
+        const char *page, *ours, *theirs; /* NULL: no line that the other does not have */
     } rows[] = {
         {"differs-entity.html", "a &fjlig;", "a fj"},
         {"differs-frameset.html", "a ours", NULL},
@@ -150,7 +152,7 @@ static void every_known_difference_is_the_one_that_is_explained(void **state)
             has_theirs = has_theirs || strcmp(theirs.lines[j], rows[i].theirs) == 0;
         assert_true(has_ours);
         if (strncmp(rows[i].page, "differs-gumbo-", 14) == 0 && finds_same(&ours, &theirs))
-            continue; /* a fault of gumbo's, which this version has mended */
+            continue; /* a bug of gumbo that the installed version has fixed */
         assert_true(has_theirs);
         assert_false(finds_same(&ours, &theirs));
         if (rows[i].ours == NULL || rows[i].theirs == NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_links_text.c - the small grammars of attributes. */
+/* test_links_text.c - tests the small grammars of attribute values. */
 #include "lib/test.h"
 
 #include "base/rng.h"
@@ -30,7 +30,7 @@ static void character_references_are_decoded_as_in_attributes(void **state)
         {"?a=1&copy=2", "?a=1&copy=2"},
         {"?a=1&copy", "?a=1\xc2\xa9"},
         {"&hearts;", "\xe2\x99\xa5"},
-        {"&hearts", "&hearts"}, /* not one of the old */
+        {"&hearts", "&hearts"}, /* not one of the references that need no semicolon */
         {"&Eacute;&eacute;", "\xc3\x89\xc3\xa9"},
         {"&EACUTE;", "&EACUTE;"},
         {"&thetasym;", "\xcf\x91"},
@@ -66,9 +66,11 @@ static void every_named_reference_is_found_and_no_other(void **state)
     bool is_old;
 
     (void)state;
-    assert_int_equal(wr_reference_point(wr_span_of("AElig"), &is_old), 0xc6); /* the first of the old */
+    /* the first reference that needs no semicolon */
+    assert_int_equal(wr_reference_point(wr_span_of("AElig"), &is_old), 0xc6);
     assert_true(is_old);
-    assert_int_equal(wr_reference_point(wr_span_of("yuml"), &is_old), 0xff); /* and the last */
+    /* the last reference that needs no semicolon */
+    assert_int_equal(wr_reference_point(wr_span_of("yuml"), &is_old), 0xff);
     assert_true(is_old);
     assert_int_equal(wr_reference_point(wr_span_of("Alpha"), &is_old), 0x391);
     assert_false(is_old);
@@ -79,7 +81,7 @@ static void every_named_reference_is_found_and_no_other(void **state)
     assert_int_equal(wr_reference_point(wr_span_of(""), &is_old), 0);
 }
 
-/* In place, so what is written must never overtake what is read. */
+/* Decoding is in place, so writing must never overtake reading. */
 static void decoding_never_makes_a_text_longer(void **state)
 {
     static const char *const pieces[] = {"&",  "#", "x", "amp", "lt", ";",  "9",  "128",    "eacute", "\r",
@@ -114,7 +116,7 @@ static void candidates_of_srcset_are_urls(void **state)
         {"a", "a "},
         {"a,", "a "},
         {"a 1x, b 2x", "a b "},
-        {"a,b", "a,b "}, /* no blank: a URL may have commas in it */
+        {"a,b", "a,b "}, /* without a blank, the comma is part of the URL */
         {"a, b", "a b "},
         {"a,,, b", "a b "},
         {" a  100w ,b 200w", "a b "},
@@ -137,7 +139,7 @@ static void candidates_of_srcset_are_urls(void **state)
 static void refresh_names_a_url_or_none(void **state)
 {
     static const struct {
-        const char *content, *url; /* NULL: none */
+        const char *content, *url; /* NULL: no URL */
     } rows[] = {
         {"0; url=a", "a"},
         {"0;url=a", "a"},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_base.c - from links to canonical URLs: the short way leads where the long one does. */
+/* test_base.c - tests that resolving a link directly to its canonical URL agrees with parsing it
+ * first. */
 #include "lib/test.h"
 
 #include "base/rng.h"
@@ -21,7 +22,7 @@ static void set_base(const char *text)
 static void links_lead_to_canonical_urls(void **state)
 {
     static const struct {
-        const char *base, *link, *url; /* NULL: nowhere */
+        const char *base, *link, *url; /* NULL: no URL */
     } rows[] = {
         {"https://u:p@h.example.:443/a/b?c#d", "", "https://h.example/a/b?c"},
         {"https://u:p@h.example.:443/a/b?c#d", "#top", "https://h.example/a/b?c"},
@@ -81,7 +82,7 @@ static void assert_same(const struct wr_url *a, const struct wr_url *b)
     assert_int_equal(a->is_https, b->is_https);
 }
 
-/* The long way, and then once more: canonical is what parsing leaves as it is. */
+/* Checks that both ways agree, and that parsing the canonical URL does not change it. */
 static void assert_agree(struct wr_span link)
 {
     static char memory[4][WR_URL_ROOM];
@@ -150,7 +151,8 @@ static void the_short_way_and_the_long_way_agree(void **state)
             memcpy(link + bytes, piece, strlen(piece));
             bytes += strlen(piece);
         }
-        char *exact = malloc(bytes + (bytes == 0)); /* a sanitizer sees a read beyond it */
+        /* exact size, so that sanitizers detect overreads */
+        char *exact = malloc(bytes + (bytes == 0));
         assert_non_null(exact);
         memcpy(exact, link, bytes);
         assert_agree((struct wr_span){exact, bytes});
@@ -173,11 +175,11 @@ static void what_would_be_too_long_is_refused_either_way(void **state)
     assert_int_equal(wr_base_resolve(&base, most, memory, &url), WR_URL_OK);
     assert_int_equal(url.bytes, WR_URL_MAX);
     assert_int_equal(wr_base_resolve(&base, more, memory, &url), WR_URL_LONG);
-    memcpy(link + 1, "%z", 2); /* becomes "%25z" */
+    memcpy(link + 1, "%z", 2); /* "%z" becomes "%25z" */
     assert_int_equal(wr_base_resolve(&base, most, memory, &url), WR_URL_LONG);
 }
 
-/* Then there is no short way. */
+/* If the canonical base is too long, links are resolved by parsing. */
 static void a_base_whose_canonical_form_is_too_long_still_leads_elsewhere(void **state)
 {
     static char text[WR_URL_ROOM];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* test_page.c - what a fetched page says: its links once each, its title, wishes, digest; within bounds. */
+/* test_page.c - tests the facts about a fetched page: its links without duplicates, title, robots
+ * directives and digest, within bounds. */
 #include "lib/test.h"
 
 #include "core/rules/http/field.h"
 #include "core/rules/page/page.h"
 #include "lib/alloc.h"
 
-/* ---- a page and what it tells --------------------------------------------------------------------------- */
+/* ---- reading a page -------------------------------------------------------------------------- */
 
 static const char secret[WR_HASH_SECRET_BYTES] = "any bytes do";
 
@@ -17,7 +18,7 @@ static test_allocator memory;
 
 struct told {
     size_t used;
-    char text[65536]; /* more is not told */
+    char text[65536]; /* links beyond this size are dropped */
 };
 
 static struct told told;
@@ -90,7 +91,7 @@ static void assert_fact(struct wr_span fact, const char *text)
     assert_memory_equal(fact.data, text, fact.bytes);
 }
 
-/* ---- links ---------------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 static void each_link_is_told_once_canonical_and_in_order(void **state)
 {
@@ -164,7 +165,7 @@ static void links_that_differ_in_the_fragment_are_one(void **state)
                         "https://h.example/a/c\nhttps://h.example/a/b\nhttps://h.example/a/b?\n");
 }
 
-/* ---- nofollow ------------------------------------------------------------------------------------------- */
+/* ---- nofollow -------------------------------------------------------------------------------- */
 
 static void nofollow_is_heeded_wherever_it_is_said(void **state)
 {
@@ -175,7 +176,8 @@ static void nofollow_is_heeded_wherever_it_is_said(void **state)
     } rows[] = {
         {"<a href=c><a href=d>", 0, "https://h.example/a/c\nhttps://h.example/a/d\n"},
         {"<a rel='x nofollow' href=c><a href=d>", 0, "https://h.example/a/d\n"},
-        {"<a href=c><meta name=robots content='noindex, nofollow'>", 0, ""}, /* though it comes late */
+        /* the element comes after the link */
+        {"<a href=c><meta name=robots content='noindex, nofollow'>", 0, ""},
         {"<a href=c><meta name=Weir content=none>", 0, ""},
         {"<a href=c><meta name=other content=none>", 0, "https://h.example/a/c\n"},
         {"<a href=c><meta name=robots content=noindex>", 0, "https://h.example/a/c\n"},
@@ -201,7 +203,7 @@ static void wishes_of_the_page_and_of_the_fields_are_told_together(void **state)
     assert_int_equal(page.facts.wishes, 0);
 }
 
-/* ---- which pages ---------------------------------------------------------------------------------------- */
+/* ---- which pages ----------------------------------------------------------------------------- */
 
 static void only_html_is_searched_for_links(void **state)
 {
@@ -264,9 +266,9 @@ static void the_charset_of_the_field_counts(void **state)
     assert_fact(page.facts.title, "\xc3\xa9");
 }
 
-/* ---- facts ---------------------------------------------------------------------------------------------- */
+/* ---- facts about the page -------------------------------------------------------------------- */
 
-/* Not a good one: the sum of the bytes. */
+/* A trivial digest: the sum of the bytes. */
 struct sum {
     struct wr_digest base;
     uint8_t value;
@@ -313,7 +315,7 @@ static void title_is_told(void **state)
     assert_fact(page.facts.title, NULL);
 }
 
-/* ---- bounds --------------------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
 static void links_beyond_the_most_are_left_out(void **state)
 {
@@ -322,7 +324,7 @@ static void links_beyond_the_most_are_left_out(void **state)
                         "https://h.example/a/c\nhttps://h.example/a/d\n");
 }
 
-/* 300 links of 8000 bytes are more than 1 MiB; after the page the memory is given back. */
+/* 300 links of 8000 bytes exceed 1 MiB. After the page the memory is freed. */
 static void a_page_of_huge_links_is_bounded_and_its_memory_given_back(void **state)
 {
     static char text[8000];
@@ -341,7 +343,7 @@ static void a_page_of_huge_links_is_bounded_and_its_memory_given_back(void **sta
     assert_true(memory.live_bytes < 3 << 20);
     assert_int_equal(wr_page_end(&page, tell, &told), 0);
     assert_int_equal(page.facts.links, 300);
-    assert_int_equal(page.facts.reported, 130); /* of 8 KB each, with their heads: 1 MiB */
+    assert_int_equal(page.facts.reported, 130); /* links of 8 KB with their headers fill 1 MiB */
     assert_true(memory.live_bytes < 128 << 10);
 }
 
@@ -367,7 +369,7 @@ static void many_links_are_told_once_each(void **state)
     assert_true(memory.live_bytes <= 128 << 10);
 }
 
-/* M12, N1-2: each call does little; together they tell what one call does. */
+/* M12, N1-2: each call reports a few links. Together the calls report the same as one call. */
 static void links_that_are_told_in_parts_are_all_told_and_few_at_a_time(void **state)
 {
     static char text[60000];
