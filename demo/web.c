@@ -12,7 +12,7 @@
  */
 #include "demo/hosts.h"
 #include "demo/seen.h"
-#include "shell/memory/memory.h"
+#include "limiter/memory/memory.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -34,7 +34,7 @@ struct host {
     struct sockaddr_in address;
     const struct host_kind *kind;
     struct wr_origin origin; /* the kind's origin; its outage is set when it begins */
-    struct wr_site site;
+    struct wr_sim_origin site;
     int64_t began_at; /* instant of the first request; 0: none yet */
     int64_t judged;   /* arrival of the latest judged request, ns after began_at */
     uint64_t requests;
@@ -147,7 +147,7 @@ static void add_field(struct wr_buf *head, const char *name, int64_t number)
     wr_buf_append_string(head, "\r\n");
 }
 
-static void write_head(struct visit *visit, const struct page *page, const struct wr_reply *reply)
+static void write_head(struct visit *visit, const struct page *page, const struct wr_sim_reply *reply)
 {
     struct wr_buf head;
     wr_buf_init_fixed(&head, visit->head, sizeof visit->head);
@@ -172,10 +172,10 @@ static void write_head(struct visit *visit, const struct page *page, const struc
 }
 
 /* Decides how the host answers a request: limiter, outage, faults and resets, before the page. */
-static struct wr_reply judge(struct host *host, const char *path, int64_t now)
+static struct wr_sim_reply judge(struct host *host, const char *path, int64_t now)
 {
     const struct host_kind *kind = host->kind;
-    struct wr_reply reply;
+    struct wr_sim_reply reply;
     if (host->began_at == 0)
         host->began_at = now;
     host->requests++;
@@ -188,7 +188,7 @@ static struct wr_reply judge(struct host *host, const char *path, int64_t now)
         host->origin.outage.from_ns = since;
         host->origin.outage.to_ns = since + kind->outage_ns;
     }
-    wr_site_arrive(&host->site, since, &reply);
+    wr_sim_origin_arrive(&host->site, since, &reply);
     reply.done_at += host->began_at;
     if (strcmp(path, "/robots.txt") == 0 && since < kind->robots_down_ns)
         reply.status = 503;
@@ -212,7 +212,7 @@ static void answer(struct visit *visit, int64_t now)
     struct host *host = visit->host;
     struct page page = {.body = &visit->body};
     seen_arrival(&host->seen, host->kind, visit->path, now);
-    struct wr_reply reply = judge(host, visit->path, now);
+    struct wr_sim_reply reply = judge(host, visit->path, now);
     wr_buf_init_fixed(&visit->body, visit->memory, sizeof visit->memory);
     page_write(host->kind, visit->path, &page);
     if (reply.status != 200) {
@@ -333,7 +333,7 @@ static void open_host(struct host *host, const struct host_kind *kind, size_t in
     int bytes = sizeof host->address;
     host->kind = kind;
     host->origin = kind->origin;
-    if (wr_site_init(&host->site, &host->origin, WEIR_HOUR, index, wr_allocator_or_system(NULL)) < 0)
+    if (wr_sim_origin_init(&host->site, &host->origin, WEIR_HOUR, index, wr_allocator_or_system(NULL)) < 0)
         fail(kind->name, UV_ENOMEM);
     host->address =
         (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + (uint32_t)index)};
@@ -380,7 +380,7 @@ static void write_seen(const char *folder)
                 hosts[i].kind->name);
         seen_print(&hosts[i].seen, file);
         fprintf(file, "}");
-        wr_site_release(&hosts[i].site);
+        wr_sim_origin_release(&hosts[i].site);
         free(hosts[i].seen.arrivals);
     }
     fprintf(file, "\n]\n");

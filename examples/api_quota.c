@@ -67,7 +67,7 @@ int main(void)
     int64_t began_at = now_ns();
     for (int i = 0; i < CALLS; i++) {
         weir_response *response;
-        if (weir_client_get(client, url, &how, NULL, &response) < 0)
+        if (weir_client_fetch(client, url, &how, NULL, &response) < 0)
             return 1;
         good += response->status == 200;
         weir_response_free(response);

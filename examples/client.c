@@ -23,7 +23,7 @@ static const char *answer(const char *path, int before)
 static int show(weir_client *client, const char *url)
 {
     weir_response *response;
-    int error = weir_client_get(client, url, NULL, NULL, &response);
+    int error = weir_client_fetch(client, url, NULL, NULL, &response);
     if (error < 0)
         return error;          /* invalid URL, or no memory */
     if (response->status != 0) /* a response with any status: 200, 404, ...; see response->body */

@@ -62,12 +62,12 @@ int main(void)
     how.on_body = on_body;
     for (int i = 0; i < PAGES; i++) {
         snprintf(url, sizeof url, "http://127.0.0.1:%d/%d", server.port, i);
-        if (weir_client_fetch(client, url, &how, fetched, NULL, NULL) < 0)
+        if (weir_client_fetch_async(client, url, &how, fetched, NULL, NULL) < 0)
             return 1;
     }
     /* A fetch from a port without a server, with a deadline. It is cancelled at once. */
     how.deadline_ns = WEIR_MINUTE;
-    if (weir_client_fetch(client, "http://127.0.0.1:1/", &how, fetched, NULL, &last) < 0)
+    if (weir_client_fetch_async(client, "http://127.0.0.1:1/", &how, fetched, NULL, &last) < 0)
         return 1;
     weir_fetch_cancel(last);
     weir_fetch_free(last);

@@ -51,7 +51,7 @@ int main(void)
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         char url[64];
         CURLcode code = CURLE_OK;
-        weir_said said = {-1, -1, -1, -1};
+        weir_server_limits said = {-1, -1, -1, -1};
         long status = 0;
         int64_t began_at = weir_clock_now(weir_clock_monotonic());
 

@@ -41,7 +41,7 @@ static int get(const char *key, size_t key_bytes)
         error = weir_permit_sent(&permit);
     } while (error == WEIR_E_WITHDRAWN); /* the host refuses now: do not write it */
     weir_outcome outcome = fetch();
-    weir_permit_tell(&permit, &outcome); /* the host's gate learns */
+    weir_permit_finish(&permit, &outcome); /* the host's gate learns */
     return outcome.status;
 }
 

@@ -13,10 +13,10 @@
 #include <weir/pace.h>
 #include <weir/table.h>
 
-#include "cli/kit/limits.h"
-#include "core/pace/options.h"
+#include "cli/kit/memory_limit.h"
+#include "core/pace/pace_options.h"
 #include "core/plan/plan.h"
-#include "shell/memory/memory.h"
+#include "limiter/memory/memory.h"
 
 #define KEYS 1000000
 #define KEY_BYTES 24
@@ -87,7 +87,7 @@ static double fill_pacer(void)
         const weir_outcome outcome = {.size = sizeof outcome, .status = 200, .latency_ns = WEIR_MILLISECOND};
         (void)snprintf(key, sizeof key, "key-%020u", i);
         need(weir_pacer_try(pacer, key, KEY_BYTES, NULL, 0, &permit, &decision) == 0 && decision.verdict == WEIR_GO &&
-                 weir_permit_tell(&permit, &outcome) == 0,
+                 weir_permit_finish(&permit, &outcome) == 0,
              "no host");
     }
     return (resident_bytes() - before) / PACER_HOSTS;
@@ -104,7 +104,7 @@ static void make_plan(void)
     static const unsigned char secret[WR_HASH_SECRET_BYTES] = {3};
     static struct wr_hash_key hash_key;
     struct wr_plan_options options = {.ignores_robots = true, .allocator = wr_allocator_or_steady(NULL)};
-    struct wr_life_options life = {.on_error = WR_ON_ERROR_RFC9309};
+    struct wr_robots_lifecycle_options life = {.on_error = WR_ROBOTS_ON_ERROR_RFC9309};
     weir_pace_options pace;
     wr_hash_key_init(&hash_key, secret);
     options.hash_key = &hash_key;
@@ -112,8 +112,9 @@ static void make_plan(void)
     options.max_tasks = PLAN_HOSTS * URLS_PER_HOST * 2;
     options.known_max = PLAN_HOSTS * URLS_PER_HOST * 2;
     weir_pace_options_init(&pace);
-    need(wr_pace_options_check(&pace, &options.pace) == 0 && wr_life_options_check(&life, &options.robots) == 0 &&
-             wr_plan_new(&options, &plan) == 0 && wr_plan_job_add(plan, &(struct wr_plan_job){.id = JOB}) == 0,
+    need(wr_pace_options_check(&pace, &options.pace) == 0 &&
+             wr_robots_lifecycle_options_check(&life, &options.robots) == 0 && wr_plan_new(&options, &plan) == 0 &&
+             wr_plan_job_add(plan, &(struct wr_plan_job){.id = JOB}) == 0,
          "no plan");
     need(wr_url_parse(wr_span_of("http://h0000000.example/articles/0000000"), NULL, NULL, url_text, sizeof url_text,
                       &url) == WR_URL_OK,
@@ -139,9 +140,9 @@ static void offer_all(void)
 {
     for (unsigned task = 0; task < URLS_PER_HOST; task++)
         for (unsigned host = 0; host < PLAN_HOSTS; host++) {
-            struct wr_offer offer = {.job = JOB, .fingerprint = name_url(host, task), .url = &url};
-            need(wr_plan_offer(plan, &offer, WEIR_SECOND) == WR_OFFER_NEW, "the plan refuses a URL");
-            need(!wr_plan_is_crowded(plan) || wr_plan_grow(plan) == 0, "the plan does not grow");
+            struct wr_url_to_add offer = {.job = JOB, .fingerprint = name_url(host, task), .url = &url};
+            need(wr_plan_add_url(plan, &offer, WEIR_SECOND) == WR_ADD_URL_NEW, "the plan refuses a URL");
+            need(!wr_plan_known_is_crowded(plan) || wr_plan_known_grow(plan) == 0, "the plan does not grow");
         }
 }
 
@@ -149,12 +150,12 @@ static void load(const struct wr_plan_action *action)
 {
     unsigned host = (unsigned)strtoul(wr_plan_host_key(action->host).data + 1, NULL, 10);
     if (action->wants_memory)
-        wr_plan_remember(plan, action->host, &(struct wr_plan_memory){.pace = NULL}, WEIR_SECOND, 0);
+        wr_plan_restore_host(plan, action->host, &(struct wr_plan_stored_host){.pace = NULL}, WEIR_SECOND, 0);
     for (unsigned task = 0; task < URLS_PER_HOST; task++) {
         struct wr_plan_row row = {.fingerprint = name_url(host, task), .position = {(int64_t)task + 1, 0}, .url = &url};
-        need(wr_plan_load(plan, action->host, JOB, &row, WEIR_SECOND) == 0, "the plan takes no task");
+        need(wr_plan_load_row(plan, action->host, JOB, &row, WEIR_SECOND) == 0, "the plan takes no task");
     }
-    wr_plan_loaded(plan, action->host, JOB, true, 0, WEIR_SECOND);
+    wr_plan_load_end(plan, action->host, JOB, true, 0, WEIR_SECOND);
 }
 
 /* Until each host has its URLs in memory. */
@@ -206,7 +207,7 @@ int main(int argc, char **argv)
     void *done = NULL;
     need(argc == 2, "key, pacer_host, plan_host or plan_url?");
     (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* whether there are huge pages depends on what else runs */
-    wr_limits_obey();
+    wr_memory_limit_apply();
     need(pthread_create(&thread, NULL, fill, argv[1]) == 0 && pthread_join(thread, &done) == 0, "no thread");
     need(done != NULL, "there is no such figure");
     return 0;

@@ -7,7 +7,7 @@
 #ifndef WR_BENCH_LEDGER_COST_H
 #define WR_BENCH_LEDGER_COST_H
 
-#include "shell/clock/clock.h"
+#include "limiter/clock/clock.h"
 
 #include <stdint.h>
 #include <weir/time.h>

@@ -62,7 +62,7 @@ static void pass_pacer(uint32_t number)
     cost_need(weir_pacer_try(pacer, hosts[number % HOSTS], COST_KEY_BYTES, NULL, WEIR_REPORTS_SENT, &permit,
                              &decision) == 0 &&
                   decision.verdict == WEIR_GO && weir_permit_sent(&permit) == 0 &&
-                  weir_permit_tell(&permit, &answered) == 0,
+                  weir_permit_finish(&permit, &answered) == 0,
               "a pacer refuses after a second");
 }
 

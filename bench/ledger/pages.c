@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "cli/bench/reference.h"
-#include "core/pace/options.h"
+#include "cli/bench/bench_page.h"
+#include "core/pace/pace_options.h"
 #include "core/plan/plan.h"
-#include "core/rules/page/page.h"
-#include "core/rules/robots/robots.h"
-#include "shell/memory/memory.h"
+#include "core/web/page/page.h"
+#include "core/web/robots/robots.h"
+#include "limiter/memory/memory.h"
 
 #define MATCHES 1000
 #define SCANS 40
@@ -21,7 +21,7 @@
 
 static char url_text[WR_URL_ROOM];
 static struct wr_url url;
-static struct wr_reference reference;
+static struct wr_bench_page reference;
 
 /* ---- robots.txt ---- */
 
@@ -67,7 +67,7 @@ static void count_link(void *context, const struct wr_link *link)
 
 static void open_reference(void)
 {
-    wr_reference_make(&reference);
+    wr_bench_page_make(&reference);
 }
 
 static void scan_links(uint32_t number)
@@ -98,7 +98,7 @@ static void open_plan(void)
 {
     static const unsigned char secret[WR_HASH_SECRET_BYTES] = {3};
     struct wr_plan_options options = {.ignores_robots = true, .allocator = weir_allocator_system()};
-    struct wr_life_options life = {.on_error = WR_ON_ERROR_RFC9309};
+    struct wr_robots_lifecycle_options life = {.on_error = WR_ROBOTS_ON_ERROR_RFC9309};
     weir_pace_options pace;
     wr_hash_key_init(&hash_key, secret);
     options.hash_key = &hash_key;
@@ -107,8 +107,9 @@ static void open_plan(void)
     options.known_max = 100000;
     weir_pace_options_init(&pace);
     pace.min_interval_ns = WEIR_SECOND;
-    cost_need(wr_pace_options_check(&pace, &options.pace) == 0 && wr_life_options_check(&life, &options.robots) == 0 &&
-                  wr_plan_new(&options, &plan) == 0 && wr_plan_job_add(plan, &(struct wr_plan_job){.id = JOB}) == 0,
+    cost_need(wr_pace_options_check(&pace, &options.pace) == 0 &&
+                  wr_robots_lifecycle_options_check(&life, &options.robots) == 0 && wr_plan_new(&options, &plan) == 0 &&
+                  wr_plan_job_add(plan, &(struct wr_plan_job){.id = JOB}) == 0,
               "no plan");
 }
 
@@ -117,7 +118,7 @@ static void open_crawl(void)
     cost_need(wr_url_parse(wr_span_of("https://www.example.org/articles/"), NULL, NULL, url_text, sizeof url_text,
                            &url) == WR_URL_OK,
               "no URL");
-    wr_reference_make(&reference);
+    wr_bench_page_make(&reference);
     open_plan();
     wr_page_init(&page, wr_allocator_or_system(NULL));
 }
@@ -125,19 +126,19 @@ static void open_crawl(void)
 /* Of the page's links all but the first time are known. */
 static void offer_link(void *context, const struct wr_page_link *link)
 {
-    struct wr_offer offer = {.job = JOB, .fingerprint = link->fingerprint, .url = &url};
+    struct wr_url_to_add offer = {.job = JOB, .fingerprint = link->fingerprint, .url = &url};
     (void)context;
-    if (!wr_plan_knows(plan, JOB, link->fingerprint))
-        (void)wr_plan_offer(plan, &offer, cost_clock.now);
+    if (!wr_plan_knows_url(plan, JOB, link->fingerprint))
+        (void)wr_plan_add_url(plan, &offer, cost_clock.now);
 }
 
 static void load(const struct wr_plan_action *action, uint32_t number)
 {
     struct wr_plan_row row = {.fingerprint = FIRST_FINGERPRINT + number, .position = {number + 1, 0}, .url = &url};
     if (action->wants_memory)
-        wr_plan_remember(plan, action->host, &(struct wr_plan_memory){.pace = NULL}, cost_clock.now, 0);
-    cost_need(wr_plan_load(plan, action->host, JOB, &row, cost_clock.now) == 0, "the plan takes no task");
-    wr_plan_loaded(plan, action->host, JOB, true, 0, cost_clock.now);
+        wr_plan_restore_host(plan, action->host, &(struct wr_plan_stored_host){.pace = NULL}, cost_clock.now, 0);
+    cost_need(wr_plan_load_row(plan, action->host, JOB, &row, cost_clock.now) == 0, "the plan takes no task");
+    wr_plan_load_end(plan, action->host, JOB, true, 0, cost_clock.now);
 }
 
 static void fetch(const struct wr_plan_action *action)
@@ -145,7 +146,7 @@ static void fetch(const struct wr_plan_action *action)
     const weir_outcome outcome = {.size = sizeof outcome, .status = 200, .latency_ns = 50 * WEIR_MILLISECOND};
     cost_need(wr_plan_may_send(plan, action->task, cost_clock.now).verdict == WEIR_GO, "the plan changed its mind");
     wr_plan_sent(plan, action->task, cost_clock.now);
-    wr_plan_told(plan, action->task, &outcome, reference.bytes, cost_clock.now);
+    wr_plan_page_finished(plan, action->task, &outcome, reference.bytes, cost_clock.now);
 }
 
 static void read_page(void)
@@ -160,9 +161,9 @@ static void read_page(void)
 /* One URL: it is found, waits its turn, is fetched, and read. */
 static void crawl_page(uint32_t number)
 {
-    struct wr_offer offer = {.job = JOB, .fingerprint = FIRST_FINGERPRINT + number, .url = &url};
+    struct wr_url_to_add offer = {.job = JOB, .fingerprint = FIRST_FINGERPRINT + number, .url = &url};
     struct wr_plan_action action;
-    cost_need(wr_plan_offer(plan, &offer, cost_clock.now) == WR_OFFER_NEW, "the plan refuses a URL");
+    cost_need(wr_plan_add_url(plan, &offer, cost_clock.now) == WR_ADD_URL_NEW, "the plan refuses a URL");
     for (;;) {
         wr_plan_next(plan, cost_clock.now, &action);
         if (action.kind == WR_PLAN_IDLE)

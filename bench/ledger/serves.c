@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shell/serve/inside.h"
+#include "serve/daemon/serve_internal.h"
 
 #define REQUESTS 1000
 #define STEP_NS (10 * WEIR_MICROSECOND)
@@ -96,7 +96,7 @@ static void open_daemon(void)
 {
     static struct wr_serve_options options;
     char why[WR_CONFIG_WHY_BYTES] = "", path[] = "/tmp/weir-ledger-XXXXXX";
-    struct wr_http_listen listen = {.address = "127.0.0.1:0", .fd = -1};
+    struct wr_http_listen_options listen = {.address = "127.0.0.1:0", .fd = -1};
 
     write_rules(path);
     wr_serve_options_init(&options);
@@ -151,7 +151,7 @@ static void check(uint32_t number)
     name_caller(asked, number);
     cost_clock.now += STEP_NS;
     struct wr_http_exchange exchange = read_asked(sizeof check_head - 1, "/check", WR_METHOD_GET);
-    wr_serve_check(serve->desks[0], &exchange);
+    wr_serve_check(serve->workers[0], &exchange);
     cost_need(last_status == 204, "/check refuses");
 }
 
@@ -166,7 +166,7 @@ static void try_key(uint32_t number)
     name_caller(asked, number);
     cost_clock.now += STEP_NS;
     struct wr_http_exchange exchange = read_asked(sizeof try_request - 1, "/v1/try", WR_METHOD_POST);
-    cost_need(wr_serve_api(serve->desks[0], &exchange) && last_status == 200, "/v1/try refuses");
+    cost_need(wr_serve_api(serve->workers[0], &exchange) && last_status == 200, "/v1/try refuses");
 }
 
 const struct cost_figure cost_serves[] = {

@@ -55,7 +55,7 @@ func (t *table) allow(key string) bool {
 	return limiter.Allow()
 }
 
-// keyText is wr_stream_key of src/cli/bench/stream.c.
+// keyText is wr_key_stream_key of src/cli/bench/key_stream.c.
 func keyText(number uint64, to []byte) {
 	const letters = "abcdefghijklmnopqrstuvwxyz234567"
 	const prefix = "tenant:user:"

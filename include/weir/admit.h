@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* admit.h - admits the callers of your own service.
  *
- * A weir_counter admits callers by rules. A rule is a name, a weir_key (which part of a request
+ * A weir_admission admits callers by rules. A rule is a name, a weir_key_rule (which part of a request
  * identifies the caller: its address, a user header, the route, ...) and a repository that keeps
  * one limiter per key, usually a weir_table. All rules must grant a request; a refusal charges
  * nothing.
  *
- *     weir_repository users = weir_table_repository(table);
- *     weir_key_init(&key, WEIR_KEY_IP);
+ *     weir_key_store users = weir_table_key_store(table);
+ *     weir_key_rule_init(&key, WEIR_KEY_IP);
  *     weir_rule_init(&rule, "per-ip", &key, &users);
- *     weir_counter_new(&rule, 1, NULL, &counter);
+ *     weir_admission_new(&rule, 1, NULL, &counter);
  *     weir_request_init(&request, "GET", "/login?next=/", "203.0.113.7");
- *     if (weir_counter_try(counter, &request, &admission) == 0 && admission.allowed)
+ *     if (weir_admission_try(counter, &request, &admission) == 0 && admission.allowed)
  *         serve();
  *
  * Which function?
@@ -28,13 +28,13 @@
  * Requests are untrusted input. Addresses, hosts and credentials are parsed strictly and have one
  * spelling, so that no other spelling is a second key. A path is read in each way in which a
  * service may read it. A request without a usable key is refused or gets one shared key, as the
- * weir_key says. It is never admitted without a check.
+ * weir_key_rule says. It is never admitted without a check.
  *
  * The counter copies only the structures themselves: the objects to which rules and keys point must
  * outlive it.
  *
- * Threads: every weir_counter function except new and free may be called from any thread. A
- * weir_admission belongs to one request. Decisions allocate nothing (the repository may, for a new
+ * Threads: every weir_admission function except new and free may be called from any thread. A
+ * weir_admission_result belongs to one request. Decisions allocate nothing (the repository may, for a new
  * key). All other functions here are pure.
  */
 #ifndef WEIR_ADMIT_H
@@ -136,17 +136,17 @@ typedef enum weir_hops {
     X(WEIR_FAULT_CREDENTIALS, "bad_credentials", "Authorization is not a scheme and one token")                 \
     X(WEIR_FAULT_WORK, "too_much_work", "comparing it with the rules takes too many steps: it is too long")
 
-typedef enum weir_fault {
+typedef enum weir_request_fault {
 #define X(fault, name, text) fault,
     WEIR_FAULTS(X)
 #undef X
-} weir_fault;
+} weir_request_fault;
 
 /* Returns the name of a fault: "missing", "too_long", ...; "none" for an unknown number. */
-WEIR_API const char *weir_fault_name(weir_fault fault);
+WEIR_API const char *weir_request_fault_name(weir_request_fault fault);
 
 /* Returns the description of a fault, in one line without a full stop. */
-WEIR_API const char *weir_fault_text(weir_fault fault);
+WEIR_API const char *weir_request_fault_text(weir_request_fault fault);
 
 /* The spellings of a path that your services treat as different. By default none: all spellings of
  * a path are one route, and a counter reads a path in each way in which a service may read it. */
@@ -164,8 +164,8 @@ typedef size_t weir_key_custom(void *context, const weir_request *request, char 
 #define WEIR_KEY_PARTS_MAX 8
 #define WEIR_HEADER_LINES_MAX 64 /* most lines of a list of forwarding addresses */
 
-/* Which part of a request is its key. Fill with weir_key_init, then change what you need. */
-typedef struct weir_key {
+/* Which part of a request is its key. Fill with weir_key_rule_init, then change what you need. */
+typedef struct weir_key_rule {
     size_t size; /* size of this structure */
     weir_key_kind kind;
     /* In lower case. USER: default "x-user-id"; IP: default "x-forwarded-for". */
@@ -187,13 +187,13 @@ typedef struct weir_key {
     unsigned exact;    /* ROUTE: set of weir_exact; default 0 */
     char separator;    /* COMPOSITE: printable ASCII except '\' and space; default ':' */
     /* COMPOSITE: 2 to WEIR_KEY_PARTS_MAX keys, none of them composite. */
-    const struct weir_key *const *parts;
+    const struct weir_key_rule *const *parts;
     size_t parts_count;
     weir_key_custom *custom; /* CUSTOM: your function */
     void *custom_context;
-} weir_key;
+} weir_key_rule;
 
-WEIR_API void weir_key_init(weir_key *ret_key, weir_key_kind kind);
+WEIR_API void weir_key_rule_init(weir_key_rule *ret_key, weir_key_kind kind);
 
 /* Writes a request's key to `buffer`, without a terminator. WEIR_KEY_MAX bytes are enough for any
  * key. Returns 0; WEIR_E_ABSENT if there is no key: *ret_fault has the reason; WEIR_E_SPACE;
@@ -206,8 +206,8 @@ WEIR_API void weir_key_init(weir_key *ret_key, weir_key_kind kind);
  *
  * Composites: the parts are joined by the separator. A separator or '\' in a part gets a '\' before
  * it, so that different parts never make the same key: "a:b" and "c" are "a\:b:c". */
-WEIR_API int weir_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t buffer_bytes,
-                              size_t *ret_bytes, weir_fault *ret_fault);
+WEIR_API int weir_key_extract(const weir_key_rule *key, const weir_request *request, char *buffer, size_t buffer_bytes,
+                              size_t *ret_bytes, weir_request_fault *ret_fault);
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
@@ -233,25 +233,25 @@ typedef struct weir_rule {
     size_t size; /* size of this structure */
     /* 1 to WEIR_RULE_NAME_MAX of printable ASCII, unique in a counter. Callers see it. */
     const char *name;
-    const weir_key *key;               /* NULL: only for the ..._key functions */
-    const weir_repository *repository; /* copied; rules with the same repository share its keys */
-    bool owns_repository;              /* the repository is freed with the counter; default false */
-    uint32_t permits;                  /* cost of a request; default 1 */
-    const char *cost_header;           /* header with the cost of the request; default NULL: none */
-    uint32_t cost_max;                 /* highest cost that this header may have; default 1 */
-    bool shadow;                       /* counts, charges, reports, never refuses; default false */
-    bool open_on_error;                /* admits requests if the repository fails; default false */
-    weir_rule_applies *applies;        /* default NULL: the rule applies to all requests */
+    const weir_key_rule *key;         /* NULL: only for the ..._key functions */
+    const weir_key_store *repository; /* copied; rules with the same repository share its keys */
+    bool owns_store;                  /* the repository is freed with the counter; default false */
+    uint32_t permits;                 /* cost of a request; default 1 */
+    const char *cost_header;          /* header with the cost of the request; default NULL: none */
+    uint32_t cost_max;                /* highest cost that this header may have; default 1 */
+    bool shadow;                      /* counts, charges, reports, never refuses; default false */
+    bool open_on_error;               /* admits requests if the repository fails; default false */
+    weir_rule_applies *applies;       /* default NULL: the rule applies to all requests */
     void *applies_context;
     /* Plans for callers with other limits. Permits are given back to the plan that granted them. */
-    const weir_repository *plans; /* repositories; the counter never frees them; default none */
+    const weir_key_store *plans; /* repositories; the counter never frees them; default none */
     size_t plan_count;
     weir_rule_plan *plan_of; /* default NULL: plan 0 for all callers */
     void *plan_context;
 } weir_rule;
 
-WEIR_API void weir_rule_init(weir_rule *ret_rule, const char *name, const weir_key *key,
-                             const weir_repository *repository);
+WEIR_API void weir_rule_init(weir_rule *ret_rule, const char *name, const weir_key_rule *key,
+                             const weir_key_store *repository);
 
 /* ---- admissions ------------------------------------------------------------------------------ */
 
@@ -267,13 +267,13 @@ typedef struct weir_ruling {
     const char *name; /* name of the rule */
     uint32_t rule;    /* index of the rule */
     weir_ruling_outcome outcome;
-    bool shadow;            /* true: never refuses, whatever the outcome */
-    weir_fault fault;       /* set with MALFORMED */
-    int error;              /* WEIR_E_... with FAILED, and if an `acquire` failed */
-    weir_decision decision; /* set with GRANTED and REFUSED */
-    weir_quota quota;       /* quota after this request; limit 0: unknown */
-    uint32_t permits;       /* permits taken and not given back yet */
-    uint32_t key_at;        /* the key is key_bytes at admission.keys + key_at */
+    bool shadow;              /* true: never refuses, whatever the outcome */
+    weir_request_fault fault; /* set with MALFORMED */
+    int error;                /* WEIR_E_... with FAILED, and if an `acquire` failed */
+    weir_decision decision;   /* set with GRANTED and REFUSED */
+    weir_quota quota;         /* quota after this request; limit 0: unknown */
+    uint32_t permits;         /* permits taken and not given back yet */
+    uint32_t key_at;          /* the key is key_bytes at admission.keys + key_at */
     uint32_t key_bytes;
     bool reserved;        /* true: the receipt is valid */
     weir_receipt receipt; /* for settle and cancel */
@@ -282,7 +282,7 @@ typedef struct weir_ruling {
 
 /* The answer to a request. It is large, because it has room for keys: pass it by pointer. You may
  * discard it, unless it is needed for release, settle or cancel. */
-typedef struct weir_admission {
+typedef struct weir_admission_result {
     bool allowed;
     uint32_t count; /* number of rulings; after a refusal the last one refused */
     /* Seconds until the next try, rounded up, at least 1; 0 if allowed, or if no later try can
@@ -290,15 +290,15 @@ typedef struct weir_admission {
     int64_t retry_after_s;
     weir_ruling rulings[WEIR_RULINGS_MAX];
     char keys[WEIR_RULINGS_MAX * WEIR_KEY_MAX]; /* only the parts of the rulings are written */
-} weir_admission;
+} weir_admission_result;
 
 /* Returns the ruling that refused, or for an allowed request the one with the smallest share left.
  * NULL if no rule applied (or no quota is known). Rules in shadow do not count. */
-WEIR_API const weir_ruling *weir_admission_decisive(const weir_admission *admission);
+WEIR_API const weir_ruling *weir_admission_result_decisive(const weir_admission_result *admission);
 
 /* Returns the HTTP status: 200; 429; 400 for a malformed key or cost; 503 if a repository
  * failed. */
-WEIR_API int weir_admission_status(const weir_admission *admission);
+WEIR_API int weir_admission_result_status(const weir_admission_result *admission);
 
 /* ---- response headers ------------------------------------------------------------------------ */
 
@@ -332,25 +332,25 @@ WEIR_API const char *weir_field_name(weir_field field);
 /* Writes the value of one field, terminated; an empty text if the field does not apply. `wall_ns`
  * is the time of day (weir_wall_now), for X-RateLimit-Reset only. WEIR_E_SPACE (the content of the
  * buffer is undefined), WEIR_E_INVAL. */
-WEIR_API int weir_field_format(const weir_admission *admission, weir_field field, int64_t wall_ns, char *buffer,
+WEIR_API int weir_field_format(const weir_admission_result *admission, weir_field field, int64_t wall_ns, char *buffer,
                                size_t buffer_bytes, size_t *ret_bytes);
 
 /* Writes all fields of the set that apply, as lines "Name: value\r\n", terminated. The errors are
  * those of weir_field_format. */
-WEIR_API int weir_fields_format(const weir_admission *admission, unsigned fields, int64_t wall_ns, char *buffer,
+WEIR_API int weir_fields_format(const weir_admission_result *admission, unsigned fields, int64_t wall_ns, char *buffer,
                                 size_t buffer_bytes, size_t *ret_bytes);
 
 /* ---- the counter ----------------------------------------------------------------------------- */
 
-typedef struct weir_counter weir_counter;
+typedef struct weir_admission weir_admission;
 
 /* Called for every ruling that is not GRANTED, also in shadow, in the thread of the call and before
  * the call returns. `request` is NULL in the ..._key functions. It may call weir. */
-typedef void weir_rejected(void *context, const weir_request *request, const weir_admission *admission,
+typedef void weir_rejected(void *context, const weir_request *request, const weir_admission_result *admission,
                            const weir_ruling *ruling);
 
-/* Fill with weir_counter_options_init, then change what you need. */
-typedef struct weir_counter_options {
+/* Fill with weir_admission_options_init, then change what you need. */
+typedef struct weir_admission_options {
     size_t size; /* size of this structure */
     /* true: do not ask for the permits left: faster, but no RateLimit fields; default false. */
     bool without_quota;
@@ -362,24 +362,25 @@ typedef struct weir_counter_options {
     void *rejected_context;
     const weir_clock *clock;         /* clock of timeouts; default: weir_clock_fast() */
     const weir_allocator *allocator; /* default: the system's allocator */
-} weir_counter_options;
+} weir_admission_options;
 
-WEIR_API void weir_counter_options_init(weir_counter_options *ret_options);
+WEIR_API void weir_admission_options_init(weir_admission_options *ret_options);
 
 /* Creates a counter with `count` rules (1 to WEIR_RULES_MAX). With several rules, each repository
  * must have reserve and settle. `options` may be NULL. WEIR_E_INVAL, WEIR_E_NOMEM: the caller keeps
  * all repositories. */
-WEIR_API int weir_counter_new(const weir_rule *rules, size_t count, const weir_counter_options *options,
-                              weir_counter **ret_counter);
+WEIR_API int weir_admission_new(const weir_rule *rules, size_t count, const weir_admission_options *options,
+                                weir_admission **ret_counter);
 
 /* Frees the counter and the repositories that it owns. No call may be using it: to end waiting
  * calls, close the tables or cancel first. NULL is allowed. */
-WEIR_API void weir_counter_free(weir_counter *counter);
+WEIR_API void weir_admission_free(weir_admission *counter);
 
 /* Asks all rules that apply; never blocks (unless your own repository does). Returns 0 with the
  * answer, also after a refusal, or WEIR_E_INVAL (also if more than WEIR_RULINGS_MAX rules apply).
  * If a repository fails, its rule decides whether the request is refused. */
-WEIR_API int weir_counter_try(weir_counter *counter, const weir_request *request, weir_admission *ret_admission);
+WEIR_API int weir_admission_try(weir_admission *counter, const weir_request *request,
+                                weir_admission_result *ret_admission);
 
 /* Waits until all rules grant, for at most `timeout_ns` (WEIR_FOREVER: no timeout). Returns 0 only
  * if the request is admitted. Otherwise WEIR_E_TIMEOUT, WEIR_E_CANCELLED, WEIR_E_CLOSED,
@@ -387,39 +388,40 @@ WEIR_API int weir_counter_try(weir_counter *counter, const weir_request *request
  * malformed. The admission is filled unless an argument was wrong. Rules are waited for in order; a
  * rule keeps the permits that it granted while the next is waited for. After a failure all permits
  * are given back. */
-WEIR_API int weir_counter_acquire(weir_counter *counter, const weir_request *request, int64_t timeout_ns,
-                                  weir_cancel *cancel, weir_admission *ret_admission);
+WEIR_API int weir_admission_acquire(weir_admission *counter, const weir_request *request, int64_t timeout_ns,
+                                    weir_cancel *cancel, weir_admission_result *ret_admission);
 
 /* These use one rule and a key of any 1 to WEIR_KEY_MAX bytes. `permits` 0: the cost of the
  * rule. */
-WEIR_API int weir_counter_try_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes,
-                                  uint32_t permits, weir_admission *ret_admission);
-WEIR_API int weir_counter_acquire_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes,
-                                      uint32_t permits, int64_t timeout_ns, weir_cancel *cancel,
-                                      weir_admission *ret_admission);
-WEIR_API int weir_counter_release_key(weir_counter *counter, uint32_t rule, const char *key, size_t key_bytes,
-                                      uint32_t permits);
+WEIR_API int weir_admission_try_key(weir_admission *counter, uint32_t rule, const char *key, size_t key_bytes,
+                                    uint32_t permits, weir_admission_result *ret_admission);
+WEIR_API int weir_admission_acquire_key(weir_admission *counter, uint32_t rule, const char *key, size_t key_bytes,
+                                        uint32_t permits, int64_t timeout_ns, weir_cancel *cancel,
+                                        weir_admission_result *ret_admission);
+WEIR_API int weir_admission_release_key(weir_admission *counter, uint32_t rule, const char *key, size_t key_bytes,
+                                        uint32_t permits);
 
 /* Ends the permits in flight of a request that has ended. Does nothing in a second call, or for a
  * request that was refused. Returns 0 or a repository's first error (all repositories are
  * called). */
-WEIR_API int weir_counter_release(weir_counter *counter, weir_admission *admission);
+WEIR_API int weir_admission_release(weir_admission *counter, weir_admission_result *admission);
 
 /* Reports that the request really cost `used` permits of this ruling's rule, as weir_limiter_settle
  * does, once. WEIR_E_INVAL if the ruling has no receipt: it did not grant, or its repository cannot
  * reserve or settle. */
-WEIR_API int weir_counter_settle(weir_counter *counter, weir_admission *admission, uint32_t ruling, uint32_t used);
+WEIR_API int weir_admission_settle(weir_admission *counter, weir_admission_result *admission, uint32_t ruling,
+                                   uint32_t used);
 
 /* Takes back a request that was not served: gives back all permits that were not settled, and ends
- * its permits in flight. Otherwise as weir_counter_release. */
-WEIR_API int weir_counter_cancel(weir_counter *counter, weir_admission *admission);
+ * its permits in flight. Otherwise as weir_admission_release. */
+WEIR_API int weir_admission_cancel(weir_admission *counter, weir_admission_result *admission);
 
 /* Requests by outcome, since the counter was created. */
 typedef struct weir_rule_stats {
     uint64_t granted, refused, malformed, failed;
 } weir_rule_stats;
 
-WEIR_API int weir_counter_stats_get(const weir_counter *counter, uint32_t rule, weir_rule_stats *ret_stats);
+WEIR_API int weir_admission_stats_get(const weir_admission *counter, uint32_t rule, weir_rule_stats *ret_stats);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,7 @@
 /* client.h - an HTTP client that paces each host, with robots.txt, redirects and retries.
  *
  *     weir_client_new(NULL, &client);
- *     if (weir_client_get(client, "https://example.org/", NULL, NULL, &response) == 0 &&
+ *     if (weir_client_fetch(client, "https://example.org/", NULL, NULL, &response) == 0 &&
  *         response->status == 200)
  *         use(response->body, response->body_bytes);
  *     weir_response_free(response);
@@ -132,22 +132,22 @@ WEIR_API const char *weir_failure_name(weir_failure failure);
 /* A response. Strings are terminated and never NULL. They are untrusted input from the server:
  * header and body may contain any bytes. */
 typedef struct weir_response {
-    int status;             /* HTTP status; 0: no response */
-    weir_failure failure;   /* with a status: why the response is incomplete or was not used */
-    const char *detail;     /* description of the failure; "" if none */
-    const char *url;        /* URL after the last redirect, without user name and password */
-    const char *address;    /* address of the connection; "" if none */
-    const char *body;       /* ends with a NUL; "" if empty, or if on_body got it */
-    size_t body_bytes;      /* bytes received, also those that on_body got */
-    bool truncated;         /* true: cut at max_body_bytes, by on_body, or by a failure */
-    uint32_t hops;          /* redirects that were followed */
-    uint32_t attempts;      /* requests that were sent after the last redirect */
-    int64_t waited_ns;      /* wait for gates, retries and robots.txt in all */
-    weir_reason waited_for; /* reason of the longest wait; WEIR_REASON_NONE: no wait */
-    int64_t latency_ns;     /* time from sending the last request to its first byte; 0: none came */
-    int64_t total_ns;       /* time from the call to this response */
-    weir_said said;         /* limits of the server in the last response */
-    uint32_t robots_line;   /* line of robots.txt that forbids the URL; 0: no line does */
+    int status;              /* HTTP status; 0: no response */
+    weir_failure failure;    /* with a status: why the response is incomplete or was not used */
+    const char *detail;      /* description of the failure; "" if none */
+    const char *url;         /* URL after the last redirect, without user name and password */
+    const char *address;     /* address of the connection; "" if none */
+    const char *body;        /* ends with a NUL; "" if empty, or if on_body got it */
+    size_t body_bytes;       /* bytes received, also those that on_body got */
+    bool truncated;          /* true: cut at max_body_bytes, by on_body, or by a failure */
+    uint32_t hops;           /* redirects that were followed */
+    uint32_t attempts;       /* requests that were sent after the last redirect */
+    int64_t waited_ns;       /* wait for gates, retries and robots.txt in all */
+    weir_reason waited_for;  /* reason of the longest wait; WEIR_REASON_NONE: no wait */
+    int64_t latency_ns;      /* time from sending the last request to its first byte; 0: none came */
+    int64_t total_ns;        /* time from the call to this response */
+    weir_server_limits said; /* limits of the server in the last response */
+    uint32_t robots_line;    /* line of robots.txt that forbids the URL; 0: no line does */
 } weir_response;
 
 /* Returns a field of the response header: the first with this name, in any case of letters; NULL if
@@ -193,8 +193,8 @@ WEIR_API void weir_fetch_options_init(weir_fetch_options *ret_options);
  * NULL. Returns 0 if there is a response, whatever its status or failure. WEIR_E_INVAL (the URL,
  * the options, or a call from a callback), WEIR_E_NOMEM, WEIR_E_FULL (queue_max), WEIR_E_CLOSED,
  * WEIR_E_SYSTEM. */
-WEIR_API int weir_client_get(weir_client *client, const char *url, const weir_fetch_options *options,
-                             weir_cancel *cancel, weir_response **ret_response);
+WEIR_API int weir_client_fetch(weir_client *client, const char *url, const weir_fetch_options *options,
+                               weir_cancel *cancel, weir_response **ret_response);
 
 /* Receives the response of a fetch. The callee must free it. */
 typedef void weir_fetched(void *context, weir_response *response);
@@ -204,9 +204,9 @@ typedef struct weir_fetch weir_fetch;
 
 /* Fetches a URL, and calls `fetched` with `context` once, on the client's thread: never from within
  * this call, and never if this call fails. If `ret_fetch` is not NULL, it gets a handle that the
- * caller frees. The errors are those of weir_client_get. */
-WEIR_API int weir_client_fetch(weir_client *client, const char *url, const weir_fetch_options *options,
-                               weir_fetched *fetched, void *context, weir_fetch **ret_fetch);
+ * caller frees. The errors are those of weir_client_fetch. */
+WEIR_API int weir_client_fetch_async(weir_client *client, const char *url, const weir_fetch_options *options,
+                                     weir_fetched *fetched, void *context, weir_fetch **ret_fetch);
 
 /* Ends the fetch soon with WEIR_FAILURE_CANCELLED, unless it has ended. The callback is called in
  * any case. This function and weir_fetch_free may be called after weir_client_free, too. */
@@ -237,7 +237,7 @@ WEIR_API weir_pacer *weir_client_pacer(weir_client *client);
  * after the last callback has returned. May be called repeatedly. */
 WEIR_API void weir_client_close(weir_client *client);
 
-/* Closes and frees the client. No call of weir_client_get may be in progress. NULL is allowed. */
+/* Closes and frees the client. No call of weir_client_fetch may be in progress. NULL is allowed. */
 WEIR_API void weir_client_free(weir_client *client);
 
 #ifdef __cplusplus

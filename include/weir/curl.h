@@ -138,10 +138,10 @@ static inline bool weir_curl_is_ours(CURLcode code)
  * *ret_said gets the limits in the last response; -1: unknown. Returns 0 and the result of libcurl
  * in *ret_code. If weir_handler_begin fails, returns its error, and the request was not sent. */
 static inline int weir_curl_perform(weir_handler *handler, CURL *easy, const char *key, weir_cancel *cancel,
-                                    CURLcode *ret_code, weir_said *ret_said)
+                                    CURLcode *ret_code, weir_server_limits *ret_said)
 {
     struct weir_curl_run run = {handler, easy, key, cancel, NULL, 0, "", 0, 0};
-    weir_said said = {-1, -1, -1, -1};
+    weir_server_limits said = {-1, -1, -1, -1};
     int error = weir_curl_begin(&run);
     if (error != 0)
         return error;
@@ -151,8 +151,8 @@ static inline int weir_curl_perform(weir_handler *handler, CURL *easy, const cha
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, NULL);
     if (run.error == 0) {
         weir_curl_tell(&run, -1, !weir_curl_is_ours(code));
-        if (weir_exchange_said(run.exchange) != NULL)
-            said = *weir_exchange_said(run.exchange);
+        if (weir_exchange_limits(run.exchange) != NULL)
+            said = *weir_exchange_limits(run.exchange);
         *ret_code = code;
         if (ret_said != NULL)
             *ret_said = said;

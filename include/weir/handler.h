@@ -15,7 +15,7 @@
  * enough: it releases an exchange that was not ended, but never permits that were not granted.
  *
  * The limits in responses (Retry-After, RateLimit, X-RateLimit-... and similar fields) are read if
- * the policy says so, and always for a pacer, which obeys them. weir_exchange_said returns them.
+ * the policy says so, and always for a pacer, which obeys them. weir_exchange_limits returns them.
  *
  * Your own retries and breakers can be inside one exchange, which then has one start for all
  * attempts. They can also be separate exchanges, each with a start of its own, which causes less
@@ -48,7 +48,7 @@ typedef struct weir_handler_options {
     size_t size;                        /* size of this structure */
     weir_pacer *pacer;                  /* pacer; learns from every response */
     weir_limiter *limiter;              /* one limiter for all keys, which may then be NULL */
-    const weir_repository *repository;  /* one limiter per key; copied; must have acquire */
+    const weir_key_store *repository;   /* one limiter per key; copied; must have acquire */
     int64_t acquire_timeout_ns;         /* longest wait; default WEIR_FOREVER; 0: do not wait */
     weir_handler_rejected *on_rejected; /* default NULL: not called */
     void *rejected_context;
@@ -62,12 +62,12 @@ typedef struct weir_handler_options {
 } weir_handler_options;
 
 /* The limits of the server in a response; -1: unknown. Durations count from its arrival. */
-typedef struct weir_said {
+typedef struct weir_server_limits {
     int64_t retry_after_ns;
     int64_t limit;     /* requests per window */
     int64_t remaining; /* requests left in the window; 0: used up */
     int64_t reset_ns;  /* time until the next window */
-} weir_said;
+} weir_server_limits;
 
 /* Sets all options to their defaults. NULL is allowed. */
 WEIR_API void weir_handler_options_init(weir_handler_options *ret_options);
@@ -106,7 +106,7 @@ WEIR_API void weir_exchange_end(weir_exchange *exchange, int status);
 
 /* Returns the limits of the server in the response. NULL if it has none, or if fields are not read.
  * Valid until the exchange is freed. */
-WEIR_API const weir_said *weir_exchange_said(const weir_exchange *exchange);
+WEIR_API const weir_server_limits *weir_exchange_limits(const weir_exchange *exchange);
 
 /* Frees an exchange. If it was not ended, its permits are released with an unknown outcome. NULL is
  * allowed. */

@@ -9,7 +9,7 @@
  *     weir_pacer_acquire(pacer, "api.example.org", 15, 0, WEIR_FOREVER, NULL, &permit, NULL);
  *     ... send the request, read the answer ...
  *     weir_outcome outcome = {.size = sizeof outcome, .status = 200, .latency_ns = took_ns};
- *     weir_permit_tell(&permit, &outcome);
+ *     weir_permit_finish(&permit, &outcome);
  *
  * Report the limits in the response, too: has_retry_after and has_quota. weir/handler.h reads
  * header fields for you.
@@ -73,7 +73,7 @@ extern "C" {
     X(WEIR_STRATEGY_FIXED, "fixed")       \
     X(WEIR_STRATEGY_AIMD, "aimd")         \
     X(WEIR_STRATEGY_LEARNED, "learned")   \
-    X(WEIR_STRATEGY_BOTH, "both")         \
+    X(WEIR_STRATEGY_AIMD_LEARNED, "both") \
     X(WEIR_STRATEGY_GRADIENT, "gradient") \
     X(WEIR_STRATEGY_PID, "pid")           \
     X(WEIR_STRATEGY_NONE, "none")
@@ -351,22 +351,22 @@ WEIR_API int weir_permit_sent(weir_permit *permit);
  * processor after weir_permit_sent. The next start waits longer by this delay, or by a whole
  * interval from now if the delay was at least that long. Call it right before or after writing, if
  * some microseconds have passed. Does nothing for a permit that holds nothing or was not sent. */
-WEIR_API void weir_permit_late(weir_permit *permit);
+WEIR_API void weir_permit_sent_late(weir_permit *permit);
 
 /* Reports the response header; the body may take long. A wait that the header asks for
  * (Retry-After, a quota that is used up) binds all other requests at once. The request continues:
  * report its outcome, too, with the remaining wait. Does nothing for a permit that holds nothing.
  * WEIR_E_INVAL. */
-WEIR_API int weir_permit_hear(weir_permit *permit, const weir_outcome *outcome);
+WEIR_API int weir_permit_head(weir_permit *permit, const weir_outcome *outcome);
 
 /* Reports the outcome to the pacer and ends the permit. Its gates learn from the outcome. A request
  * that was not sent counts as sent now, so that a failed connection can be reported. Does nothing
  * for a permit that holds nothing. WEIR_E_INVAL. */
-WEIR_API int weir_permit_tell(weir_permit *permit, const weir_outcome *outcome);
+WEIR_API int weir_permit_finish(weir_permit *permit, const weir_outcome *outcome);
 
 /* Ends a request whose outcome is unknown. If it was not sent, the permit is given back. Does
  * nothing for a permit that holds nothing, so it may be called repeatedly. */
-WEIR_API void weir_permit_release(weir_permit *permit);
+WEIR_API void weir_permit_abandon(weir_permit *permit);
 
 /* Reports an outcome by key, without a permit. It ends no request. Does nothing for a key that is
  * unknown, empty or too long. WEIR_E_INVAL. */
@@ -474,8 +474,8 @@ WEIR_API int weir_pacer_stats_get(weir_pacer *pacer, weir_pacer_stats *ret_stats
 
 /* Describes one key and lists its bounds, at most WEIR_PACE_BOUNDS_MAX. `ret_bounds` and
  * `ret_count` may both be NULL. The entry's key is the caller's. WEIR_E_ABSENT. */
-WEIR_API int weir_pacer_look(weir_pacer *pacer, const char *key, size_t key_bytes, weir_pace_entry *ret_entry,
-                             weir_pace_bound *ret_bounds, size_t *ret_count);
+WEIR_API int weir_pacer_inspect(weir_pacer *pacer, const char *key, size_t key_bytes, weir_pace_entry *ret_entry,
+                                weir_pace_bound *ret_bounds, size_t *ret_count);
 
 /* Lists the `most` (1 to WEIR_PACE_TOP_MAX; 0: 10) most recently active keys, without stopping
  * traffic. *ret_entries is one block: free it with weir_pacer_top_free. */

@@ -20,7 +20,7 @@
  * Plans: keys may have different rules. Set the option `plan_of` and add plans with
  * weir_table_add_plan. The rules given to weir_table_new are plan 0.
  *
- * Another store (a database, a cluster) can replace the table: see weir_repository at the end.
+ * Another store (a database, a cluster) can replace the table: see weir_key_store at the end.
  *
  * Threads: every function may be called from any thread. try, reserve, settle, release and peek
  * block only for short locks, and allocate only for a new key.
@@ -186,7 +186,7 @@ WEIR_API void weir_table_free(weir_table *table);
 /* A table is one repository; a store of your own can be another. The functions must behave as the
  * weir_table functions with the same names (`attempt` is try, which is a C++ keyword). Functions
  * that the store does not offer are NULL, and callers of them get WEIR_E_INVAL. */
-typedef struct weir_repository {
+typedef struct weir_key_store {
     size_t size; /* size of this structure */
     void *context;
     int (*attempt)(void *context, const char *key, size_t key_bytes, uint32_t permits, weir_decision *ret_decision);
@@ -206,10 +206,10 @@ typedef struct weir_repository {
      * called one after the other. */
     int (*reserve_peek)(void *context, const char *key, size_t key_bytes, uint32_t permits, weir_receipt *ret_receipt,
                         weir_decision *ret_decision, weir_quota *ret_quota);
-} weir_repository;
+} weir_key_store;
 
 /* Returns a repository for this table; its `free` frees the table. */
-WEIR_API weir_repository weir_table_repository(weir_table *table);
+WEIR_API weir_key_store weir_table_key_store(weir_table *table);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@ bool wr_address_is_v4(const struct wr_address *address)
     return memcmp(address->bytes, mapped, sizeof mapped) == 0;
 }
 
-bool wr_address_begins(const struct wr_address *address, const uint8_t prefix[16], unsigned bits)
+bool wr_address_has_prefix(const struct wr_address *address, const uint8_t prefix[16], unsigned bits)
 {
     size_t whole = bits / 8;
     unsigned rest = bits % 8;
@@ -25,7 +25,7 @@ bool wr_address_begins(const struct wr_address *address, const uint8_t prefix[16
 
 /* Parses a decimal number of at most `digits_max` digits, without leading zeros, at the start of
  * `text` and removes it from `text`. */
-static bool take_decimal(struct wr_span *text, size_t digits_max, unsigned max, unsigned *ret_number)
+static bool take_bounded_decimal(struct wr_span *text, size_t digits_max, unsigned max, unsigned *ret_number)
 {
     unsigned number = 0;
     size_t digits = 0;
@@ -43,7 +43,7 @@ static bool take_decimal(struct wr_span *text, size_t digits_max, unsigned max, 
 }
 
 /* Parses exactly four decimal octets "a.b.c.d". Returns false if `text` is anything else. */
-static bool parse_v4(struct wr_span text, uint8_t ret_octets[4])
+static bool parse_dotted_quad(struct wr_span text, uint8_t ret_octets[4])
 {
     uint8_t octets[4];
 
@@ -54,7 +54,7 @@ static bool parse_v4(struct wr_span text, uint8_t ret_octets[4])
                 return false;
             text = wr_span_after(text, 1);
         }
-        if (!take_decimal(&text, 3, 255, &octet))
+        if (!take_bounded_decimal(&text, 3, 255, &octet))
             return false;
         octets[i] = (uint8_t)octet;
     }
@@ -65,7 +65,7 @@ static bool parse_v4(struct wr_span text, uint8_t ret_octets[4])
 }
 
 /* Parses 1 to 4 hex digits at the start of `text` and removes them from `text`. */
-static bool take_group(struct wr_span *text, uint8_t ret_group[2])
+static bool take_ipv6_group(struct wr_span *text, uint8_t ret_group[2])
 {
     unsigned group = 0;
     size_t digits = 0;
@@ -86,14 +86,15 @@ static bool take_group(struct wr_span *text, uint8_t ret_group[2])
 /* Parses IPv6 groups separated by ':' up to the end of `text` or up to a "::", which stays in
  * `text`. The last two groups may be written as an IPv4 address. Returns the number of groups, -1
  * if the text is invalid. */
-static int take_groups(struct wr_span *text, int most, uint8_t *ret_bytes)
+static int take_ipv6_groups(struct wr_span *text, int most, uint8_t *ret_bytes)
 {
     for (int count = 0; count < most;) {
-        if (wr_span_find(*text, ':') == text->bytes && count + 2 <= most && parse_v4(*text, ret_bytes + 2 * count)) {
+        if (wr_span_find(*text, ':') == text->bytes && count + 2 <= most &&
+            parse_dotted_quad(*text, ret_bytes + 2 * count)) {
             *text = wr_span_after(*text, text->bytes);
             return count + 2;
         }
-        if (!take_group(text, ret_bytes + 2 * count))
+        if (!take_ipv6_group(text, ret_bytes + 2 * count))
             return -1;
         count++;
         if (text->bytes == 0 || (text->bytes >= 2 && text->data[0] == ':' && text->data[1] == ':'))
@@ -113,14 +114,14 @@ bool wr_address_parse_v6(struct wr_span text, struct wr_address *ret_address)
     if (text.bytes < 2)
         return false;
     if (text.data[0] != ':' || text.data[1] != ':') {
-        lefts = take_groups(&text, GROUPS, left);
+        lefts = take_ipv6_groups(&text, GROUPS, left);
         if (lefts < 0 || (text.bytes == 0 && lefts != GROUPS))
             return false;
     }
     if (lefts < GROUPS) { /* `text` starts with "::", which stands for at least one group */
         text = wr_span_after(text, 2);
         if (text.bytes > 0)
-            rights = take_groups(&text, GROUPS - 1 - lefts, right);
+            rights = take_ipv6_groups(&text, GROUPS - 1 - lefts, right);
         if (rights < 0)
             return false;
         memcpy(left + 2 * (GROUPS - rights), right, (size_t)rights * 2);
@@ -135,7 +136,7 @@ bool wr_address_parse(struct wr_span text, struct wr_address *ret_address)
 {
     uint8_t octets[4];
 
-    if (!parse_v4(text, octets))
+    if (!parse_dotted_quad(text, octets))
         return wr_address_parse_v6(text, ret_address);
     memcpy(ret_address->bytes, mapped, sizeof mapped);
     memcpy(ret_address->bytes + sizeof mapped, octets, sizeof octets);
@@ -173,11 +174,11 @@ static bool is_port(struct wr_span text)
     if (text.data[0] != ':')
         return false;
     text = wr_span_after(text, 1);
-    return take_decimal(&text, 5, 65535, &port) && text.bytes == 0;
+    return take_bounded_decimal(&text, 5, 65535, &port) && text.bytes == 0;
 }
 
 /* Parses an IPv6 address with an optional zone, such as "2001:db8::1%eth0". */
-static bool parse_zoned(struct wr_span text, struct wr_address *ret_address)
+static bool parse_zoned_ipv6(struct wr_span text, struct wr_address *ret_address)
 {
     return drop_zone(&text) && wr_address_parse_v6(text, ret_address);
 }
@@ -189,13 +190,13 @@ bool wr_address_parse_peer(struct wr_span text, struct wr_address *ret_address)
         size_t close = wr_span_find(text, ']');
         if (close == text.bytes || !is_port(wr_span_after(text, close + 1)))
             return false;
-        return parse_zoned((struct wr_span){text.data + 1, close - 1}, ret_address);
+        return parse_zoned_ipv6((struct wr_span){text.data + 1, close - 1}, ret_address);
     }
     size_t colon = wr_span_find(text, ':');
     /* the first '.' is before the ':': IPv4 with a port */
     if (wr_span_find(text, '.') < colon && colon < text.bytes)
         return is_port(wr_span_after(text, colon)) && wr_address_parse((struct wr_span){text.data, colon}, ret_address);
-    return wr_address_parse(text, ret_address) || parse_zoned(text, ret_address);
+    return wr_address_parse(text, ret_address) || parse_zoned_ipv6(text, ret_address);
 }
 
 struct wr_span wr_host_without_port(struct wr_span host)
@@ -209,7 +210,7 @@ struct wr_span wr_host_without_port(struct wr_span host)
     return host;
 }
 
-static void append_v4(struct wr_buf *buf, const uint8_t octets[4])
+static void append_dotted_quad(struct wr_buf *buf, const uint8_t octets[4])
 {
     for (int i = 0; i < 4; i++) {
         if (i > 0)
@@ -218,20 +219,20 @@ static void append_v4(struct wr_buf *buf, const uint8_t octets[4])
     }
 }
 
-static unsigned group_of(const struct wr_address *address, int index)
+static unsigned ipv6_group_at(const struct wr_address *address, int index)
 {
     return (unsigned)address->bytes[2 * index] << 8 | address->bytes[2 * index + 1];
 }
 
 /* Finds the first of the longest runs of two or more zero groups (RFC 5952 4.2). *ret_first is -1
  * if there is no such run. */
-static void find_gap(const struct wr_address *address, int *ret_first, int *ret_count)
+static void find_zero_groups(const struct wr_address *address, int *ret_first, int *ret_count)
 {
     int first = -1, count = 1;
 
     for (int i = 0; i < GROUPS; i++) {
         int run = 0;
-        while (i + run < GROUPS && group_of(address, i + run) == 0)
+        while (i + run < GROUPS && ipv6_group_at(address, i + run) == 0)
             run++;
         if (run > count) {
             first = i;
@@ -247,7 +248,7 @@ void wr_address_append_v6(struct wr_buf *buf, const struct wr_address *address)
 {
     int gap, gap_count;
 
-    find_gap(address, &gap, &gap_count);
+    find_zero_groups(address, &gap, &gap_count);
     for (int i = 0; i < GROUPS; i++) {
         if (i == gap) {
             wr_buf_append_string(buf, "::");
@@ -256,7 +257,7 @@ void wr_address_append_v6(struct wr_buf *buf, const struct wr_address *address)
         }
         if (i > 0 && i != gap + gap_count)
             wr_buf_append_char(buf, ':');
-        unsigned group = group_of(address, i);
+        unsigned group = ipv6_group_at(address, i);
         wr_buf_append_hex(buf, group, group > 0xfff ? 4 : group > 0xff ? 3 : group > 0xf ? 2 : 1, WR_HEX_SMALL);
     }
 }
@@ -264,7 +265,7 @@ void wr_address_append_v6(struct wr_buf *buf, const struct wr_address *address)
 void wr_address_append(struct wr_buf *buf, const struct wr_address *address)
 {
     if (wr_address_is_v4(address))
-        append_v4(buf, address->bytes + sizeof mapped);
+        append_dotted_quad(buf, address->bytes + sizeof mapped);
     else
         wr_address_append_v6(buf, address);
 }

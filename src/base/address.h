@@ -34,7 +34,7 @@ bool wr_address_is_v4(const struct wr_address *address);
 
 /* Returns true if the first `bits` (0 to 128) of the address equal those of `prefix`. For an IPv4
  * prefix of N bits, `bits` is 96 + N. */
-bool wr_address_begins(const struct wr_address *address, const uint8_t prefix[16], unsigned bits);
+bool wr_address_has_prefix(const struct wr_address *address, const uint8_t prefix[16], unsigned bits);
 
 /* Appends the address in the form of RFC 5952: "192.0.2.1" (also for ::ffff:192.0.2.1),
  * "2001:db8::1". */

@@ -12,21 +12,21 @@
 
 /* Allocates `bytes`. Returns NULL if that fails or `bytes` is 0; the allocator is never called for
  * 0 bytes. */
-static inline void *wr_take(const weir_allocator *allocator, size_t bytes, size_t align)
+static inline void *wr_alloc(const weir_allocator *allocator, size_t bytes, size_t align)
 {
     return bytes == 0 ? NULL : allocator->take(allocator->context, bytes, align);
 }
 
-/* Allocates count * each bytes like wr_take. Returns NULL also if the product overflows. */
-static inline void *wr_take_array(const weir_allocator *allocator, size_t count, size_t each, size_t align)
+/* Allocates count * each bytes like wr_alloc. Returns NULL also if the product overflows. */
+static inline void *wr_alloc_array(const weir_allocator *allocator, size_t count, size_t each, size_t align)
 {
     if (each != 0 && count > SIZE_MAX / each)
         return NULL;
-    return wr_take(allocator, count * each, align);
+    return wr_alloc(allocator, count * each, align);
 }
 
 /* Frees a block; `bytes` and `align` must be those of its allocation. `block` may be NULL. */
-static inline void wr_give(const weir_allocator *allocator, void *block, size_t bytes, size_t align)
+static inline void wr_free(const weir_allocator *allocator, void *block, size_t bytes, size_t align)
 {
     if (block != NULL)
         allocator->give(allocator->context, block, bytes, align);

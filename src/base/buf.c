@@ -28,14 +28,14 @@ void wr_buf_init_fixed(struct wr_buf *ret_buf, char *memory, size_t memory_bytes
     *ret_buf = (struct wr_buf){.bytes = memory, .room = memory_bytes, .max = memory_bytes - 1};
 }
 
-static int move_to(struct wr_buf *buf, size_t room)
+static int reallocate_buf(struct wr_buf *buf, size_t room)
 {
-    char *bytes = wr_take(buf->allocator, room, 1);
+    char *bytes = wr_alloc(buf->allocator, room, 1);
     if (bytes == NULL)
         return WEIR_E_NOMEM;
     if (buf->length > 0)
         memcpy(bytes, buf->bytes, buf->length);
-    wr_give(buf->allocator, buf->bytes, buf->room, 1);
+    wr_free(buf->allocator, buf->bytes, buf->room, 1);
     buf->bytes = bytes;
     buf->room = room;
     return 0;
@@ -43,18 +43,18 @@ static int move_to(struct wr_buf *buf, size_t room)
 
 /* Makes room for `length` <= max bytes and the '\0'. Never called for a fixed buffer, whose room is
  * already its maximum. */
-static int grow(struct wr_buf *buf, size_t length)
+static int grow_buf(struct wr_buf *buf, size_t length)
 {
     size_t room = buf->room == 0 ? FIRST_ROOM : buf->room;
     while (room < length + 1)
         room *= 2;
-    return move_to(buf, room < buf->max + 1 ? room : buf->max + 1);
+    return reallocate_buf(buf, room < buf->max + 1 ? room : buf->max + 1);
 }
 
 void wr_buf_reserve(struct wr_buf *buf, size_t length)
 {
     if (length <= buf->max && length + 1 > buf->room)
-        (void)move_to(buf, length + 1);
+        (void)reallocate_buf(buf, length + 1);
 }
 
 void wr_buf_append_slowly(struct wr_buf *buf, const void *data, size_t data_bytes)
@@ -64,7 +64,7 @@ void wr_buf_append_slowly(struct wr_buf *buf, const void *data, size_t data_byte
     size_t fits = buf->max - buf->length;
     size_t wanted = data_bytes < fits ? data_bytes : fits;
     if (buf->length + wanted + 1 > buf->room) {
-        buf->error = grow(buf, buf->length + wanted);
+        buf->error = grow_buf(buf, buf->length + wanted);
         if (buf->error != 0)
             return;
     }
@@ -136,7 +136,7 @@ void wr_buf_append_escaped(struct wr_buf *buf, struct wr_span span, char special
     }
 }
 
-static void append_foreign(struct wr_buf *buf, unsigned char byte)
+static void append_byte_escaped(struct wr_buf *buf, unsigned char byte)
 {
     if (!wr_ascii_is_printable((char)byte)) {
         wr_buf_append_string(buf, "\\x");
@@ -158,7 +158,7 @@ void wr_buf_append_quoted(struct wr_buf *buf, struct wr_span span)
             wr_buf_append_string(buf, "...");
             break;
         }
-        append_foreign(buf, (unsigned char)span.data[i]);
+        append_byte_escaped(buf, (unsigned char)span.data[i]);
     }
     wr_buf_append_char(buf, '"');
 }
@@ -187,7 +187,7 @@ int wr_buf_take_string(struct wr_buf *buf, char **ret_string, size_t *ret_bytes)
     int error = buf->error;
     if (error == 0 && buf->room != buf->length + 1)
         /* the caller frees length + 1 bytes, so the block must have that size */
-        error = move_to(buf, buf->length + 1);
+        error = reallocate_buf(buf, buf->length + 1);
     if (error != 0)
         return error;
     buf->bytes[buf->length] = '\0';
@@ -200,6 +200,6 @@ int wr_buf_take_string(struct wr_buf *buf, char **ret_string, size_t *ret_bytes)
 void wr_buf_release(struct wr_buf *buf)
 {
     if (buf->allocator != NULL)
-        wr_give(buf->allocator, buf->bytes, buf->room, 1);
+        wr_free(buf->allocator, buf->bytes, buf->room, 1);
     *buf = (struct wr_buf){0};
 }

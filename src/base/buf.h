@@ -131,7 +131,7 @@ static inline void wr_buf_clear(struct wr_buf *buf)
 }
 
 /* Moves the text out as a terminated block of exactly *ret_bytes + 1 bytes, and empties the buffer.
- * The caller frees the block with wr_give(allocator, string, bytes + 1, 1). Returns the error of an
+ * The caller frees the block with wr_free(allocator, string, bytes + 1, 1). Returns the error of an
  * earlier append, or WEIR_E_NOMEM; the buffer is then unchanged. Not for fixed buffers. */
 int wr_buf_take_string(struct wr_buf *buf, char **ret_string, size_t *ret_bytes);
 

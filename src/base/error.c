@@ -48,29 +48,29 @@ const char *weir_error_detail(void)
     return detail;
 }
 
-const char *wr_error_words(int code)
+const char *wr_error_message(int code)
 {
     return code == WEIR_E_NOMEM || detail == NULL || detail[0] == '\0' ? weir_error_text(code) : detail;
 }
 
-const char *wr_error_plain(void)
+const char *wr_error_unquoted(void)
 {
     return plain;
 }
 
-void wr_error_note(const char *why)
+void wr_error_set(const char *why)
 {
     detail = plain = why;
 }
 
 /* Makes `formatted` the detail. Only its first `quoting` bytes contain quoted text. */
-static void note_formatted(const struct wr_buf *buf, size_t quoting)
+static void set_formatted_detail(const struct wr_buf *buf, size_t quoting)
 {
     detail = formatted;
     plain = formatted + (quoting < buf->length ? quoting : buf->length);
 }
 
-static void note(const char *what, struct wr_span text, const char *between, const char *why)
+static void set_quoted_detail(const char *what, struct wr_span text, const char *between, const char *why)
 {
     struct wr_buf buf;
 
@@ -81,17 +81,17 @@ static void note(const char *what, struct wr_span text, const char *between, con
     wr_buf_append_string(&buf, between);
     size_t quoting = buf.length;
     wr_buf_append_string(&buf, why);
-    note_formatted(&buf, quoting);
+    set_formatted_detail(&buf, quoting);
 }
 
-void wr_error_note_text(const char *what, const char *text, size_t text_bytes, const char *why)
+void wr_error_set_text(const char *what, const char *text, size_t text_bytes, const char *why)
 {
-    note(what, (struct wr_span){text, text_bytes}, " ", why);
+    set_quoted_detail(what, (struct wr_span){text, text_bytes}, " ", why);
 }
 
-void wr_error_note_cause(const char *what, const char *text, const char *cause)
+void wr_error_set_cause(const char *what, const char *text, const char *cause)
 {
-    note(what, wr_span_of(text), ": ", cause);
+    set_quoted_detail(what, wr_span_of(text), ": ", cause);
 }
 
 int wr_invalid_in(const char *where)
@@ -105,7 +105,7 @@ int wr_invalid_in(const char *where)
     size_t quoting = buf.length + (size_t)(plain - detail);
     wr_buf_append_string(&buf, detail);
     memcpy(formatted, text, buf.length + 1); /* `detail` may point into `formatted` */
-    note_formatted(&buf, quoting);
+    set_formatted_detail(&buf, quoting);
     return WEIR_E_INVAL;
 }
 
@@ -127,6 +127,6 @@ int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const
     }
     wr_buf_append_string(&buf, "; ");
     wr_buf_append_string(&buf, right);
-    note_formatted(&buf, quoting);
+    set_formatted_detail(&buf, quoting);
     return WEIR_E_INVAL;
 }

@@ -18,17 +18,17 @@
 
 /* Returns the text of an error: the detail, or the text of the code if there is no detail or the
  * code is WEIR_E_NOMEM, which sets none. */
-const char *wr_error_words(int code);
+const char *wr_error_message(int code);
 
 /* Sets the error detail without returning a code, also for codes other than WEIR_E_INVAL. `why` is
  * not copied: it must be a literal. */
-void wr_error_note(const char *why);
+void wr_error_set(const char *why);
 
 /* Sets the error detail to the literal `why` and returns WEIR_E_INVAL. Inline, so that compilers
  * and analyzers see that the result is never 0. */
 static inline int wr_invalid(const char *why)
 {
-    wr_error_note(why);
+    wr_error_set(why);
     return WEIR_E_INVAL;
 }
 
@@ -38,7 +38,7 @@ static inline int wr_invalid(const char *why)
 static inline int wr_failed(int code)
 {
     if (code < 0 && code != WEIR_E_INVAL)
-        wr_error_note(weir_error_text(code));
+        wr_error_set(weir_error_text(code));
     return code;
 }
 
@@ -46,10 +46,10 @@ static inline int wr_failed(int code)
  *     what "text" why
  * with the text quoted as wr_invalid_text does. Copies all arguments.
  */
-void wr_error_note_text(const char *what, const char *text, size_t text_bytes, const char *why);
+void wr_error_set_text(const char *what, const char *text, size_t text_bytes, const char *why);
 /* Sets the error detail to `what "text": cause`. `cause` is the error text of the operating
  * system. */
-void wr_error_note_cause(const char *what, const char *text, const char *cause);
+void wr_error_set_cause(const char *what, const char *text, const char *cause);
 
 /* Puts `where` and ": " before the error detail and returns WEIR_E_INVAL. For callers that know
  * which input was parsed. */
@@ -57,7 +57,7 @@ int wr_invalid_in(const char *where);
 
 /* Returns the end of the error detail without the quoted text, which may be a secret: "unknown unit
  * at character 2; use ns". */
-const char *wr_error_plain(void);
+const char *wr_error_unquoted(void);
 
 /* Reports text that does not parse: sets the error detail to
  *     duration "5 parsecs": unknown unit at character 2; use ns, us, ms, s, m, h or d

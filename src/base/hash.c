@@ -16,40 +16,40 @@ static uint64_t load64(const uint8_t *from)
 
 /* ---- SipHash-1-3 (Aumasson, Bernstein) ---- */
 
-struct sip {
+struct siphash {
     uint64_t a, b, c, d;
 };
 
-static inline uint64_t rotate(uint64_t word, int by)
+static inline uint64_t rotate_left(uint64_t word, int by)
 {
     return word << by | word >> (64 - by);
 }
 
-static inline void sip_round(struct sip *v)
+static inline void sip_round(struct siphash *v)
 {
     v->a += v->b;
     v->c += v->d;
-    v->b = rotate(v->b, 13) ^ v->a;
-    v->d = rotate(v->d, 16) ^ v->c;
-    v->a = rotate(v->a, 32) + v->d;
+    v->b = rotate_left(v->b, 13) ^ v->a;
+    v->d = rotate_left(v->d, 16) ^ v->c;
+    v->a = rotate_left(v->a, 32) + v->d;
     v->c += v->b;
-    v->d = rotate(v->d, 21) ^ v->a;
-    v->b = rotate(v->b, 17) ^ v->c;
-    v->c = rotate(v->c, 32);
+    v->d = rotate_left(v->d, 21) ^ v->a;
+    v->b = rotate_left(v->b, 17) ^ v->c;
+    v->c = rotate_left(v->c, 32);
 }
 
-static inline void sip_word(struct sip *v, uint64_t word)
+static inline void sip_word(struct siphash *v, uint64_t word)
 {
     v->d ^= word;
     sip_round(v);
     v->a ^= word;
 }
 
-static uint64_t sip(const struct wr_hash_key *key, const uint8_t *data, size_t bytes)
+static uint64_t siphash(const struct wr_hash_key *key, const uint8_t *data, size_t bytes)
 {
     uint64_t k0 = load64(key->secret), k1 = load64(key->secret + 8);
-    struct sip v = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d),
-                    k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
+    struct siphash v = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d),
+                        k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
     size_t i = 0;
     for (; i + 8 <= bytes; i += 8)
         sip_word(&v, load64(data + i));
@@ -114,7 +114,7 @@ static inline AES __m128i secret_length(const uint8_t *words, size_t bytes)
     return _mm_set_epi64x((long long)high, (long long)low);
 }
 
-static AES uint64_t aes(const struct wr_hash_key *key, const uint8_t *data, size_t bytes)
+static AES uint64_t aes_hash(const struct wr_hash_key *key, const uint8_t *data, size_t bytes)
 {
     const __m128i *keys = (const __m128i *)(const void *)key->secret;
     __m128i state = _mm_xor_si128(keys[0], secret_length(key->secret + 5 * sizeof *keys, bytes));
@@ -136,9 +136,9 @@ static bool processor_has_aes(void)
 
 #else
 
-static uint64_t aes(const struct wr_hash_key *key, const uint8_t *data, size_t bytes)
+static uint64_t aes_hash(const struct wr_hash_key *key, const uint8_t *data, size_t bytes)
 {
-    return sip(key, data, bytes);
+    return siphash(key, data, bytes);
 }
 
 static bool processor_has_aes(void)
@@ -156,5 +156,5 @@ void wr_hash_key_init(struct wr_hash_key *ret_key, const void *secret)
 
 uint64_t wr_hash(const struct wr_hash_key *key, const void *data, size_t bytes)
 {
-    return key->has_aes ? aes(key, data, bytes) : sip(key, data, bytes);
+    return key->has_aes ? aes_hash(key, data, bytes) : siphash(key, data, bytes);
 }

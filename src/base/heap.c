@@ -29,17 +29,17 @@ void wr_heap_init(struct wr_heap *ret_heap, const weir_allocator *allocator, siz
     *ret_heap = (struct wr_heap){.allocator = allocator, .max = max};
 }
 
-static size_t parent_of(size_t place)
+static size_t heap_parent(size_t place)
 {
     return (place + ARITY - 2) / ARITY;
 }
 
-static size_t first_child_of(size_t place)
+static size_t heap_first_child(size_t place)
 {
     return place * ARITY - (ARITY - 2);
 }
 
-static bool before(const struct wr_heap_node *a, const struct wr_heap_node *b)
+static bool node_is_before(const struct wr_heap_node *a, const struct wr_heap_node *b)
 {
     return a->key != b->key ? a->key < b->key : a->order < b->order;
 }
@@ -49,72 +49,72 @@ static struct wr_heap_node *node_at(const struct wr_heap *heap, size_t place)
     return &heap->nodes[place - 1];
 }
 
-static void set(struct wr_heap *heap, size_t place, struct wr_heap_node node)
+static void set_node(struct wr_heap *heap, size_t place, struct wr_heap_node node)
 {
     *node_at(heap, place) = node;
     node.item->place = place;
 }
 
 /* Puts `node` into the free place `place` or above it, moving nodes with later keys down. */
-static void rise(struct wr_heap *heap, size_t place, struct wr_heap_node node)
+static void sift_up(struct wr_heap *heap, size_t place, struct wr_heap_node node)
 {
-    for (; place > 1; place = parent_of(place)) {
-        const struct wr_heap_node *parent = node_at(heap, parent_of(place));
-        if (!before(&node, parent))
+    for (; place > 1; place = heap_parent(place)) {
+        const struct wr_heap_node *parent = node_at(heap, heap_parent(place));
+        if (!node_is_before(&node, parent))
             break;
-        set(heap, place, *parent);
+        set_node(heap, place, *parent);
     }
-    set(heap, place, node);
+    set_node(heap, place, node);
 }
 
 /* Returns the place of the child with the earliest key, 0 if there are no children. */
 static size_t first_among_children(const struct wr_heap *heap, size_t place)
 {
-    size_t child = first_child_of(place);
+    size_t child = heap_first_child(place);
     if (child > heap->count)
         return 0;
     size_t end = heap->count - child < ARITY ? heap->count + 1 : child + ARITY;
     size_t first = child;
     for (child++; child < end; child++)
-        if (before(node_at(heap, child), node_at(heap, first)))
+        if (node_is_before(node_at(heap, child), node_at(heap, first)))
             first = child;
     return first;
 }
 
 /* Puts `node` into the free place `place` or below it, moving nodes with earlier keys up. */
-static void sink(struct wr_heap *heap, size_t place, struct wr_heap_node node)
+static void sift_down(struct wr_heap *heap, size_t place, struct wr_heap_node node)
 {
     size_t child;
-    while ((child = first_among_children(heap, place)) != 0 && before(node_at(heap, child), &node)) {
-        set(heap, place, *node_at(heap, child));
+    while ((child = first_among_children(heap, place)) != 0 && node_is_before(node_at(heap, child), &node)) {
+        set_node(heap, place, *node_at(heap, child));
         place = child;
     }
-    set(heap, place, node);
+    set_node(heap, place, node);
 }
 
-static int set_room(struct wr_heap *heap, size_t room)
+static int reallocate_nodes(struct wr_heap *heap, size_t room)
 {
-    struct wr_heap_node *nodes = wr_take_array(heap->allocator, room, sizeof *nodes, alignof(struct wr_heap_node));
+    struct wr_heap_node *nodes = wr_alloc_array(heap->allocator, room, sizeof *nodes, alignof(struct wr_heap_node));
     if (nodes == NULL)
         return WEIR_E_NOMEM;
     if (heap->count > 0)
         memcpy(nodes, heap->nodes, heap->count * sizeof *nodes);
-    wr_give(heap->allocator, heap->nodes, heap->room * sizeof *nodes, alignof(struct wr_heap_node));
+    wr_free(heap->allocator, heap->nodes, heap->room * sizeof *nodes, alignof(struct wr_heap_node));
     heap->nodes = nodes;
     heap->room = room;
     return 0;
 }
 
-static int grow(struct wr_heap *heap)
+static int grow_heap(struct wr_heap *heap)
 {
     size_t room = heap->room == 0 ? FIRST_ROOM : heap->room * 2;
-    return set_room(heap, room < heap->max ? room : heap->max);
+    return reallocate_nodes(heap, room < heap->max ? room : heap->max);
 }
 
 int wr_heap_reserve(struct wr_heap *heap, size_t count)
 {
     assert(count <= heap->max);
-    return count <= heap->room ? 0 : set_room(heap, count);
+    return count <= heap->room ? 0 : reallocate_nodes(heap, count);
 }
 
 int wr_heap_push(struct wr_heap *heap, int64_t key, struct wr_heap_item *item)
@@ -122,16 +122,16 @@ int wr_heap_push(struct wr_heap *heap, int64_t key, struct wr_heap_item *item)
     assert(item->place == 0);
     if (heap->count == heap->max)
         return WEIR_E_FULL;
-    if (heap->count == heap->room && grow(heap) != 0)
+    if (heap->count == heap->room && grow_heap(heap) != 0)
         return WEIR_E_NOMEM;
     heap->count++;
-    rise(heap, heap->count, (struct wr_heap_node){key, heap->pushes++, item});
+    sift_up(heap, heap->count, (struct wr_heap_node){key, heap->pushes++, item});
     return 0;
 }
 
 int64_t wr_heap_key(const struct wr_heap *heap, const struct wr_heap_item *item)
 {
-    assert(wr_heap_item_waits(item));
+    assert(wr_heap_item_is_queued(item));
     return node_at(heap, item->place)->key;
 }
 
@@ -165,10 +165,10 @@ void wr_heap_remove(struct wr_heap *heap, struct wr_heap_item *item)
         return;
     /* The last node fills the free place. It may come from another branch, so that it may have to
      * move up as well as down. */
-    if (place > 1 && before(&last, node_at(heap, parent_of(place))))
-        rise(heap, place, last);
+    if (place > 1 && node_is_before(&last, node_at(heap, heap_parent(place))))
+        sift_up(heap, place, last);
     else
-        sink(heap, place, last);
+        sift_down(heap, place, last);
 }
 
 size_t wr_heap_bytes(const struct wr_heap *heap)
@@ -183,7 +183,7 @@ bool wr_heap_ok(const struct wr_heap *heap)
     for (size_t place = 1; place <= heap->count; place++) {
         if (node_at(heap, place)->item->place != place)
             return false;
-        if (place > 1 && !before(node_at(heap, parent_of(place)), node_at(heap, place)))
+        if (place > 1 && !node_is_before(node_at(heap, heap_parent(place)), node_at(heap, place)))
             return false;
     }
     return true;
@@ -193,6 +193,6 @@ void wr_heap_release(struct wr_heap *heap)
 {
     for (size_t place = 1; place <= heap->count; place++)
         node_at(heap, place)->item->place = 0;
-    wr_give(heap->allocator, heap->nodes, heap->room * sizeof *heap->nodes, alignof(struct wr_heap_node));
+    wr_free(heap->allocator, heap->nodes, heap->room * sizeof *heap->nodes, alignof(struct wr_heap_node));
     *heap = (struct wr_heap){0};
 }

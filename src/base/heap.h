@@ -58,7 +58,7 @@ struct wr_heap_item *wr_heap_pop(struct wr_heap *heap);
 /* Removes an item from this heap. Does nothing if the item is in no heap. */
 void wr_heap_remove(struct wr_heap *heap, struct wr_heap_item *item);
 
-static inline bool wr_heap_item_waits(const struct wr_heap_item *item)
+static inline bool wr_heap_item_is_queued(const struct wr_heap_item *item)
 {
     return item->place != 0;
 }

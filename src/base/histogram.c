@@ -2,20 +2,20 @@
 /* histogram.c - counts durations in buckets. */
 #include "base/histogram.h"
 
-static void add(_Atomic uint64_t *count, uint64_t more)
+static void add_relaxed(_Atomic uint64_t *count, uint64_t more)
 {
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more, memory_order_relaxed);
 }
 
-void wr_histogram_note(struct wr_histogram *histogram, const struct wr_buckets *buckets, int64_t ns)
+void wr_histogram_add(struct wr_histogram *histogram, const struct wr_buckets *buckets, int64_t ns)
 {
     size_t bucket = 0;
 
     while (bucket < buckets->count && ns > buckets->upper_ns[bucket])
         bucket++;
-    add(&histogram->counts[bucket], 1);
+    add_relaxed(&histogram->counts[bucket], 1);
     if (ns > 0)
-        add(&histogram->sum_ns, (uint64_t)ns);
+        add_relaxed(&histogram->sum_ns, (uint64_t)ns);
 }
 
 void wr_histogram_sum(const struct wr_histogram *histogram, struct wr_histogram_sum *sum)

@@ -2,7 +2,7 @@
 /* histogram.h - counts durations in buckets; other threads may read while one thread writes.
  *
  *     static const struct wr_buckets buckets = {2, {WEIR_MILLISECOND, WEIR_SECOND}};
- *     wr_histogram_note(&lag, &buckets, late_ns);   one writer, no lock
+ *     wr_histogram_add(&lag, &buckets, late_ns);   one writer, no lock
  *     wr_histogram_sum(&lag, &sum);                 any thread; adds, so that several can be summed
  *
  * A reader may see a count before the sum includes it. Neither value ever decreases.
@@ -36,7 +36,7 @@ struct wr_histogram_sum {
 };
 
 /* Counts one duration. A negative one counts as 0. */
-void wr_histogram_note(struct wr_histogram *histogram, const struct wr_buckets *buckets, int64_t ns);
+void wr_histogram_add(struct wr_histogram *histogram, const struct wr_buckets *buckets, int64_t ns);
 /* Adds the counts of `histogram` to `sum`. */
 void wr_histogram_sum(const struct wr_histogram *histogram, struct wr_histogram_sum *sum);
 

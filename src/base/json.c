@@ -20,7 +20,7 @@ static void append_unit(struct wr_buf *buf, uint32_t unit)
     wr_buf_append_hex(buf, unit, 4, WR_HEX_SMALL);
 }
 
-static void append_point(struct wr_buf *buf, uint32_t point)
+static void append_json_point(struct wr_buf *buf, uint32_t point)
 {
     if (point > 0xffff) { /* written as a surrogate pair */
         append_unit(buf, 0xd7c0 + (point >> 10));
@@ -33,7 +33,7 @@ static void append_point(struct wr_buf *buf, uint32_t point)
     }
 }
 
-void wr_append_json_inside(struct wr_buf *buf, struct wr_span text)
+void wr_append_json_escaped(struct wr_buf *buf, struct wr_span text)
 {
     while (text.bytes > 0) {
         size_t plain = 0;
@@ -42,14 +42,14 @@ void wr_append_json_inside(struct wr_buf *buf, struct wr_span text)
         wr_buf_append(buf, text.data, plain);
         text = wr_span_after(text, plain);
         if (text.bytes > 0)
-            append_point(buf, wr_span_take_point(&text));
+            append_json_point(buf, wr_span_take_point(&text));
     }
 }
 
 void wr_append_json_string(struct wr_buf *buf, struct wr_span text)
 {
     wr_buf_append_char(buf, '"');
-    wr_append_json_inside(buf, text);
+    wr_append_json_escaped(buf, text);
     wr_buf_append_char(buf, '"');
 }
 

@@ -17,7 +17,7 @@
 void wr_append_json_string(struct wr_buf *buf, struct wr_span text);
 
 /* Appends `text` escaped as in a JSON string, without the quotes. */
-void wr_append_json_inside(struct wr_buf *buf, struct wr_span text);
+void wr_append_json_escaped(struct wr_buf *buf, struct wr_span text);
 
 /* Appends `before` and then the value. `before` holds everything in front of the value, such as the
  * member's name and a colon. A text whose data is NULL becomes null. */

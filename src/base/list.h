@@ -21,7 +21,7 @@ struct wr_list {
 /* Returns the struct that contains the link. */
 #define WR_LINKED(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
-static inline bool wr_list_holds(const struct wr_list_link *link)
+static inline bool wr_list_is_linked(const struct wr_list_link *link)
 {
     return link->list != NULL;
 }
@@ -42,7 +42,7 @@ static inline void wr_list_push(struct wr_list *list, struct wr_list_link *link)
 }
 
 /* Removes the link from its list. Does nothing if it is in no list. */
-static inline void wr_list_take(struct wr_list_link *link)
+static inline void wr_list_remove(struct wr_list_link *link)
 {
     struct wr_list *list = link->list;
     if (list == NULL)

@@ -37,12 +37,12 @@ static size_t home_of(const struct wr_map_table *table, const struct wr_map_slot
     return (size_t)slot->hash & (table->room - 1);
 }
 
-static size_t after(const struct wr_map_table *table, size_t place)
+static size_t next_slot_index(const struct wr_map_table *table, size_t place)
 {
     return (place + 1) & (table->room - 1);
 }
 
-static bool same(const struct wr_map_slot *a, const struct wr_map_slot *b)
+static bool is_same_key(const struct wr_map_slot *a, const struct wr_map_slot *b)
 {
     return a->hash == b->hash && a->key_bytes == b->key_bytes &&
            (a->key_bytes == 0 || memcmp(a->key, b->key, a->key_bytes) == 0);
@@ -50,11 +50,11 @@ static bool same(const struct wr_map_slot *a, const struct wr_map_slot *b)
 
 /* Returns the slot that holds the key, or the free slot where it would go. There is always a free
  * slot. */
-static struct wr_map_slot *find_in(const struct wr_map_table *table, const struct wr_map_slot *wanted)
+static struct wr_map_slot *find_slot_in_table(const struct wr_map_table *table, const struct wr_map_slot *wanted)
 {
     size_t place = home_of(table, wanted);
-    while (table->slots[place].value != NULL && !same(&table->slots[place], wanted))
-        place = after(table, place);
+    while (table->slots[place].value != NULL && !is_same_key(&table->slots[place], wanted))
+        place = next_slot_index(table, place);
     return &table->slots[place];
 }
 
@@ -62,7 +62,8 @@ static struct wr_map_slot *find_in(const struct wr_map_table *table, const struc
  * its home lies after the hole: a search from its home would then miss it. */
 static void close_hole(struct wr_map_table *table, size_t hole)
 {
-    for (size_t place = after(table, hole); table->slots[place].value != NULL; place = after(table, place)) {
+    for (size_t place = next_slot_index(table, hole); table->slots[place].value != NULL;
+         place = next_slot_index(table, place)) {
         size_t from_home = (place - home_of(table, &table->slots[place])) & (table->room - 1);
         size_t from_hole = (place - hole) & (table->room - 1);
         if (from_home >= from_hole) {
@@ -73,25 +74,26 @@ static void close_hole(struct wr_map_table *table, size_t hole)
     table->slots[hole] = (struct wr_map_slot){0};
 }
 
-static void give_table(const struct wr_map *map, struct wr_map_table *table)
+static void free_map_table(const struct wr_map *map, struct wr_map_table *table)
 {
-    wr_give(map->allocator, table->slots, table->room * sizeof *table->slots, alignof(struct wr_map_slot));
+    wr_free(map->allocator, table->slots, table->room * sizeof *table->slots, alignof(struct wr_map_slot));
     *table = (struct wr_map_table){NULL, 0};
 }
 
 /* ---- both tables ---- */
 
-static struct wr_map_slot slot_of(const struct wr_map *map, const void *key, size_t key_bytes, void *value)
+static struct wr_map_slot make_map_slot(const struct wr_map *map, const void *key, size_t key_bytes, void *value)
 {
     return (struct wr_map_slot){wr_hash(map->hash_key, key, key_bytes), key, key_bytes, value};
 }
 
 /* Returns the slot of the key and the table that holds it, or NULL if the key is not in the map. */
-static struct wr_map_slot *find(struct wr_map *map, const struct wr_map_slot *wanted, struct wr_map_table **ret_table)
+static struct wr_map_slot *find_key_slot(struct wr_map *map, const struct wr_map_slot *wanted,
+                                         struct wr_map_table **ret_table)
 {
     struct wr_map_table *tables[] = {&map->now, &map->old};
     for (size_t i = 0; i < 2; i++) {
-        struct wr_map_slot *slot = tables[i]->room > 0 ? find_in(tables[i], wanted) : NULL;
+        struct wr_map_slot *slot = tables[i]->room > 0 ? find_slot_in_table(tables[i], wanted) : NULL;
         if (slot != NULL && slot->value != NULL) {
             *ret_table = tables[i];
             return slot;
@@ -104,12 +106,12 @@ void *wr_map_get(const struct wr_map *map, const void *key, size_t key_bytes)
 {
     if (map->count == 0)
         return NULL;
-    struct wr_map_slot wanted = slot_of(map, key, key_bytes, NULL);
-    void *value = find_in(&map->now, &wanted)->value;
-    return value == NULL && map->old.room > 0 ? find_in(&map->old, &wanted)->value : value;
+    struct wr_map_slot wanted = make_map_slot(map, key, key_bytes, NULL);
+    void *value = find_slot_in_table(&map->now, &wanted)->value;
+    return value == NULL && map->old.room > 0 ? find_slot_in_table(&map->old, &wanted)->value : value;
 }
 
-static void move_some(struct wr_map *map)
+static void move_slots_to_wider(struct wr_map *map)
 {
     for (int i = 0; i < MOVES && map->moved < map->old.room; i++) {
         const struct wr_map_slot *slot = &map->old.slots[map->moved];
@@ -117,17 +119,17 @@ static void move_some(struct wr_map *map)
             map->moved++;
             continue;
         }
-        *find_in(&map->now, slot) = *slot;
+        *find_slot_in_table(&map->now, slot) = *slot;
         close_hole(&map->old, map->moved);
     }
     if (map->moved == map->old.room)
-        give_table(map, &map->old);
+        free_map_table(map, &map->old);
 }
 
-static int grow(struct wr_map *map)
+static int grow_map(struct wr_map *map)
 {
     struct wr_map_table wider = {.room = map->now.room == 0 ? FIRST_ROOM : map->now.room * 2};
-    wider.slots = wr_take_array(map->allocator, wider.room, sizeof *wider.slots, alignof(struct wr_map_slot));
+    wider.slots = wr_alloc_array(map->allocator, wider.room, sizeof *wider.slots, alignof(struct wr_map_slot));
     if (wider.slots == NULL)
         return WEIR_E_NOMEM;
     assert(map->old.room == 0);
@@ -137,7 +139,7 @@ static int grow(struct wr_map *map)
     return 0;
 }
 
-static bool is_crowded(const struct wr_map *map)
+static bool is_map_crowded(const struct wr_map *map)
 {
     return map->count >= map->now.room / 4 * 3;
 }
@@ -146,11 +148,11 @@ static int put_new(struct wr_map *map, const struct wr_map_slot *slot)
 {
     if (map->count == map->max)
         return WEIR_E_FULL;
-    if (is_crowded(map) && grow(map) != 0)
+    if (is_map_crowded(map) && grow_map(map) != 0)
         return WEIR_E_NOMEM;
     if (map->old.room > 0)
-        move_some(map);
-    *find_in(&map->now, slot) = *slot;
+        move_slots_to_wider(map);
+    *find_slot_in_table(&map->now, slot) = *slot;
     map->count++;
     return 0;
 }
@@ -158,9 +160,9 @@ static int put_new(struct wr_map *map, const struct wr_map_slot *slot)
 int wr_map_put(struct wr_map *map, const void *key, size_t key_bytes, void *value, void **ret_old)
 {
     assert(value != NULL);
-    struct wr_map_slot wanted = slot_of(map, key, key_bytes, value);
+    struct wr_map_slot wanted = make_map_slot(map, key, key_bytes, value);
     struct wr_map_table *table;
-    struct wr_map_slot *slot = find(map, &wanted, &table);
+    struct wr_map_slot *slot = find_key_slot(map, &wanted, &table);
     void *old = slot != NULL ? slot->value : NULL;
 
     if (old != NULL)
@@ -179,9 +181,9 @@ void *wr_map_remove(struct wr_map *map, const void *key, size_t key_bytes)
 {
     if (map->count == 0)
         return NULL;
-    struct wr_map_slot wanted = slot_of(map, key, key_bytes, NULL);
+    struct wr_map_slot wanted = make_map_slot(map, key, key_bytes, NULL);
     struct wr_map_table *table;
-    struct wr_map_slot *slot = find(map, &wanted, &table);
+    struct wr_map_slot *slot = find_key_slot(map, &wanted, &table);
     if (slot == NULL)
         return NULL;
     void *value = slot->value;
@@ -212,7 +214,7 @@ bool wr_map_ok(const struct wr_map *map)
     size_t count = 0;
     const struct wr_map_slot *slot;
     for (size_t cursor = 0; (slot = wr_map_next(map, &cursor)) != NULL; count++)
-        if (find_in(cursor <= map->old.room ? &map->old : &map->now, slot) != slot)
+        if (find_slot_in_table(cursor <= map->old.room ? &map->old : &map->now, slot) != slot)
             return false;
     for (size_t i = 0; i < map->old.room && i < map->moved; i++)
         if (map->old.slots[i].value != NULL)
@@ -222,7 +224,7 @@ bool wr_map_ok(const struct wr_map *map)
 
 void wr_map_release(struct wr_map *map)
 {
-    give_table(map, &map->now);
-    give_table(map, &map->old);
+    free_map_table(map, &map->now);
+    free_map_table(map, &map->old);
     *map = (struct wr_map){0};
 }

@@ -6,14 +6,14 @@
 
 #define LETTERS_MAX 32 /* longer words are never suggested; all known words fit */
 
-static size_t least(size_t a, size_t b)
+static size_t smaller_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* Returns how many letters are changed, added, left out or swapped with their neighbour. `b` has at
  * most LETTERS_MAX letters. */
-static size_t distance(const char *a, const char *b)
+static size_t edit_distance(const char *a, const char *b)
 {
     /* matrix rows of the letter before the last, the last letter and this letter */
     size_t rows[3][LETTERS_MAX + 1];
@@ -28,9 +28,9 @@ static size_t distance(const char *a, const char *b)
         row = oldest;
         row[0] = i + 1;
         for (size_t j = 0; j < b_length; j++) {
-            row[j + 1] = least(last[j] + (a[i] != b[j]), least(row[j], last[j + 1]) + 1);
+            row[j + 1] = smaller_size(last[j] + (a[i] != b[j]), smaller_size(row[j], last[j + 1]) + 1);
             if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j])
-                row[j + 1] = least(row[j + 1], before[j - 1] + 1);
+                row[j + 1] = smaller_size(row[j + 1], before[j - 1] + 1);
         }
     }
     return row[b_length];
@@ -43,7 +43,7 @@ void wr_nearest_offer(struct wr_nearest *nearest, const char *candidate)
     if (length > LETTERS_MAX || word_length > LETTERS_MAX || length < 2)
         return;
     size_t longest = length > word_length ? length : word_length;
-    size_t changed = distance(nearest->word, candidate);
+    size_t changed = edit_distance(nearest->word, candidate);
     /* A word with more than a third of its letters changed is a different word. */
     if (changed > 3 || (changed > 1 && changed * 3 > longest) ||
         (nearest->best != NULL && changed >= nearest->distance))

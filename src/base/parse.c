@@ -20,7 +20,7 @@ struct unit {
 };
 
 /* The kind of text that is parsed, and the wording of its error messages. */
-struct kind {
+struct parse_kind {
     const char *name;
     const char *like;  /* an example of valid text */
     const char *units; /* list of the valid units */
@@ -31,7 +31,7 @@ struct kind {
 };
 
 struct scanner {
-    const struct kind *kind;
+    const struct parse_kind *kind;
     const char *text;
     size_t bytes;
     size_t at; /* offset of the next byte to parse */
@@ -50,7 +50,7 @@ struct quantity {
 
 /* ---- helpers of all parsers ---- */
 
-static int refuse(struct scanner *scanner, const char *wrong, size_t at, const char *right)
+static int refuse_text_at(struct scanner *scanner, const char *wrong, size_t at, const char *right)
 {
     scanner->wrong = wrong;
     scanner->wrong_at = at;
@@ -59,7 +59,7 @@ static int refuse(struct scanner *scanner, const char *wrong, size_t at, const c
 }
 
 /* Sets the error detail and returns WEIR_E_INVAL if `error` is not 0. */
-static int conclude(const struct scanner *scanner, int error)
+static int report_scan_error(const struct scanner *scanner, int error)
 {
     if (error == 0)
         return 0;
@@ -67,10 +67,10 @@ static int conclude(const struct scanner *scanner, int error)
                            scanner->right);
 }
 
-static int scanner_init(struct scanner *ret_scanner, const struct kind *kind, const char *text, size_t text_bytes)
+static int scanner_init(struct scanner *ret_scanner, const struct parse_kind *kind, const char *text, size_t text_bytes)
 {
     *ret_scanner = (struct scanner){.kind = kind, .text = text, .bytes = text == NULL ? 0 : text_bytes};
-    return ret_scanner->bytes > 0 ? 0 : refuse(ret_scanner, "empty", WR_NOWHERE, kind->like);
+    return ret_scanner->bytes > 0 ? 0 : refuse_text_at(ret_scanner, "empty", WR_NOWHERE, kind->like);
 }
 
 static bool at_end(const struct scanner *scanner)
@@ -83,14 +83,14 @@ static bool at_byte(const struct scanner *scanner, char byte)
     return !at_end(scanner) && scanner->text[scanner->at] == byte;
 }
 
-static bool at_digit(const struct scanner *scanner)
+static bool scanner_at_digit(const struct scanner *scanner)
 {
     return !at_end(scanner) && wr_ascii_is_digit(scanner->text[scanner->at]);
 }
 
 static int refuse_here(struct scanner *scanner, const char *wrong)
 {
-    return refuse(scanner, at_end(scanner) ? "incomplete" : wrong, scanner->at, scanner->kind->like);
+    return refuse_text_at(scanner, at_end(scanner) ? "incomplete" : wrong, scanner->at, scanner->kind->like);
 }
 
 static int scan_digits(struct scanner *scanner, uint64_t *ret_number)
@@ -98,11 +98,11 @@ static int scan_digits(struct scanner *scanner, uint64_t *ret_number)
     size_t start = scanner->at;
     uint64_t number = 0;
 
-    for (; at_digit(scanner); scanner->at++) {
+    for (; scanner_at_digit(scanner); scanner->at++) {
         uint64_t digit = (uint64_t)(scanner->text[scanner->at] - '0');
         if (scanner->at - start == DIGITS_MAX || __builtin_mul_overflow(number, 10, &number) ||
             __builtin_add_overflow(number, digit, &number))
-            return refuse(scanner, "too many digits", start, scanner->kind->like);
+            return refuse_text_at(scanner, "too many digits", start, scanner->kind->like);
     }
     if (scanner->at == start)
         return refuse_here(scanner, "not a digit");
@@ -116,13 +116,13 @@ static int scan_fraction(struct scanner *scanner, struct quantity *quantity)
     size_t start = scanner->at;
     size_t zeros = 0;
 
-    for (; at_digit(scanner); scanner->at++) {
+    for (; scanner_at_digit(scanner); scanner->at++) {
         if (scanner->text[scanner->at] == '0') {
             zeros++;
             continue;
         }
         if (quantity->fraction_digits + zeros >= FRACTION_DIGITS_MAX)
-            return refuse(scanner, "too many digits", start, "write it in a smaller unit");
+            return refuse_text_at(scanner, "too many digits", start, "write it in a smaller unit");
         for (; zeros > 0; zeros--, quantity->fraction_digits++)
             quantity->fraction *= 10;
         quantity->fraction = quantity->fraction * 10 + (uint64_t)(scanner->text[scanner->at] - '0');
@@ -158,7 +158,7 @@ static bool scan_unit(struct scanner *scanner, const struct unit *units, uint64_
 {
     struct scanner end = *scanner;
 
-    while (!at_end(&end) && !at_digit(&end))
+    while (!at_end(&end) && !scanner_at_digit(&end))
         end.at++;
     for (; units->name != NULL; units++)
         if (is_unit(units, scanner->text + scanner->at, end.at - scanner->at, scanner->kind->any_case)) {
@@ -173,15 +173,15 @@ static bool scan_unit(struct scanner *scanner, const struct unit *units, uint64_
  * maximum. */
 static int add_scaled(struct scanner *scanner, const struct quantity *quantity, uint64_t scale, uint64_t *sum)
 {
-    const struct kind *kind = scanner->kind;
+    const struct parse_kind *kind = scanner->kind;
     wr_u128 fraction = (wr_u128)quantity->fraction * scale;
 
     for (size_t i = 0; i < quantity->fraction_digits; i++, fraction /= 10)
         if (fraction % 10 != 0)
-            return refuse(scanner, kind->whole, quantity->at, "use fewer digits");
+            return refuse_text_at(scanner, kind->whole, quantity->at, "use fewer digits");
     wr_u128 total = *sum + (wr_u128)quantity->whole * scale + fraction;
     if (total > kind->max)
-        return refuse(scanner, "too large", quantity->at, kind->most);
+        return refuse_text_at(scanner, "too large", quantity->at, kind->most);
     *sum = (uint64_t)total;
     return 0;
 }
@@ -195,21 +195,21 @@ static int scan_u64(struct scanner *scanner, uint64_t min, uint64_t max, const c
     uint64_t number = 0;
 
     if (scanner->bytes == 0)
-        return refuse(scanner, "empty", WR_NOWHERE, range);
+        return refuse_text_at(scanner, "empty", WR_NOWHERE, range);
     int error = scan_digits(scanner, &number);
     if (error != 0)
         return error;
     if (!at_end(scanner))
         return refuse_here(scanner, "not a digit");
     if (number < min || number > max)
-        return refuse(scanner, number < min ? "too small" : "too large", WR_NOWHERE, range);
+        return refuse_text_at(scanner, number < min ? "too small" : "too large", WR_NOWHERE, range);
     *ret_number = number;
     return 0;
 }
 
 bool wr_scan_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number)
 {
-    static const struct kind kind = {.name = "number"};
+    static const struct parse_kind kind = {.name = "number"};
     struct scanner scanner = {.kind = &kind, .text = text, .bytes = text == NULL ? 0 : text_bytes};
 
     return scan_u64(&scanner, min, max, NULL, ret_number) == 0;
@@ -218,7 +218,7 @@ bool wr_scan_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max
 int wr_parse_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number)
 {
     char range[64]; /* two numbers of 20 digits and the words around them */
-    struct kind kind = {.name = "number", .like = range};
+    struct parse_kind kind = {.name = "number", .like = range};
     struct scanner scanner = {.kind = &kind, .text = text, .bytes = text == NULL ? 0 : text_bytes};
     struct wr_buf buf;
 
@@ -229,7 +229,7 @@ int wr_parse_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max
     wr_buf_append_u64(&buf, min);
     wr_buf_append_string(&buf, " ... ");
     wr_buf_append_u64(&buf, max);
-    return conclude(&scanner, WEIR_E_INVAL);
+    return report_scan_error(&scanner, WEIR_E_INVAL);
 }
 
 /* Returns the nearest double for numbers of up to 15 digits, because both sides of the division are
@@ -251,7 +251,7 @@ static int scan_number(struct scanner *scanner, double min, double max, const ch
     struct quantity quantity;
 
     if (scanner->bytes == 0)
-        return refuse(scanner, "empty", WR_NOWHERE, range);
+        return refuse_text_at(scanner, "empty", WR_NOWHERE, range);
     int error = scan_quantity(scanner, &quantity);
     if (error != 0)
         return error;
@@ -259,7 +259,7 @@ static int scan_number(struct scanner *scanner, double min, double max, const ch
         return refuse_here(scanner, "not a digit");
     double number = quantity_value(&quantity);
     if (number < min || number > max)
-        return refuse(scanner, number < min ? "too small" : "too large", WR_NOWHERE, range);
+        return refuse_text_at(scanner, number < min ? "too small" : "too large", WR_NOWHERE, range);
     *ret_number = number;
     return 0;
 }
@@ -267,7 +267,7 @@ static int scan_number(struct scanner *scanner, double min, double max, const ch
 int wr_parse_number(const char *text, size_t text_bytes, double min, double max, double *ret_number)
 {
     char range[80]; /* two numbers of at most 28 characters and the words around them */
-    struct kind kind = {.name = "number", .like = range};
+    struct parse_kind kind = {.name = "number", .like = range};
     struct scanner scanner = {.kind = &kind, .text = text, .bytes = text == NULL ? 0 : text_bytes};
     struct wr_buf buf;
 
@@ -278,12 +278,12 @@ int wr_parse_number(const char *text, size_t text_bytes, double min, double max,
     wr_buf_append_number(&buf, min);
     wr_buf_append_string(&buf, " ... ");
     wr_buf_append_number(&buf, max);
-    return conclude(&scanner, WEIR_E_INVAL);
+    return report_scan_error(&scanner, WEIR_E_INVAL);
 }
 
 /* ---- durations ---- */
 
-static const struct kind duration_kind = {
+static const struct parse_kind duration_kind = {
     .name = "duration",
     .like = "use for example 500ms, 1.5s or 1h30m",
     .units = "use ns, us, ms, s, m, h or d",
@@ -312,9 +312,9 @@ static int scan_part(struct scanner *scanner, uint64_t before, bool bare_is_seco
     size_t unit_at = scanner->at;
     bool is_bare = at_end(scanner) && before == 0 && bare_is_seconds;
     if (!is_bare && !scan_unit(scanner, duration_units, &scale))
-        return refuse(scanner, at_end(scanner) ? "no unit" : "unknown unit", unit_at, scanner->kind->units);
+        return refuse_text_at(scanner, at_end(scanner) ? "no unit" : "unknown unit", unit_at, scanner->kind->units);
     if (before != 0 && scale >= before)
-        return refuse(scanner, "unit out of order", unit_at, "go from large to small, each once, as in 1h30m");
+        return refuse_text_at(scanner, "unit out of order", unit_at, "go from large to small, each once, as in 1h30m");
     *ret_scale = scale;
     return add_scaled(scanner, &quantity, scale, sum);
 }
@@ -338,12 +338,12 @@ int wr_parse_duration(const char *text, size_t text_bytes, int64_t *ret_duration
     int error = scanner_init(&scanner, &duration_kind, text, text_bytes);
     if (error == 0)
         error = scan_duration(&scanner, true, ret_duration_ns);
-    return conclude(&scanner, error);
+    return report_scan_error(&scanner, error);
 }
 
 /* ---- sizes ---- */
 
-static const struct kind size_kind = {
+static const struct parse_kind size_kind = {
     .name = "size",
     .like = "use for example 4096, 64k, 10MB or 1.5GiB",
     .units = "use k, M, G or T, alone or with B or iB",
@@ -379,7 +379,7 @@ static int scan_bytes(struct scanner *scanner, uint64_t *ret_bytes)
     if (error != 0)
         return error;
     if (!at_end(scanner) && (!scan_unit(scanner, size_units, &scale) || !at_end(scanner)))
-        return refuse(scanner, "unknown unit", scanner->at, size_kind.units);
+        return refuse_text_at(scanner, "unknown unit", scanner->at, size_kind.units);
     error = add_scaled(scanner, &quantity, scale, &bytes);
     if (error == 0)
         *ret_bytes = bytes;
@@ -393,13 +393,13 @@ int wr_parse_bytes(const char *text, size_t text_bytes, uint64_t *ret_bytes)
 
     if (error == 0)
         error = scan_bytes(&scanner, ret_bytes);
-    return conclude(&scanner, error);
+    return report_scan_error(&scanner, error);
 }
 
 /* ---- rates ---- */
 
 /* The units and the maximum apply to the period of a rate. */
-static const struct kind rate_kind = {
+static const struct parse_kind rate_kind = {
     .name = "rate",
     .like = "use for example 10/s, 5/10s or 1/day",
     .units = "use ns, us, ms, s, m, h or d",
@@ -422,10 +422,10 @@ static int scan_period(struct scanner *scanner, int64_t *ret_period_ns)
     size_t start = scanner->at;
     uint64_t scale;
 
-    if (at_end(scanner) || at_digit(scanner))
+    if (at_end(scanner) || scanner_at_digit(scanner))
         return scan_duration(scanner, false, ret_period_ns);
     if (!(scan_unit(scanner, duration_units, &scale) || scan_unit(scanner, period_words, &scale)) || !at_end(scanner))
-        return refuse(scanner, "unknown unit", start, scanner->kind->units);
+        return refuse_text_at(scanner, "unknown unit", start, scanner->kind->units);
     *ret_period_ns = (int64_t)scale;
     return 0;
 }
@@ -441,13 +441,13 @@ static int scan_rate(struct scanner *scanner, uint32_t *ret_count, int64_t *ret_
     if (!at_byte(scanner, '/'))
         return refuse_here(scanner, "not a digit or '/'");
     if (count < 1 || count > WR_RATE_COUNT_MAX)
-        return refuse(scanner, count < 1 ? "too small" : "too large", 0, "use a count of 1 ... 4294967295");
+        return refuse_text_at(scanner, count < 1 ? "too small" : "too large", 0, "use a count of 1 ... 4294967295");
     size_t period_at = ++scanner->at;
     error = scan_period(scanner, &period_ns);
     if (error != 0)
         return error;
     if (period_ns == 0)
-        return refuse(scanner, "no time at all", period_at, rate_kind.like);
+        return refuse_text_at(scanner, "no time at all", period_at, rate_kind.like);
     *ret_count = (uint32_t)count;
     *ret_period_ns = period_ns;
     return 0;
@@ -460,5 +460,5 @@ int wr_parse_rate(const char *text, size_t text_bytes, uint32_t *ret_count, int6
 
     if (error == 0)
         error = scan_rate(&scanner, ret_count, ret_period_ns);
-    return conclude(&scanner, error);
+    return report_scan_error(&scanner, error);
 }

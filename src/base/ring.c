@@ -12,7 +12,7 @@
 int wr_ring_init(struct wr_ring *ret_ring, const weir_allocator *allocator, size_t capacity, size_t each)
 {
     assert(capacity >= 1 && each >= 1);
-    unsigned char *slots = wr_take_array(allocator, capacity, each, alignof(max_align_t));
+    unsigned char *slots = wr_alloc_array(allocator, capacity, each, alignof(max_align_t));
     if (slots == NULL)
         return WEIR_E_NOMEM;
     *ret_ring = (struct wr_ring){.allocator = allocator, .slots = slots, .each = each, .capacity = capacity};
@@ -22,7 +22,7 @@ int wr_ring_init(struct wr_ring *ret_ring, const weir_allocator *allocator, size
 /* Returns the slot of the element `index` places after the oldest; `index` is at most `count`. It
  * avoids the remainder operator: capacities need not be powers of two, and a division would cost
  * more than the rest of the function. */
-static unsigned char *slot(const struct wr_ring *ring, size_t index)
+static unsigned char *ring_slot_at(const struct wr_ring *ring, size_t index)
 {
     size_t until_wrap = ring->capacity - ring->first;
     size_t at = index < until_wrap ? ring->first + index : index - until_wrap;
@@ -33,7 +33,7 @@ bool wr_ring_push(struct wr_ring *ring, const void *element)
 {
     if (ring->count == ring->capacity)
         return false;
-    memcpy(slot(ring, ring->count), element, ring->each);
+    memcpy(ring_slot_at(ring, ring->count), element, ring->each);
     ring->count++;
     return true;
 }
@@ -42,7 +42,7 @@ bool wr_ring_pop(struct wr_ring *ring, void *ret_element)
 {
     if (ring->count == 0)
         return false;
-    memcpy(ret_element, slot(ring, 0), ring->each);
+    memcpy(ret_element, ring_slot_at(ring, 0), ring->each);
     ring->first = ring->first + 1 < ring->capacity ? ring->first + 1 : 0;
     ring->count--;
     return true;
@@ -50,11 +50,11 @@ bool wr_ring_pop(struct wr_ring *ring, void *ret_element)
 
 void *wr_ring_peek(const struct wr_ring *ring, size_t index)
 {
-    return index < ring->count ? slot(ring, index) : NULL;
+    return index < ring->count ? ring_slot_at(ring, index) : NULL;
 }
 
 void wr_ring_release(struct wr_ring *ring)
 {
-    wr_give(ring->allocator, ring->slots, ring->capacity * ring->each, alignof(max_align_t));
+    wr_free(ring->allocator, ring->slots, ring->capacity * ring->each, alignof(max_align_t));
     *ring = (struct wr_ring){0};
 }

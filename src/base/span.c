@@ -35,7 +35,7 @@ uint32_t wr_span_take_point(struct wr_span *span)
     return point;
 }
 
-bool wr_span_clean(struct wr_span span)
+bool wr_span_is_clean(struct wr_span span)
 {
     while (span.bytes > 0) {
         uint8_t byte = (uint8_t)span.data[0];

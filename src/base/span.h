@@ -53,6 +53,6 @@ uint32_t wr_span_take_point(struct wr_span *span);
 
 /* Returns true if the span is UTF-8 without control characters (NUL included), so that it is safe
  * to show, log and compare. */
-bool wr_span_clean(struct wr_span span);
+bool wr_span_is_clean(struct wr_span span);
 
 #endif

@@ -4,25 +4,25 @@
 #include <weir/version.h>
 
 #include "cli/bench/bench.h"
-#include "cli/config/config.h"
-#include "cli/crawl/crawl.h"
-#include "cli/desk/desk.h"
-#include "cli/fetch/fetch.h"
-#include "cli/guard/guard.h"
+#include "cli/config/config_command.h"
+#include "cli/crawl/crawl_command.h"
+#include "cli/fetch/fetch_command.h"
+#include "cli/guard/guard_command.h"
 #include "cli/headers/headers.h"
+#include "cli/inspect/inspect_commands.h"
 #include "cli/kit/command.h"
 #include "cli/kit/complete.h"
-#include "cli/kit/limits.h"
-#include "cli/kit/output.h"
+#include "cli/kit/console.h"
+#include "cli/kit/memory_limit.h"
 #include "cli/kit/secret.h"
-#include "cli/report/report.h"
-#include "cli/robots/robots.h"
-#include "cli/serve/serve.h"
+#include "cli/report/report_command.h"
+#include "cli/robots/robots_command.h"
+#include "cli/serve/serve_command.h"
 #include "cli/simulate/simulate.h"
-#include "cli/url/url.h"
+#include "cli/url/url_command.h"
 #include "cli/warm/warm.h"
 
-static int complete(int argc, char **argv);
+static int run_complete(int argc, char **argv);
 
 static const struct wr_command list[] = {
     {"crawl", "Crawl sites politely, many hosts at once", wr_crawl_run, "Send requests"},
@@ -40,10 +40,10 @@ static const struct wr_command list[] = {
     {"guard", "Show whether weir may connect to an address", wr_guard_run, NULL},
     {"config", "Print the settings, and where each comes from", wr_config_run, NULL},
     {"bench", "Measure the hot paths on this machine", wr_bench_run, "Other"},
-    {"complete", "Print completions for a shell", complete, NULL},
+    {"complete", "Print completions for a shell", run_complete, NULL},
 };
 
-static int run(int argc, char **argv)
+static int run_weir(int argc, char **argv)
 {
     const struct wr_commands commands = {
         .who = "weir",
@@ -55,20 +55,20 @@ static int run(int argc, char **argv)
     return wr_commands_run(&commands, argc, argv);
 }
 
-static int complete(int argc, char **argv)
+static int run_complete(int argc, char **argv)
 {
     int skipped = argc > 0 && strcmp(argv[0], "--") == 0;
 
     wr_complete_begin();
-    return run(argc - skipped, argv + skipped);
+    return run_weir(argc - skipped, argv + skipped);
 }
 
 int main(int argc, char **argv)
 {
     wr_secrets_hide(argc, argv);
-    wr_limits_obey();
+    wr_memory_limit_apply();
     wr_output_init();
-    int status = run(argc - 1, argv + 1);
+    int status = run_weir(argc - 1, argv + 1);
     if (!wr_print_finish() && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
     return status;

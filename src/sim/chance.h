@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-enum wr_stream {
+enum wr_random_stream {
     WR_STREAM_SERVICE,
     WR_STREAM_FAULTS,
     WR_STREAM_OTHERS,
@@ -29,7 +29,7 @@ struct wr_chance {
     bool has_spare;
 };
 
-static inline void wr_chance_init(struct wr_chance *ret_chance, uint64_t seed, enum wr_stream stream)
+static inline void wr_chance_init(struct wr_chance *ret_chance, uint64_t seed, enum wr_random_stream stream)
 {
     *ret_chance = (struct wr_chance){.has_spare = false};
     wr_rng_init(&ret_chance->rng, seed * 64 + (uint64_t)stream);

@@ -44,7 +44,7 @@ static int play_crowd(const struct wr_sim_run *run, struct wr_score *ret_score)
         host.memory = run->memory == NULL ? NULL : &run->memory[i];
         host.ret_memory = run->ret_memory == NULL ? NULL : &run->ret_memory[i];
         const struct wr_origin *origin = draw_origin(run->scenario, &chance);
-        int error = wr_play(&host, origin, backlog_of(run->scenario, i + 1), &one, &one_ideal_s);
+        int error = wr_sim_play(&host, origin, backlog_of(run->scenario, i + 1), &one, &one_ideal_s);
         if (error < 0)
             return error;
         wr_score_add(&sum, &one);
@@ -69,7 +69,7 @@ int wr_sim_run(const struct wr_sim_run *run, struct wr_score *ret_score)
     assert(wr_scenario_wrong(run->scenario) == NULL);
     if (run->scenario->crowd.hosts > 0)
         return play_crowd(run, ret_score);
-    return wr_play(run, &run->scenario->origin, run->scenario->backlog, ret_score, &ideal_s);
+    return wr_sim_play(run, &run->scenario->origin, run->scenario->backlog, ret_score, &ideal_s);
 }
 
 /* Runs the scenario once for its memory. The seed differs, so that the pacer knows the host but not
@@ -101,17 +101,17 @@ static int run_seeds(struct wr_sim_run *run, uint32_t seeds, weir_pace_memory *m
     return 0;
 }
 
-static int score(struct wr_sim_run *run, uint32_t seeds, bool warm, struct wr_score *ret_score)
+static int score_runs(struct wr_sim_run *run, uint32_t seeds, bool warm, struct wr_score *ret_score)
 {
     size_t hosts = run->scenario->crowd.hosts > 0 ? run->scenario->crowd.hosts : 1;
     size_t bytes = hosts * sizeof(weir_pace_memory);
     weir_pace_memory *memory = NULL;
     struct wr_score sum;
 
-    if (warm && (memory = wr_take(run->allocator, bytes, alignof(weir_pace_memory))) == NULL)
+    if (warm && (memory = wr_alloc(run->allocator, bytes, alignof(weir_pace_memory))) == NULL)
         return WEIR_E_NOMEM;
     int error = run_seeds(run, seeds, memory, &sum);
-    wr_give(run->allocator, memory, bytes, alignof(weir_pace_memory));
+    wr_free(run->allocator, memory, bytes, alignof(weir_pace_memory));
     if (error < 0)
         return error;
     wr_score_divide(&sum, seeds);
@@ -123,7 +123,7 @@ int wr_sim_score(const struct wr_scenario *scenario, const struct wr_sim_pacer *
                  bool warm, const weir_allocator *allocator, struct wr_score *ret_score)
 {
     struct wr_sim_run run = {.scenario = scenario, .pacer = pacer, .seed = seed, .allocator = allocator};
-    return score(&run, seeds == 0 ? scenario->seeds : seeds, warm, ret_score);
+    return score_runs(&run, seeds == 0 ? scenario->seeds : seeds, warm, ret_score);
 }
 
 int wr_sim_watch(const struct wr_scenario *scenario, const struct wr_sim_pacer *pacer, uint64_t seed, bool warm,
@@ -132,5 +132,5 @@ int wr_sim_watch(const struct wr_scenario *scenario, const struct wr_sim_pacer *
     struct wr_sim_run run = {.scenario = scenario, .pacer = pacer, .seed = seed, .allocator = allocator};
     run.listener = listener;
     run.context = context;
-    return score(&run, 1, warm, ret_score);
+    return score_runs(&run, 1, warm, ret_score);
 }

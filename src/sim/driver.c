@@ -17,7 +17,7 @@ int wr_driver_init(struct wr_driver *ret_driver, const struct wr_sim_pacer *pace
 
     /* The state of a bare strategy may have 0 bytes. */
     driver.bytes = bare == NULL ? wr_gate_bytes(&pacer->options) : bare->state_bytes + 1;
-    void *block = wr_take(allocator, driver.bytes, alignof(max_align_t));
+    void *block = wr_alloc(allocator, driver.bytes, alignof(max_align_t));
     if (block == NULL)
         return WEIR_E_NOMEM;
     if (bare != NULL) {
@@ -34,7 +34,7 @@ int wr_driver_init(struct wr_driver *ret_driver, const struct wr_sim_pacer *pace
 void wr_driver_release(struct wr_driver *driver)
 {
     void *block = driver->gate != NULL ? driver->gate : driver->state;
-    wr_give(driver->allocator, block, driver->bytes, alignof(max_align_t));
+    wr_free(driver->allocator, block, driver->bytes, alignof(max_align_t));
     driver->gate = driver->state = NULL;
 }
 
@@ -42,7 +42,7 @@ void wr_driver_release(struct wr_driver *driver)
 
 static int64_t bare_ask(const struct wr_driver *driver, int64_t now)
 {
-    struct wr_want want = driver->pacer->strategy->want(&driver->pacer->options, driver->state, now);
+    struct wr_pace_bounds want = driver->pacer->strategy->want(&driver->pacer->options, driver->state, now);
     if (driver->in_flight >= want.cap)
         return WEIR_UNTIL_RELEASE;
     return want.earliest_at > now ? want.earliest_at - now : 0;
@@ -50,16 +50,16 @@ static int64_t bare_ask(const struct wr_driver *driver, int64_t now)
 
 static struct wr_gate_start bare_sent(struct wr_driver *driver, int64_t now)
 {
-    struct wr_start start = {.seq = ++driver->seq, .in_flight = ++driver->in_flight};
+    struct wr_pace_start start = {.seq = ++driver->seq, .in_flight = ++driver->in_flight};
     driver->pacer->strategy->sent(&driver->pacer->options, driver->state, &start, now);
     return (struct wr_gate_start){.seq = start.seq, .in_flight = start.in_flight, .sent_at = now};
 }
 
-static void bare_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
+static void bare_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_sim_reply *reply,
                       int64_t now)
 {
-    struct wr_told answer = {
-        .kind = wr_told_kind(reply->status),
+    struct wr_pace_response answer = {
+        .kind = wr_pace_response_kind(reply->status),
         .status = reply->status,
         .seq = start->seq,
         .in_flight_then = start->in_flight,
@@ -82,7 +82,7 @@ static struct wr_gate_start gate_sent(struct wr_driver *driver, int64_t now)
     return wr_gate_sent(driver->gate, &driver->pacer->options, seq, now);
 }
 
-static void gate_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
+static void gate_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_sim_reply *reply,
                       int64_t now, double unit)
 {
     weir_outcome outcome = {
@@ -91,7 +91,7 @@ static void gate_tell(struct wr_driver *driver, const struct wr_gate_start *star
         .latency_ns = now - start->sent_at,
         .has_retry_after = reply->retry_after_ns >= 0,
         .retry_after_ns = reply->retry_after_ns,
-        .has_quota = reply->quota_limit >= 0 && !driver->pacer->deaf,
+        .has_quota = reply->quota_limit >= 0 && !driver->pacer->ignores_quota_fields,
         .quota_limit = reply->quota_limit,
         .quota_remaining = reply->quota_remaining,
         .quota_reset_ns = reply->quota_reset_ns,
@@ -113,7 +113,7 @@ struct wr_gate_start wr_driver_sent(struct wr_driver *driver, int64_t now)
     return driver->gate == NULL ? bare_sent(driver, now) : gate_sent(driver, now);
 }
 
-void wr_driver_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
+void wr_driver_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_sim_reply *reply,
                     int64_t now, double unit)
 {
     if (driver->gate == NULL)
@@ -122,7 +122,7 @@ void wr_driver_tell(struct wr_driver *driver, const struct wr_gate_start *start,
         gate_tell(driver, start, reply, now, unit);
 }
 
-void wr_driver_look(struct wr_driver *driver, int64_t now, struct wr_sim_event *event)
+void wr_driver_inspect(struct wr_driver *driver, int64_t now, struct wr_sim_event *event)
 {
     const weir_pace_options *options = &driver->pacer->options;
     if (driver->gate == NULL) {
@@ -131,7 +131,7 @@ void wr_driver_look(struct wr_driver *driver, int64_t now, struct wr_sim_event *
         return;
     }
     weir_pace_entry entry = {.key = NULL};
-    wr_gate_look(driver->gate, options, now, &entry);
+    wr_gate_inspect(driver->gate, options, now, &entry);
     event->rate = entry.rate;
     memcpy(driver->mode, entry.mode, sizeof driver->mode);
     event->mode = driver->mode;

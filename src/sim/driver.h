@@ -26,11 +26,11 @@ void wr_driver_release(struct wr_driver *driver);
 /* Returns 0 if a request may start now, otherwise the wait in ns or WEIR_UNTIL_RELEASE. */
 int64_t wr_driver_ask(const struct wr_driver *driver, int64_t now);
 struct wr_gate_start wr_driver_sent(struct wr_driver *driver, int64_t now);
-void wr_driver_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_reply *reply,
+void wr_driver_tell(struct wr_driver *driver, const struct wr_gate_start *start, const struct wr_sim_reply *reply,
                     int64_t now, double unit);
 
 /* Fills in the rate and the mode for a listener. The mode is valid until the next call. */
-void wr_driver_look(struct wr_driver *driver, int64_t now, struct wr_sim_event *event);
+void wr_driver_inspect(struct wr_driver *driver, int64_t now, struct wr_sim_event *event);
 
 /* Fills in the memory of a gate; a bare strategy has none. The next run begins an hour later. */
 void wr_driver_remember(const struct wr_driver *driver, int64_t now, weir_pace_memory *ret_memory);

@@ -51,13 +51,14 @@ static double allowed(const struct wr_origin *origin, const struct wr_scenario *
     return rate;
 }
 
-static double honest(const struct wr_origin *origin)
+static double share_without_errors(const struct wr_origin *origin)
 {
     return (1 - origin->errors.p500) * (1 - origin->errors.p503);
 }
 
 /* Returns the number of admitted requests, without outage and errors. */
-static double let_in(const struct wr_site *site, const struct wr_scenario *scenario, double from, double to)
+static double admitted_between(const struct wr_sim_origin *site, const struct wr_scenario *scenario, double from,
+                               double to)
 {
     if (to <= from)
         return 0;
@@ -65,23 +66,23 @@ static double let_in(const struct wr_site *site, const struct wr_scenario *scena
     return allowed(site->origin, scenario, factor) * (to - from);
 }
 
-double wr_oracle_between(const struct wr_site *site, const struct wr_scenario *scenario, double from, double to)
+double wr_oracle_between(const struct wr_sim_origin *site, const struct wr_scenario *scenario, double from, double to)
 {
     double down = wr_seconds(site->origin->outage.from_ns);
     double up = fmax(down, wr_seconds(site->origin->outage.to_ns));
-    double before = let_in(site, scenario, from, fmin(to, down));
-    double after = let_in(site, scenario, fmax(from, up), to);
-    return (before + after) * honest(site->origin);
+    double before = admitted_between(site, scenario, from, fmin(to, down));
+    double after = admitted_between(site, scenario, fmax(from, up), to);
+    return (before + after) * share_without_errors(site->origin);
 }
 
-static double burst(const struct wr_site *site)
+static double burst(const struct wr_sim_origin *site)
 {
     bool bucket = site->origin->limiter.kind == WR_LIMITER_TOKEN_BUCKET;
-    return bucket ? site->origin->limiter.burst * honest(site->origin) : 0;
+    return bucket ? site->origin->limiter.burst * share_without_errors(site->origin) : 0;
 }
 
 /* Sums second by second: a mean factor over longer times does not give the least bound. */
-double wr_oracle_total(const struct wr_site *site, const struct wr_scenario *scenario)
+double wr_oracle_total(const struct wr_sim_origin *site, const struct wr_scenario *scenario)
 {
     double end = wr_seconds(scenario->duration_ns);
     double sum = burst(site);
@@ -90,7 +91,7 @@ double wr_oracle_total(const struct wr_site *site, const struct wr_scenario *sce
     return sum;
 }
 
-double wr_oracle_rate(const struct wr_site *site, const struct wr_scenario *scenario, double t)
+double wr_oracle_rate(const struct wr_sim_origin *site, const struct wr_scenario *scenario, double t)
 {
     double ns = t * 1e9;
     if (ns >= (double)site->origin->outage.from_ns && ns < (double)site->origin->outage.to_ns)
@@ -98,7 +99,7 @@ double wr_oracle_rate(const struct wr_site *site, const struct wr_scenario *scen
     return allowed(site->origin, scenario, wr_vary_factor(&site->vary, t));
 }
 
-double wr_oracle_makespan(const struct wr_site *site, const struct wr_scenario *scenario, uint32_t backlog)
+double wr_oracle_makespan(const struct wr_sim_origin *site, const struct wr_scenario *scenario, uint32_t backlog)
 {
     double end = wr_seconds(scenario->duration_ns);
     double left = backlog - burst(site);

@@ -16,16 +16,16 @@
 #include "sim/origin.h"
 
 /* Returns the number of 200s between two instants (s since the beginning), without the burst. */
-double wr_oracle_between(const struct wr_site *site, const struct wr_scenario *scenario, double from, double to);
+double wr_oracle_between(const struct wr_sim_origin *site, const struct wr_scenario *scenario, double from, double to);
 
 /* Returns the maximum number of 200s in a whole run. */
-double wr_oracle_total(const struct wr_site *site, const struct wr_scenario *scenario);
+double wr_oracle_total(const struct wr_sim_origin *site, const struct wr_scenario *scenario);
 
 /* Returns the requests per second that are admitted at this instant; 0 in an outage. */
-double wr_oracle_rate(const struct wr_site *site, const struct wr_scenario *scenario, double t);
+double wr_oracle_rate(const struct wr_sim_origin *site, const struct wr_scenario *scenario, double t);
 
 /* Returns the seconds until `backlog` 200s are possible, at most the duration of the run. */
-double wr_oracle_makespan(const struct wr_site *site, const struct wr_scenario *scenario, uint32_t backlog);
+double wr_oracle_makespan(const struct wr_sim_origin *site, const struct wr_scenario *scenario, uint32_t backlog);
 
 /* Returns the mean latency of a request at an unloaded origin, s. */
 double wr_oracle_latency(const struct wr_origin *origin, const struct wr_scenario *scenario);

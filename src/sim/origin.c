@@ -9,25 +9,25 @@
 
 /* ---- the station: servers and a queue, first come first served ------------------------------- */
 
-static int station_init(struct wr_site *site)
+static int station_init(struct wr_sim_origin *site)
 {
     struct wr_station *station = &site->station;
     *station = (struct wr_station){.servers = site->origin->station.servers, .queue = site->origin->station.queue};
     if (station->servers == 0)
         return 0;
     size_t count = (size_t)station->servers + station->queue;
-    station->free_at = wr_take_array(site->allocator, count, sizeof *station->free_at, alignof(int64_t));
+    station->free_at = wr_alloc_array(site->allocator, count, sizeof *station->free_at, alignof(int64_t));
     if (station->free_at == NULL)
         return WEIR_E_NOMEM;
     station->begins = station->free_at + station->servers;
     return 0;
 }
 
-static void station_release(struct wr_site *site)
+static void station_release(struct wr_sim_origin *site)
 {
     struct wr_station *station = &site->station;
     size_t count = (size_t)station->servers + station->queue;
-    wr_give(site->allocator, station->free_at, count * sizeof *station->free_at, alignof(int64_t));
+    wr_free(site->allocator, station->free_at, count * sizeof *station->free_at, alignof(int64_t));
     station->free_at = NULL;
 }
 
@@ -41,7 +41,7 @@ static int64_t *first_free(const struct wr_station *station)
 }
 
 /* Removes requests from the queue whose service has begun. They begin in the order of arrival. */
-static void move_up(struct wr_station *station, int64_t now)
+static void drop_begun_services(struct wr_station *station, int64_t now)
 {
     while (station->waiting > 0 && station->begins[station->first] <= now) {
         station->first = station->first + 1 == station->queue ? 0 : station->first + 1;
@@ -49,7 +49,7 @@ static void move_up(struct wr_station *station, int64_t now)
     }
 }
 
-static void wait_until(struct wr_station *station, int64_t begins_at)
+static void queue_service(struct wr_station *station, int64_t begins_at)
 {
     uint64_t place = (uint64_t)station->first + station->waiting++;
     station->begins[place < station->queue ? place : place - station->queue] = begins_at;
@@ -59,7 +59,7 @@ static void wait_until(struct wr_station *station, int64_t begins_at)
 
 /* Draws a service time. It is at least 1 ns, because pacers divide by it. It is limited to more
  * than any run, because sigma may be 3. */
-static int64_t service_ns(struct wr_site *site, int64_t now)
+static int64_t service_ns(struct wr_sim_origin *site, int64_t now)
 {
     const struct wr_origin *origin = site->origin;
     double mean = (double)origin->service.mean_ns;
@@ -74,19 +74,19 @@ static int64_t service_ns(struct wr_site *site, int64_t now)
 }
 
 /* Returns the end of the service, or -1 if the queue is full. */
-static int64_t serve(struct wr_site *site, int64_t now)
+static int64_t serve_request(struct wr_sim_origin *site, int64_t now)
 {
     struct wr_station *station = &site->station;
     if (station->servers == 0)
         return now + service_ns(site, now);
     int64_t *server = first_free(station);
     int64_t begins_at = now;
-    move_up(station, now);
+    drop_begun_services(station, now);
     if (*server > now) {
         if (station->waiting >= station->queue)
             return -1;
         begins_at = *server;
-        wait_until(station, begins_at);
+        queue_service(station, begins_at);
     }
     *server = begins_at + service_ns(site, begins_at);
     return *server;
@@ -94,10 +94,10 @@ static int64_t serve(struct wr_site *site, int64_t now)
 
 /* ---- the origin ------------------------------------------------------------------------------ */
 
-int wr_site_init(struct wr_site *ret_site, const struct wr_origin *origin, int64_t duration_ns, uint64_t seed,
-                 const weir_allocator *allocator)
+int wr_sim_origin_init(struct wr_sim_origin *ret_site, const struct wr_origin *origin, int64_t duration_ns,
+                       uint64_t seed, const weir_allocator *allocator)
 {
-    struct wr_site site = {.origin = origin, .allocator = allocator};
+    struct wr_sim_origin site = {.origin = origin, .allocator = allocator};
     double sigma = origin->service.sigma;
 
     site.service_scale_ns = (double)origin->service.mean_ns * exp(-sigma * sigma / 2);
@@ -107,25 +107,25 @@ int wr_site_init(struct wr_site *ret_site, const struct wr_origin *origin, int64
     int error = wr_vary_init(&site.vary, origin, duration_ns, seed, allocator);
     if (error < 0)
         return error;
-    error = wr_turnstile_init(&site);
+    error = wr_origin_limiter_init(&site);
     if (error == 0)
         error = station_init(&site);
     if (error < 0) {
-        wr_site_release(&site);
+        wr_sim_origin_release(&site);
         return error;
     }
     *ret_site = site;
     return 0;
 }
 
-void wr_site_release(struct wr_site *site)
+void wr_sim_origin_release(struct wr_sim_origin *site)
 {
     station_release(site);
-    wr_turnstile_release(site);
+    wr_origin_limiter_release(site);
     wr_vary_release(&site->vary);
 }
 
-static void refuse(struct wr_reply *reply, enum wr_reply_cause cause, int64_t now)
+static void refuse_sim_request(struct wr_sim_reply *reply, enum wr_sim_reply_cause cause, int64_t now)
 {
     reply->cause = cause;
     reply->status = 503;
@@ -133,16 +133,16 @@ static void refuse(struct wr_reply *reply, enum wr_reply_cause cause, int64_t no
 }
 
 /* Serves a request that the limiter admitted, unless the queue is full. */
-static void admit(struct wr_site *site, int64_t now, struct wr_reply *reply)
+static void admit_to_station(struct wr_sim_origin *site, int64_t now, struct wr_sim_reply *reply)
 {
-    int64_t done_at = serve(site, now);
+    int64_t done_at = serve_request(site, now);
     if (done_at < 0) {
-        refuse(reply, WR_REPLY_TOO_MUCH, now);
+        refuse_sim_request(reply, WR_REPLY_TOO_MUCH, now);
         if (site->origin->reject.retry_after)
             reply->retry_after_ns = WEIR_SECOND;
         done_at = reply->done_at;
     } else {
-        done_at += wr_turnstile_slows(site, now);
+        done_at += wr_origin_limiter_delay_ns(site, now);
         reply->done_at = done_at;
         if (wr_chance_happens(&site->faults, site->origin->errors.p500))
             reply->status = 500;
@@ -151,16 +151,16 @@ static void admit(struct wr_site *site, int64_t now, struct wr_reply *reply)
         if (reply->status != 200)
             reply->cause = WR_REPLY_BROKEN;
     }
-    wr_turnstile_leaves(site, done_at);
+    wr_origin_limiter_note_end(site, done_at);
 }
 
 /* Adds the fields about the quota to a response; a success may have them too. */
-static void say_quota(struct wr_site *site, int64_t now, struct wr_reply *reply)
+static void state_quota(struct wr_sim_origin *site, int64_t now, struct wr_sim_reply *reply)
 {
-    struct wr_reply said = *reply;
+    struct wr_sim_reply said = *reply;
     if (reply->status == 0)
         return;
-    wr_turnstile_headers(site, now, &said);
+    wr_origin_limiter_headers(site, now, &said);
     if (site->origin->reject.always && reply->status == 200)
         reply->retry_after_ns = said.quota_reset_ns;
     if (site->origin->reject.headers) {
@@ -170,9 +170,9 @@ static void say_quota(struct wr_site *site, int64_t now, struct wr_reply *reply)
     }
 }
 
-void wr_site_arrive(struct wr_site *site, int64_t now, struct wr_reply *ret_reply)
+void wr_sim_origin_arrive(struct wr_sim_origin *site, int64_t now, struct wr_sim_reply *ret_reply)
 {
-    *ret_reply = (struct wr_reply){
+    *ret_reply = (struct wr_sim_reply){
         .cause = WR_REPLY_GOOD,
         .status = 200,
         .retry_after_ns = -1,
@@ -181,10 +181,10 @@ void wr_site_arrive(struct wr_site *site, int64_t now, struct wr_reply *ret_repl
         .quota_reset_ns = -1,
     };
     if (now >= site->origin->outage.from_ns && now < site->origin->outage.to_ns) {
-        refuse(ret_reply, WR_REPLY_OUTAGE, now);
+        refuse_sim_request(ret_reply, WR_REPLY_OUTAGE, now);
         return;
     }
-    if (wr_turnstile_ask(site, now, ret_reply))
-        admit(site, now, ret_reply);
-    say_quota(site, now, ret_reply);
+    if (wr_origin_limiter_ask(site, now, ret_reply))
+        admit_to_station(site, now, ret_reply);
+    state_quota(site, now, ret_reply);
 }

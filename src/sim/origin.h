@@ -18,15 +18,15 @@
 #define WR_REJECT_NS 2000000 /* time to refuse a request, ns */
 #define WR_TAIL_FACTOR 20    /* factor on the service time of a request in the tail */
 
-enum wr_reply_cause {
+enum wr_sim_reply_cause {
     WR_REPLY_GOOD,     /* 200 */
     WR_REPLY_TOO_MUCH, /* refused in any way because of the request rate or number */
     WR_REPLY_OUTAGE,   /* 503 during an outage */
     WR_REPLY_BROKEN,   /* 500 or 503 by chance */
 };
 
-struct wr_reply {
-    enum wr_reply_cause cause;
+struct wr_sim_reply {
+    enum wr_sim_reply_cause cause;
     int status;              /* 0 if there is no response: a reset, or the client gave up */
     int64_t done_at;         /* time at which the response leaves the origin */
     int64_t retry_after_ns;  /* wait in Retry-After, whole seconds, in ns; -1 if absent */
@@ -36,7 +36,7 @@ struct wr_reply {
 };
 
 /* The state of the limiter; see limiter.c. */
-struct wr_turnstile {
+struct wr_origin_limiter {
     double level;      /* token bucket: tokens */
     double level_sum;  /* integral of the factor at the last update of `level` */
     double others_sum; /* token bucket: integral at the next request of other clients */
@@ -56,10 +56,10 @@ struct wr_station {
     uint32_t servers, queue, first, waiting;
 };
 
-struct wr_site {
+struct wr_sim_origin {
     const struct wr_origin *origin;
     struct wr_vary vary;
-    struct wr_turnstile turnstile;
+    struct wr_origin_limiter origin_limiter;
     struct wr_station station;
     struct wr_chance service, faults, others;
     double service_scale_ns; /* median of the lognormal distribution */
@@ -67,22 +67,22 @@ struct wr_site {
 };
 
 /* Creates a site. The origin must outlive it. Returns 0 or WEIR_E_NOMEM. */
-int wr_site_init(struct wr_site *ret_site, const struct wr_origin *origin, int64_t duration_ns, uint64_t seed,
-                 const weir_allocator *allocator);
-void wr_site_release(struct wr_site *site);
+int wr_sim_origin_init(struct wr_sim_origin *ret_site, const struct wr_origin *origin, int64_t duration_ns,
+                       uint64_t seed, const weir_allocator *allocator);
+void wr_sim_origin_release(struct wr_sim_origin *site);
 
-void wr_site_arrive(struct wr_site *site, int64_t now, struct wr_reply *ret_reply);
+void wr_sim_origin_arrive(struct wr_sim_origin *site, int64_t now, struct wr_sim_reply *ret_reply);
 
-/* limiter.c */
-int wr_turnstile_init(struct wr_site *site);
-void wr_turnstile_release(struct wr_site *site);
+/* origin_limiter.c */
+int wr_origin_limiter_init(struct wr_sim_origin *site);
+void wr_origin_limiter_release(struct wr_sim_origin *site);
 /* Admits the request and returns true, or fills in the refusal and returns false. */
-bool wr_turnstile_ask(struct wr_site *site, int64_t now, struct wr_reply *reply);
+bool wr_origin_limiter_ask(struct wr_sim_origin *site, int64_t now, struct wr_sim_reply *reply);
 /* Returns how much longer an admitted request takes, because it exceeds the quota. */
-int64_t wr_turnstile_slows(struct wr_site *site, int64_t now);
+int64_t wr_origin_limiter_delay_ns(struct wr_sim_origin *site, int64_t now);
 /* Notes that the admitted request leaves at `done_at`. */
-void wr_turnstile_leaves(struct wr_site *site, int64_t done_at);
+void wr_origin_limiter_note_end(struct wr_sim_origin *site, int64_t done_at);
 /* Fills in the rate-limit fields of the limiter. */
-void wr_turnstile_headers(struct wr_site *site, int64_t now, struct wr_reply *reply);
+void wr_origin_limiter_headers(struct wr_sim_origin *site, int64_t now, struct wr_sim_reply *reply);
 
 #endif

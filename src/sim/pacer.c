@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pacer.c - Finds the pacers for simulations by name. */
 #include "base/error.h"
-#include "core/pace/options.h"
+#include "core/pace/pace_options.h"
 #include "sim/peers/peers.h"
 #include "sim/sim.h"
 
@@ -26,14 +26,14 @@ enum how {
     X("fixed", STRICT, FIXED, DEAF | WITHOUT, "one start a second, whatever happens")                              \
     X("aimd", AIMD, AIMD, DEAF | STUDIED, "additive increase, multiplicative decrease, with a token bucket")       \
     X("learned", LEARNED, LEARNED, DEAF | WITHOUT | LEARNS_503, "a delay that grows with each 429 and is probed")  \
-    X("both", ORIGIN_TUNED, BOTH, WEIRS, "aimd and learned together, the slower wins")                             \
+    X("both", ORIGIN_TUNED, AIMD_LEARNED, WEIRS, "aimd and learned together, the slower wins")                     \
     X("gradient", AIMD, GRADIENT, WEIRS, "as many in flight as the latency allows")                                \
     X("pid", AIMD, PID, WEIRS, "a rate that holds latency and rejections at a set point")                          \
     X("none", UNLIMITED, NONE, WEIRS, "everything at once: as many as there are workers, but for Retry-After")     \
     X("adaptive", ADAPTIVE, TIDE, WEIRS, "the default profile: tide, at most 8 starts a second and 8 in flight")   \
     X("strict", STRICT, FIXED, WEIRS, "the profile: fixed with breaker and rate-limit fields")                     \
     X("unlimited", UNLIMITED, NONE, WEIRS, "the profile: none")                                                    \
-    X("origin-tuned", ORIGIN_TUNED, BOTH, WEIRS, "the profile: both")
+    X("origin-tuned", ORIGIN_TUNED, AIMD_LEARNED, WEIRS, "the profile: both")
 
 /* name, rule, description; these run bare */
 #define PEERS(X)                                                                                      \
@@ -94,13 +94,13 @@ static void set_rule(struct wr_sim_pacer *pacer, size_t place)
         options->jitter_over_ns = WEIR_DURATION_MAX;
     }
     options->learn_on_503 |= (rules[place].how & LEARNS_503) != 0;
-    pacer->deaf = (rules[place].how & DEAF) != 0;
+    pacer->ignores_quota_fields = (rules[place].how & DEAF) != 0;
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
 
 /* Returns the option name for a key of a published rule. */
-static const char *full_name(const weir_pace_options *options, const char *key)
+static const char *option_name_of_key(const weir_pace_options *options, const char *key)
 {
     static const char *const words[][2] = {
         {"alpha", "increase"},         {"beta", "decrease"},         {"start", "initial_rate"},    {"min", "min_rate"},
@@ -115,20 +115,20 @@ static const char *full_name(const weir_pace_options *options, const char *key)
     return key;
 }
 
-static int set_headers(struct wr_sim_pacer *pacer, const char *value)
+static int set_headers_option(struct wr_sim_pacer *pacer, const char *value)
 {
     bool heard = strcmp(value, "true") == 0;
     if (!heard && strcmp(value, "false") != 0)
         return wr_invalid_text("headers", value, strlen(value), "unknown", WR_NOWHERE, "use true or false");
-    pacer->deaf = !heard;
+    pacer->ignores_quota_fields = !heard;
     return 0;
 }
 
 static int set_one(struct wr_sim_pacer *pacer, const char *key, const char *value)
 {
     if (strcmp(key, "headers") == 0)
-        return set_headers(pacer, value);
-    return weir_pace_options_set(&pacer->options, full_name(&pacer->options, key), value);
+        return set_headers_option(pacer, value);
+    return weir_pace_options_set(&pacer->options, option_name_of_key(&pacer->options, key), value);
 }
 
 /* Parses "key=value" and sets the option. */

@@ -20,7 +20,7 @@ struct request {
     struct wr_heap_item item; /* must be the first member */
     bool arrived;
     struct wr_gate_start start;
-    struct wr_reply reply;
+    struct wr_sim_reply reply;
 };
 
 struct play {
@@ -28,9 +28,9 @@ struct play {
     const struct wr_scenario *scenario;
     uint32_t backlog; /* 0 for unlimited work */
     int64_t now;
-    struct wr_site site;
+    struct wr_sim_origin site;
     struct wr_driver driver;
-    struct wr_tally tally;
+    struct wr_sim_counts tally;
     struct wr_heap events;
     struct request *requests; /* one for each worker */
     uint32_t *idle;           /* stack of the indexes of free requests */
@@ -45,7 +45,7 @@ static int64_t trip_ns(struct play *play)
     return jitter_ns > 0 ? ns + (int64_t)fabs(jitter_ns * wr_chance_normal(&play->network)) : ns;
 }
 
-static void report(struct play *play, const struct request *request, bool answered)
+static void report_to_listener(struct play *play, const struct request *request, bool answered)
 {
     struct wr_sim_event event = {
         .at = play->now,
@@ -58,47 +58,47 @@ static void report(struct play *play, const struct request *request, bool answer
         .in_flight = play->scenario->workers - play->idle_count,
         .limit = wr_oracle_rate(&play->site, play->scenario, wr_seconds(play->now)),
     };
-    wr_driver_look(&play->driver, play->now, &event);
+    wr_driver_inspect(&play->driver, play->now, &event);
     play->run->listener(play->run->context, &event);
 }
 
-static void push(struct play *play, struct request *request, int64_t at)
+static void schedule_request(struct play *play, struct request *request, int64_t at)
 {
     int error = wr_heap_push(&play->events, at, &request->item);
     assert(error == 0); /* there is room for every worker */
     (void)error;
 }
 
-static void arrive(struct play *play, struct request *request, int64_t at)
+static void arrive_at_origin(struct play *play, struct request *request, int64_t at)
 {
-    wr_site_arrive(&play->site, at, &request->reply);
+    wr_sim_origin_arrive(&play->site, at, &request->reply);
     request->arrived = true;
-    push(play, request, request->reply.done_at + trip_ns(play));
+    schedule_request(play, request, request->reply.done_at + trip_ns(play));
 }
 
-static void send(struct play *play)
+static void send_sim_request(struct play *play)
 {
     struct request *request = &play->requests[play->idle[--play->idle_count]];
     request->arrived = false;
     request->start = wr_driver_sent(&play->driver, play->now);
-    wr_tally_sent(&play->tally, play->now);
+    wr_sim_counts_sent(&play->tally, play->now);
     if (play->run->listener != NULL)
-        report(play, request, false);
+        report_to_listener(play, request, false);
     int64_t arrives_at = play->now + trip_ns(play);
     if (play->scenario->network.jitter_ns > 0)
-        push(play, request, arrives_at);
+        schedule_request(play, request, arrives_at);
     else
-        arrive(play, request, arrives_at);
+        arrive_at_origin(play, request, arrives_at);
 }
 
-static void answer(struct play *play, struct request *request)
+static void finish_sim_request(struct play *play, struct request *request)
 {
     int64_t latency_ns = play->now - request->start.sent_at;
-    wr_tally_answered(&play->tally, play->now, &request->reply, latency_ns);
+    wr_sim_counts_answered(&play->tally, play->now, &request->reply, latency_ns);
     wr_driver_tell(&play->driver, &request->start, &request->reply, play->now, wr_chance_unit(&play->pacer));
     play->idle[play->idle_count++] = (uint32_t)(request - play->requests);
     if (play->run->listener != NULL)
-        report(play, request, true);
+        report_to_listener(play, request, true);
 }
 
 static bool has_work(const struct play *play)
@@ -110,7 +110,7 @@ static bool has_work(const struct play *play)
 }
 
 /* Sends all requests that may start. Returns the time of the next query, barring events. */
-static int64_t send_all(struct play *play)
+static int64_t send_due_requests(struct play *play)
 {
     while (has_work(play)) {
         int64_t wait_ns = wr_driver_ask(&play->driver, play->now);
@@ -118,7 +118,7 @@ static int64_t send_all(struct play *play)
             return INT64_MAX;
         if (wait_ns > 0)
             return play->now + wait_ns;
-        send(play);
+        send_sim_request(play);
     }
     return INT64_MAX;
 }
@@ -132,7 +132,7 @@ static void play_all(struct play *play)
 {
     int64_t end_at = play->scenario->duration_ns;
     while (!finished(play)) {
-        int64_t wake_at = send_all(play);
+        int64_t wake_at = send_due_requests(play);
         int64_t event_at = INT64_MAX;
         struct wr_heap_item *item = wr_heap_peek(&play->events, &event_at);
         int64_t next_at = wake_at < event_at ? wake_at : event_at;
@@ -144,9 +144,9 @@ static void play_all(struct play *play)
         wr_heap_pop(&play->events);
         struct request *request = (struct request *)item;
         if (request->arrived)
-            answer(play, request);
+            finish_sim_request(play, request);
         else
-            arrive(play, request, play->now);
+            arrive_at_origin(play, request, play->now);
     }
 }
 
@@ -156,8 +156,8 @@ static int take_requests(struct play *play)
 {
     uint32_t workers = play->scenario->workers;
     const weir_allocator *allocator = play->run->allocator;
-    play->requests = wr_take_array(allocator, workers, sizeof *play->requests, alignof(struct request));
-    play->idle = wr_take_array(allocator, workers, sizeof *play->idle, alignof(uint32_t));
+    play->requests = wr_alloc_array(allocator, workers, sizeof *play->requests, alignof(struct request));
+    play->idle = wr_alloc_array(allocator, workers, sizeof *play->idle, alignof(uint32_t));
     if (play->requests == NULL || play->idle == NULL)
         return WEIR_E_NOMEM;
     while (play->idle_count < workers) {
@@ -171,26 +171,26 @@ static void give_requests(struct play *play)
 {
     size_t workers = play->scenario->workers;
     wr_heap_release(&play->events);
-    wr_give(play->run->allocator, play->idle, workers * sizeof *play->idle, alignof(uint32_t));
-    wr_give(play->run->allocator, play->requests, workers * sizeof *play->requests, alignof(struct request));
+    wr_free(play->run->allocator, play->idle, workers * sizeof *play->idle, alignof(uint32_t));
+    wr_free(play->run->allocator, play->requests, workers * sizeof *play->requests, alignof(struct request));
 }
 
 /* Initialises all parts. A zeroed part can be released, so a failure needs no special case. */
 static int init_parts(struct play *play, const struct wr_origin *origin)
 {
     const struct wr_sim_run *run = play->run;
-    int error = wr_site_init(&play->site, origin, play->scenario->duration_ns, run->seed, run->allocator);
+    int error = wr_sim_origin_init(&play->site, origin, play->scenario->duration_ns, run->seed, run->allocator);
     if (error == 0)
         error = wr_driver_init(&play->driver, run->pacer, run->memory, run->allocator);
     if (error == 0)
-        error = wr_tally_init(&play->tally, play->scenario->duration_ns, run->allocator);
+        error = wr_sim_counts_init(&play->tally, play->scenario->duration_ns, run->allocator);
     if (error == 0)
         error = take_requests(play);
     return error;
 }
 
-int wr_play(const struct wr_sim_run *run, const struct wr_origin *origin, uint32_t backlog, struct wr_score *ret_score,
-            double *ret_ideal_s)
+int wr_sim_play(const struct wr_sim_run *run, const struct wr_origin *origin, uint32_t backlog,
+                struct wr_score *ret_score, double *ret_ideal_s)
 {
     struct play play = {.run = run, .scenario = run->scenario, .backlog = backlog};
     wr_chance_init(&play.network, run->seed, WR_STREAM_NETWORK);
@@ -199,13 +199,13 @@ int wr_play(const struct wr_sim_run *run, const struct wr_origin *origin, uint32
     int error = init_parts(&play, origin);
     if (error == 0) {
         play_all(&play);
-        wr_tally_score(&play.tally, &play.site, run->scenario, backlog, ret_score, ret_ideal_s);
+        wr_sim_counts_score(&play.tally, &play.site, run->scenario, backlog, ret_score, ret_ideal_s);
         if (run->ret_memory != NULL)
             wr_driver_remember(&play.driver, run->scenario->duration_ns, run->ret_memory);
     }
     give_requests(&play);
-    wr_tally_release(&play.tally);
+    wr_sim_counts_release(&play.tally);
     wr_driver_release(&play.driver);
-    wr_site_release(&play.site);
+    wr_sim_origin_release(&play.site);
     return error;
 }

@@ -8,33 +8,34 @@
 #define SPAN_S 10   /* s over which a rate is measured: a few responses at 0.2/s */
 #define REACHED 0.9 /* share of the oracle's rate that counts as reached */
 
-int wr_tally_init(struct wr_tally *ret_tally, int64_t duration_ns, const weir_allocator *allocator)
+int wr_sim_counts_init(struct wr_sim_counts *ret_tally, int64_t duration_ns, const weir_allocator *allocator)
 {
     size_t seconds = (size_t)((duration_ns + WEIR_SECOND - 1) / WEIR_SECOND);
-    uint32_t *counts = wr_take_array(allocator, 3 * seconds, sizeof *counts, alignof(uint32_t));
+    uint32_t *counts = wr_alloc_array(allocator, 3 * seconds, sizeof *counts, alignof(uint32_t));
     if (counts == NULL)
         return WEIR_E_NOMEM;
-    *ret_tally = (struct wr_tally){.sent_in = counts,
-                                   .ok_in = counts + seconds,
-                                   .refused_in = counts + 2 * seconds,
-                                   .seconds = seconds,
-                                   .allocator = allocator};
+    *ret_tally = (struct wr_sim_counts){.sent_in = counts,
+                                        .ok_in = counts + seconds,
+                                        .refused_in = counts + 2 * seconds,
+                                        .seconds = seconds,
+                                        .allocator = allocator};
     return 0;
 }
 
-void wr_tally_release(struct wr_tally *tally)
+void wr_sim_counts_release(struct wr_sim_counts *tally)
 {
-    wr_give(tally->allocator, tally->sent_in, 3 * tally->seconds * sizeof *tally->sent_in, alignof(uint32_t));
+    wr_free(tally->allocator, tally->sent_in, 3 * tally->seconds * sizeof *tally->sent_in, alignof(uint32_t));
     tally->sent_in = NULL;
 }
 
-void wr_tally_sent(struct wr_tally *tally, int64_t now)
+void wr_sim_counts_sent(struct wr_sim_counts *tally, int64_t now)
 {
     tally->sent++;
     tally->sent_in[now / WEIR_SECOND]++;
 }
 
-void wr_tally_answered(struct wr_tally *tally, int64_t now, const struct wr_reply *reply, int64_t latency_ns)
+void wr_sim_counts_answered(struct wr_sim_counts *tally, int64_t now, const struct wr_sim_reply *reply,
+                            int64_t latency_ns)
 {
     switch (reply->cause) {
     case WR_REPLY_GOOD:
@@ -63,8 +64,8 @@ static bool touches_outage(const struct wr_origin *origin, size_t from)
 
 /* Returns the start of the first SPAN_S seconds, not before `from`, that reach REACHED of the
  * oracle's 200s. Returns NAN if there are none. */
-static double reached(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario,
-                      size_t from)
+static double reached(const struct wr_sim_counts *tally, const struct wr_sim_origin *site,
+                      const struct wr_scenario *scenario, size_t from)
 {
     for (size_t s = from; s + SPAN_S <= tally->seconds; s++) {
         if (touches_outage(site->origin, s))
@@ -78,7 +79,8 @@ static double reached(const struct wr_tally *tally, const struct wr_site *site, 
     return NAN;
 }
 
-static double recovery(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario)
+static double recovery(const struct wr_sim_counts *tally, const struct wr_sim_origin *site,
+                       const struct wr_scenario *scenario)
 {
     double at = site->origin->outage.to_ns > 0 ? wr_seconds(site->origin->outage.to_ns) : wr_vary_rise(&site->vary);
     if (isnan(at))
@@ -87,7 +89,8 @@ static double recovery(const struct wr_tally *tally, const struct wr_site *site,
 }
 
 /* Returns sent / allowed in the worst second, except outages. One request is always allowed. */
-static double overshoot(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario)
+static double overshoot(const struct wr_sim_counts *tally, const struct wr_sim_origin *site,
+                        const struct wr_scenario *scenario)
 {
     double worst = 0;
     for (size_t s = 0; s < tally->seconds; s++) {
@@ -99,14 +102,14 @@ static double overshoot(const struct wr_tally *tally, const struct wr_site *site
 }
 
 /* Returns the time for the backlog, s. A run that did not finish is extrapolated. */
-static double makespan_s(const struct wr_tally *tally, const struct wr_scenario *scenario, uint32_t backlog)
+static double makespan_s(const struct wr_sim_counts *tally, const struct wr_scenario *scenario, uint32_t backlog)
 {
     if (tally->ok >= backlog)
         return wr_seconds(tally->last_ok_at);
     return wr_seconds(scenario->duration_ns) * backlog / fmax(1, (double)tally->ok);
 }
 
-static double sum_of(const uint32_t *counts, size_t from, size_t to)
+static double sum_of_counts(const uint32_t *counts, size_t from, size_t to)
 {
     double sum = 0;
     for (size_t s = from; s < to; s++)
@@ -114,19 +117,19 @@ static double sum_of(const uint32_t *counts, size_t from, size_t to)
     return sum;
 }
 
-static void score_late(struct wr_score *score, const struct wr_tally *tally, const struct wr_site *site,
+static void score_late(struct wr_score *score, const struct wr_sim_counts *tally, const struct wr_sim_origin *site,
                        const struct wr_scenario *scenario)
 {
     size_t from = tally->seconds / 2, to = tally->seconds;
-    double sent = sum_of(tally->sent_in, from, to), oracle = 0;
+    double sent = sum_of_counts(tally->sent_in, from, to), oracle = 0;
     for (size_t s = from; s < to; s++)
         oracle += wr_oracle_between(site, scenario, (double)s, (double)s + 1);
-    score->late_goodput = oracle > 0 ? sum_of(tally->ok_in, from, to) / oracle : (double)NAN;
-    score->late_rejected = sent > 0 ? sum_of(tally->refused_in, from, to) / sent : 0;
+    score->late_goodput = oracle > 0 ? sum_of_counts(tally->ok_in, from, to) / oracle : (double)NAN;
+    score->late_rejected = sent > 0 ? sum_of_counts(tally->refused_in, from, to) / sent : 0;
 }
 
 /* Computes the numbers that do not depend on a backlog. */
-static struct wr_score score_of(const struct wr_tally *tally, const struct wr_site *site,
+static struct wr_score score_of(const struct wr_sim_counts *tally, const struct wr_sim_origin *site,
                                 const struct wr_scenario *scenario)
 {
     double ok = (double)tally->ok, sent = (double)tally->sent;
@@ -141,12 +144,13 @@ static struct wr_score score_of(const struct wr_tally *tally, const struct wr_si
         .recovery_s = recovery(tally, site, scenario),
         .latency_inflation = ok > 0 ? tally->latency_ns / 1e9 / ok / unloaded_s : (double)NAN,
         .overshoot = overshoot(tally, site, scenario),
-        .bans = site->turnstile.bans,
+        .bans = site->origin_limiter.bans,
     };
 }
 
-void wr_tally_score(const struct wr_tally *tally, const struct wr_site *site, const struct wr_scenario *scenario,
-                    uint32_t backlog, struct wr_score *ret_score, double *ret_ideal_s)
+void wr_sim_counts_score(const struct wr_sim_counts *tally, const struct wr_sim_origin *site,
+                         const struct wr_scenario *scenario, uint32_t backlog, struct wr_score *ret_score,
+                         double *ret_ideal_s)
 {
     if (backlog == 0) {
         *ret_score = score_of(tally, site, scenario);
@@ -156,7 +160,7 @@ void wr_tally_score(const struct wr_tally *tally, const struct wr_site *site, co
         score_late(ret_score, tally, site, scenario);
         return;
     }
-    struct wr_tally worked = *tally; /* seconds after the last URL do not count */
+    struct wr_sim_counts worked = *tally; /* seconds after the last URL do not count */
     worked.seconds = (size_t)(tally->last_ok_at / WEIR_SECOND + 1);
     *ret_score = score_of(&worked, site, scenario);
     ret_score->oracle = backlog;

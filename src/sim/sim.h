@@ -130,7 +130,7 @@ struct wr_sim_pacer {
     /* A strategy for comparison, run bare; NULL for a gate with `options`. */
     const struct wr_strategy *strategy;
     weir_pace_options options;
-    bool deaf; /* the gate gets no rate-limit fields */
+    bool ignores_quota_fields; /* the gate gets no rate-limit fields */
 };
 
 /* Sets a pacer from a text, NAME[:key=value,...]. Keys are those of weir_pace_options_set, the

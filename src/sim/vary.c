@@ -23,7 +23,7 @@
 static int draw_walk(struct wr_vary *vary, uint64_t seed)
 {
     vary->periods = (size_t)ceil(vary->end_s / vary->period_s) + 1;
-    vary->walk = wr_take_array(vary->allocator, 2 * vary->periods, sizeof *vary->walk, alignof(double));
+    vary->walk = wr_alloc_array(vary->allocator, 2 * vary->periods, sizeof *vary->walk, alignof(double));
     if (vary->walk == NULL)
         return WEIR_E_NOMEM;
     struct wr_chance chance;
@@ -58,7 +58,7 @@ int wr_vary_init(struct wr_vary *ret_vary, const struct wr_origin *origin, int64
 
 void wr_vary_release(struct wr_vary *vary)
 {
-    wr_give(vary->allocator, vary->walk, 2 * vary->periods * sizeof *vary->walk, alignof(double));
+    wr_free(vary->allocator, vary->walk, 2 * vary->periods * sizeof *vary->walk, alignof(double));
     vary->walk = NULL;
 }
 

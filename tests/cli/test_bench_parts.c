@@ -7,10 +7,10 @@
 #include <weir/error.h>
 #include <weir/time.h>
 
-#include "cli/bench/bound.h"
-#include "cli/bench/crew.h"
+#include "cli/bench/cost_bound.h"
+#include "cli/bench/key_stream.h"
 #include "cli/bench/sample.h"
-#include "cli/bench/stream.h"
+#include "cli/bench/threads.h"
 
 static void median_is_the_middle_or_between_the_two(void **state)
 {
@@ -39,29 +39,29 @@ static void keys_of_different_numbers_are_different(void **state)
 {
     (void)state;
     static char texts[32768][3];
-    assert_int_equal(wr_stream_keys_max(3), 32768);
-    assert_true(wr_stream_keys_max(7) == wr_stream_keys_max(1024));
+    assert_int_equal(wr_key_stream_keys_max(3), 32768);
+    assert_true(wr_key_stream_keys_max(7) == wr_key_stream_keys_max(1024));
     for (size_t i = 0; i < 32768; i++)
-        wr_stream_key(i, 3, texts[i]);
+        wr_key_stream_key(i, 3, texts[i]);
     qsort(texts, 32768, 3, by_text);
     for (size_t i = 1; i < 32768; i++)
         assert_true(memcmp(texts[i - 1], texts[i], 3) < 0);
 }
 
 /* How often each of 100 keys comes in 200 000 draws. */
-static void count_draws(enum wr_dist dist, size_t ret_counts[100])
+static void count_draws(enum wr_key_distribution dist, size_t ret_counts[100])
 {
-    struct wr_stream stream;
+    struct wr_key_stream stream;
     char text[24];
     memset(ret_counts, 0, 100 * sizeof ret_counts[0]);
-    assert_int_equal(wr_stream_init(&stream, 200000, 100, 24, dist, weir_test_seed()), 0);
+    assert_int_equal(wr_key_stream_init(&stream, 200000, 100, 24, dist, weir_test_seed()), 0);
     for (size_t i = 0; i < stream.count; i++) {
         assert_true(stream.numbers[i] < 100);
-        wr_stream_key(stream.numbers[i], 24, text);
+        wr_key_stream_key(stream.numbers[i], 24, text);
         assert_memory_equal(text, stream.texts + i * 24, 24);
         ret_counts[stream.numbers[i]]++;
     }
-    wr_stream_release(&stream);
+    wr_key_stream_release(&stream);
 }
 
 static int descending(const void *left, const void *right)
@@ -111,19 +111,19 @@ static void zipf_draws_the_kth_key_one_kth_as_often(void **state)
 static void bound_grants_a_burst_and_then_its_rate(void **state)
 {
     (void)state;
-    struct wr_bound bound;
+    struct wr_cost_bound bound;
     weir_clock *clock;
     uint64_t keys[20] = {0}, other = 1;
     assert_int_equal(weir_clock_fake_new(WEIR_SECOND, NULL, &clock), 0);
-    assert_int_equal(wr_bound_init(&bound, 1000, WEIR_MILLISECOND, 10 * WEIR_MILLISECOND), 0);
+    assert_int_equal(wr_cost_bound_init(&bound, 1000, WEIR_MILLISECOND, 10 * WEIR_MILLISECOND), 0);
     assert_int_equal(bound.slots, 1024);
-    assert_int_equal(wr_bound_pass(&bound, clock, keys, 20), 10);
-    assert_int_equal(wr_bound_pass(&bound, clock, &other, 1), 1);
+    assert_int_equal(wr_cost_bound_pass(&bound, clock, keys, 20), 10);
+    assert_int_equal(wr_cost_bound_pass(&bound, clock, &other, 1), 1);
     weir_clock_fake_advance(clock, 3 * WEIR_MILLISECOND);
-    assert_int_equal(wr_bound_pass(&bound, clock, keys, 20), 3);
+    assert_int_equal(wr_cost_bound_pass(&bound, clock, keys, 20), 3);
     weir_clock_fake_advance(clock, -WEIR_MILLISECOND);
-    assert_int_equal(wr_bound_pass(&bound, clock, keys, 20), 0);
-    wr_bound_release(&bound);
+    assert_int_equal(wr_cost_bound_pass(&bound, clock, keys, 20), 0);
+    wr_cost_bound_release(&bound);
     weir_clock_fake_free(clock);
 }
 
@@ -138,12 +138,12 @@ static void crew_runs_each_thread_once(void **state)
     (void)state;
     atomic_int calls[8] = {0};
     int64_t wall_ns = -1;
-    assert_int_equal(wr_crew_run(8, add_one, calls, &wall_ns), 0);
+    assert_int_equal(wr_bench_threads_run(8, add_one, calls, &wall_ns), 0);
     assert_true(wall_ns >= 0);
     for (size_t i = 0; i < 8; i++)
         assert_int_equal(calls[i], 1);
     wall_ns = -1;
-    assert_int_equal(wr_crew_run(WR_CREW_MAX + 1, add_one, calls, &wall_ns), WEIR_E_SYSTEM);
+    assert_int_equal(wr_bench_threads_run(WR_BENCH_THREADS_MAX + 1, add_one, calls, &wall_ns), WEIR_E_SYSTEM);
     assert_int_equal(wall_ns, -1);
     assert_int_equal(calls[0], 1);
 }

@@ -49,7 +49,7 @@ def _names(command):
 
 
 def _pace_names():
-    table = _source('src/cli/kit/pace.c')
+    table = _source('src/cli/kit/pace_flags.c')
     names = re.findall(r'^ +\{"([a-z0-9-]+)", \.?h', table, re.M)
     assert len(names) > 40, names
     return names
@@ -270,7 +270,7 @@ def rules_are_checked_too():
 
 def every_key_of_rules_is_in_the_manual():
     page = _source('man', 'weir.yaml.5').split('.Sh SECTIONS')[1].split('.Sh EXAMPLES')[0]
-    keys = re.findall(r'^    \{"(\w+)", WR_CONFIG', _source('src/shell/rulebook/settings.c'), re.M)
+    keys = re.findall(r'^    \{"(\w+)", WR_CONFIG', _source('src/serve/rules/rules_settings.c'), re.M)
     assert len(keys) > 25
     for key in keys:
         assert re.search(rf'^\.(It )?Cm (.* , )?{key}\b', page, re.M), key

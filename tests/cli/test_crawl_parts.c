@@ -5,11 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli/crawl/crawl_settings.h"
 #include "cli/crawl/seeds.h"
-#include "cli/crawl/settings.h"
-#include "cli/crawl/words.h"
-#include "cli/kit/figures.h"
-#include "shell/memory/memory.h"
+#include "cli/crawl/stored_args.h"
+#include "cli/kit/format.h"
+#include "limiter/memory/memory.h"
 
 /* ---- seeds ---- */
 
@@ -66,16 +66,16 @@ static void what_is_no_seed_is_told_why(void **state)
 /* ---- words ---- */
 
 /* Writes the words and reads them again. */
-static void keep(char **words, int count, struct wr_words *ret_words)
+static void keep(char **words, int count, struct wr_stored_args *ret_words)
 {
     struct wr_buf buf;
     wr_buf_init(&buf, wr_allocator_or_system(NULL), 65536);
-    wr_words_begin(&buf);
-    wr_words_append(&buf, &wr_crawl_usage, false, count, words);
+    wr_stored_args_begin(&buf);
+    wr_stored_args_append(&buf, &wr_crawl_usage, false, count, words);
     assert_int_equal(buf.error, 0);
-    assert_true(wr_span_clean(wr_buf_from(&buf, 0)));
+    assert_true(wr_span_is_clean(wr_buf_from(&buf, 0)));
     assert_null(strstr(buf.bytes, "s3cret"));
-    assert_int_equal(wr_words_read(ret_words, wr_buf_from(&buf, 0)), 0);
+    assert_int_equal(wr_stored_args_read(ret_words, wr_buf_from(&buf, 0)), 0);
     wr_buf_release(&buf);
 }
 
@@ -88,13 +88,13 @@ static void words_of_a_job_come_back_as_they_were(void **state)
     static const char *const expected[] = {
         "example.org",    "--depth=5", "--exclude=a b\\x20\n", "--all-types", "--user-agent=\303\274 x", "--out=-",
         "--seeds-file=-", "--x"};
-    struct wr_words kept;
+    struct wr_stored_args kept;
     keep(words, sizeof words / sizeof words[0], &kept);
     assert_int_equal(kept.count, sizeof expected / sizeof expected[0]);
     for (int i = 0; i < kept.count; i++)
         assert_string_equal(kept.list[i], expected[i]);
     assert_false(kept.lacks_header || kept.lacks_proxy);
-    wr_words_release(&kept);
+    wr_stored_args_release(&kept);
 }
 
 static void secrets_and_what_is_of_one_run_are_not_kept(void **state)
@@ -112,29 +112,29 @@ static void secrets_and_what_is_of_one_run_are_not_kept(void **state)
                      "--json",
                      "a.example"};
     char *open[] = {"--proxy", "http://proxy:3128"}, *none[] = {NULL};
-    struct wr_words kept;
+    struct wr_stored_args kept;
     keep(words, sizeof words / sizeof words[0], &kept);
     assert_int_equal(kept.count, 1);
     assert_string_equal(kept.list[0], "a.example");
     assert_true(kept.lacks_header && kept.lacks_proxy);
-    wr_words_release(&kept);
+    wr_stored_args_release(&kept);
     keep(open, 2, &kept);
     assert_int_equal(kept.count, 1);
     assert_string_equal(kept.list[0], "--proxy=http://proxy:3128");
-    wr_words_release(&kept);
+    wr_stored_args_release(&kept);
     keep(none, 0, &kept);
     assert_int_equal(kept.count, 0);
-    wr_words_release(&kept);
+    wr_stored_args_release(&kept);
 }
 
 static void settings_of_others_are_refused(void **state)
 {
     (void)state;
-    struct wr_words words;
-    assert_int_equal(wr_words_read(&words, wr_span_of("{\"depth\": 5}")), WEIR_E_INVAL);
-    assert_int_equal(wr_words_read(&words, wr_span_of("")), WEIR_E_INVAL);
-    assert_int_equal(wr_words_read(&words, wr_span_of("weir-crawl/1")), 0);
-    wr_words_release(&words);
+    struct wr_stored_args words;
+    assert_int_equal(wr_stored_args_read(&words, wr_span_of("{\"depth\": 5}")), WEIR_E_INVAL);
+    assert_int_equal(wr_stored_args_read(&words, wr_span_of("")), WEIR_E_INVAL);
+    assert_int_equal(wr_stored_args_read(&words, wr_span_of("weir-crawl/1")), 0);
+    wr_stored_args_release(&words);
 }
 
 /* ---- settings ---- */
@@ -165,7 +165,7 @@ static void crawl_that_is_told_nothing_has_the_numbers_of_the_documents(void **s
     assert_int_equal(made.failure_threshold, 20);
     assert_int_equal(made.max_defer_ns, 30 * WEIR_MINUTE);
     assert_int_equal(made.request_ns, 2 * WEIR_MINUTE);
-    assert_int_equal(made.on_error, WR_ON_ERROR_RFC9309);
+    assert_int_equal(made.on_error, WR_ROBOTS_ON_ERROR_RFC9309);
     assert_false(made.ignores_robots || made.allows_private || made.pace.off);
 }
 
@@ -201,20 +201,20 @@ static void figures_have_a_unit_that_fits(void **state)
     };
     char text[32];
     for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++) {
-        wr_figure_duration(durations[i].ns, text, sizeof text);
+        wr_format_duration(durations[i].ns, text, sizeof text);
         assert_string_equal(text, durations[i].text);
     }
-    wr_figure_bytes(999, text, sizeof text);
+    wr_format_bytes(999, text, sizeof text);
     assert_string_equal(text, "999 B");
-    wr_figure_bytes(999999, text, sizeof text);
+    wr_format_bytes(999999, text, sizeof text);
     assert_string_equal(text, "1.0 MB");
-    wr_figure_bytes(UINT64_MAX, text, sizeof text);
+    wr_format_bytes(UINT64_MAX, text, sizeof text);
     assert_string_equal(text, "18.4 EB");
-    wr_figure_rate(INFINITY, text, sizeof text);
+    wr_format_rate(INFINITY, text, sizeof text);
     assert_string_equal(text, "any");
-    wr_figure_rate(0, text, sizeof text);
+    wr_format_rate(0, text, sizeof text);
     assert_string_equal(text, "-");
-    wr_figure_rate(0.05, text, sizeof text);
+    wr_format_rate(0.05, text, sizeof text);
     assert_string_equal(text, "0.05/s");
 }
 

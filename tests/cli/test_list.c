@@ -4,9 +4,9 @@
 
 #include <unistd.h>
 
-#include "cli/kit/list.h"
+#include "cli/kit/url_list.h"
 
-static struct wr_list list;
+static struct wr_url_list list;
 
 /* Opens a list that is this text. */
 static void open_text(const char *text, size_t bytes)
@@ -16,14 +16,14 @@ static void open_text(const char *text, size_t bytes)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, bytes), (ssize_t)bytes);
     (void)close(fd);
-    assert_true(wr_list_open(&list, path));
+    assert_true(wr_url_list_open(&list, path));
     (void)unlink(path);
 }
 
 static void expect(uint64_t line, const char *text)
 {
     struct wr_span got;
-    assert_true(wr_list_next(&list, &got));
+    assert_true(wr_url_list_next(&list, &got));
     assert_string_equal(got.data, text);
     assert_int_equal(got.bytes, strlen(text));
     assert_int_equal(list.line, line);
@@ -32,8 +32,8 @@ static void expect(uint64_t line, const char *text)
 static void expect_end(void)
 {
     struct wr_span got;
-    assert_false(wr_list_next(&list, &got));
-    assert_true(wr_list_close(&list));
+    assert_false(wr_url_list_next(&list, &got));
+    assert_true(wr_url_list_close(&list));
 }
 
 static void lines_are_told_with_their_numbers_and_without_blanks(void **state)
@@ -60,7 +60,7 @@ static void empty_lists_have_no_lines(void **state)
 static void line_longer_than_all_room_is_cut_and_counts_as_one(void **state)
 {
     (void)state;
-    size_t bytes = 5 * WR_LIST_LINE_MAX;
+    size_t bytes = 5 * WR_URL_LIST_LINE_MAX;
     struct wr_span got;
     char *text = malloc(bytes + 8);
     assert_non_null(text);
@@ -68,8 +68,8 @@ static void line_longer_than_all_room_is_cut_and_counts_as_one(void **state)
     memcpy(text + bytes, "\nnext\nz", 7);
     open_text(text, bytes + 7);
     free(text);
-    assert_true(wr_list_next(&list, &got));
-    assert_true(got.bytes >= WR_LIST_LINE_MAX && got.data[got.bytes] == '\0' && strlen(got.data) == got.bytes);
+    assert_true(wr_url_list_next(&list, &got));
+    assert_true(got.bytes >= WR_URL_LIST_LINE_MAX && got.data[got.bytes] == '\0' && strlen(got.data) == got.bytes);
     expect(2, "next");
     expect(3, "z");
     expect_end();
@@ -106,11 +106,11 @@ static void slow_list_that_is_not_wanted_any_more_is_left(void **state)
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
     assert_int_equal(write(ends[1], "a\nb", 3), 3);
-    assert_true(wr_list_open(&list, "-"));
+    assert_true(wr_url_list_open(&list, "-"));
     expect(1, "a");
     list.is_over = is_over_after_a_while;
-    assert_false(wr_list_next(&list, &got)); /* "b" has no end yet */
-    assert_true(wr_list_close(&list));
+    assert_false(wr_url_list_next(&list, &got)); /* "b" has no end yet */
+    assert_true(wr_url_list_close(&list));
     assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO); /* which is left open */
     (void)close(ends[0]);
     (void)close(ends[1]);
@@ -121,10 +121,10 @@ static void what_cannot_be_read_is_a_failure(void **state)
 {
     (void)state;
     struct wr_span got;
-    assert_false(wr_list_open(&list, "/nonexistent/list"));
-    assert_true(wr_list_open(&list, "/tmp"));
-    assert_false(wr_list_next(&list, &got));
-    assert_false(wr_list_close(&list));
+    assert_false(wr_url_list_open(&list, "/nonexistent/list"));
+    assert_true(wr_url_list_open(&list, "/tmp"));
+    assert_false(wr_url_list_next(&list, &got));
+    assert_false(wr_url_list_close(&list));
 }
 
 WEIR_TESTS(test(lines_are_told_with_their_numbers_and_without_blanks), test(empty_lists_have_no_lines),

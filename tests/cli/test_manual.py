@@ -115,7 +115,7 @@ def _source(*path):
 
 
 def every_table_and_column_of_the_state_file_is_in_its_page():
-    schema = ''.join(re.findall(r'^ +"(.*)"[;,]?$', _source('src/shell/store/sqlite/schema.c'), re.M))
+    schema = ''.join(re.findall(r'^ +"(.*)"[;,]?$', _source('src/crawl/store/sqlite/schema.c'), re.M))
     tables = re.findall(r'CREATE TABLE (\w+) \((.*?)\) STRICT', schema)
     sections = dict(re.findall(r'^\.Ss (\w+)\n(.*?)(?=^\.S[sh] )', _source('man', 'weir-state.5'), re.M | re.S))
     assert {'jobs', 'tasks', 'hosts'} <= {name for name, _ in tables}
@@ -126,18 +126,18 @@ def every_table_and_column_of_the_state_file_is_in_its_page():
 
 def every_word_of_an_output_line_is_in_its_page():
     lines = _source('man', 'weir-state.5').split('.Sh OUTPUT LINES')[1].split('.Sh EXAMPLES')[0]
-    keys = re.findall(r'\\"(\w+)\\": ', _source('src/shell/engine/line.c'))
+    keys = re.findall(r'\\"(\w+)\\": ', _source('src/crawl/engine/output_line.c'))
     described = [word for item in re.findall(r'^\.It Li (.*)', lines, re.M) for word in item.split(' , ')]
     assert 'url' in keys
-    verdicts = re.findall(r'X\(WR_VERDICT_\w+, "(\w+)"\)', _source('src/shell/engine/line.h'))
+    verdicts = re.findall(r'X\(WR_VERDICT_\w+, "(\w+)"\)', _source('src/crawl/engine/output_line.h'))
     reasons = re.findall(r'X\(WEIR_REASON_\w+, "(\w+)"\)', _source('include', 'weir', 'limit.h'))
     assert len(verdicts) > 5 and len(reasons) > 5
     assert sorted(described) == sorted(keys + verdicts + [reason for reason in reasons if reason != 'none'])
 
 
 def every_member_that_admission_is_given_is_in_its_page():
-    for header, struct, page in (('table', 'weir_repository', 'weir_table'), ('table', 'weir_table_options', 'weir_table'),
-                                 ('admit', 'weir_rule', 'weir_admit'), ('admit', 'weir_counter_options', 'weir_admit')):
+    for header, struct, page in (('table', 'weir_key_store', 'weir_table'), ('table', 'weir_table_options', 'weir_table'),
+                                 ('admit', 'weir_rule', 'weir_admit'), ('admit', 'weir_admission_options', 'weir_admit')):
         body = re.search(rf'^typedef struct {struct} {{\n(.*?)^}}', _source('include', 'weir', f'{header}.h'), re.M | re.S)
         code = re.sub(r'/\*.*?\*/', '', body.group(1), flags=re.S)
         members = re.findall(r'\(\*(\w+)\)\(|\b(\w+);', re.sub(r'(\(\*\w+\)\()[^;]*;', r'\1', code))
@@ -154,7 +154,7 @@ def every_option_of_a_command_is_in_its_page():
         for path in glob.glob(os.path.join(sys.argv[1], 'src', 'cli', command, '*.c')):
             table = _read(path)
             if 'WR_PACE_OPTIONS(' in table:
-                table += _source('src/cli/kit/pace.h')
+                table += _source('src/cli/kit/pace_flags.h')
             for option in re.findall(r'^ +\{?\s*"([a-z-]+)", WR_(?!CONFIG)', table, re.M):
                 assert f'.It Fl -{option}' in text, f'{command} --{option}'
 

@@ -6,8 +6,8 @@
 #include <weir/time.h>
 
 #include "base/nearest.h"
-#include "cli/kit/options.h"
-#include "cli/kit/output.h"
+#include "cli/kit/command_options.h"
+#include "cli/kit/console.h"
 
 struct settings {
     bool flag;

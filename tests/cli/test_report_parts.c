@@ -2,9 +2,9 @@
 /* test_report_parts.c - the course of a run: how fast hosts were asked, in few steps whatever the time. */
 #include "lib/test.h"
 
-#include "shell/engine/course.h"
+#include "crawl/engine/rate_history.h"
 
-static struct wr_course course;
+static struct wr_rate_history course;
 
 /* A host is looked at once in each second, and was asked `per_step` times more. */
 static void go_on(const char *key, int from, int to, uint64_t per_step)
@@ -12,8 +12,8 @@ static void go_on(const char *key, int from, int to, uint64_t per_step)
     for (int second = from + 1; second <= to; second++) {
         if (second * WEIR_SECOND < (course.points + 1) * course.step_ns)
             continue;
-        wr_course_step(&course, second * WEIR_SECOND);
-        wr_course_see(&course, key, (uint64_t)second * per_step, true);
+        wr_rate_history_advance(&course, second * WEIR_SECOND);
+        wr_rate_history_note(&course, key, (uint64_t)second * per_step, true);
     }
 }
 
@@ -28,21 +28,21 @@ static int64_t sum(const int64_t *starts, size_t count)
 static void course_has_the_starts_of_each_step_and_of_the_last_that_was_not_over(void **state)
 {
     (void)state;
-    int64_t starts[WR_COURSE_POINTS];
-    wr_course_init(&course);
+    int64_t starts[WR_RATE_HISTORY_POINTS];
+    wr_rate_history_init(&course);
     go_on("a.example", 0, 3, 5);
-    size_t count = wr_course_tell(&course, wr_span_of("a.example"), 17, 3500 * WEIR_MILLISECOND, starts);
+    size_t count = wr_rate_history_read(&course, wr_span_of("a.example"), 17, 3500 * WEIR_MILLISECOND, starts);
     assert_int_equal(count, 4);
     assert_true(starts[0] == 5 && starts[1] == 5 && starts[2] == 5 && starts[3] == 2);
-    assert_int_equal(wr_course_tell(&course, wr_span_of("b.example"), 17, 3500 * WEIR_MILLISECOND, starts), 0);
+    assert_int_equal(wr_rate_history_read(&course, wr_span_of("b.example"), 17, 3500 * WEIR_MILLISECOND, starts), 0);
 }
 
 static void run_shorter_than_a_step_is_one_step(void **state)
 {
     (void)state;
-    int64_t starts[WR_COURSE_POINTS];
-    wr_course_init(&course);
-    assert_int_equal(wr_course_tell(&course, wr_span_of("a.example"), 17, WEIR_SECOND / 2, starts), 1);
+    int64_t starts[WR_RATE_HISTORY_POINTS];
+    wr_rate_history_init(&course);
+    assert_int_equal(wr_rate_history_read(&course, wr_span_of("a.example"), 17, WEIR_SECOND / 2, starts), 1);
     assert_int_equal(starts[0], 17);
 }
 
@@ -50,15 +50,15 @@ static void steps_are_joined_and_no_start_is_lost_however_long_it_takes(void **s
 {
     (void)state;
     static const int lengths[] = {59, 60, 61, 119, 120, 3599, 100000};
-    int64_t starts[WR_COURSE_POINTS];
+    int64_t starts[WR_RATE_HISTORY_POINTS];
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         int seconds = lengths[i];
-        wr_course_init(&course);
+        wr_rate_history_init(&course);
         go_on("a.example", 0, seconds, 3);
-        size_t count = wr_course_tell(&course, wr_span_of("a.example"), (uint64_t)seconds * 3 + 1,
-                                      seconds * WEIR_SECOND + WEIR_SECOND / 2, starts);
-        assert_in_range(count, 1, WR_COURSE_POINTS);
-        assert_true(seconds < 60 || count > WR_COURSE_POINTS / 2);
+        size_t count = wr_rate_history_read(&course, wr_span_of("a.example"), (uint64_t)seconds * 3 + 1,
+                                            seconds * WEIR_SECOND + WEIR_SECOND / 2, starts);
+        assert_in_range(count, 1, WR_RATE_HISTORY_POINTS);
+        assert_true(seconds < 60 || count > WR_RATE_HISTORY_POINTS / 2);
         assert_int_equal(sum(starts, count), seconds * 3 + 1);
         for (size_t n = 0; n + 1 < count; n++)
             assert_int_equal(starts[n], 3 * course.step_ns / WEIR_SECOND);
@@ -68,13 +68,13 @@ static void steps_are_joined_and_no_start_is_lost_however_long_it_takes(void **s
 static void what_was_before_a_host_was_seen_is_not_made_up(void **state)
 {
     (void)state;
-    int64_t starts[WR_COURSE_POINTS];
-    wr_course_init(&course);
-    wr_course_step(&course, 2 * WEIR_SECOND);
-    wr_course_see(&course, "late.example", 100, false);
-    wr_course_step(&course, 3 * WEIR_SECOND);
-    wr_course_see(&course, "late.example", 107, false);
-    size_t count = wr_course_tell(&course, wr_span_of("late.example"), 150, 3 * WEIR_SECOND, starts);
+    int64_t starts[WR_RATE_HISTORY_POINTS];
+    wr_rate_history_init(&course);
+    wr_rate_history_advance(&course, 2 * WEIR_SECOND);
+    wr_rate_history_note(&course, "late.example", 100, false);
+    wr_rate_history_advance(&course, 3 * WEIR_SECOND);
+    wr_rate_history_note(&course, "late.example", 107, false);
+    size_t count = wr_rate_history_read(&course, wr_span_of("late.example"), 150, 3 * WEIR_SECOND, starts);
     assert_int_equal(count, 4);
     assert_true(starts[0] == -1 && starts[1] == -1 && starts[2] == 7 && starts[3] == 0);
 }
@@ -83,12 +83,12 @@ static void what_was_before_a_host_was_seen_is_not_made_up(void **state)
 static void host_that_was_forgotten_meanwhile_counts_from_nothing(void **state)
 {
     (void)state;
-    int64_t starts[WR_COURSE_POINTS];
-    wr_course_init(&course);
+    int64_t starts[WR_RATE_HISTORY_POINTS];
+    wr_rate_history_init(&course);
     go_on("a.example", 0, 2, 10);
-    wr_course_step(&course, 3 * WEIR_SECOND);
-    wr_course_see(&course, "a.example", 4, true);
-    assert_int_equal(wr_course_tell(&course, wr_span_of("a.example"), 30, 3 * WEIR_SECOND, starts), 4);
+    wr_rate_history_advance(&course, 3 * WEIR_SECOND);
+    wr_rate_history_note(&course, "a.example", 4, true);
+    assert_int_equal(wr_rate_history_read(&course, wr_span_of("a.example"), 30, 3 * WEIR_SECOND, starts), 4);
     assert_true(starts[1] == 10 && starts[2] == 4 && starts[3] == 0);
 }
 
@@ -96,34 +96,34 @@ static void hosts_that_were_asked_most_stay(void **state)
 {
     (void)state;
     char key[32];
-    int64_t starts[WR_COURSE_POINTS];
-    wr_course_init(&course);
-    wr_course_step(&course, WEIR_SECOND);
-    for (unsigned i = 0; i < 4 * WR_COURSE_HOSTS; i++) {
+    int64_t starts[WR_RATE_HISTORY_POINTS];
+    wr_rate_history_init(&course);
+    wr_rate_history_advance(&course, WEIR_SECOND);
+    for (unsigned i = 0; i < 4 * WR_RATE_HISTORY_HOSTS; i++) {
         snprintf(key, sizeof key, "h%u.example", i);
-        wr_course_see(&course, key, i == 0 ? 1000 : 10, true);
+        wr_rate_history_note(&course, key, i == 0 ? 1000 : 10, true);
     }
-    wr_course_see(&course, "busy.example", 500, true);
-    assert_int_equal(course.count, WR_COURSE_HOSTS);
-    assert_int_equal(wr_course_tell(&course, wr_span_of("h0.example"), 1000, WEIR_SECOND, starts), 2);
-    assert_int_equal(wr_course_tell(&course, wr_span_of("busy.example"), 500, WEIR_SECOND, starts), 2);
+    wr_rate_history_note(&course, "busy.example", 500, true);
+    assert_int_equal(course.count, WR_RATE_HISTORY_HOSTS);
+    assert_int_equal(wr_rate_history_read(&course, wr_span_of("h0.example"), 1000, WEIR_SECOND, starts), 2);
+    assert_int_equal(wr_rate_history_read(&course, wr_span_of("busy.example"), 500, WEIR_SECOND, starts), 2);
     assert_int_equal(starts[0], 500);
 }
 
 static void where_looking_at_all_hosts_takes_long_steps_are_longer(void **state)
 {
-    int64_t starts[WR_COURSE_POINTS];
+    int64_t starts[WR_RATE_HISTORY_POINTS];
     (void)state;
-    wr_course_init(&course);
-    wr_course_stretch(&course, 10000); /* 20 ms of each second */
+    wr_rate_history_init(&course);
+    wr_rate_history_widen(&course, 10000); /* 20 ms of each second */
     assert_int_equal(course.step_ns, WEIR_SECOND);
-    wr_course_step(&course, 3 * WEIR_SECOND);
-    wr_course_see(&course, "a.example", 30, true);
-    wr_course_stretch(&course, 100000);
+    wr_rate_history_advance(&course, 3 * WEIR_SECOND);
+    wr_rate_history_note(&course, "a.example", 30, true);
+    wr_rate_history_widen(&course, 100000);
     assert_int_equal(course.step_ns, 16 * WEIR_SECOND);
-    wr_course_step(&course, 16 * WEIR_SECOND);
-    wr_course_see(&course, "a.example", 170, true);
-    size_t count = wr_course_tell(&course, wr_span_of("a.example"), 175, 17 * WEIR_SECOND, starts);
+    wr_rate_history_advance(&course, 16 * WEIR_SECOND);
+    wr_rate_history_note(&course, "a.example", 170, true);
+    size_t count = wr_rate_history_read(&course, wr_span_of("a.example"), 175, 17 * WEIR_SECOND, starts);
     assert_int_equal(count, 2);
     assert_true(starts[0] == 170 && starts[1] == 5);
 }

@@ -6,12 +6,12 @@
 #include <weir/error.h>
 #include <weir/time.h>
 
-#include "cli/crawl/settings.h"
-#include "cli/fetch/fetch.h"
-#include "cli/kit/output.h"
+#include "cli/crawl/crawl_settings.h"
+#include "cli/fetch/fetch_command.h"
+#include "cli/kit/console.h"
 #include "cli/kit/sources.h"
-#include "cli/warm/settings.h"
-#include "core/pace/options.h"
+#include "cli/warm/warm_settings.h"
+#include "core/pace/pace_options.h"
 
 struct settings {
     struct wr_sources sources;
@@ -104,7 +104,7 @@ static void assert_refused(struct run run, const char *said)
     assert_string_equal(run.said, line);
 }
 
-static void assert_from(const struct run *run, const char *name, enum wr_whence_kind kind, uint32_t line)
+static void assert_from(const struct run *run, const char *name, enum wr_value_source_kind kind, uint32_t line)
 {
     const struct wr_option *option = wr_option_find(&usage, name, strlen(name));
     assert_int_equal(run->settings.sources.of[option - options].kind, kind);
@@ -344,7 +344,7 @@ static void what_file_and_environment_said_can_be_said_again_as_words(void **sta
                            "--count=6");
     unsetenv("WEIR_DOOR_DURATION");
     int count = 0;
-    char **words = wr_sources_words(&usage, &run.settings, &count);
+    char **words = wr_sources_args(&usage, &run.settings, &count);
     static const char *const expected[] = {"--flag=true",    "--size=64k",        "--duration=90s",
                                            "--colour=green", "--name=a b",        "--also=x",
                                            "--also=y",       "--interval=1500ms", "--set=pace.open=30s"};
@@ -377,18 +377,18 @@ static void every_number_of_the_pace_has_a_name_in_the_file(void **state)
                 snprintf(name, sizeof name, "%s", others[k][1]);
         if (!wr_pace_find(wr_span_of(name), &index))
             fail_msg("%s", name);
-        assert_non_null(wr_pace_wanted(index));
+        assert_non_null(wr_pace_expected(index));
     }
     assert_true(count > 40);
     for (index = 0; wr_pace_name(index) != NULL; index++)
-        assert_non_null(wr_pace_wanted(index));
+        assert_non_null(wr_pace_expected(index));
     assert_int_equal(index, count + 5); /* profile, robots-delay-factor, max-hosts, shards and ttl */
 }
 
 /* A value that is not the default of this name. */
 static const char *other_value(size_t index)
 {
-    const char *wanted = wr_pace_wanted(index), *name = wr_pace_name(index);
+    const char *wanted = wr_pace_expected(index), *name = wr_pace_name(index);
     if (strcmp(name, "strategy") == 0 || strcmp(name, "profile") == 0)
         return "aimd";
     if (strstr(wanted, "true") != NULL)
@@ -402,14 +402,14 @@ static bool reaches(size_t index, const struct settings *settings, const weir_pa
 {
     char is[64] = "", was[64] = "";
     weir_pace_options usual;
-    struct wr_pace_more more;
+    struct wr_pacer_settings more;
     struct wr_buf buf;
     weir_pace_options_init(&usual);
     wr_buf_init_fixed(&buf, is, sizeof is);
     wr_pace_append(&buf, &settings->pace.named, pace, index);
     wr_buf_init_fixed(&buf, was, sizeof was);
     wr_pace_append(&buf, &(struct wr_pace_texts){.text = {NULL}}, &usual, index);
-    wr_pace_make_more(&settings->pace, &more);
+    wr_pacer_settings_make(&settings->pace, &more);
     if (strcmp(wr_pace_name(index), "profile") == 0)
         return pace->profile == WEIR_PROFILE_AIMD;
     if (was[0] != '\0')
@@ -426,7 +426,7 @@ static void every_number_of_the_pace_reaches_the_pacer(void **state)
         weir_pace_options pace = {.size = 0};
         snprintf(file, sizeof file, "pace: {%s: %s}\n", wr_pace_name(i), other_value(i));
         struct run run = PARSE(file, NULL);
-        if (!run.go || wr_pace_join(&run.settings.pace, &pace) != 0)
+        if (!run.go || wr_pace_options_from_flags(&run.settings.pace, &pace) != 0)
             fail_msg("%s%s: %s", file, run.said, weir_error_detail());
         if (!reaches(i, &run.settings, &pace))
             fail_msg("%s changed nothing", file);
@@ -439,7 +439,7 @@ static void numbers_of_the_pace_that_do_not_fit_together_are_refused(void **stat
     weir_pace_options pace;
     struct run run = PARSE("pace: {min-rate: 5, rate-ceiling: 4}\n", NULL);
     assert_true(run.go);
-    assert_int_equal(wr_pace_join(&run.settings.pace, &pace), WEIR_E_INVAL);
+    assert_int_equal(wr_pace_options_from_flags(&run.settings.pace, &pace), WEIR_E_INVAL);
     assert_string_equal(weir_error_detail(),
                         "pace: the option min-rate is above rate-ceiling; it must be at most that");
 }

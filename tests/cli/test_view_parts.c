@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/view/frame.h"
-#include "cli/view/hosts.h"
 #include "cli/view/terminal.h"
+#include "cli/view/text_frame.h"
+#include "cli/view/view_hosts.h"
 
-static struct wr_frame frame;
+static struct wr_text_frame frame;
 
 static const char *row(int number)
 {
-    static char text[WR_FRAME_LINE_ROOM + 1];
+    static char text[WR_TEXT_FRAME_LINE_ROOM + 1];
     memcpy(text, frame.lines[number].text, frame.lines[number].bytes);
     text[frame.lines[number].bytes] = '\0';
     return text;
@@ -24,17 +24,17 @@ static const char *row(int number)
 static void begin(int width, int height)
 {
     memset(&frame, 0, sizeof frame);
-    wr_frame_begin(&frame, width, height);
+    wr_text_frame_begin(&frame, width, height);
 }
 
 static void what_is_too_long_is_cut_at_the_edge(void **state)
 {
     (void)state;
     begin(10, 2);
-    wr_frame_put(&frame, 0, "%s", "0123456789abc");
-    wr_frame_put(&frame, 0, "more");
-    wr_frame_put(&frame, 2, "outside");
-    wr_frame_put(&frame, -1, "outside");
+    wr_text_frame_put(&frame, 0, "%s", "0123456789abc");
+    wr_text_frame_put(&frame, 0, "more");
+    wr_text_frame_put(&frame, 2, "outside");
+    wr_text_frame_put(&frame, -1, "outside");
     assert_string_equal(row(0), "0123456789");
     assert_string_equal(row(1), "");
 }
@@ -43,7 +43,7 @@ static void what_servers_write_cannot_move_the_cursor(void **state)
 {
     (void)state;
     begin(40, 1);
-    wr_frame_put(&frame, 0, "a\033[2Jb\r\nc\x7f\xe2\x80\xae");
+    wr_text_frame_put(&frame, 0, "a\033[2Jb\r\nc\x7f\xe2\x80\xae");
     assert_string_equal(row(0), "a?[2Jb??c????");
 }
 
@@ -51,12 +51,12 @@ static void without_colours_only_what_is_chosen_stands_out(void **state)
 {
     (void)state;
     begin(40, 1);
-    wr_frame_style(&frame, 0, WR_STYLE_BAD);
-    wr_frame_style(&frame, 0, WR_STYLE_CHOSEN);
+    wr_text_frame_style(&frame, 0, WR_STYLE_BAD);
+    wr_text_frame_style(&frame, 0, WR_STYLE_CHOSEN);
     assert_string_equal(row(0), "\033[7m");
     begin(40, 1);
     frame.has_color = true;
-    wr_frame_style(&frame, 0, WR_STYLE_BAD);
+    wr_text_frame_style(&frame, 0, WR_STYLE_BAD);
     assert_string_equal(row(0), "\033[31m");
 }
 
@@ -64,14 +64,14 @@ static void bars_are_drawn_with_what_the_terminal_has(void **state)
 {
     (void)state;
     begin(3, 1);
-    for (unsigned level = 0; level <= WR_FRAME_LEVELS + 1; level += 4)
-        wr_frame_bar(&frame, 0, level);
+    for (unsigned level = 0; level <= WR_TEXT_FRAME_LEVELS + 1; level += 4)
+        wr_text_frame_bar(&frame, 0, level);
     assert_string_equal(row(0), " -#");
     begin(2, 1);
     frame.has_unicode = true;
-    wr_frame_bar(&frame, 0, 8);
-    wr_frame_bar(&frame, 0, 1);
-    wr_frame_bar(&frame, 0, 1);
+    wr_text_frame_bar(&frame, 0, 8);
+    wr_text_frame_bar(&frame, 0, 1);
+    wr_text_frame_bar(&frame, 0, 1);
     assert_string_equal(row(0), "█▁");
 }
 
@@ -91,15 +91,15 @@ static void only_lines_that_changed_are_written(void **state)
     assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
     begin(40, 10);
     for (int turn = 0; turn < 3; turn++) {
-        wr_frame_begin(&frame, 40, 10);
+        wr_text_frame_begin(&frame, 40, 10);
         for (int i = 0; i < 10; i++)
-            wr_frame_put(&frame, i, "line %d", turn == 2 && i == 3 ? 33 : i);
-        wr_frame_write(&frame, ends[1]);
+            wr_text_frame_put(&frame, i, "line %d", turn == 2 && i == 3 ? 33 : i);
+        wr_text_frame_write(&frame, ends[1]);
         size_t bytes = written(ends[0]);
         assert_true(turn == 0 ? bytes > 100 : turn == 1 ? bytes == 0 : bytes > 0 && bytes < 30);
     }
-    wr_frame_begin(&frame, 41, 10); /* another size: all is drawn anew */
-    wr_frame_write(&frame, ends[1]);
+    wr_text_frame_begin(&frame, 41, 10); /* another size: all is drawn anew */
+    wr_text_frame_write(&frame, ends[1]);
     assert_true(written(ends[0]) > 50);
     (void)close(ends[0]);
     (void)close(ends[1]);
@@ -114,13 +114,13 @@ static void a_line_that_could_not_be_written_is_written_later(void **state)
     assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
     memset(text, 'x', sizeof text);
     begin(40, 1);
-    wr_frame_put(&frame, 0, "shown");
+    wr_text_frame_put(&frame, 0, "shown");
     while (write(ends[1], text, sizeof text) > 0) /* nobody reads */
         continue;
-    wr_frame_write(&frame, ends[1]);
+    wr_text_frame_write(&frame, ends[1]);
     while (read(ends[0], text, sizeof text) > 0)
         continue;
-    wr_frame_write(&frame, ends[1]);
+    wr_text_frame_write(&frame, ends[1]);
     ssize_t bytes = read(ends[0], text, sizeof text);
     assert_true(bytes > 0 && memmem(text, (size_t)bytes, "shown", 5) != NULL);
     (void)close(ends[0]);
@@ -129,7 +129,7 @@ static void a_line_that_could_not_be_written_is_written_later(void **state)
 
 static void every_width_shows_host_and_reason_and_none_is_exceeded(void **state)
 {
-    struct wr_look_host host = {.key = "a-rather-long-name-of-a-host.example.org:8443",
+    struct wr_host_view host = {.key = "a-rather-long-name-of-a-host.example.org:8443",
                                 .state = WR_HOST_HELD,
                                 .why = {WEIR_WAIT, WEIR_REASON_RETRY_AFTER, 72 * WEIR_SECOND},
                                 .rate = 12.3,
@@ -141,8 +141,8 @@ static void every_width_shows_host_and_reason_and_none_is_exceeded(void **state)
     (void)state;
     for (int width = 20; width <= 300; width++) {
         begin(width, 2);
-        wr_hosts_draw_head(&frame, 0);
-        wr_hosts_draw(&frame, 1, &host, width % 2 == 0);
+        wr_view_draw_hosts_head(&frame, 0);
+        wr_view_draw_host(&frame, 1, &host, width % 2 == 0);
         assert_true(frame.lines[0].columns <= width && frame.lines[1].columns <= width);
         assert_non_null(strstr(row(1), "a-rather-long"));
         if (width >= 40)
@@ -178,7 +178,7 @@ static void keys_are_read_out_of_what_terminals_send(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(wr_key_read(rows[i].typed, (int)strlen(rows[i].typed), &used), rows[i].key);
+        assert_int_equal(wr_key_code_parse(rows[i].typed, (int)strlen(rows[i].typed), &used), rows[i].key);
         assert_int_equal(used, rows[i].used);
     }
 }

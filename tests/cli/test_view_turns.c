@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/view/state.h"
+#include "cli/view/view_state.h"
 
 static struct {
     int looks, pauses, error;
@@ -16,7 +16,8 @@ static struct {
     const char *typed;
 } crawl;
 
-int __wrap_wr_engine_look(struct wr_engine *engine, const struct wr_look_query *query, struct wr_look **ret_look);
+int __wrap_wr_engine_inspect_hosts(struct wr_engine *engine, const struct wr_host_view_query *query,
+                                   struct wr_host_views **ret_look);
 int __wrap_wr_engine_pause(struct wr_engine *engine, struct wr_span key, bool paused);
 int __wrap_wr_engine_set_pace(struct wr_engine *engine, struct wr_span key, int64_t interval_ns);
 size_t __wrap_wr_engine_events(struct wr_engine *engine, uint64_t after, struct wr_engine_event *ret_events,
@@ -24,12 +25,13 @@ size_t __wrap_wr_engine_events(struct wr_engine *engine, uint64_t after, struct 
 int __wrap_wr_terminal_key(struct wr_terminal *terminal);
 
 /* Two hosts. */
-int __wrap_wr_engine_look(struct wr_engine *engine, const struct wr_look_query *query, struct wr_look **ret_look)
+int __wrap_wr_engine_inspect_hosts(struct wr_engine *engine, const struct wr_host_view_query *query,
+                                   struct wr_host_views **ret_look)
 {
     (void)engine;
     (void)query;
     crawl.looks++;
-    struct wr_look *look = calloc(1, sizeof *look + 2 * sizeof look->hosts[0]);
+    struct wr_host_views *look = calloc(1, sizeof *look + 2 * sizeof look->hosts[0]);
     assert_non_null(look);
     look->count = 2;
     look->sums.matched = 2;
@@ -85,7 +87,7 @@ static void turn(const char *typed, int64_t at)
     stats.elapsed_ns = at;
     int to = open("/dev/null", O_WRONLY | O_CLOEXEC), before = dup(STDERR_FILENO);
     assert_true(to >= 0 && before >= 0 && dup2(to, STDERR_FILENO) == STDERR_FILENO);
-    wr_view_turn(view, &(struct wr_view_totals){.stats = &stats, .left = "?"});
+    wr_view_update(view, &(struct wr_view_totals){.stats = &stats, .left = "?"});
     (void)dup2(before, STDERR_FILENO);
     (void)close(before);
     (void)close(to);
@@ -103,7 +105,7 @@ static void begin(void)
 
 static void end(void)
 {
-    wr_look_free(view->look);
+    wr_host_views_free(view->look);
     (void)pthread_mutex_destroy(&view->lock);
     free(view);
 }
@@ -166,7 +168,7 @@ static void what_was_refused_is_said_until_the_next_key(void **state)
     turn("i2s\r", 3);
     assert_string_equal(view->reply, "");
     assert_int_equal(crawl.interval_ns, 2 * WEIR_SECOND);
-    wr_view_last_said(view, line);
+    wr_view_last_message(view, line);
     assert_string_equal(line, "the disk is full"); /* stays */
     end();
 }
@@ -175,13 +177,13 @@ static void who_has_no_hosts_is_told_that_others_have_them(void **state)
 {
     (void)state;
     begin();
-    stats.has_none = true;
+    stats.has_no_hosts = true;
     turn("", WEIR_SECOND);
-    const struct wr_frame_line *note = &view->frame.lines[2];
-    assert_non_null(memmem(note->text, note->bytes, WR_VIEW_HAS_NONE, strlen(WR_VIEW_HAS_NONE)));
-    stats.has_none = false;
+    const struct wr_text_frame_line *note = &view->frame.lines[2];
+    assert_non_null(memmem(note->text, note->bytes, WR_VIEW_NO_HOSTS_LEFT, strlen(WR_VIEW_NO_HOSTS_LEFT)));
+    stats.has_no_hosts = false;
     turn("", 2 * WEIR_SECOND);
-    assert_null(memmem(note->text, note->bytes, WR_VIEW_HAS_NONE, strlen(WR_VIEW_HAS_NONE)));
+    assert_null(memmem(note->text, note->bytes, WR_VIEW_NO_HOSTS_LEFT, strlen(WR_VIEW_NO_HOSTS_LEFT)));
     end();
 }
 

@@ -2,8 +2,8 @@
 /* test_warm_parts.c - the parts of weir warm: what comes next for a page (U12), and whose a URL is (B12). */
 #include "lib/test.h"
 
-#include "cli/warm/place.h"
 #include "cli/warm/step.h"
+#include "cli/warm/warm_operand.h"
 
 #include <string.h>
 
@@ -38,16 +38,16 @@ static enum wr_cache_status status_of(char letter)
 }
 
 /* Takes the page through its steps; '!' is an answer that is broken. */
-static void run(const struct course *row, struct wr_warm_course *ret_course)
+static void run(const struct course *row, struct wr_warm_page_steps *ret_course)
 {
-    static const char letters[] = {[WR_WARM_GET] = 'G', [WR_WARM_PROBE] = 'P', [WR_WARM_AGAIN] = 'A'};
+    static const char letters[] = {[WR_WARM_GET] = 'G', [WR_WARM_PROBE] = 'P', [WR_WARM_FINAL_GET] = 'A'};
     char steps[16] = "";
-    *ret_course = (struct wr_warm_course){0};
-    for (size_t i = 0; ret_course->step != WR_WARM_OVER; i++) {
-        struct wr_warm_answer answer = {row->answers[i] != '!', status_of(row->answers[i]), 100 - (int64_t)i};
+    *ret_course = (struct wr_warm_page_steps){0};
+    for (size_t i = 0; ret_course->step != WR_WARM_DONE; i++) {
+        struct wr_warm_response answer = {row->answers[i] != '!', status_of(row->answers[i]), 100 - (int64_t)i};
         assert_true(i < strlen(row->answers));
         steps[i] = letters[ret_course->step];
-        (void)wr_warm_next(ret_course, &answer);
+        (void)wr_warm_next_step(ret_course, &answer);
     }
     if (strcmp(steps, row->steps) != 0 || ret_course->after != row->after)
         fail_msg("%s: %s, %s", row->answers, steps, wr_cache_name(ret_course->after));
@@ -64,7 +64,7 @@ static void only_miss_and_expired_are_looked_at_again_and_at_most_five_requests_
         {"m!", "GP", WR_CACHE_MISS},        {"m?", "GP", WR_CACHE_MISS},      {"mhm", "GPA", WR_CACHE_MISS},
         {"mh!", "GPA", WR_CACHE_HIT},       {"ms?", "GPA", WR_CACHE_UNKNOWN},
     };
-    struct wr_warm_course course;
+    struct wr_warm_page_steps course;
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -75,7 +75,7 @@ static void only_miss_and_expired_are_looked_at_again_and_at_most_five_requests_
 
 static void time_is_saved_where_the_second_answer_came_out_of_the_cache(void **state)
 {
-    struct wr_warm_course course;
+    struct wr_warm_page_steps course;
 
     (void)state;
     run(&(struct course){"mhh", "GPA", WR_CACHE_HIT}, &course);
@@ -84,7 +84,7 @@ static void time_is_saved_where_the_second_answer_came_out_of_the_cache(void **s
     assert_int_equal(wr_warm_saved_ns(&course), 0);
     run(&(struct course){"h", "G", WR_CACHE_HIT}, &course);
     assert_int_equal(wr_warm_saved_ns(&course), 0);
-    course = (struct wr_warm_course){.after = WR_CACHE_HIT, .before_ns = 5, .after_ns = 9};
+    course = (struct wr_warm_page_steps){.after = WR_CACHE_HIT, .before_ns = 5, .after_ns = 9};
     assert_int_equal(wr_warm_saved_ns(&course), 0);
 }
 
@@ -110,7 +110,7 @@ static void an_operand_is_a_site_a_sitemap_or_a_page_by_its_path(void **state)
 {
     static const struct {
         const char *url;
-        enum wr_warm_place place;
+        enum wr_warm_operand place;
     } rows[] = {
         {"https://example.org", WR_WARM_SITE},
         {"https://example.org/", WR_WARM_SITE},
@@ -128,7 +128,7 @@ static void an_operand_is_a_site_a_sitemap_or_a_page_by_its_path(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct wr_url url = parse(rows[i].url, memory);
-        if (wr_warm_place_of(&url) != rows[i].place)
+        if (wr_warm_operand_kind(&url) != rows[i].place)
             fail_msg("%s", rows[i].url);
     }
 }
@@ -160,7 +160,7 @@ static void a_sitemap_may_list_its_own_domain_only(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct wr_url home = parse(rows[i].home, memory[0]), url = parse(rows[i].url, memory[1]);
-        if (wr_warm_is_at_home(&home, &url) != rows[i].is_at_home)
+        if (wr_warm_is_same_site(&home, &url) != rows[i].is_at_home)
             fail_msg("%s, %s", rows[i].home, rows[i].url);
     }
 }

@@ -2,7 +2,7 @@
 /* rig.c - a crawl in a folder of its own, and a small web on loopback for it. */
 #include "engine/rig.h"
 
-#include "core/pace/options.h"
+#include "core/pace/pace_options.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -170,7 +170,7 @@ static void show_server(const struct rig *rig)
 static void open_engine(struct rig *rig)
 {
     struct wr_engine_job job;
-    const struct wr_engine_place place = {.state_path = rig->state, .may_create = true};
+    const struct wr_engine_open_options place = {.state_path = rig->state, .may_create = true};
     int error = wr_engine_open(&place, &rig->engine);
     if (error != 0)
         fail_msg("cannot open the state file: %s", weir_error_detail());
@@ -192,7 +192,7 @@ static int give_seed(struct rig *rig, const char *text)
     struct wr_url url;
     if (wr_url_parse(wr_span_of(text), NULL, NULL, memory, sizeof memory, &url) != WR_URL_OK)
         return WEIR_E_INVAL;
-    return wr_engine_seed(rig->engine, &url);
+    return wr_engine_add_seed(rig->engine, &url);
 }
 
 void rig_seed(struct rig *rig, const char *format, ...)
@@ -207,7 +207,7 @@ void rig_seed(struct rig *rig, const char *format, ...)
 
 void rig_seeded(struct rig *rig)
 {
-    int error = wr_engine_seeded(rig->engine);
+    int error = wr_engine_end_seeds(rig->engine);
     if (error != 0 && error != WEIR_E_CLOSED)
         fail_msg("seeded: %s", weir_error_detail());
 }
@@ -257,7 +257,7 @@ static void show_stuck(struct rig *rig)
 }
 
 /* S1-29: by its own account, no crawl was ever too quick. */
-static void assert_patient(void *context, const struct wr_engine_host *host)
+static void assert_patient(void *context, const struct wr_engine_host_report *host)
 {
     (void)context;
     if (host->hasty > 0)
@@ -444,7 +444,7 @@ pid_t rig_spawn(const struct rig *rig, int seeds)
 static int crawl(struct rig *rig, int seeds)
 {
     struct wr_engine_job job;
-    const struct wr_engine_place place = {.state_path = rig->state, .may_create = true};
+    const struct wr_engine_open_options place = {.state_path = rig->state, .may_create = true};
     if (wr_engine_open(&place, &rig->engine) != 0)
         return 3;
     bool is_found = wr_engine_find_job(rig->engine, 0, &job) == 0;
@@ -455,7 +455,7 @@ static int crawl(struct rig *rig, int seeds)
     for (int i = 1; i <= seeds && !(is_found && job.is_seeded); i++)
         if (give_seed(rig, rig_url(rig, i, "/")) != 0)
             return 5;
-    if (wr_engine_seeded(rig->engine) != 0)
+    if (wr_engine_end_seeds(rig->engine) != 0)
         return 6;
     while (!wr_engine_wait(rig->engine, WEIR_SECOND))
         continue;

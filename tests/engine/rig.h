@@ -14,9 +14,9 @@
 #ifndef WEIR_TEST_ENGINE_RIG_H
 #define WEIR_TEST_ENGINE_RIG_H
 
+#include "crawl/engine/engine.h"
 #include "lib/origin.h"
 #include "lib/rig.h"
-#include "shell/engine/engine.h"
 
 #include <jansson.h>
 #include <sys/types.h>

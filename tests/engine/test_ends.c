@@ -278,7 +278,7 @@ static void job_that_is_over_accepts_nothing(void **state)
     start_with(&rig, 1);
     rig_finish(&rig);
     assert_int_equal(rig.result.end, WR_END_COMPLETED);
-    const struct wr_engine_place place = {.state_path = rig.state};
+    const struct wr_engine_open_options place = {.state_path = rig.state};
     assert_int_equal(wr_engine_open(&place, &rig.engine), 0);
     rig.options.resume_job = rig.result.job;
     assert_int_equal(wr_engine_start(rig.engine, &rig.options), WEIR_E_INVAL);
@@ -378,7 +378,7 @@ static void job_that_failed_before_all_seeds_came_is_still_pending(void **state)
     wr_engine_finish(rig.engine, &rig.result);
     assert_int_equal(rig.result.end, WR_END_FAILED);
     wr_engine_free(rig.engine);
-    const struct wr_engine_place place = {.state_path = rig.state};
+    const struct wr_engine_open_options place = {.state_path = rig.state};
     assert_int_equal(wr_engine_open(&place, &rig.engine), 0);
     assert_int_equal(wr_engine_find_job(rig.engine, 0, &job), 0);
     assert_int_equal(job.status, WR_JOB_PENDING);

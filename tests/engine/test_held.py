@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """weir crawl and fetch against hosts that make much work of few bytes: a loop looks at its timers every 5 ms, or the program
-ends (WEIR_TEST_AWAY, src/shell/loop/away.h). The first argument is the program."""
+ends (WEIR_TEST_WATCHDOG, src/http/loop/watchdog.h). The first argument is the program."""
 import gzip
 import json
 import os

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_metrics.c - a crawl in numbers, judged by what the servers saw; and whether it is well. */
+#include "crawl/engine/engine_metrics.h"
+#include "crawl/engine/engine_state.h"
 #include "engine/rig.h"
-#include "shell/engine/metrics.h"
-#include "shell/engine/state.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 static char text[TEXT];
 
 /* A quarter of a second later all that has happened is in it. */
-static const char *read_all(struct wr_crawl_watch *watch)
+static const char *read_all(struct wr_engine_metrics *watch)
 {
     sleep_ns(600 * MS); /* loops publish every half */
-    struct wr_span found = wr_crawl_watch_text(watch);
+    struct wr_span found = wr_engine_metrics_text(watch);
     assert_true(found.bytes > 0 && found.bytes < TEXT);
     memcpy(text, found.data, found.bytes);
     text[found.bytes] = '\0';
@@ -54,9 +54,9 @@ static double sum(const char *start, int *ret_count)
     return added;
 }
 
-static void watch_new(struct rig *rig, size_t hosts, struct wr_crawl_watch **ret_watch)
+static void watch_new(struct rig *rig, size_t hosts, struct wr_engine_metrics **ret_watch)
 {
-    assert_int_equal(wr_crawl_watch_new(rig->engine, hosts, ret_watch), 0);
+    assert_int_equal(wr_engine_metrics_new(rig->engine, hosts, ret_watch), 0);
 }
 
 /* ---- numbers ---- */
@@ -74,7 +74,7 @@ static struct origin_reply answer_some_429(void *context, const struct origin_re
 static void numbers_agree_with_the_servers_log(void **state)
 {
     struct rig rig;
-    struct wr_crawl_watch *watch;
+    struct wr_engine_metrics *watch;
     (void)state;
     rig_set_up(&rig, answer_some_429);
     rig.options.loops = 2;
@@ -100,7 +100,7 @@ static void numbers_agree_with_the_servers_log(void **state)
     assert_true(sample("weir_crawl_queued_urls") == 0 && sample("weir_crawl_in_flight_requests") == 0);
     assert_true(sample("weir_store_commits_total") > 0);
     assert_true(sample("weir_store_commit_seconds_count") >= sample("weir_store_commits_total"));
-    wr_crawl_watch_free(watch);
+    wr_engine_metrics_free(watch);
     rig_finish(&rig);
     rig_tear_down(&rig);
 }
@@ -109,7 +109,7 @@ static void numbers_agree_with_the_servers_log(void **state)
 static void waits_are_told_by_reason(void **state)
 {
     struct rig rig;
-    struct wr_crawl_watch *watch;
+    struct wr_engine_metrics *watch;
     (void)state;
     rig_set_up(&rig, answer_some_429);
     rig_space(&rig, 50 * MS);
@@ -130,7 +130,7 @@ static void waits_are_told_by_reason(void **state)
     (void)sum("weir_crawl_wait_seconds_count{", &reasons);
     assert_int_equal(reasons, WR_PLAN_REASONS);
     assert_true(sample("weir_crawl_loop_lag_seconds_count") > 0);
-    wr_crawl_watch_free(watch);
+    wr_engine_metrics_free(watch);
     rig_finish(&rig);
     rig_tear_down(&rig);
 }
@@ -139,7 +139,7 @@ static void waits_are_told_by_reason(void **state)
 static void starts_that_came_too_soon_are_told(void **state)
 {
     struct rig rig;
-    struct wr_crawl_watch *watch;
+    struct wr_engine_metrics *watch;
     (void)state;
     rig_set_up(&rig, answer_some_429);
     rig.options.loops = 2;
@@ -153,7 +153,7 @@ static void starts_that_came_too_soon_are_told(void **state)
         atomic_store(&rig.engine->loops[i].counts.hasty, 3);
     (void)read_all(watch);
     assert_true(sample("weir_crawl_hasty_starts_total") == 6);
-    wr_crawl_watch_free(watch);
+    wr_engine_metrics_free(watch);
     rig_finish(&rig);
     rig_tear_down(&rig);
 }
@@ -169,7 +169,7 @@ static struct origin_reply answer_plain(void *context, const struct origin_reque
 static void hosts_beyond_the_first_few_are_one(void **state)
 {
     struct rig rig;
-    struct wr_crawl_watch *watch;
+    struct wr_engine_metrics *watch;
     (void)state;
     rig_set_up(&rig, answer_plain);
     rig.options.loops = 2;
@@ -200,7 +200,7 @@ static void hosts_beyond_the_first_few_are_one(void **state)
     assert_true(sum("weir_crawl_host_latency_seconds{", NULL) > 0);
     assert_true(sample("weir_crawl_hosts{state=\"paused\"}") == 30 && sum("weir_crawl_hosts{", NULL) == 30);
     assert_true(sample("weir_crawl_breakers{state=\"closed\"}") == 30);
-    wr_crawl_watch_free(watch);
+    wr_engine_metrics_free(watch);
     wr_engine_stop(rig.engine);
     rig_finish(&rig);
     rig_tear_down(&rig);
@@ -209,7 +209,7 @@ static void hosts_beyond_the_first_few_are_one(void **state)
 /* What the loop has computed by the time that so many requests have come. */
 static int64_t cpu_of_crawl(struct rig *rig, bool asks, int *ret_times, int *ret_changes)
 {
-    struct wr_crawl_watch *watch;
+    struct wr_engine_metrics *watch;
     clockid_t clock;
     struct timespec used;
     double before = -1;
@@ -224,7 +224,7 @@ static int64_t cpu_of_crawl(struct rig *rig, bool asks, int *ret_times, int *ret
             sleep_ns(MS);
             continue;
         }
-        struct wr_span found = wr_crawl_watch_text(watch);
+        struct wr_span found = wr_engine_metrics_text(watch);
         memcpy(text, found.data, found.bytes);
         text[found.bytes] = '\0';
         double now = sample("weir_crawl_elapsed_seconds");
@@ -234,7 +234,7 @@ static int64_t cpu_of_crawl(struct rig *rig, bool asks, int *ret_times, int *ret
     assert_true(*ret_changes <= (monotonic() - began_at) / (250 * MS) + 1);
     assert_int_equal(pthread_getcpuclockid(rig->engine->loops[0].thread, &clock), 0);
     assert_int_equal(clock_gettime(clock, &used), 0);
-    wr_crawl_watch_free(watch);
+    wr_engine_metrics_free(watch);
     rig_finish(rig); /* until here there might have been more seeds, so that the loop was there */
     rig_assert_trees(rig, 1, 1, PAGES);
     rig_tear_down(rig);
@@ -268,7 +268,7 @@ static struct origin_reply answer_429(void *context, const struct origin_request
 static void crawl_that_429s_cancel_shows_in_the_numbers(void **state)
 {
     struct rig rig;
-    struct wr_crawl_watch *watch;
+    struct wr_engine_metrics *watch;
     (void)state;
     rig_set_up(&rig, answer_429);
     rig_profile(&rig, WEIR_PROFILE_LEARNED);
@@ -291,7 +291,7 @@ static void crawl_that_429s_cancel_shows_in_the_numbers(void **state)
     assert_true(sample("weir_crawl_rejected_total") == rejected);
     assert_true(sample("weir_crawl_retries_total") == rejected);
     assert_true(sample("weir_crawl_concurrency_overrides_total") >= 1);
-    wr_crawl_watch_free(watch);
+    wr_engine_metrics_free(watch);
     rig_finish(&rig);
     assert_int_equal(rig.result.end, WR_END_CANCELLED);
     rig_tear_down(&rig);
@@ -312,7 +312,7 @@ static struct origin_reply answer_broken(void *context, const struct origin_requ
 static struct wr_crawl_health health_with(int broken)
 {
     struct rig rig;
-    struct wr_crawl_watch *watch;
+    struct wr_engine_metrics *watch;
     rig_set_up(&rig, answer_broken);
     rig.site = &broken;
     rig.options.loops = 2;
@@ -326,16 +326,16 @@ static struct wr_crawl_health health_with(int broken)
         rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
     rig_seeded(&rig);
     watch_new(&rig, 5, &watch);
-    struct wr_crawl_health health = wr_crawl_watch_health(watch);
+    struct wr_crawl_health health = wr_engine_metrics_health(watch);
     for (int64_t until = monotonic() + 30 * WEIR_SECOND; health.hosts < 4 || health.open < (uint64_t)broken;) {
         assert_true(monotonic() < until);
         sleep_ns(50 * MS);
-        health = wr_crawl_watch_health(watch);
+        health = wr_engine_metrics_health(watch);
     }
     (void)read_all(watch);
     assert_true(sample("weir_crawl_breakers{state=\"open\"}") == broken);
     assert_true(sample("weir_crawl_breaker_changes_total{to=\"open\"}") == broken);
-    wr_crawl_watch_free(watch);
+    wr_engine_metrics_free(watch);
     wr_engine_stop(rig.engine);
     rig_finish(&rig);
     rig_tear_down(&rig);

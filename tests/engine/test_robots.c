@@ -3,7 +3,7 @@
 #include "engine/rig.h"
 
 #include "lib/hostile.h"
-#include "shell/clock/clock.h"
+#include "limiter/clock/clock.h"
 
 /* ---- each host has its own ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_steer.c - looking at a crawl while it runs, and steering it: judged by what the servers see next. */
+#include "crawl/engine/crawl_inspect.h"
 #include "engine/rig.h"
-#include "shell/engine/look.h"
 
 #include <stdio.h>
 
@@ -22,10 +22,10 @@ static struct wr_span key_of(const struct rig *rig, int host)
     return wr_span_of(key);
 }
 
-static struct wr_look_host look_at(const struct rig *rig, int host)
+static struct wr_host_view look_at(const struct rig *rig, int host)
 {
-    struct wr_look_host seen;
-    assert_int_equal(wr_engine_look_host(rig->engine, key_of(rig, host), &seen), 0);
+    struct wr_host_view seen;
+    assert_int_equal(wr_engine_inspect_host(rig->engine, key_of(rig, host), &seen), 0);
     return seen;
 }
 
@@ -98,7 +98,7 @@ static void pausing_a_host_stops_its_starts_at_once_and_no_others(void **state)
         sleep_ns(200 * MS);
         assert_int_equal(arrived_after(&rig, 1, paused_at + STAMP_SLACK_NS), 0);
         await_arrivals(&rig, 2, paused_at, 1);
-        struct wr_look_host seen = look_at(&rig, 1);
+        struct wr_host_view seen = look_at(&rig, 1);
         assert_int_equal(seen.state, WR_HOST_PAUSED);
         assert_true(seen.is_paused && seen.why.reason == WEIR_REASON_PAUSED && seen.queued > 0);
         assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 1), false), 0);
@@ -238,12 +238,13 @@ static void await_none_in_flight(const struct rig *rig)
 {
     int64_t until = monotonic() + WEIR_MINUTE;
     for (uint32_t in_flight = 1; in_flight > 0; sleep_ns(MS)) {
-        struct wr_look *look;
-        assert_int_equal(wr_engine_look(rig->engine, &(struct wr_look_query){.sort = WR_SORT_NAME}, &look), 0);
+        struct wr_host_views *look;
+        assert_int_equal(
+            wr_engine_inspect_hosts(rig->engine, &(struct wr_host_view_query){.sort = WR_SORT_NAME}, &look), 0);
         in_flight = 0;
         for (size_t i = 0; i < look->count; i++)
             in_flight += (uint32_t)look->hosts[i].in_flight;
-        wr_look_free(look);
+        wr_host_views_free(look);
         assert_true(monotonic() < until);
     }
 }
@@ -251,19 +252,19 @@ static void await_none_in_flight(const struct rig *rig)
 static void looking_agrees_with_the_servers_log(void **state)
 {
     struct rig rig;
-    struct wr_look *look;
+    struct wr_host_views *look;
     (void)state;
     begin(&rig, answer_plain, 2, 8);
     rig_await_requests(&rig, 200);
     for (int host = 1; host <= 8; host++)
         assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, host), true), 0);
     await_none_in_flight(&rig);
-    assert_int_equal(wr_engine_look(rig.engine, &(struct wr_look_query){.sort = WR_SORT_NAME}, &look), 0);
+    assert_int_equal(wr_engine_inspect_hosts(rig.engine, &(struct wr_host_view_query){.sort = WR_SORT_NAME}, &look), 0);
     assert_int_equal(look->count, 8);
     assert_int_equal(look->sums.matched, 8);
     assert_int_equal(look->sums.states[WR_HOST_PAUSED], 8);
     for (int i = 0; i < 8; i++) {
-        const struct wr_look_host *seen = &look->hosts[i];
+        const struct wr_host_view *seen = &look->hosts[i];
         uint32_t lately = 0;
         assert_string_equal(seen->key, key_of(&rig, i + 1).data);
         assert_int_equal(seen->requests, arrived_after(&rig, i + 1, 0));
@@ -274,26 +275,26 @@ static void looking_agrees_with_the_servers_log(void **state)
         assert_int_equal(lately, seen->requests);
         assert_true(seen->rate > 0 && seen->rate <= (double)seen->requests);
     }
-    wr_look_free(look);
+    wr_host_views_free(look);
     end(&rig);
 }
 
-static size_t count_of(const struct rig *rig, struct wr_look_query query)
+static size_t count_of(const struct rig *rig, struct wr_host_view_query query)
 {
-    struct wr_look *look;
-    assert_int_equal(wr_engine_look(rig->engine, &query, &look), 0);
+    struct wr_host_views *look;
+    assert_int_equal(wr_engine_inspect_hosts(rig->engine, &query, &look), 0);
     size_t count = look->count;
-    wr_look_free(look);
+    wr_host_views_free(look);
     return count;
 }
 
-static struct wr_look_host first_of(const struct rig *rig, struct wr_look_query query)
+static struct wr_host_view first_of(const struct rig *rig, struct wr_host_view_query query)
 {
-    struct wr_look *look;
-    assert_int_equal(wr_engine_look(rig->engine, &query, &look), 0);
+    struct wr_host_views *look;
+    assert_int_equal(wr_engine_inspect_hosts(rig->engine, &query, &look), 0);
     assert_true(look->count > 0);
-    struct wr_look_host first = look->hosts[0];
-    wr_look_free(look);
+    struct wr_host_view first = look->hosts[0];
+    wr_host_views_free(look);
     return first;
 }
 
@@ -304,20 +305,22 @@ static void hosts_are_sorted_filtered_and_cut(void **state)
     begin(&rig, answer_plain, 2, 12);
     rig_await_requests(&rig, 100);
     assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 7), true), 0);
-    assert_string_equal(first_of(&rig, (struct wr_look_query){.sort = WR_SORT_WAIT}).key, key_of(&rig, 7).data);
+    assert_string_equal(first_of(&rig, (struct wr_host_view_query){.sort = WR_SORT_WAIT}).key, key_of(&rig, 7).data);
     char first[64], last[64];
     (void)snprintf(first, sizeof first, "127.0.0.10:%d", rig.port);
     (void)snprintf(last, sizeof last, "127.0.0.9:%d", rig.port);
-    assert_string_equal(first_of(&rig, (struct wr_look_query){.sort = WR_SORT_NAME, .most = 1}).key,
+    assert_string_equal(first_of(&rig, (struct wr_host_view_query){.sort = WR_SORT_NAME, .most = 1}).key,
                         key_of(&rig, 10).data);
-    assert_string_equal(first_of(&rig, (struct wr_look_query){.sort = WR_SORT_NAME, .is_reversed = true}).key, last);
-    assert_int_equal(count_of(&rig, (struct wr_look_query){.most = 5}), 5);
-    assert_int_equal(count_of(&rig, (struct wr_look_query){.filter = wr_span_of("0.0.1")}), 4); /* 1, 10, 11, 12 */
-    assert_int_equal(count_of(&rig, (struct wr_look_query){.filter = wr_span_of("nowhere")}), 0);
-    for (int i = 0; wr_look_sort_name((enum wr_look_sort)i) != NULL; i++)
-        assert_int_equal(count_of(&rig, (struct wr_look_query){.sort = (enum wr_look_sort)i}), 12);
+    assert_string_equal(first_of(&rig, (struct wr_host_view_query){.sort = WR_SORT_NAME, .is_reversed = true}).key,
+                        last);
+    assert_int_equal(count_of(&rig, (struct wr_host_view_query){.most = 5}), 5);
+    assert_int_equal(count_of(&rig, (struct wr_host_view_query){.filter = wr_span_of("0.0.1")}), 4); /* 1, 10, 11, 12 */
+    assert_int_equal(count_of(&rig, (struct wr_host_view_query){.filter = wr_span_of("nowhere")}), 0);
+    for (int i = 0; wr_host_view_sort_name((enum wr_host_view_sort)i) != NULL; i++)
+        assert_int_equal(count_of(&rig, (struct wr_host_view_query){.sort = (enum wr_host_view_sort)i}), 12);
     sleep_ns(500 * MS);
-    assert_string_not_equal(first_of(&rig, (struct wr_look_query){.sort = WR_SORT_RATE}).key, key_of(&rig, 7).data);
+    assert_string_not_equal(first_of(&rig, (struct wr_host_view_query){.sort = WR_SORT_RATE}).key,
+                            key_of(&rig, 7).data);
     end(&rig);
 }
 
@@ -333,17 +336,19 @@ static void many_hosts_are_each_seen_once_while_they_come(void **state)
     for (int host = 1; host <= 900; host++) {
         rig_seed(&rig, "http://127.0.%d.%d:%d/", host / 250, host % 250 + 1, rig.port);
         if (host % 20 == 0)
-            (void)count_of(&rig, (struct wr_look_query){.sort = WR_SORT_NAME, .most = WR_LOOK_MAX});
+            (void)count_of(&rig, (struct wr_host_view_query){.sort = WR_SORT_NAME, .most = WR_HOST_VIEWS_MAX});
     }
     rig_seeded(&rig);
     rig_await_requests(&rig, 900);
-    struct wr_look *look;
+    struct wr_host_views *look;
     assert_int_equal(
-        wr_engine_look(rig.engine, &(struct wr_look_query){.sort = WR_SORT_NAME, .most = WR_LOOK_MAX}, &look), 0);
+        wr_engine_inspect_hosts(rig.engine,
+                                &(struct wr_host_view_query){.sort = WR_SORT_NAME, .most = WR_HOST_VIEWS_MAX}, &look),
+        0);
     assert_int_equal(look->count, 900);
     for (size_t i = 1; i < look->count; i++)
         assert_true(strcmp(look->hosts[i - 1].key, look->hosts[i].key) < 0);
-    wr_look_free(look);
+    wr_host_views_free(look);
     end(&rig);
 }
 
@@ -385,18 +390,18 @@ static void why_names_every_bound_with_its_source_and_when_the_start_is_due(void
     (void)state;
     begin(&rig, answer_strict, 1, 1);
     int64_t until = monotonic() + WEIR_MINUTE;
-    while (why_of(&rig, rig_url(&rig, 1, "/6")).seat.kind != WR_SEAT_WAITS)
+    while (why_of(&rig, rig_url(&rig, 1, "/6")).seat.kind != WR_TASK_PLACE_QUEUED)
         assert_true(monotonic() < until);
     int64_t now = monotonic();
     struct wr_why why = why_of(&rig, rig_url(&rig, 1, "/6"));
     assert_true(why.has_host && why.in_scope);
     assert_int_equal(why.ruling.decision.verdict, WEIR_GO);
     const struct wr_plan_bound *delay = bound_of(&why, WEIR_REASON_ROBOTS_DELAY);
-    assert_int_equal(delay->source, WR_SOURCE_ROBOTS);
+    assert_int_equal(delay->source, WR_BOUND_FROM_ROBOTS);
     assert_int_equal(delay->line, 3);
     assert_int_equal(delay->value_ns, 400 * MS);
     const struct wr_plan_bound *pace = bound_of(&why, WEIR_REASON_PACE);
-    assert_true(pace->source == WR_SOURCE_OPTIONS && pace->value_ns == SPACE);
+    assert_true(pace->source == WR_BOUND_FROM_OPTIONS && pace->value_ns == SPACE);
     assert_true(bound_of(&why, WEIR_REASON_RETRY_AFTER)->wait_ns == 0);
     assert_true(why.expected_ns >= 0 && why.expected_ns <= 400 * MS * (why.seat.before + 1));
     while (asked_at(&rig, 1, "/6") == 0)
@@ -405,7 +410,7 @@ static void why_names_every_bound_with_its_source_and_when_the_start_is_due(void
     why = why_of(&rig, rig_url(&rig, 1, "/299"));
     assert_true(why.ruling.decision.verdict == WEIR_DENY && why.ruling.line == 2);
     assert_string_equal(why.rule, "/299");
-    assert_true(why.seat.kind == WR_SEAT_NONE && why.expected_ns == -1);
+    assert_true(why.seat.kind == WR_TASK_PLACE_NONE && why.expected_ns == -1);
     end(&rig);
 }
 
@@ -419,7 +424,7 @@ static void why_tells_what_the_server_asked_for_and_when(void **state)
         assert_true(monotonic() < until);
     struct wr_why why = why_of(&rig, rig_url(&rig, 2, "/2"));
     const struct wr_plan_bound *named = bound_of(&why, WEIR_REASON_RETRY_AFTER);
-    assert_int_equal(named->source, WR_SOURCE_HEADER);
+    assert_int_equal(named->source, WR_BOUND_FROM_HEADER);
     assert_true(named->has_since);
     assert_true(named->wait_ns > 0 && named->wait_ns <= 3 * WEIR_SECOND);
     assert_int_equal(why.host.why.reason, WEIR_REASON_RETRY_AFTER);
@@ -493,7 +498,7 @@ static void a_cancelled_job_is_over_for_good(void **state)
     assert_int_equal(arrived_after(&rig, -1, cancelled_at + 100 * MS + STAMP_SLACK_NS), 0);
     rig_check_store(&rig);
     struct wr_engine_job job;
-    assert_int_equal(wr_engine_open(&(struct wr_engine_place){.state_path = rig.state}, &rig.engine), 0);
+    assert_int_equal(wr_engine_open(&(struct wr_engine_open_options){.state_path = rig.state}, &rig.engine), 0);
     assert_int_equal(wr_engine_find_job(rig.engine, 0, &job), WEIR_E_ABSENT);
     assert_int_equal(wr_engine_find_job(rig.engine, rig.result.job, &job), 0);
     assert_true(job.status == WR_JOB_CANCELLED && job.queued > 0);
@@ -503,10 +508,10 @@ static void a_cancelled_job_is_over_for_good(void **state)
 static void *look_for_ever(void *context)
 {
     const struct rig *rig = context;
-    struct wr_look *look;
+    struct wr_host_views *look;
     uint64_t looks = 0;
-    while (wr_engine_look(rig->engine, &(struct wr_look_query){.sort = WR_SORT_QUEUE}, &look) == 0) {
-        wr_look_free(look);
+    while (wr_engine_inspect_hosts(rig->engine, &(struct wr_host_view_query){.sort = WR_SORT_QUEUE}, &look) == 0) {
+        wr_host_views_free(look);
         looks++;
     }
     print_message("looked %llu times\n", (unsigned long long)looks);
@@ -517,7 +522,7 @@ static void who_looks_all_the_time_keeps_no_crawl_from_ending(void **state)
 {
     struct rig rig;
     pthread_t watcher;
-    struct wr_look_host seen;
+    struct wr_host_view seen;
     (void)state;
     rig_set_up(&rig, answer_plain);
     rig.options.loops = 2;
@@ -528,7 +533,7 @@ static void who_looks_all_the_time_keeps_no_crawl_from_ending(void **state)
     rig_seeded(&rig);
     assert_true(rig_await_end(&rig, 60 * WEIR_SECOND));
     assert_int_equal(pthread_join(watcher, NULL), 0);
-    assert_int_equal(wr_engine_look_host(rig.engine, key_of(&rig, 1), &seen), WEIR_E_CLOSED);
+    assert_int_equal(wr_engine_inspect_host(rig.engine, key_of(&rig, 1), &seen), WEIR_E_CLOSED);
     assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 1), true), WEIR_E_CLOSED);
     rig_finish(&rig);
     assert_int_equal(rig.result.end, WR_END_COMPLETED);

@@ -9,7 +9,7 @@
 #define INTERVAL_NS (60 * MS)
 
 /* "a.one.test": 127.0.0.1; "1.same.test", "2.same.test", …: each its own address. */
-static void look_up(void *context, const char *name, struct wr_answer *ret_answer)
+static void look_up(void *context, const char *name, struct wr_dns_answer *ret_answer)
 {
     struct wr_address address;
     char text[32];
@@ -18,8 +18,8 @@ static void look_up(void *context, const char *name, struct wr_answer *ret_answe
     (void)snprintf(text, sizeof text, "127.0.0.%ld", number);
     if (!wr_address_parse(wr_span_of(text), &address))
         abort();
-    ret_answer->kind = WR_ANSWER_FOUND;
-    wr_answer_add(ret_answer, &address);
+    ret_answer->kind = WR_DNS_FOUND;
+    wr_dns_answer_add(ret_answer, &address);
 }
 
 static struct origin_reply answer_small(void *context, const struct origin_request *request)
@@ -172,12 +172,12 @@ static void inner_addresses_are_not_asked(void **state)
 }
 
 /* Nor are those waited for that are not there. */
-static void look_up_some(void *context, const char *name, struct wr_answer *ret_answer)
+static void look_up_some(void *context, const char *name, struct wr_dns_answer *ret_answer)
 {
     if (strstr(name, "nobody") == NULL)
         look_up(context, name, ret_answer);
     else
-        ret_answer->kind = WR_ANSWER_ABSENT;
+        ret_answer->kind = WR_DNS_ABSENT;
 }
 
 /* And of many hosts some are always dead: the job goes on (S2-15). */

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* test_telling.c - pages with more links than can be told to the plan at once: how many wait, and what for (D1, V6). */
+#include "crawl/engine/engine_state.h"
 #include "engine/rig.h"
-#include "shell/engine/state.h"
-#include "shell/loop/round.h"
+#include "http/loop/round.h"
 
 #define HOSTS 200
 #define LINKS 600 /* of a page: told in several parts */
 #define CONCURRENCY 16
-#define TELLING 64 /* of src/shell/engine/loop.c */
+#define TELLING 64 /* of src/crawl/engine/crawl_loop.c */
 
 /* ---- links that take their time ---- */
 
-bool __real_wr_page_tell(struct wr_page *page, wr_page_found *found, void *context);
-bool __wrap_wr_page_tell(struct wr_page *page, wr_page_found *found, void *context);
-struct wr_fate __real_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
-                                   int64_t now);
-struct wr_fate __wrap_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
-                                   int64_t now);
-void __real_wr_post_flight(struct wr_flight *flight);
-void __wrap_wr_post_flight(struct wr_flight *flight);
+bool __real_wr_page_report(struct wr_page *page, wr_page_found *found, void *context);
+bool __wrap_wr_page_report(struct wr_page *page, wr_page_found *found, void *context);
+struct wr_task_outcome __real_wr_plan_page_finished(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
+                                                    uint64_t bytes, int64_t now);
+struct wr_task_outcome __wrap_wr_plan_page_finished(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
+                                                    uint64_t bytes, int64_t now);
+void __real_wr_crawl_page_post(struct wr_crawl_fetch *fetch);
+void __wrap_wr_crawl_page_post(struct wr_crawl_fetch *fetch);
 
 /* Of the processor: shares of a loop's time are counted so. */
 static int64_t thread_ns(void)
@@ -31,26 +31,26 @@ static int64_t thread_ns(void)
 static atomic_int came, posted, most; /* pages */
 
 /* Each part of a page's links takes all of a share. */
-bool __wrap_wr_page_tell(struct wr_page *page, wr_page_found *found, void *context)
+bool __wrap_wr_page_report(struct wr_page *page, wr_page_found *found, void *context)
 {
-    for (int64_t until = thread_ns() + WR_SHARE_NS; thread_ns() < until;)
+    for (int64_t until = thread_ns() + WR_TIME_SLICE_NS; thread_ns() < until;)
         continue;
-    return __real_wr_page_tell(page, found, context);
+    return __real_wr_page_report(page, found, context);
 }
 
-struct wr_fate __wrap_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
-                                   int64_t now)
+struct wr_task_outcome __wrap_wr_plan_page_finished(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
+                                                    uint64_t bytes, int64_t now)
 {
     int waiting = atomic_fetch_add(&came, 1) + 1 - atomic_load(&posted);
     if (waiting > atomic_load(&most))
         atomic_store(&most, waiting);
-    return __real_wr_plan_told(plan, number, outcome, bytes, now);
+    return __real_wr_plan_page_finished(plan, number, outcome, bytes, now);
 }
 
-void __wrap_wr_post_flight(struct wr_flight *flight)
+void __wrap_wr_crawl_page_post(struct wr_crawl_fetch *fetch)
 {
-    atomic_fetch_add(&posted, flight->action.kind == WR_PLAN_START);
-    __real_wr_post_flight(flight);
+    atomic_fetch_add(&posted, fetch->action.kind == WR_PLAN_START);
+    __real_wr_crawl_page_post(fetch);
 }
 
 /* ---- the crawl ---- */

@@ -5,10 +5,10 @@
  * The crawl's clock stands still until all is as the test wants it at the end of the time, and is never ahead of the
  * real one then: so no machine is too slow to give the seeds in time.
  */
+#include "crawl/engine/crawl_inspect.h"
+#include "crawl/store/store.h"
 #include "engine/held.h"
 #include "engine/rig.h"
-#include "shell/engine/look.h"
-#include "shell/store/store.h"
 
 #define PAGES 30
 #define LONG WEIR_HOUR
@@ -75,7 +75,7 @@ static struct origin_reply says_later(void *context, const struct origin_request
     return (struct origin_reply){.status = 503, .fields = "Retry-After: 3600\r\n"};
 }
 
-static void names_hang(void *context, const char *name, struct wr_answer *ret_answer)
+static void names_hang(void *context, const char *name, struct wr_dns_answer *ret_answer)
 {
     (void)context, (void)name, (void)ret_answer;
     for (;;)
@@ -126,7 +126,7 @@ struct waits {
     int64_t ns[WEIR_REASON_QUEUE + 1];
 };
 
-static void add_waits(void *context, const struct wr_engine_host *host)
+static void add_waits(void *context, const struct wr_engine_host_report *host)
 {
     struct waits *waits = context;
     for (int reason = 0; reason <= WEIR_REASON_QUEUE; reason++)
@@ -281,10 +281,10 @@ static bool holds(const struct wr_why *why, weir_reason reason)
 /* The loop hears of it a moment after who watches. */
 static weir_reason held_for(struct rig *rig, const char *key, weir_reason expected)
 {
-    struct wr_look_host seen;
+    struct wr_host_view seen;
     int64_t until = monotonic() + WEIR_MINUTE;
     do {
-        assert_int_equal(wr_engine_look_host(rig->engine, wr_span_of(key), &seen), 0);
+        assert_int_equal(wr_engine_inspect_host(rig->engine, wr_span_of(key), &seen), 0);
     } while (seen.why.reason != expected && monotonic() < until);
     return seen.why.reason;
 }
@@ -295,7 +295,7 @@ static void host_of_a_crawl_whose_time_is_over_is_held_by_the_limit_of_its_job(v
     struct rig rig;
     struct waits waits;
     struct wr_why why;
-    struct wr_look *look;
+    struct wr_host_views *look;
     struct wr_url url;
     char key[64], memory[WR_URL_ROOM];
     (void)state;
@@ -311,9 +311,9 @@ static void host_of_a_crawl_whose_time_is_over_is_held_by_the_limit_of_its_job(v
     assert_true(holds(&why, WEIR_REASON_JOB_LIMIT));
     assert_false(holds(&why, WEIR_REASON_PAUSED));
     assert_int_equal(why.expected_ns, -1);
-    assert_int_equal(wr_engine_look(rig.engine, &(struct wr_look_query){.sort = WR_SORT_NAME}, &look), 0);
+    assert_int_equal(wr_engine_inspect_hosts(rig.engine, &(struct wr_host_view_query){.sort = WR_SORT_NAME}, &look), 0);
     assert_int_equal(look->sums.states[WR_HOST_PAUSED], 0); /* as the metrics have it */
-    wr_look_free(look);
+    wr_host_views_free(look);
     assert_false(rig_await_end(&rig, 0));
     wr_engine_drain(rig.engine); /* a first signal */
     wr_engine_stop(rig.engine);  /* and a second one */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_trouble.c - disks that are full, outputs that nobody reads, too few descriptors, servers that are away. */
+#include "crawl/engine/crawl_inspect.h"
 #include "engine/held.h"
 #include "engine/rig.h"
-#include "shell/engine/look.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -230,7 +230,7 @@ static void output_that_nobody_reads_holds_the_crawl(void **state)
 /* ---- the end of a crawl whose disk is full ---- */
 
 /* M14: the time limit is kept all the same, and the wait is booked as what it is. */
-static void add_waits(void *context, const struct wr_engine_host *host)
+static void add_waits(void *context, const struct wr_engine_host_report *host)
 {
     int64_t *waited_ns = context;
     waited_ns[0] += host->waited_ns[WEIR_REASON_JOB_LIMIT];
@@ -280,7 +280,7 @@ static void time_limit_ends_a_crawl_whose_disk_is_full(void **state)
 static void crawl_that_finds_a_full_disk_at_its_start_says_so(void **state)
 {
     struct rig rig;
-    const struct wr_engine_place place = {.state_path = rig.state, .may_create = true};
+    const struct wr_engine_open_options place = {.state_path = rig.state, .may_create = true};
     (void)state;
     limit_files(RLIM_INFINITY);
     rig_set_up(&rig, answer_tree);

@@ -42,7 +42,7 @@ static enum wr_job_status status_of(const struct rig *rig, int64_t job)
     assert_int_equal(wr_store_open(&options, &store), 0);
     assert_int_equal(wr_store_read(store, &(struct wr_store_query){.what = WR_STORE_JOBS,
                                                                    .job = job,
-                                                                   .after = WR_STORE_FRONT,
+                                                                   .after = WR_STORE_FIRST_POSITION,
                                                                    .row = on_job,
                                                                    .context = &status}),
                      0);

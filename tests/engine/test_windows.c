@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* test_windows.c - times that answers name: whose they are, and when they are stored. T13, T14, V2, E7, F2. */
+#include "crawl/engine/engine_state.h"
 #include "engine/rig.h"
-#include "shell/engine/state.h"
 
 #include <string.h>
 
 /* ---- in which order the plan is told, the host noted, and the page posted ---- */
 
-#define WINDOWS (WR_NEWS_RETRY_AFTER | WR_NEWS_BREAKER)
+#define WINDOWS (WR_GATE_CHANGE_RETRY_AFTER | WR_GATE_CHANGE_BREAKER)
 
-struct wr_fate __real_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
-                                   int64_t now);
+struct wr_task_outcome __real_wr_plan_page_finished(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
+                                                    uint64_t bytes, int64_t now);
 int __real_wr_store_note_host(struct wr_store *store, const struct wr_store_host *host);
 int __real_wr_store_post(struct wr_store *store, const struct wr_store_change *changes, size_t count,
                          wr_store_done *done, void *context);
-struct wr_fate __wrap_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
-                                   int64_t now);
+struct wr_task_outcome __wrap_wr_plan_page_finished(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
+                                                    uint64_t bytes, int64_t now);
 int __wrap_wr_store_note_host(struct wr_store *store, const struct wr_store_host *host);
 int __wrap_wr_store_post(struct wr_store *store, const struct wr_store_change *changes, size_t count,
                          wr_store_done *done, void *context);
@@ -24,10 +24,10 @@ int __wrap_wr_store_post(struct wr_store *store, const struct wr_store_change *c
 static _Thread_local uint32_t unnoted;
 static atomic_int windows[WINDOWS + 1], late_windows;
 
-struct wr_fate __wrap_wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
-                                   int64_t now)
+struct wr_task_outcome __wrap_wr_plan_page_finished(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
+                                                    uint64_t bytes, int64_t now)
 {
-    struct wr_fate fate = __real_wr_plan_told(plan, number, outcome, bytes, now);
+    struct wr_task_outcome fate = __real_wr_plan_page_finished(plan, number, outcome, bytes, now);
     unnoted = fate.news & WINDOWS;
     if (unnoted != 0)
         atomic_fetch_add(&windows[unnoted], 1);
@@ -75,10 +75,10 @@ static void window_that_the_end_of_an_answer_begins_is_noted_before_the_page_is_
     for (int host = 1; host <= 25; host++)
         rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
     rig_finish(&rig);
-    print_message("%d waits that grew, %d breakers\n", atomic_load(&windows[WR_NEWS_RETRY_AFTER]),
-                  atomic_load(&windows[WR_NEWS_BREAKER]));
-    assert_true(atomic_load(&windows[WR_NEWS_RETRY_AFTER]) > 0);
-    assert_true(atomic_load(&windows[WR_NEWS_BREAKER]) > 0);
+    print_message("%d waits that grew, %d breakers\n", atomic_load(&windows[WR_GATE_CHANGE_RETRY_AFTER]),
+                  atomic_load(&windows[WR_GATE_CHANGE_BREAKER]));
+    assert_true(atomic_load(&windows[WR_GATE_CHANGE_RETRY_AFTER]) > 0);
+    assert_true(atomic_load(&windows[WR_GATE_CHANGE_BREAKER]) > 0);
     assert_int_equal(atomic_load(&late_windows), 0);
     rig_tear_down(&rig);
 }

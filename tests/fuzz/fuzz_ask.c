@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_ask.c - what the API is asked: whatever is accepted is JSON, and means what Jansson reads in it. */
-#include "shell/serve/ask.h"
+#include "serve/daemon/api_request.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void check_number(const json_t *object, const char *name, int64_t number)
 }
 
 /* Of headers with one name Jansson has the last. */
-static void check_headers(const json_t *object, const struct wr_ask *ask)
+static void check_headers(const json_t *object, const struct wr_api_request *ask)
 {
     const json_t *headers = json_object_get(object, "headers");
 
@@ -44,7 +44,7 @@ static void check_headers(const json_t *object, const struct wr_ask *ask)
     }
 }
 
-static void check_ask(const json_t *object, const struct wr_ask *ask)
+static void check_ask(const json_t *object, const struct wr_api_request *ask)
 {
     fuzz_check(json_is_object(object));
     check_text(object, "method", ask->method);
@@ -58,26 +58,26 @@ static void check_ask(const json_t *object, const struct wr_ask *ask)
     check_number(object, "used", ask->used);
     check_number(object, "timeout_ms", ask->timeout_ns / WEIR_MILLISECOND);
     check_number(object, "lease_ms", ask->lease_ns / WEIR_MILLISECOND);
-    fuzz_check(((ask->members & WR_ASK_USED) != 0) == (json_object_get(object, "used") != NULL));
-    fuzz_check(((ask->members & WR_ASK_TIMEOUT) != 0) == (json_object_get(object, "timeout_ms") != NULL));
+    fuzz_check(((ask->members & WR_API_USED) != 0) == (json_object_get(object, "used") != NULL));
+    fuzz_check(((ask->members & WR_API_TIMEOUT) != 0) == (json_object_get(object, "timeout_ms") != NULL));
     check_headers(object, ask);
 }
 
-static bool is_accepted(struct wr_ask_reader *reader, struct wr_span body)
+static bool is_accepted(struct wr_api_reader *reader, struct wr_span body)
 {
-    struct wr_ask ask;
+    struct wr_api_request ask;
 
-    wr_ask_begin(reader, body);
-    while (wr_ask_next(reader, &ask))
+    wr_api_reader_begin(reader, body);
+    while (wr_api_reader_next(reader, &ask))
         continue;
     return reader->wrong == NULL;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static struct wr_ask_reader reader;
+    static struct wr_api_reader reader;
     struct wr_span body = {(const char *)data, bytes};
-    struct wr_ask ask;
+    struct wr_api_request ask;
     json_error_t error;
     size_t index = 0;
 
@@ -89,8 +89,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                    json_error_code(&error) == json_error_null_byte_in_key);
         return 0;
     }
-    wr_ask_begin(&reader, body);
-    while (wr_ask_next(&reader, &ask))
+    wr_api_reader_begin(&reader, body);
+    while (wr_api_reader_next(&reader, &ask))
         check_ask(reader.is_list ? json_array_get(theirs, index++) : theirs, &ask);
     fuzz_check(!reader.is_list || index == json_array_size(theirs));
     json_decref(theirs);

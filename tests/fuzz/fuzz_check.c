@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_check.c - from the bytes that a trusted proxy sends to what weir judges: the fields that a plain reading finds
  * are those that are believed, each of them once, and the rules are asked about just that. */
-#include "shell/rulebook/rulebook.h"
-#include "shell/serve/said.h"
+#include "serve/daemon/forwarded_request.h"
+#include "serve/rules/rules.h"
 
 #include <string.h>
 #include <strings.h>
@@ -18,18 +18,18 @@ static const char rules[] = "rules:\n"
                             "admission: {trusted: [unix], max_keys: 1000}\n";
 
 /* A new one for each input, so that nothing has been charged. */
-static struct wr_rulebook *open_book(void)
+static struct wr_rules *open_book(void)
 {
-    static struct wr_rulebook_settings settings;
+    static struct wr_rules_settings settings;
     char why[WR_CONFIG_WHY_BYTES];
-    struct wr_rulebook *book = NULL;
+    struct wr_rules *book = NULL;
 
     if (settings.rule_count == 0) {
-        wr_rulebook_settings_init(&settings);
-        fuzz_check(wr_config_parse(&wr_rulebook_schema, "weir.yaml", rules, sizeof rules - 1, weir_allocator_system(),
+        wr_rules_settings_init(&settings);
+        fuzz_check(wr_config_parse(&wr_rules_schema, "weir.yaml", rules, sizeof rules - 1, weir_allocator_system(),
                                    &settings, why, sizeof why) == 0);
     }
-    fuzz_check(wr_rulebook_new(&settings, NULL, &book, why, sizeof why) == 0);
+    fuzz_check(wr_rules_new(&settings, NULL, &book, why, sizeof why) == 0);
     return book;
 }
 
@@ -94,18 +94,18 @@ static bool is_login(const weir_request *said)
 static void judge(const weir_request *said)
 {
     static struct wr_verdict verdict;
-    static struct wr_asked asked;
-    struct wr_rulebook *book = open_book();
-    weir_fault fault = wr_asked_read(said, WR_ASKED_PATH | WR_ASKED_HOST, 0, &asked);
+    static struct wr_request_reading asked;
+    struct wr_rules *book = open_book();
+    weir_request_fault fault = wr_request_reading_begin(said, WR_READS_PATH | WR_READS_HOST, 0, &asked);
 
-    fuzz_check(wr_rulebook_try_now(book, said, &verdict));
+    fuzz_check(wr_rules_try_now(book, said, &verdict));
     fuzz_check(verdict.cause == WR_CAUSE_GRANTED || verdict.cause == WR_CAUSE_MALFORMED);
     fuzz_check(verdict.allowed == (verdict.cause == WR_CAUSE_GRANTED));
     if (fault != WEIR_FAULT_NONE)
         fuzz_check(!verdict.allowed && verdict.fault == fault);
     else if (is_login(said) && verdict.allowed)
         fuzz_check(strcmp(verdict.rule, "login") == 0);
-    wr_rulebook_free(book);
+    wr_rules_free(book);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -122,12 +122,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct plain target = find(head, asks.head_bytes, "uri");
     bool is_url = target.count == 1 && target.value.bytes > 0 && strchr("/?", target.value.data[0]) == NULL;
     weir_request_init(&said, NULL, NULL, "unix:");
-    said.header = wr_said_header;
+    said.header = wr_forwarded_request_header;
     said.header_context = &asks;
-    weir_fault fault = wr_said_read(&asks, &said, &field);
+    weir_request_fault fault = wr_forwarded_request_read(&asks, &said, &field);
     bool is_sound = method.count == 1 && target.count == 1 && (host.count == 1 || (is_url && host.count == 0));
     fuzz_check((fault == WEIR_FAULT_NONE) == is_sound && (field == NULL) == is_sound);
-    fuzz_check(wr_said_is_there(&asks) == (target.count > 0));
+    fuzz_check(wr_forwarded_request_is_present(&asks) == (target.count > 0));
     if (!is_sound) {
         fuzz_check(said.method == NULL && said.target == NULL && said.host == NULL);
         return 0;

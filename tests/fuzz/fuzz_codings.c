@@ -5,7 +5,7 @@
  * end are repeated; and how often. What a plain reading of the fields finds is what is counted; more than one coding is
  * refused; what is decoded is what the library makes of the whole body at once, and packed texts come out as they were;
  * and the work is within its bounds after every step. */
-#include "shell/net/decode.h"
+#include "http/net/decode.h"
 
 #include <brotli/decode.h>
 #include <brotli/encode.h>
@@ -251,20 +251,21 @@ static void check_work(const struct wr_decoder_work *work, const struct wr_decod
 
 static void take(struct wr_decoder *decoder, struct block *made)
 {
-    struct wr_span span = wr_decoder_take(decoder);
+    struct wr_span span = wr_decoder_take_output(decoder);
 
     fuzz_check(span.bytes <= WR_DECODE_OUT && span.bytes <= ROOM_MAX - made->length);
     memcpy(made->bytes + made->length, span.data, span.bytes);
     made->length += span.bytes;
 }
 
-/* As unpack.c does. */
-static enum wr_decode decode_piece(struct wr_decoder *decoder, struct wr_span piece, size_t pieces, struct block *made)
+/* As transfer_body.c does. */
+static enum wr_decode_result decode_piece(struct wr_decoder *decoder, struct wr_span piece, size_t pieces,
+                                          struct block *made)
 {
-    enum wr_decode result = WR_DECODE_OK;
+    enum wr_decode_result result = WR_DECODE_OK;
     const struct wr_decoder_work *work = wr_decoder_work(decoder);
 
-    while (result == WR_DECODE_OK && made->length < MADE_MAX && wr_decoder_wants(decoder, piece)) {
+    while (result == WR_DECODE_OK && made->length < MADE_MAX && wr_decoder_has_work(decoder, piece)) {
         struct wr_decoder_work before = *work;
         size_t had = piece.bytes;
         result = wr_decoder_step(decoder, &piece);
@@ -281,12 +282,12 @@ static enum wr_decode decode_piece(struct wr_decoder *decoder, struct wr_span pi
     return result;
 }
 
-static enum wr_decode decode_in_pieces(struct wr_decoder *decoder, const struct block *body, unsigned seed,
-                                       struct block *made)
+static enum wr_decode_result decode_in_pieces(struct wr_decoder *decoder, const struct block *body, unsigned seed,
+                                              struct block *made)
 {
     static const size_t sizes[] = {SIZE_MAX, 2, 5, 17, 300, 1500, 20000, 100000};
     size_t most = sizes[seed % 8], pieces = 0;
-    enum wr_decode result = WR_DECODE_OK;
+    enum wr_decode_result result = WR_DECODE_OK;
     struct wr_rng rng;
 
     if (body->length > 4096 && most < 300)
@@ -356,12 +357,12 @@ static void check_body(struct wr_decoder *decoder, const char *coding, struct wr
     bool is_harmed = (how[1] & HARMED) != 0 && body->length > 0;
     if (is_harmed)
         body->bytes[text.bytes * 31 % body->length] ^= (char)(1 << how[3] % 8);
-    enum wr_decode result = decode_in_pieces(decoder, body, how[0], made);
+    enum wr_decode_result result = decode_in_pieces(decoder, body, how[0], made);
     enum end end = decode_at_once(coding, body, wanted);
     size_t same = made->length < wanted->length ? made->length : wanted->length;
     fuzz_check(memcmp(made->bytes, wanted->bytes, same) == 0);
     bool is_as_cut = strcasecmp(coding, "zstd") == 0 && (result == WR_DECODE_OK) != (end != BAD);
-    if (made->length < MADE_MAX && result != WR_DECODE_BARREN && !is_as_cut) {
+    if (made->length < MADE_MAX && result != WR_DECODE_LITTLE_OUTPUT && !is_as_cut) {
         fuzz_check((result == WR_DECODE_OK) == (end != BAD) && end != FILLED);
         fuzz_check(end == BAD || made->length == wanted->length);
     }
@@ -384,7 +385,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     rest = wr_span_after(rest, 4);
     wr_head_init(&head, &allocator, &limits);
     if (read_fields(&head, &plain, &rest) && plain.codings > 0) {
-        enum wr_decode wanted = plain.codings > 1 ? WR_DECODE_NESTED : WR_DECODE_UNKNOWN;
+        enum wr_decode_result wanted = plain.codings > 1 ? WR_DECODE_NESTED : WR_DECODE_UNKNOWN;
         if (plain.codings == 1 && is_known(plain.name))
             wanted = WR_DECODE_OK;
         fuzz_check(wr_decoder_new(&allocator, &head, &decoder) == wanted);

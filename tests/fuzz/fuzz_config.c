@@ -6,8 +6,8 @@
 #include <weir/error.h>
 #include <weir/time.h>
 
+#include "config/config.h"
 #include "fuzz/fuzz.h"
-#include "shell/config/config.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_date.c - any bytes as a date: what is accepted lies within the years 0 to 9999, and is the same when it is
  * written in another form and read again. */
-#include "core/rules/http/date.h"
+#include "core/web/http/http_date.h"
 
 #include "fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_http_chunks.c - chunks: the same body and the same end, in one piece and byte by byte. */
-#include "core/rules/http/chunks.h"
+#include "core/web/http/chunks.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_http_head.c - heads of responses: refused, or fields that are whole and hold nothing that could split them. */
-#include "core/rules/http/head.h"
+#include "core/web/http/head.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* fuzz_links.c - any bytes as a page: however it is cut into pieces, the links are the same, within it, and bounded.
  *
  * The first byte of the input is the size of the pieces, the second chooses the header's charset. */
-#include "core/rules/links/links.h"
+#include "core/web/links/links.h"
 
 #include "fuzz/fuzz.h"
 
@@ -67,7 +67,7 @@ static struct digest scan(const uint8_t *data, size_t bytes, size_t piece, const
         uint32_t point = wr_span_take_point(&title);
         fuzz_check(before - title.bytes > 1 || point < 0x80); /* it is UTF-8 */
     }
-    mix(&digest, &links.wishes, sizeof links.wishes);
+    mix(&digest, &links.directives, sizeof links.directives);
     fuzz_check(links.count == digest.count && links.depth <= WR_LINKS_DEPTH_MAX);
     return digest;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_links_gumbo.c - the link scanner against a real parser, on pages that keep clear of the known differences
  * (docs/internals/links.md). */
-#include "unit/core/rules/links/finds.h"
+#include "unit/core/web/links/finds.h"
 
 #include "fuzz/fuzz.h"
 

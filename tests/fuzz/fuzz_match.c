@@ -2,7 +2,7 @@
 /* fuzz_match.c - patterns of a daemon's rules agree with a plain reading of them, and lines of a state file are what is
  * written. The first byte says which; a newline parts texts. (fuzz_spelling.c has the requests.) */
 #include "core/admit/match.h"
-#include "core/admit/record.h"
+#include "core/admit/usage_record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,19 +54,21 @@ static void check_pattern(const char *text, const char *value)
 
 static void check_record(struct wr_span line)
 {
-    static struct wr_record record, again;
-    char memory[WR_RECORD_BYTES_MAX + 1];
+    static struct wr_usage_record record, again;
+    char memory[WR_USAGE_RECORD_BYTES_MAX + 1];
     struct wr_buf buf;
 
-    if (!wr_record_parse(line, &record))
+    if (!wr_usage_record_parse(line, &record))
         return;
     fuzz_check(record.count >= 1 && record.count <= WEIR_STACK_MAX && record.key_bytes >= 1);
     wr_buf_init_fixed(&buf, memory, sizeof memory);
-    wr_record_append(&buf, record.kind, (struct wr_span){record.key, record.key_bytes}, record.pasts, record.count);
-    fuzz_check(buf.error == 0 && wr_record_parse(wr_buf_from(&buf, 0), &again));
+    wr_usage_record_append(&buf, record.kind, (struct wr_span){record.key, record.key_bytes}, record.usages,
+                           record.count);
+    fuzz_check(buf.error == 0 && wr_usage_record_parse(wr_buf_from(&buf, 0), &again));
     fuzz_check(again.key_bytes == record.key_bytes && memcmp(again.key, record.key, record.key_bytes) == 0);
     for (uint32_t i = 0; i < record.count; i++)
-        fuzz_check(again.pasts[i].used == record.pasts[i].used && again.pasts[i].back_ns == record.pasts[i].back_ns);
+        fuzz_check(again.usages[i].used == record.usages[i].used &&
+                   again.usages[i].back_ns == record.usages[i].back_ns);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -127,7 +127,7 @@ static bool find_authority(const char *target, char *ret_text)
 /* Some services go by Host, some by the URL: both must be what was judged. */
 static void check_host(char *text)
 {
-    static struct wr_asked asked;
+    static struct wr_request_reading asked;
     char authority[TEXT_MAX + 1];
     char *target = text, *host = strsep(&target, "\n");
     weir_request request;
@@ -135,7 +135,7 @@ static void check_host(char *text)
     weir_request_init(&request, "GET", target != NULL ? target : "/", NULL);
     request.host = host;
     request.host_bytes = strlen(host);
-    if (wr_asked_read(&request, WR_ASKED_HOST, 0, &asked) != WEIR_FAULT_NONE)
+    if (wr_request_reading_begin(&request, WR_READS_HOST, 0, &asked) != WEIR_FAULT_NONE)
         return;
     fuzz_check(asked.request.host_bytes == strlen(asked.request.host) && asked.request.host_bytes > 0);
     host += strspn(host, " \t");
@@ -154,7 +154,7 @@ static void check_method(const char *text)
 {
     static const char *const names[] = {"GET",     "HEAD",  "POST",  "PUT",   "DELETE", "CONNECT",
                                         "OPTIONS", "TRACE", "PATCH", "PURGE", "post",   "x"};
-    static struct wr_asked asked;
+    static struct wr_request_reading asked;
     const struct wr_span method = {text, strlen(text)};
     weir_request request;
     char memory[TEXT_MAX + 1];
@@ -164,7 +164,8 @@ static void check_method(const char *text)
     bool is_token = true;
     for (const char *c = text; *c != '\0'; c++)
         is_token = is_token && *c > ' ' && *c <= '~' && strchr("\"(),/:;<=>?@[\\]{}", *c) == NULL;
-    fuzz_check(wr_asked_read(&request, WR_ASKED_METHOD, 0, &asked) == (is_token ? WEIR_FAULT_NONE : WEIR_FAULT_BYTES));
+    fuzz_check(wr_request_reading_begin(&request, WR_READS_METHOD, 0, &asked) ==
+               (is_token ? WEIR_FAULT_NONE : WEIR_FAULT_BYTES));
     if (!is_token)
         return;
     wr_buf_init_fixed(&key, memory, sizeof memory);

@@ -3,7 +3,7 @@
  * canonical URL, told once, without user and password.
  *
  * The first byte of the input is the size of the pieces, the second chooses the content type. */
-#include "core/rules/page/page.h"
+#include "core/web/page/page.h"
 
 #include "fuzz/fuzz.h"
 
@@ -80,7 +80,7 @@ static uint64_t scan(const uint8_t *data, size_t bytes, size_t piece, const char
     fuzz_check(page.facts.reported == digest.count && page.facts.reported <= page.facts.links);
     fuzz_check(page.facts.bytes == bytes);
     mix(&digest, &page.facts.links, sizeof page.facts.links);
-    mix(&digest, &page.facts.wishes, sizeof page.facts.wishes);
+    mix(&digest, &page.facts.directives, sizeof page.facts.directives);
     mix(&digest, page.facts.title.data, page.facts.title.bytes);
     wr_page_release(&page);
     return digest.hash;

@@ -4,9 +4,9 @@
  *
  * The input is struct knobs, and then, divided by NUL: robots.txt's URL, ETag, Last-Modified, Location, Cache-Control,
  * and the text. */
-#include "core/rules/http/field.h"
-#include "shell/net/idna.h"
-#include "shell/net/policy/policy.h"
+#include "core/web/http/field.h"
+#include "http/net/idna.h"
+#include "http/net/policy/policy.h"
 
 #include "fuzz/fuzz.h"
 
@@ -71,7 +71,7 @@ static void fetch(void *context, struct wr_robots_fetch *fetch)
 static bool load(struct wr_policies *policies, const struct world *world)
 {
     struct wr_robots_record record = {.robots_url = world->url,
-                                      .kind = (enum wr_record_kind)(world->knobs.kind % 4),
+                                      .kind = (enum wr_robots_record_kind)(world->knobs.kind % 4),
                                       .text = world->text,
                                       .etag = world->etag,
                                       .modified = world->modified,
@@ -92,14 +92,14 @@ static bool is_known(int status)
 
 static void check_page(struct wr_policies *policies, const struct world *world, const struct wr_url *url, bool loaded)
 {
-    struct wr_ruling ruling;
-    struct wr_policy_look look;
+    struct wr_robots_decision ruling;
+    struct wr_policy_info look;
 
     fuzz_check(wr_policies_ask(policies, url, &ruling) == 0);
     fuzz_check(world->sent <= WR_ROBOTS_HOPS + 1);
-    if (!loaded && world->knobs.on_error % 3 == WR_ON_ERROR_RFC9309)
+    if (!loaded && world->knobs.on_error % 3 == WR_ROBOTS_ON_ERROR_RFC9309)
         fuzz_check((ruling.decision.verdict == WEIR_WAIT) == !is_known(world->knobs.status % 700));
-    fuzz_check(wr_policies_look(policies, url, &look) == 0);
+    fuzz_check(wr_policies_inspect(policies, url, &look) == 0);
     fuzz_check(look.delay_ns >= 0 && look.delay_ns <= WR_ROBOTS_DELAY_MAX_NS);
     fuzz_check(look.retry_ns >= 0 && look.retry_ns <= WR_ROBOTS_RETRY_AFTER_MAX_NS);
     struct wr_policies_stats stats = wr_policies_stats(policies);
@@ -123,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct wr_policies_options options = {.pacer = pacer,
                                           .fetch = fetch,
                                           .fetch_context = &world,
-                                          .life.on_error = (enum wr_on_error)(world.knobs.on_error % 3),
+                                          .life.on_error = (enum wr_robots_on_error)(world.knobs.on_error % 3),
                                           .max_bytes = WR_POLICIES_BYTES_MIN,
                                           .seed = 1,
                                           .clock = clock,

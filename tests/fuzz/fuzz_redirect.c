@@ -2,8 +2,8 @@
 /* fuzz_redirect.c - where a Location leads: to an http URL without a stranger's password, or nowhere (A11 to A13, C12).
  *
  * The input is "URL NUL Location". */
-#include "core/rules/url/redirect.h"
-#include "shell/net/idna.h"
+#include "core/web/url/redirect.h"
+#include "http/net/idna.h"
 
 #include "fuzz/fuzz.h"
 

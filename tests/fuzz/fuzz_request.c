@@ -2,7 +2,7 @@
 /* fuzz_request.c - requests to our daemon: the same in one piece and in any; each byte of a head that is accepted is
  * accounted for, and nothing that was accepted could be read as something else. */
 #include "base/rng.h"
-#include "core/rules/request/request.h"
+#include "core/web/request/http_request.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * listed.
  *
  * The first line of the input is the path, the rest the file. */
-#include "core/rules/robots/robots.h"
-#include "core/rules/url/url.h"
+#include "core/web/robots/robots.h"
+#include "core/web/url/url.h"
 
 #include "fuzz/fuzz.h"
 #include "lib/alloc.h"
@@ -22,7 +22,7 @@ static bool is_stronger(const struct wr_robots_rule *rule, size_t octets, const 
 
 static void check_answer(const struct wr_robots *robots, struct wr_span path)
 {
-    struct wr_robots_answer answer = wr_robots_match(robots, path);
+    struct wr_fetch_deliver_robots answer = wr_robots_match(robots, path);
     struct wr_robots_rule best = {.allows = true};
     size_t octets, best_octets = 0;
 

@@ -3,8 +3,8 @@
  * empty and have no blanks around them, and after "enough" nothing more comes.
  *
  * The first byte of the input is the size of the pieces, the second how many entries are wanted. */
-#include "core/rules/url/url.h"
-#include "shell/sitemap/sitemap.h"
+#include "core/web/url/url.h"
+#include "http/sitemap/sitemap.h"
 
 #include "fuzz/fuzz.h"
 
@@ -50,9 +50,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         at += count;
     }
     enum wr_sitemap_end end = wr_sitemap_finish(sitemap);
-    const struct wr_sitemap_facts *facts = wr_sitemap_facts(sitemap);
-    fuzz_check(end != WR_SITEMAP_GOES_ON && end <= WR_SITEMAP_MEMORY && wr_sitemap_end_text(end)[0] != '\0');
-    fuzz_check((end == WR_SITEMAP_ENOUGH) == (seen.count == seen.wanted));
+    const struct wr_sitemap_counts *facts = wr_sitemap_counts(sitemap);
+    fuzz_check(end != WR_SITEMAP_UNFINISHED && end <= WR_SITEMAP_NO_MEMORY && wr_sitemap_end_text(end)[0] != '\0');
+    fuzz_check((end == WR_SITEMAP_STOPPED) == (seen.count == seen.wanted));
     fuzz_check(facts->entries == seen.count && facts->bytes <= BYTES_MAX);
     wr_sitemap_free(sitemap);
     return 0;

@@ -49,17 +49,17 @@ static char other_case(char c)
 
 /* ---- targets ---- */
 
-static weir_fault read_target(struct wr_span target, struct wr_asked *ret_asked)
+static weir_request_fault read_target(struct wr_span target, struct wr_request_reading *ret_asked)
 {
     weir_request request;
 
     weir_request_init(&request, "GET", NULL, NULL);
     request.target = target.data == NULL ? "" : target.data;
     request.target_bytes = target.bytes;
-    return wr_asked_read(&request, WR_ASKED_PATH, 0, ret_asked);
+    return wr_request_reading_begin(&request, WR_READS_PATH, 0, ret_asked);
 }
 
-static struct wr_span path_of(const struct wr_asked *asked)
+static struct wr_span path_of(const struct wr_request_reading *asked)
 {
     return (struct wr_span){asked->request.target, asked->request.target_bytes};
 }
@@ -80,8 +80,8 @@ static bool same_route(struct wr_span a, struct wr_span b)
  * "/a;b%2Fc" to a service that does not decode slashes. */
 static bool is_stable(struct wr_span path, unsigned loose)
 {
-    static struct wr_asked again;
-    weir_fault fault = read_target(path, &again);
+    static struct wr_request_reading again;
+    weir_request_fault fault = read_target(path, &again);
 
     if (fault == WEIR_FAULT_LONG)
         return true;
@@ -93,7 +93,7 @@ static bool is_stable(struct wr_span path, unsigned loose)
 /* Each reading is a path. */
 static void check_readings(struct wr_span target)
 {
-    static struct wr_asked asked;
+    static struct wr_request_reading asked;
     size_t readings = 0;
 
     if (read_target(target, &asked) != WEIR_FAULT_NONE)
@@ -106,23 +106,23 @@ static void check_readings(struct wr_span target)
         fuzz_check(same_route(target, path));
         if ((asked.loose & WR_LOOSE_SLASHES) != 0)
             fuzz_check(memmem(path.data, path.bytes, "//", 2) == NULL);
-    } while (wr_asked_next(&asked));
+    } while (wr_request_reading_next(&asked));
     fuzz_check(asked.loose == 0);
 }
 
 /* Whether some reading of the target is this path. */
 static bool has_reading(struct wr_span target, struct wr_span path)
 {
-    static struct wr_asked asked;
+    static struct wr_request_reading asked;
 
-    weir_fault fault = read_target(target, &asked);
+    weir_request_fault fault = read_target(target, &asked);
     if (fault == WEIR_FAULT_LONG)
         return true; /* is refused */
     fuzz_check(fault == WEIR_FAULT_NONE);
     do {
         if (same(path_of(&asked), path))
             return true;
-    } while (wr_asked_next(&asked));
+    } while (wr_request_reading_next(&asked));
     return false;
 }
 

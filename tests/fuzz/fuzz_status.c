@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_status.c - status classes in words: what is taken can be looked up, and what is refused changes nothing. */
-#include "core/rules/http/status.h"
+#include "core/web/http/status.h"
 
 #include "fuzz/fuzz.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_store_row.c - rows of a state file with any values in them: left out, or put into range (G9). Each byte says of
  * which type the next value is, and how long; then comes the value. */
-#include "shell/store/row.h"
-#include "shell/store/sqlite/sqlite.h"
+#include "crawl/store/row.h"
+#include "crawl/store/sqlite/sqlite.h"
 
 #include "fuzz/fuzz.h"
 #include <math.h>
@@ -65,7 +65,7 @@ static void bind_value(sqlite3_stmt *row, int at, struct wr_span *input)
 
 static bool is_text(struct wr_span text, size_t least, size_t most)
 {
-    return text.bytes >= least && text.bytes <= most && wr_span_clean(text);
+    return text.bytes >= least && text.bytes <= most && wr_span_is_clean(text);
 }
 
 static bool is_time(int64_t ns, int64_t most)
@@ -73,7 +73,7 @@ static bool is_time(int64_t ns, int64_t most)
     return ns >= 0 && ns <= most;
 }
 
-static bool reads(sqlite3_stmt *row, enum wr_store_what what, struct wr_store_row *ret_row)
+static bool reads(sqlite3_stmt *row, enum wr_store_query_kind what, struct wr_store_row *ret_row)
 {
     const struct wr_cells cells = {.kind = &wr_sqlite_cells, .result = row};
     const struct wr_store_query query = {.what = what, .job = 1, .key = wr_span_of("h")};

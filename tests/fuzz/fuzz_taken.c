@@ -244,7 +244,7 @@ static size_t first_meant(const struct judged *judged, const struct service *ser
     return i;
 }
 
-static size_t first_that_fits(const struct judged *judged, const struct wr_asked *asked)
+static size_t first_that_fits(const struct judged *judged, const struct wr_request_reading *asked)
 {
     const struct wr_span path = {asked->request.target, asked->request.target_bytes};
     uint32_t steps = UINT32_MAX;
@@ -259,22 +259,22 @@ static size_t first_that_fits(const struct judged *judged, const struct wr_asked
 static bool read_all(const weir_request *request, unsigned exact, const struct judged *judged, size_t wanted,
                      bool *ret_fits)
 {
-    static struct wr_asked asked;
-    unsigned wanted_readings = WR_ASKED_PATH;
+    static struct wr_request_reading asked;
+    unsigned wanted_readings = WR_READS_PATH;
     uint32_t steps = UINT32_MAX;
     bool is_first = false;
 
     memset(ret_fits, 0, (PATTERNS_MAX + 1) * sizeof *ret_fits);
     for (size_t i = 0; i < judged->count; i++)
-        wanted_readings |= WR_ASKED_LOOSE(wr_glob_varies(&judged->rules[i]));
-    weir_fault fault = wr_asked_read(request, wanted_readings, exact, &asked);
+        wanted_readings |= WR_READS_LOOSE(wr_glob_varies(&judged->rules[i]));
+    weir_request_fault fault = wr_request_reading_begin(request, wanted_readings, exact, &asked);
     fuzz_check(fault == WEIR_FAULT_NONE);
     do {
         const struct wr_span path = {asked.request.target, asked.request.target_bytes};
         for (size_t i = 0; i < judged->count; i++)
             ret_fits[i] |= wr_glob_fits(&judged->rules[i], path, asked.loose, &steps);
         is_first |= first_that_fits(judged, &asked) == wanted;
-    } while (wr_asked_next(&asked));
+    } while (wr_request_reading_next(&asked));
     return is_first;
 }
 
@@ -327,7 +327,7 @@ static void check_service(const struct service *service, const weir_request *req
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static char text[(PATTERNS_MAX + 1) * (TARGET_MAX + 1)];
-    static struct wr_asked asked;
+    static struct wr_request_reading asked;
     struct judged given = {.count = 0};
     weir_request request;
 
@@ -342,7 +342,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         return 0;
     unsigned exact = data[0] & WEIR_EXACT_ALL;
     weir_request_init(&request, "GET", target, NULL);
-    if (wr_asked_read(&request, WR_ASKED_PATH, exact, &asked) != WEIR_FAULT_NONE)
+    if (wr_request_reading_begin(&request, WR_READS_PATH, exact, &asked) != WEIR_FAULT_NONE)
         return 0;
     for (size_t i = 0; i < sizeof services / sizeof services[0]; i++)
         if ((services[i].exact & exact) == 0)

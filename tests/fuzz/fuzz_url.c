@@ -2,8 +2,8 @@
 /* fuzz_url.c - any bytes against any base: what is accepted is printable, stable, and has one canonical form.
  *
  * The input is "base NUL reference", or a URL without a base. */
-#include "core/rules/url/url.h"
-#include "shell/net/idna.h"
+#include "core/web/url/url.h"
+#include "http/net/idna.h"
 
 #include "fuzz/fuzz.h"
 

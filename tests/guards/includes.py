@@ -7,9 +7,9 @@ import re
 import guard
 
 # From the ground up; ARCHITECTURE.md tells what each room is for.
-FLOORS = '''include base core/limit core/pace core/rules core/admit core/share core/plan
-            shell/memory shell/clock shell/loop shell/line shell/table shell/hosts shell/config shell/store shell/warc shell/share shell/relay shell/sitemap
-            shell/net shell/client shell/counter shell/rulebook shell/http shell/metrics shell/engine shell/desk shell/panel shell/serve
+FLOORS = '''include base core/limit core/pace core/web core/admit core/cluster core/plan
+            limiter/memory limiter/clock http/loop limiter/queue limiter/table limiter/pacer config crawl/store http/warc cluster/limit cluster/gate http/sitemap
+            http/net http/client limiter/admission serve/rules serve/server watch/metrics crawl/engine watch/control watch/dashboard serve/daemon
             sim cli/kit cli/bench cli/simulate cli'''.split()
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^">]+)[">]', re.M)
@@ -60,22 +60,22 @@ def findings(root, _build):
                 yield f'{path}: {room} may not include {room_of(hit)} ({name})'
 
 
-HEADERS = {'include/weir/a.h': '', 'src/base/b.h': '', 'src/core/limit/l.h': '', 'src/shell/clock/c.h': '',
+HEADERS = {'include/weir/a.h': '', 'src/base/b.h': '', 'src/core/limit/l.h': '', 'src/limiter/clock/c.h': '',
            'src/sim/s.h': ''}
 BAD = {
-    'an include that points up': {**HEADERS, 'src/core/limit/x.c': '#include "shell/clock/c.h"\n'},
+    'an include that points up': {**HEADERS, 'src/core/limit/x.c': '#include "limiter/clock/c.h"\n'},
     'base including core': {**HEADERS, 'src/base/x.c': '#include "core/limit/l.h"\n'},
     'a public header that includes a private one': {**HEADERS, 'include/weir/x.h': '#include "base/b.h"\n'},
-    'sim using the shell': {**HEADERS, 'src/sim/x.c': '#include "shell/clock/c.h"\n'},
-    'the library using sim': {**HEADERS, 'src/shell/clock/x.c': '#include "sim/s.h"\n'},
+    'sim using the shell': {**HEADERS, 'src/sim/x.c': '#include "limiter/clock/c.h"\n'},
+    'the library using sim': {**HEADERS, 'src/limiter/clock/x.c': '#include "sim/s.h"\n'},
     'a room without a floor': {**HEADERS, 'src/attic/x.c': 'int x;\n'},
-    'an include by a path that climbs': {**HEADERS, 'src/core/limit/x.c': '#include "../../shell/clock/c.h"\n'},
+    'an include by a path that climbs': {**HEADERS, 'src/core/limit/x.c': '#include "../../limiter/clock/c.h"\n'},
     'a nested folder that reaches out of its room': {**HEADERS, 'src/core/limit/in/x.c': '#include "sim/s.h"\n'},
     'a command reaching up to the program': {**HEADERS, 'src/cli/m.h': '', 'src/cli/bench/x.c': '#include "cli/m.h"\n'},
     'a header that is missing': {**HEADERS, 'src/base/x.c': '#include "base/gone.h"\n'},
 }
 GOOD = {**HEADERS, 'src/sim/x.c': '#include "core/limit/l.h"\n#include <stdint.h>\n#include <weir/a.h>\n',
-        'src/cli/in/x.c': '#include "sim/s.h"\n#include "shell/clock/c.h"\n/*\n#include "nowhere.h"\n*/\n'}
+        'src/cli/in/x.c': '#include "sim/s.h"\n#include "limiter/clock/c.h"\n/*\n#include "nowhere.h"\n*/\n'}
 
 if __name__ == '__main__':
     guard.main(findings, BAD, GOOD)

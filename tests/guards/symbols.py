@@ -109,7 +109,7 @@ BAD['an empty build'] = {}
 GOOD = {**BASE, 'src/core/limit/l.c': 'int wr_b(void);\nvoid *memset(void *, int, unsigned long);\n'
         'int wr_l(char *c, int n) { memset(c, 0, n); return wr_b(); }\n'
         '__int128 wr_d(__int128 a, __int128 b) { return a / b; }\n',
-        'src/shell/clock/c.c': 'int clock_gettime(int, void *);\nint wr_c(void) { return clock_gettime(1, 0); }\n'}
+        'src/limiter/clock/c.c': 'int clock_gettime(int, void *);\nint wr_c(void) { return clock_gettime(1, 0); }\n'}
 
 if __name__ == '__main__':
     guard.main(judged, BAD, GOOD)

@@ -2,19 +2,19 @@
 /* rig.c - a net to test with. */
 #include "net/rig.h"
 
-#include "shell/net/idna.h"
+#include "http/net/idna.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
-static void look_up(void *context, const char *name, struct wr_answer *ret_answer)
+static void look_up(void *context, const char *name, struct wr_dns_answer *ret_answer)
 {
     struct rig *rig = context;
     int lookup = atomic_fetch_add(&rig->lookups, 1);
 
-    *ret_answer = (struct wr_answer){.kind = WR_ANSWER_ABSENT};
+    *ret_answer = (struct wr_dns_answer){.kind = WR_DNS_ABSENT};
     for (size_t i = 0; i < RIG_NAMES && rig->names[i].name != NULL; i++) {
         const struct rig_name *known = &rig->names[i];
         struct wr_address address;
@@ -22,17 +22,17 @@ static void look_up(void *context, const char *name, struct wr_answer *ret_answe
             continue;
         while (lookup > 0 && (lookup >= 4 || known->addresses[lookup] == NULL))
             lookup--;
-        ret_answer->kind = WR_ANSWER_FOUND;
+        ret_answer->kind = WR_DNS_FOUND;
         for (struct wr_span rest = wr_span_of(known->addresses[lookup]); rest.bytes > 0;) { /* "a b c" */
             size_t blank = wr_span_find(rest, ' ');
             if (!wr_address_parse((struct wr_span){rest.data, blank}, &address))
                 abort();
-            wr_answer_add(ret_answer, &address);
+            wr_dns_answer_add(ret_answer, &address);
             rest = wr_span_after(rest, blank < rest.bytes ? blank + 1 : blank);
         }
     }
     if (strncmp(name, "failing", 7) == 0)
-        ret_answer->kind = WR_ANSWER_FAILED;
+        ret_answer->kind = WR_DNS_FAILED;
 }
 
 /* ---- setting up ---------------------------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ static bool on_body(void *context, const char *data, size_t bytes)
     got->body_bytes += bytes;
     got->bodies++;
     if (got->holds)
-        wr_net_hold(got->transfer);
+        wr_net_pause_body(got->transfer);
     if (got->cancels_in_body)
         wr_net_cancel(got->transfer);
     return got->stop_after == 0 || got->body_bytes < got->stop_after;
@@ -158,7 +158,7 @@ static void on_line(void *context, struct wr_span line)
 
 int rig_try(struct rig *rig, const char *url, const struct wr_net_request *request, struct got *got)
 {
-    static const struct wr_net_calls calls = {before_send, on_late, on_head, on_body, on_done, on_line};
+    static const struct wr_net_callbacks calls = {before_send, on_late, on_head, on_body, on_done, on_line};
     struct wr_net_request whole = *request;
     char memory[WR_URL_ROOM];
     struct wr_url parsed;

@@ -5,9 +5,9 @@
 
 #include "lib/rig.h"
 
+#include "http/net/net.h"
 #include "lib/alloc.h"
 #include "lib/hostile.h"
-#include "shell/net/net.h"
 
 #define GOT_BODY_MAX 65536
 #define RIG_NAMES 16
@@ -56,7 +56,7 @@ struct got {
 };
 
 /* Private addresses are allowed. Time limits are a minute and more, which no stalled machine exceeds: a test of a limit
- * shortens that one. With WEIR_TEST_LIBCURL in the environment, nothing goes the lean way: each suite runs both ways.
+ * shortens that one. With WEIR_TEST_LIBCURL in the environment, nothing goes the http1 way: each suite runs both ways.
  */
 struct wr_net_options rig_options(void);
 

@@ -28,7 +28,7 @@ static void a_connection_that_breaks_before_the_end_is_no_answer(void **state)
         if (got.result.end != WR_NET_BROKEN)
             fail_msg("case %zu: %s", i, got.words);
         assert_int_equal(got.result.retry, WR_NET_LATER);
-        assert_int_equal(got.result.blame, WR_NET_HOST);
+        assert_int_equal(got.result.blame, WR_NET_BLAME_HOST);
         assert_int_equal(hostile_connections(rig.server, port), 1); /* trying again is not libcurl's to decide */
         assert_int_equal(got.result.sends, got.sends);
     }
@@ -137,7 +137,7 @@ static void a_resend_that_is_refused_goes_back_to_the_queue(void **state)
     rig_run(&rig);
     assert_int_equal(got.result.end, WR_NET_REFUSED);
     assert_int_equal(got.result.retry, WR_NET_FREE);
-    assert_int_equal(got.result.blame, WR_NET_NOBODY);
+    assert_int_equal(got.result.blame, WR_NET_BLAME_NONE);
     assert_int_equal(got.result.sends, 1);
     assert_int_equal(hostile_requests(rig.server, port), 2);
     rig_get(&rig, rig_url(port), &got);

@@ -87,7 +87,7 @@ static void assert_refused(const struct got *got, const char *words, const char 
     if (got->result.end != WR_NET_CODING || strstr(got->words, words) == NULL)
         fail_msg("%s: %s", name, got->words);
     assert_int_equal(got->result.retry, WR_NET_NEVER);
-    assert_int_equal(got->result.blame, WR_NET_HOST);
+    assert_int_equal(got->result.blame, WR_NET_BLAME_HOST);
     assert_int_equal(got->body_bytes, 0);
     assert_int_equal(got->result.status, 200); /* what its head says is known */
     assert_int_equal(got->heads, 1);

@@ -18,7 +18,7 @@ static void assert_blocked(const struct got *got, enum wr_guard_class class)
         fail_msg("%s", got->words);
     assert_non_null(strstr(got->words, wr_guard_text(class)));
     assert_int_equal(got->result.retry, WR_NET_NEVER);
-    assert_int_equal(got->result.blame, WR_NET_NOBODY);
+    assert_int_equal(got->result.blame, WR_NET_BLAME_NONE);
     assert_int_equal(got->result.sends, 0);
 }
 

@@ -19,7 +19,7 @@ static void assert_refused(struct rig *rig, const struct hostile_step *say, cons
     int port = rig_get_steps(rig, steps, &got);
     if (got.result.end != WR_NET_PROTOCOL || strstr(got.words, words) == NULL)
         fail_msg("\"%.60s\" ended as %s: %s", say->text, wr_net_end_name(got.result.end), got.words);
-    assert_int_equal(got.result.blame, WR_NET_HOST);
+    assert_int_equal(got.result.blame, WR_NET_BLAME_HOST);
     hostile_await_ended(rig->server, port, 1); /* not kept for others */
 }
 

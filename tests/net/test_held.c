@@ -6,7 +6,7 @@
 
 #define OK "HTTP/1.1 200 OK\r\n"
 #define LARGE_BYTES ((size_t)4 << 20)
-#define HELD_MAX ((size_t)256 << 10) /* may come after wr_net_hold: what had been read */
+#define HELD_MAX ((size_t)256 << 10) /* may come after wr_net_pause_body: what had been read */
 
 static unsigned char plain[LARGE_BYTES];
 
@@ -42,7 +42,7 @@ static void on_time(uv_timer_t *timer)
     if (got->is_done)
         (void)uv_timer_stop(timer);
     else if (got->bodies > 0)
-        wr_net_go_on(got->transfer);
+        wr_net_resume_body(got->transfer);
 }
 
 static void valve_open(struct valve *valve, struct got *got, int64_t every_ns)
@@ -119,7 +119,7 @@ static void let_go(uv_timer_t *timer)
 {
     const struct holder *holder = timer->data;
 
-    wr_net_go_on(holder->got->transfer);
+    wr_net_resume_body(holder->got->transfer);
     advance(holder->clock, WEIR_SECOND);
 }
 

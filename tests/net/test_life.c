@@ -190,7 +190,7 @@ static void without_descriptors_nobody_is_blamed_and_all_goes_on_later(void **st
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_int_equal(got.result.end, WR_NET_SCARCE);
     assert_int_equal(got.result.retry, WR_NET_FREE);
-    assert_int_equal(got.result.blame, WR_NET_NOBODY);
+    assert_int_equal(got.result.blame, WR_NET_BLAME_NONE);
     rig_get(&rig, rig_url(port), &got);
     assert_int_equal(got.result.end, WR_NET_DONE);
     rig_tear_down(&rig);
@@ -388,7 +388,7 @@ static void transfers_of_every_fate_leave_nothing_behind(void **state)
 #define POSTS 500
 
 struct posted {
-    struct wr_net_call call; /* first */
+    struct wr_net_posted_call call; /* first */
     struct rig *rig;
     struct got *got;
     int *runs;
@@ -400,7 +400,7 @@ struct poster {
     struct posted posts[POSTS];
 };
 
-static void count_run(struct wr_net_call *call)
+static void count_run(struct wr_net_posted_call *call)
 {
     struct posted *posted = (struct posted *)call;
 

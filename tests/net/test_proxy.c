@@ -130,7 +130,7 @@ static void a_proxy_that_fails_is_blamed_itself(void **state)
         snprintf(proxy, sizeof proxy, "http://user:secret@127.0.0.1:%d", port);
         struct wr_net *usual = behind(&rig, proxy, true);
         rig_get(&rig, rows[i].url, &got);
-        if (got.result.end != rows[i].end || got.result.blame != WR_NET_PROXY_HOST)
+        if (got.result.end != rows[i].end || got.result.blame != WR_NET_BLAME_PROXY)
             fail_msg("row %zu: %s", i, got.words);
         assert_int_equal(got.result.status, rows[i].status);
         assert_null(strstr(got.words, "secret"));
@@ -164,7 +164,7 @@ static void a_proxy_whose_refusal_has_no_end_does_not_hold_the_loop(void **state
         struct wr_net *usual = behind_tls(&rig, proxy, true, authority);
         rig_get(&rig, "https://site.example/", &got);
         assert_int_equal(got.result.end, WR_NET_PROXY);
-        assert_int_equal(got.result.blame, WR_NET_PROXY_HOST);
+        assert_int_equal(got.result.blame, WR_NET_BLAME_PROXY);
         assert_non_null(strstr(got.words, "sends without end"));
         ended(&rig, usual);
     }
@@ -193,7 +193,7 @@ static void without_its_proxy_nothing_is_sent(void **state)
     usual = behind(&rig, "http://absent.example:3128", true);
     rig_get(&rig, "http://site.example/", &got);
     assert_int_equal(got.result.end, WR_NET_PROXY);
-    assert_int_equal(got.result.blame, WR_NET_PROXY_HOST);
+    assert_int_equal(got.result.blame, WR_NET_BLAME_PROXY);
     ended(&rig, usual);
 }
 

@@ -88,7 +88,7 @@ static void a_server_that_accepts_and_stays_silent_is_left(void **state)
     get_timed(&rig, &beat, rig_url(port), &got);
     assert_int_equal(got.result.end, WR_NET_FIRST_BYTE_TIMEOUT);
     assert_int_equal(got.result.retry, WR_NET_LATER);
-    assert_int_equal(got.result.blame, WR_NET_HOST);
+    assert_int_equal(got.result.blame, WR_NET_BLAME_HOST);
     assert_int_equal(got.result.sends, 1);
     assert_lasted(got.result.sent_at, got.result.done_at, LIMIT);
     hostile_await_ended(rig.server, port, 1); /* the connection is closed, the place is free */
@@ -206,7 +206,7 @@ static void a_connection_that_is_refused_or_swallowed_ends(void **state)
     rig_set_up(&rig, options);
     rig_get(&rig, rig_url(hostile_refuse(rig.server)), &got);
     assert_int_equal(got.result.end, WR_NET_CONNECT);
-    assert_int_equal(got.result.blame, WR_NET_HOST);
+    assert_int_equal(got.result.blame, WR_NET_BLAME_HOST);
     assert_int_equal(got.result.sends, 0);
     get_timed(&rig, &beat, rig_url(hostile_black_hole(rig.server, "127.0.0.1", 0)), &got);
     assert_int_equal(got.result.end, WR_NET_CONNECT_TIMEOUT);
@@ -250,7 +250,7 @@ static void a_dead_address_does_not_keep_us_from_the_next(void **state)
 
 static atomic_bool let_go;
 
-static void never_answer(void *context, const char *name, struct wr_answer *ret_answer)
+static void never_answer(void *context, const char *name, struct wr_dns_answer *ret_answer)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
 
@@ -258,7 +258,7 @@ static void never_answer(void *context, const char *name, struct wr_answer *ret_
     (void)name;
     while (!atomic_load(&let_go))
         (void)nanosleep(&nap, NULL);
-    *ret_answer = (struct wr_answer){.kind = WR_ANSWER_FAILED};
+    *ret_answer = (struct wr_dns_answer){.kind = WR_DNS_FAILED};
 }
 
 /* E1 */

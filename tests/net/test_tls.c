@@ -3,7 +3,7 @@
 #include "net/rig.h"
 
 #include "lib/hostile_tls.h"
-#include "shell/clock/clock.h"
+#include "limiter/clock/clock.h"
 
 #include <unistd.h>
 
@@ -104,7 +104,7 @@ static void a_certificate_that_is_wrong_ends_the_transfer(void **state)
         int port = get_tls(&rig, &tls, hello, &got);
         if (got.result.end != WR_NET_TLS || strstr(got.words, rows[i].words) == NULL)
             fail_msg("row %zu: %s", i, got.words);
-        assert_int_equal(got.result.blame, WR_NET_HOST);
+        assert_int_equal(got.result.blame, WR_NET_BLAME_HOST);
         assert_int_equal(got.result.sends, 0);
         assert_int_equal(hostile_requests(rig.server, port), 0); /* nothing was said before it was clear to whom */
         rig_tear_down(&rig);
@@ -346,7 +346,7 @@ static void a_server_that_never_stops_talking_does_not_hold_the_loop(void **stat
     uv_unref((uv_handle_t *)&ticker.timer);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         (void)get_tls(&rig, &tls, cases[i], &got);
-        if (got.result.end == WR_NET_DONE || got.result.blame != WR_NET_HOST)
+        if (got.result.end == WR_NET_DONE || got.result.blame != WR_NET_BLAME_HOST)
             fail_msg("case %zu: %s", i, got.words);
     }
     on_tick(&ticker.timer);
@@ -375,7 +375,7 @@ static void http2_without_end_is_left(void **state)
     name_localhost(&rig);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         (void)get_tls(&rig, &tls, cases[i], &got);
-        if (got.result.end == WR_NET_DONE || got.result.blame != WR_NET_HOST)
+        if (got.result.end == WR_NET_DONE || got.result.blame != WR_NET_BLAME_HOST)
             fail_msg("case %zu: %s", i, got.words);
     }
     rig_tear_down(&rig);

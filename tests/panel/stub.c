@@ -6,15 +6,15 @@
  * FOLDER/sample and FOLDER/VIEW are JSON, read anew each time it is asked. Each view that is asked for is a line in
  * FOLDER/asked, each command one in FOLDER/commands. Prints the port, and ends with its input. */
 #include "base/buf.h"
-#include "shell/memory/memory.h"
-#include "shell/panel/panel.h"
+#include "limiter/memory/memory.h"
+#include "watch/dashboard/dashboard.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 static const char *folder;
-static struct wr_panel *panel;
+static struct wr_dashboard *panel;
 
 static FILE *open_at(const char *name, const char *how)
 {
@@ -52,7 +52,7 @@ static void on_sample(void *context, struct wr_buf *answer)
     append_file("sample", answer);
 }
 
-static void on_view(void *context, const struct wr_panel_query *query, struct wr_buf *answer)
+static void on_view(void *context, const struct wr_dashboard_query *query, struct wr_buf *answer)
 {
     (void)context;
     note("asked", wr_span_of(query->view));
@@ -69,7 +69,7 @@ static void on_command(void *context, struct wr_span request, struct wr_buf *ans
 static void answer(void *context, struct wr_http_exchange *exchange)
 {
     (void)context;
-    if (!wr_panel_answer(panel, exchange))
+    if (!wr_dashboard_answer(panel, exchange))
         wr_http_refuse(exchange, 404, "there is nothing here");
 }
 
@@ -77,37 +77,38 @@ static void tick(void *context, struct wr_http_loop *loop)
 {
     (void)context;
     (void)loop;
-    wr_panel_tick(panel);
+    wr_dashboard_tick(panel);
 }
 
 int main(int argc, char **argv)
 {
     static const char *const both[] = {"overview", "hosts", "rules", "jobs", NULL};
     const char *const *views = argc > 5 ? (const char *const *)(void *)&argv[5] : both;
-    struct wr_panel_source source = {NULL, argc > 4 ? argv[4] : "crawl", views, on_sample, on_view, on_command};
-    struct wr_panel_options options = {.source = &source, .token = argc > 3 ? argv[3] : ""};
-    struct wr_http_listen place = {.address = argc > 2 ? argv[2] : "", .fd = -1};
-    struct wr_http_options serving;
-    struct wr_http *server;
+    struct wr_dashboard_source source = {NULL, argc > 4 ? argv[4] : "crawl", views, on_sample, on_view, on_command};
+    struct wr_dashboard_options options = {.source = &source, .token = argc > 3 ? argv[3] : ""};
+    struct wr_http_listen_options place = {.address = argc > 2 ? argv[2] : "", .fd = -1};
+    struct wr_http_server_options serving;
+    struct wr_http_server *server;
     char byte;
     if (argc < 4)
         return 2;
     folder = argv[1];
-    wr_http_options_init(&serving);
+    wr_http_server_options_init(&serving);
     serving.listens = &place;
     serving.listen_count = 1;
     serving.answer = answer;
     serving.tick = tick;
-    if (wr_panel_new(&options, &panel) != 0 || wr_http_new(&serving, &server) != 0 || wr_http_start(server) != 0) {
+    if (wr_dashboard_new(&options, &panel) != 0 || wr_http_server_new(&serving, &server) != 0 ||
+        wr_http_server_start(server) != 0) {
         (void)fprintf(stderr, "panel_stub: %s\n", weir_error_detail());
         return 1;
     }
-    (void)printf("%u\n", (unsigned)wr_http_port(server, 0));
+    (void)printf("%u\n", (unsigned)wr_http_server_port(server, 0));
     (void)fflush(stdout);
     while (read(STDIN_FILENO, &byte, 1) > 0)
         continue;
-    wr_http_stop(server, 0);
-    wr_http_free(server);
-    wr_panel_free(panel);
+    wr_http_server_stop(server, 0);
+    wr_http_server_free(server);
+    wr_dashboard_free(panel);
     return 0;
 }

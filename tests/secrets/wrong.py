@@ -37,7 +37,7 @@ def options():
 
 def fields():
     """Every key of rules and admission that is marked as a secret."""
-    text = _read(f'{SOURCE}/shell/rulebook/settings.c')
+    text = _read(f'{SOURCE}/serve/rules/rules_settings.c')
     return {name for name, entry in re.findall(r'\{"([a-z_]+)",(.*?)\},\n', text, re.S) if '.is_secret = true' in entry or '&listed_item' in entry}
 
 

@@ -79,7 +79,7 @@ void rig_init(struct rig *rig)
     static const char *const names[] = {"weir.example", NULL};
     *rig = (struct rig){.written = 1};
     rig->listens[0].address = "127.0.0.1:0";
-    wr_http_options_init(&rig->options);
+    wr_http_server_options_init(&rig->options);
     rig->options.listens = rig->listens;
     rig->options.listen_count = 1;
     rig->options.answer = answer;
@@ -91,22 +91,22 @@ void rig_init(struct rig *rig)
 
 void rig_start(struct rig *rig)
 {
-    assert_int_equal(wr_http_new(&rig->options, &rig->server), 0);
-    assert_int_equal(wr_http_start(rig->server), 0);
+    assert_int_equal(wr_http_server_new(&rig->options, &rig->server), 0);
+    assert_int_equal(wr_http_server_start(rig->server), 0);
 }
 
 void rig_stop(struct rig *rig)
 {
-    struct wr_http_stats stats;
-    wr_http_stop(rig->server, 0);
-    wr_http_stats(rig->server, &stats);
+    struct wr_http_server_stats stats;
+    wr_http_server_stop(rig->server, 0);
+    wr_http_server_stats(rig->server, &stats);
     assert_int_equal(stats.connections, 0);
     assert_int_equal(stats.streams, 0);
     assert_int_equal(stats.buffered_bytes, 0); /* all that was taken was given back */
-    wr_http_free(rig->server);
+    wr_http_server_free(rig->server);
 }
 
-static void run_release(struct wr_http_note *note)
+static void run_release(struct wr_http_posted_call *note)
 {
     struct rig *rig = WR_LINKED(note, struct rig, note);
     struct wr_http_exchange *exchange = rig->late;
@@ -121,7 +121,7 @@ void rig_release(struct rig *rig)
     wr_http_post(rig->late->loop, &rig->note);
 }
 
-static void run_stream(struct wr_http_note *note)
+static void run_stream(struct wr_http_posted_call *note)
 {
     struct rig *rig = WR_LINKED(note, struct rig, note);
     atomic_store(&rig->written, rig->late == NULL ? WEIR_E_CLOSED : wr_http_stream_write(rig->late, rig->wish));
@@ -148,10 +148,10 @@ void wait_until(atomic_int *count, int least)
     assert_true(atomic_load(count) >= least);
 }
 
-struct wr_http_stats rig_stats(const struct rig *rig)
+struct wr_http_server_stats rig_stats(const struct rig *rig)
 {
-    struct wr_http_stats stats;
-    wr_http_stats(rig->server, &stats);
+    struct wr_http_server_stats stats;
+    wr_http_server_stats(rig->server, &stats);
     return stats;
 }
 
@@ -169,7 +169,7 @@ static int ready(int fd)
 
 int dial(const struct rig *rig)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(wr_http_port(rig->server, 0))};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(wr_http_server_port(rig->server, 0))};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     assert_true(fd >= 0);

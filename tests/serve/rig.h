@@ -6,7 +6,7 @@
 #include "lib/test.h"
 
 #include "base/buf.h"
-#include "shell/http/http.h"
+#include "serve/server/http_server.h"
 
 #include <stdatomic.h>
 
@@ -20,12 +20,12 @@
  *     /stream      a stream; rig_stream writes to it
  */
 struct rig {
-    struct wr_http_options options;
-    struct wr_http_listen listens[2];
-    struct wr_http *server;
+    struct wr_http_server_options options;
+    struct wr_http_listen_options listens[2];
+    struct wr_http_server *server;
     atomic_int held, gone, ticks;
     struct wr_http_exchange *late; /* the one that is held last, or the stream */
-    struct wr_http_note note;
+    struct wr_http_posted_call note;
     struct wr_span wish; /* of rig_stream */
     atomic_int written;  /* what wr_http_stream_write said; 1: nothing yet */
 };
@@ -41,7 +41,7 @@ void rig_release(struct rig *rig);
 int rig_stream(struct rig *rig, struct wr_span bytes);
 /* Waits until it is, for some seconds. */
 void wait_until(atomic_int *count, int least);
-struct wr_http_stats rig_stats(const struct rig *rig);
+struct wr_http_server_stats rig_stats(const struct rig *rig);
 
 /* ---- clients ---- */
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """weir serve under requests that cost much work for few bytes: its loop looks at its timers every 5 ms, or it ends
-(WEIR_TEST_AWAY, src/shell/loop/away.h). The first argument is the program."""
+(WEIR_TEST_WATCHDOG, src/http/loop/watchdog.h). The first argument is the program."""
 import os
 import signal
 import socket

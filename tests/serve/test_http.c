@@ -3,7 +3,7 @@
 #include "serve/rig.h"
 
 #include "base/list.h"
-#include "shell/http/inside.h"
+#include "serve/server/http_server_internal.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -191,7 +191,7 @@ static void pipelined_requests_are_answered_however_many_rounds_they_take(void *
 static void client_that_never_reads_is_kept_waiting_and_then_cut_off(void **state)
 {
     struct rig rig;
-    struct wr_http_stats stats;
+    struct wr_http_server_stats stats;
     (void)state;
     rig_init(&rig);
     rig.options.send_ns = 500 * WEIR_MILLISECOND;
@@ -271,7 +271,7 @@ static void server_that_ends_tells_of_all_that_is_unanswered(void **state)
     int fd = rig_open(&rig);
     say(fd, GET("/late?x"));
     wait_until(&rig.held, 1);
-    wr_http_stop(rig.server, 0);
+    wr_http_server_stop(rig.server, 0);
     assert_int_equal(atomic_load(&rig.gone), 1);
     assert_int_equal(status_of(hear_end(fd)), 503);
     rig_close(&rig, fd);
@@ -279,7 +279,7 @@ static void server_that_ends_tells_of_all_that_is_unanswered(void **state)
 
 static void *stop_gently(void *server)
 {
-    wr_http_stop(server, 20 * WEIR_SECOND);
+    wr_http_server_stop(server, 20 * WEIR_SECOND);
     return NULL;
 }
 
@@ -318,7 +318,7 @@ static void stream_brings_what_is_written_and_ends_with_the_server(void **state)
     assert_int_equal(rig_stats(&rig).streams, 1);
     assert_int_equal(rig_stream(&rig, wr_span_of("data: 1\n\n")), 0);
     assert_int_equal(rig_stream(&rig, wr_span_of("data: 2\n\n")), 0);
-    wr_http_stop(rig.server, 20 * WEIR_SECOND);
+    wr_http_server_stop(rig.server, 20 * WEIR_SECOND);
     const char *text = hear_end(fd);
     assert_int_equal(status_of(text), 200);
     assert_null(strstr(text, "Content-Length"));
@@ -453,40 +453,40 @@ static void connection_that_got_the_last_descriptor_is_served(void **state)
 
 struct handover {
     struct rig rig;
-    struct wr_http_note halt;
+    struct wr_http_posted_call halt;
     sem_t goes_on;
     size_t given, asked; /* connections, and bytes of their requests */
 };
 
-static void wait_for_all(struct wr_http_note *note)
+static void wait_for_all(struct wr_http_posted_call *note)
 {
     (void)sem_wait(&WR_LINKED(note, struct handover, halt)->goes_on);
 }
 
 static void *freeze(void *server)
 {
-    wr_http_freeze(server);
+    wr_http_server_freeze(server);
     return NULL;
 }
 
-static void wait_for_frost(struct wr_http *server)
+static void wait_for_frost(struct wr_http_server *server)
 {
     for (bool is_frozen = false; !is_frozen; (void)usleep(100)) {
-        (void)pthread_mutex_lock(&server->frost);
+        (void)pthread_mutex_lock(&server->freeze_lock);
         is_frozen = server->is_frozen;
-        (void)pthread_mutex_unlock(&server->frost);
+        (void)pthread_mutex_unlock(&server->freeze_lock);
     }
 }
 
-static void count_baggage(void *context, const struct wr_http_baggage *baggage)
+static void count_baggage(void *context, const struct wr_http_conn_state *baggage)
 {
     struct handover *handover = context;
     handover->given++;
     handover->asked += baggage->in.bytes;
 }
 
-/* Whatever comes together with the frost, in either order: the other process is asked what was not answered here, and
- * nothing else. */
+/* Whatever comes together with the freeze_lock, in either order: the other process is asked what was not answered here,
+ * and nothing else. */
 static void request_is_answered_before_a_handover_or_after_it_but_not_twice(void **state)
 {
     (void)state;
@@ -500,7 +500,7 @@ static void request_is_answered_before_a_handover_or_after_it_but_not_twice(void
         int fd = dial(rig);
         say(fd, GET("/late"));
         wait_until(&rig->held, 1);
-        wr_http_post(wr_http_loop_at(rig->server, 0), &handover.halt);
+        wr_http_post(wr_http_server_loop(rig->server, 0), &handover.halt);
         if (!frost_first)
             rig_release(rig);
         assert_int_equal(pthread_create(&thread, NULL, freeze, rig->server), 0);
@@ -509,9 +509,9 @@ static void request_is_answered_before_a_handover_or_after_it_but_not_twice(void
             rig_release(rig);
         (void)sem_post(&handover.goes_on);
         (void)pthread_join(thread, NULL);
-        wr_http_each(rig->server, count_baggage, &handover);
-        wr_http_leave(rig->server);
-        wr_http_free(rig->server);
+        wr_http_server_each_conn(rig->server, count_baggage, &handover);
+        wr_http_server_abandon(rig->server);
+        wr_http_server_free(rig->server);
         assert_int_equal(handover.given, 1);
         assert_int_equal(count_of(hear_end(fd), "HTTP/1.1 200"), handover.asked == 0);
         (void)sem_destroy(&handover.goes_on);
@@ -520,11 +520,11 @@ static void request_is_answered_before_a_handover_or_after_it_but_not_twice(void
 }
 
 /* As if it came to another process. */
-static void adopt(void *next, const struct wr_http_baggage *baggage)
+static void adopt(void *next, const struct wr_http_conn_state *baggage)
 {
-    struct wr_http_baggage luggage = *baggage;
+    struct wr_http_conn_state luggage = *baggage;
     luggage.fd = dup(baggage->fd);
-    wr_http_adopt(next, &luggage);
+    wr_http_server_adopt_conn(next, &luggage);
 }
 
 static void answer_that_is_half_sent_goes_on_after_a_handover(void **state)
@@ -537,15 +537,15 @@ static void answer_that_is_half_sent_goes_on_after_a_handover(void **state)
         int fd = rig_open(&rig);
         assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
         rig_init(&next);
-        assert_int_equal(wr_http_new(&next.options, &next.server), 0);
+        assert_int_equal(wr_http_server_new(&next.options, &next.server), 0);
         say(fd, questions[closes]);
         while (rig_stats(&rig).buffered_bytes == 0)
             (void)usleep(1000);
-        wr_http_freeze(rig.server);
-        wr_http_each(rig.server, adopt, next.server);
-        wr_http_leave(rig.server);
-        wr_http_free(rig.server);
-        assert_int_equal(wr_http_start(next.server), 0);
+        wr_http_server_freeze(rig.server);
+        wr_http_server_each_conn(rig.server, adopt, next.server);
+        wr_http_server_abandon(rig.server);
+        wr_http_server_free(rig.server);
+        assert_int_equal(wr_http_server_start(next.server), 0);
         assert_true(strlen(closes ? hear_end(fd) : hear(fd, 1)) > (size_t)4 << 20);
         if (!closes) {
             say(fd, GET("/ok"));

@@ -340,11 +340,11 @@ static void socket_is_its_owners_alone_unless_told_otherwise(void **state)
 static void socket_left_behind_is_replaced_one_in_use_is_not_nor_a_file(void **state)
 {
     struct place place;
-    struct wr_http *second = NULL;
+    struct wr_http_server *second = NULL;
     (void)state;
     place_set_up(&place);
     rig_start(&place.rig);
-    assert_int_equal(wr_http_new(&place.rig.options, &second), WEIR_E_SYSTEM);
+    assert_int_equal(wr_http_server_new(&place.rig.options, &second), WEIR_E_SYSTEM);
     assert_non_null(strstr(weir_error_detail(), "in use"));
     char kept[80];
     (void)snprintf(kept, sizeof kept, "%s.kept", place.path);
@@ -360,7 +360,7 @@ static void socket_left_behind_is_replaced_one_in_use_is_not_nor_a_file(void **s
     FILE *file = fopen(place.path, "w");
     assert_non_null(file);
     (void)fclose(file);
-    assert_int_equal(wr_http_new(&place.rig.options, &second), WEIR_E_INVAL);
+    assert_int_equal(wr_http_server_new(&place.rig.options, &second), WEIR_E_INVAL);
     place_tear_down(&place);
 }
 
@@ -393,7 +393,7 @@ static void strangers_at_the_socket_are_turned_away(void **state)
     uid_t user = nobody->pw_uid;
     gid_t group = nobody->pw_gid;
     const struct {
-        struct wr_http_listen listen;
+        struct wr_http_listen_options listen;
         int status;
     } table[] = {
         {{.mode = 0600}, 0},
@@ -424,9 +424,9 @@ static void socket_that_listens_already_is_taken_over(void **state)
     rig_start(&rig);
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     rig_init(&other);
-    other.listens[0] = (struct wr_http_listen){.fd = listener, .has_fd = true};
-    struct wr_http *none = NULL;
-    assert_int_equal(wr_http_new(&other.options, &none), WEIR_E_INVAL); /* it does not listen */
+    other.listens[0] = (struct wr_http_listen_options){.fd = listener, .has_fd = true};
+    struct wr_http_server *none = NULL;
+    assert_int_equal(wr_http_server_new(&other.options, &none), WEIR_E_INVAL); /* it does not listen */
     assert_int_equal(listen(listener, 16), 0);
     rig_start(&other);
     int fd = dial(&other);
@@ -457,22 +457,22 @@ static void listening_addresses_are_strict(void **state)
         "127.0.0.1: 80",
     };
     struct rig rig;
-    struct wr_http *server = NULL;
+    struct wr_http_server *server = NULL;
     (void)state;
     rig_init(&rig);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         rig.listens[0].address = wrong[i];
-        if (wr_http_new(&rig.options, &server) != WEIR_E_INVAL)
+        if (wr_http_server_new(&rig.options, &server) != WEIR_E_INVAL)
             fail_msg("%s", wrong[i]);
         assert_non_null(strstr(weir_error_detail(), "listening address"));
     }
     static const char *const right[] = {":0", "localhost:0", "127.0.0.1:0", "[::1]:0"};
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
         rig.listens[0].address = right[i];
-        int error = wr_http_new(&rig.options, &server);
+        int error = wr_http_server_new(&rig.options, &server);
         assert_true(error == 0 || (i == 3 && error == WEIR_E_SYSTEM)); /* there may be no IPv6 */
         if (error == 0)
-            wr_http_free(server);
+            wr_http_server_free(server);
     }
 }
 

@@ -130,15 +130,15 @@ long long store_say(const struct store *to, const char *command)
 
 void bench_open(struct bench *bench, const struct store *to, int64_t timeout_ns)
 {
-    struct wr_wire_options options = {.path = to->path, .timeout_ns = timeout_ns};
+    struct wr_redis_connection_options options = {.path = to->path, .timeout_ns = timeout_ns};
     *bench = (struct bench){0};
     assert_int_equal(uv_loop_init(&bench->loop), 0);
-    assert_int_equal(wr_wire_new(&options, &bench->loop, &bench->wire), 0);
+    assert_int_equal(wr_redis_connection_new(&options, &bench->loop, &bench->wire), 0);
 }
 
 void bench_close(struct bench *bench)
 {
-    wr_wire_free(bench->wire);
+    wr_redis_connection_free(bench->wire);
     uv_run(&bench->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&bench->loop), 0);
 }
@@ -167,19 +167,19 @@ static int wait_told(struct bench *bench, int told, int error)
     return error < 0 ? error : bench->error;
 }
 
-int bench_charge(struct bench *bench, const struct wr_tariff *tariff, const struct wr_charge *charge)
+int bench_charge(struct bench *bench, const struct wr_charge_limits *charge_limits, const struct wr_charge *charge)
 {
     int told = bench->told;
-    return wait_told(bench, told, wr_charge_send(bench->wire, tariff, charge, on_told, bench));
+    return wait_told(bench, told, wr_charge_send(bench->wire, charge_limits, charge, on_told, bench));
 }
 
 int bench_seat(struct bench *bench, const char *who, const char *seats, const char *ms)
 {
-    struct wr_call call = {.key = "seats", .key_bytes = 5, .count = 3, .args = {who, seats, ms}};
+    struct wr_redis_call call = {.key = "seats", .key_bytes = 5, .count = 3, .args = {who, seats, ms}};
     int told = bench->told;
     for (int i = 0; i < 3; i++)
         call.arg_bytes[i] = strlen(call.args[i]);
-    return wait_told(bench, told, wr_wire_send(bench->wire, WR_SCRIPT_SEAT, &call, on_told, bench));
+    return wait_told(bench, told, wr_redis_connection_send(bench->wire, WR_SCRIPT_MEMBERSHIP, &call, on_told, bench));
 }
 
 /* ---- scripts ------------------------------------------------------------------------------------------- */
@@ -196,9 +196,9 @@ char *changed(char *text, const char *from, const char *to)
     return other;
 }
 
-char *script_on_set_clock(enum wr_script script)
+char *script_on_set_clock(enum wr_redis_script script)
 {
-    return changed(strdup(wr_scripts[script]), "redis.call('TIME')", "redis.call('MGET', 's', 'us')");
+    return changed(strdup(wr_redis_script_texts[script]), "redis.call('TIME')", "redis.call('MGET', 's', 'us')");
 }
 
 void set_clock(redisContext *redis, int64_t us)

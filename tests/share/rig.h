@@ -3,7 +3,7 @@
 #ifndef TESTS_SHARE_RIG_H
 #define TESTS_SHARE_RIG_H
 
-#include "shell/share/charge.h"
+#include "cluster/limit/charge.h"
 
 #include <sys/types.h>
 
@@ -39,7 +39,7 @@ long long store_say(const struct store *store, const char *command);
 void machine_sleeps(int64_t seconds);
 
 /* A script that reads the time from the keys "s" and "us", which set_clock writes. To be freed. */
-char *script_on_set_clock(enum wr_script script);
+char *script_on_set_clock(enum wr_redis_script script);
 void set_clock(struct redisContext *redis, int64_t us);
 
 /* The text with `to` in place of the first `from`; `text` is freed. */
@@ -47,10 +47,10 @@ char *changed(char *text, const char *from, const char *to);
 
 struct bench {
     uv_loop_t loop;
-    struct wr_wire *wire;
+    struct wr_redis_connection *wire;
     int told;  /* how many asks were */
     int error; /* of the last: 0, or WEIR_E_TIMEOUT if missed */
-    struct wr_charge_told last;
+    struct wr_charge_reply last;
     long long number; /* or that, if it is one */
 };
 
@@ -61,7 +61,7 @@ void bench_close(struct bench *bench);
 void bench_step(struct bench *bench);
 
 /* Sends and runs the loop until it is told. Returns what wr_charge_send does, or bench->error. */
-int bench_charge(struct bench *bench, const struct wr_tariff *tariff, const struct wr_charge *charge);
+int bench_charge(struct bench *bench, const struct wr_charge_limits *charge_limits, const struct wr_charge *charge);
 int bench_seat(struct bench *bench, const char *who, const char *seats, const char *ms);
 
 #endif

@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /* test_book.c - books of rules whose limits are in one real store: what they admit together, take back and tell. */
 #include "lib/test.h"
+#include "serve/rules/rules.h"
 #include "share/rig.h"
-#include "shell/rulebook/rulebook.h"
 
 #include <errno.h>
 #include <semaphore.h>
 #include <time.h>
 #include <unistd.h>
 
-static struct wr_rulebook_settings *settings_of(const char *rules)
+static struct wr_rules_settings *settings_of(const char *rules)
 {
-    static struct wr_rulebook_settings settings;
+    static struct wr_rules_settings settings;
     char text[2048], why[WR_CONFIG_WHY_BYTES] = "";
 
     snprintf(text, sizeof text, "admission:\n  store: {url: \"unix:%s\", nodes: 2, timeout: 20s}\n%s", store.path,
              rules);
-    wr_rulebook_settings_init(&settings);
-    if (wr_config_parse(&wr_rulebook_schema, "t", text, strlen(text), weir_allocator_system(), &settings, why,
+    wr_rules_settings_init(&settings);
+    if (wr_config_parse(&wr_rules_schema, "t", text, strlen(text), weir_allocator_system(), &settings, why,
                         sizeof why) != 0)
         fail_msg("%s", why);
     return &settings;
 }
 
-static struct wr_agency_view store_of(struct wr_rulebook *book)
+static struct wr_redis_client_view store_of(struct wr_rules *book)
 {
-    struct wr_rulebook_view view;
-    wr_rulebook_view_get(book, &view);
+    struct wr_rules_view view;
+    wr_rules_view_get(book, &view);
     assert_true(view.has_store);
     return view.store;
 }
 
-static void wait_until_store_is(struct wr_rulebook *book, bool down)
+static void wait_until_store_is(struct wr_rules *book, bool down)
 {
     while (store_of(book).wire.down != down || (!down && !store_of(book).seated))
         usleep(1000);
 }
 
-static struct wr_rulebook *book_open(const char *rules)
+static struct wr_rules *book_open(const char *rules)
 {
-    struct wr_rulebook *book;
+    struct wr_rules *book;
     char why[WR_CONFIG_WHY_BYTES] = "";
 
-    if (wr_rulebook_new(settings_of(rules), NULL, &book, why, sizeof why) != 0)
+    if (wr_rules_new(settings_of(rules), NULL, &book, why, sizeof why) != 0)
         fail_msg("%s", why);
     wait_until_store_is(book, false);
     return book;
@@ -63,11 +63,11 @@ static void wake_test(void *context)
 }
 
 /* Polls until it is over, and frees it. Returns how often it was polled. */
-static int await_turn(struct wr_turn *turn, sem_t *woken, struct wr_verdict *ret_verdict)
+static int await_turn(struct wr_pending_request *turn, sem_t *woken, struct wr_verdict *ret_verdict)
 {
     int64_t wait_ns;
     int polls = 1;
-    for (; !wr_turn_poll(turn, ret_verdict, &wait_ns); polls++) {
+    for (; !wr_pending_request_poll(turn, ret_verdict, &wait_ns); polls++) {
         struct timespec until;
         wait_ns = wait_ns < WEIR_MINUTE ? wait_ns : WEIR_MINUTE;
         (void)clock_gettime(CLOCK_REALTIME, &until);
@@ -76,32 +76,32 @@ static int await_turn(struct wr_turn *turn, sem_t *woken, struct wr_verdict *ret
         until.tv_nsec = (long)(end_ns % WEIR_SECOND);
         (void)sem_timedwait(woken, &until);
     }
-    wr_turn_free(turn);
+    wr_pending_request_free(turn);
     return polls;
 }
 
-static void decide_wish(struct wr_rulebook *book, const struct wr_turn_wish *wish, struct wr_verdict *ret_verdict)
+static void decide_wish(struct wr_rules *book, const struct wr_rules_request *wish, struct wr_verdict *ret_verdict)
 {
-    struct wr_turn *turn;
+    struct wr_pending_request *turn;
     sem_t woken;
     (void)sem_init(&woken, 0, 0);
     ret_verdict->origin = 0;
-    assert_int_equal(wr_rulebook_enqueue_wish(book, wish, wake_test, &woken, &turn), 0);
+    assert_int_equal(wr_rules_enqueue_for_store(book, wish, wake_test, &woken, &turn), 0);
     (void)await_turn(turn, &woken, ret_verdict);
     (void)sem_destroy(&woken);
 }
 
 /* As a server does: at once if that is possible, else after the store has been asked. */
-static bool decide(struct wr_rulebook *book, const char *peer, struct wr_verdict *ret_verdict)
+static bool decide(struct wr_rules *book, const char *peer, struct wr_verdict *ret_verdict)
 {
     weir_request request = request_of(peer);
     ret_verdict->origin = 0;
-    if (!wr_rulebook_try_now(book, &request, ret_verdict))
-        decide_wish(book, &(struct wr_turn_wish){.request = &request}, ret_verdict);
+    if (!wr_rules_try_now(book, &request, ret_verdict))
+        decide_wish(book, &(struct wr_rules_request){.request = &request}, ret_verdict);
     return ret_verdict->allowed;
 }
 
-static int decide_often(struct wr_rulebook *book, const char *peer, int times)
+static int decide_often(struct wr_rules *book, const char *peer, int times)
 {
     struct wr_verdict verdict;
     int allowed = 0;
@@ -110,19 +110,20 @@ static int decide_often(struct wr_rulebook *book, const char *peer, int times)
     return allowed;
 }
 
-static uint64_t reserve(struct wr_rulebook *book, const char *peer)
+static uint64_t reserve(struct wr_rules *book, const char *peer)
 {
     struct wr_verdict verdict = {0};
     weir_request request = request_of(peer);
-    if (!wr_rulebook_reserve_now(book, &request, WEIR_HOUR, &verdict))
-        decide_wish(book, &(struct wr_turn_wish){.request = &request, .holds = true, .lease_ns = WEIR_HOUR}, &verdict);
+    if (!wr_rules_reserve_now(book, &request, WEIR_HOUR, &verdict))
+        decide_wish(book, &(struct wr_rules_request){.request = &request, .holds = true, .lease_ns = WEIR_HOUR},
+                    &verdict);
     return verdict.hold;
 }
 
-static struct wr_rule_view rule_of(struct wr_rulebook *book, uint32_t index)
+static struct wr_rule_view rule_of(struct wr_rules *book, uint32_t index)
 {
     struct wr_rule_view view;
-    assert_int_equal(wr_rulebook_rule_get(book, index, &view), 0);
+    assert_int_equal(wr_rule_view_get(book, index, &view), 0);
     return view;
 }
 
@@ -134,7 +135,7 @@ static const char exact[] =
 static void books_that_share_a_store_admit_just_the_limit_together(void **state)
 {
     (void)state;
-    struct wr_rulebook *one = book_open(exact), *other = book_open(exact);
+    struct wr_rules *one = book_open(exact), *other = book_open(exact);
     int allowed = 0;
     for (int i = 0; i < 10; i++)
         allowed += decide_often(one, "1.1.1.1", 1) + decide_often(other, "1.1.1.1", 1);
@@ -147,8 +148,8 @@ static void books_that_share_a_store_admit_just_the_limit_together(void **state)
     assert_in_range(verdict.retry_after_ns, 1, WEIR_HOUR);
     assert_int_equal(verdict.admission.rulings[0].quota.limit, 10);
     assert_int_equal(verdict.admission.rulings[0].quota.remaining, 0);
-    wr_rulebook_free(one);
-    wr_rulebook_free(other);
+    wr_rules_free(one);
+    wr_rules_free(other);
 }
 
 static void caller_that_cannot_wait_for_the_store_gets_what_on_error_says(void **state)
@@ -161,17 +162,17 @@ static void caller_that_cannot_wait_for_the_store_gets_what_on_error_says(void *
         const char *peer = opens ? "2.2.2.2" : "1.1.1.1";
         weir_request request = request_of(peer);
         snprintf(rules, sizeof rules, "%s%s", on_error[opens], exact);
-        struct wr_rulebook *book = book_open(rules);
-        wr_rulebook_try(book, &request, &verdict);
+        struct wr_rules *book = book_open(rules);
+        wr_rules_try(book, &request, &verdict);
         assert_int_equal(verdict.allowed, opens);
         assert_int_equal(verdict.cause, opens ? WR_CAUSE_FAILED_OPEN : WR_CAUSE_FAILED);
         assert_int_equal(verdict.status, opens ? 200 : 503);
-        assert_int_equal(wr_rulebook_try_key(book, "r", peer, 7, 0, &verdict), 0);
+        assert_int_equal(wr_rules_try_key(book, "r", peer, 7, 0, &verdict), 0);
         assert_int_equal(verdict.cause, opens ? WR_CAUSE_FAILED_OPEN : WR_CAUSE_FAILED);
-        wr_rulebook_reserve(book, &request, 0, &verdict);
+        wr_rules_reserve(book, &request, 0, &verdict);
         assert_int_equal(verdict.cause, opens ? WR_CAUSE_FAILED_OPEN : WR_CAUSE_FAILED);
         assert_int_equal(decide_often(book, peer, 20), 10); /* nothing was charged */
-        wr_rulebook_free(book);
+        wr_rules_free(book);
     }
 }
 
@@ -182,35 +183,35 @@ static void nothing_is_taken_or_counted_before_the_store_is_asked(void **state)
                                 "rules:\n"
                                 "  - {name: own, limit: 3/h fixed_window}\n"
                                 "  - {name: r, limit: 10/h fixed_window, share: {overshoot: 0%, on_outage: closed}}\n";
-    struct wr_rulebook *book = book_open(rules);
-    struct wr_rulebook_view view;
+    struct wr_rules *book = book_open(rules);
+    struct wr_rules_view view;
     struct wr_verdict verdict = {0};
     weir_request request = request_of("1.1.1.1");
     for (int i = 0; i < 20; i++) {
-        assert_false(wr_rulebook_try_now(book, &request, &verdict));
-        assert_false(wr_rulebook_reserve_now(book, &request, 0, &verdict));
+        assert_false(wr_rules_try_now(book, &request, &verdict));
+        assert_false(wr_rules_reserve_now(book, &request, 0, &verdict));
     }
-    assert_int_equal(wr_rulebook_try_key_now(book, "r", "1.1.1.1", 7, 0, &verdict), WEIR_E_CLOSED);
-    assert_int_equal(wr_rulebook_try_key_now(book, "none", "1.1.1.1", 7, 0, &verdict), WEIR_E_ABSENT);
-    wr_rulebook_view_get(book, &view);
+    assert_int_equal(wr_rules_try_key_now(book, "r", "1.1.1.1", 7, 0, &verdict), WEIR_E_CLOSED);
+    assert_int_equal(wr_rules_try_key_now(book, "none", "1.1.1.1", 7, 0, &verdict), WEIR_E_ABSENT);
+    wr_rules_view_get(book, &view);
     for (size_t i = 0; i < WR_CAUSE_COUNT; i++)
         assert_int_equal(view.causes[i], 0);
     assert_int_equal(decide_often(book, "1.1.1.1", 9), 3);
-    assert_int_equal(wr_rulebook_try_key_now(book, "own", "9.9.9.9", 7, 0, &verdict), 0); /* needs no store */
+    assert_int_equal(wr_rules_try_key_now(book, "own", "9.9.9.9", 7, 0, &verdict), 0); /* needs no store */
     assert_true(verdict.allowed);
-    wr_rulebook_view_get(book, &view);
+    wr_rules_view_get(book, &view);
     assert_int_equal(view.causes[WR_CAUSE_GRANTED], 4);
     assert_int_equal(view.causes[WR_CAUSE_LIMITED], 6);
     assert_int_equal(view.waiting, 0);
-    wr_rulebook_free(book);
+    wr_rules_free(book);
 }
 
 static void one_rule_by_its_key_is_asked_of_the_store_at_the_cost_that_is_said(void **state)
 {
     (void)state;
-    struct wr_rulebook *book = book_open(exact);
+    struct wr_rules *book = book_open(exact);
     struct wr_verdict verdict = {0};
-    struct wr_turn_wish wish = {.rule = "r", .key = "k", .key_bytes = 1, .cost = 4};
+    struct wr_rules_request wish = {.rule = "r", .key = "k", .key_bytes = 1, .cost = 4};
     for (int i = 0; i < 2; i++) {
         decide_wish(book, &wish, &verdict);
         assert_true(verdict.allowed);
@@ -227,22 +228,22 @@ static void one_rule_by_its_key_is_asked_of_the_store_at_the_cost_that_is_said(v
     wish.key = "l";
     decide_wish(book, &wish, &verdict);
     assert_true(verdict.allowed);
-    wr_rulebook_free(book);
+    wr_rules_free(book);
 }
 
 static void reservations_are_settled_with_the_store(void **state)
 {
     (void)state;
-    struct wr_rulebook *book = book_open(exact), *other = book_open(exact);
+    struct wr_rules *book = book_open(exact), *other = book_open(exact);
     uint64_t cheap = reserve(book, "1.1.1.1"), dear = reserve(book, "1.1.1.1"), as_said = reserve(book, "1.1.1.1");
     assert_true(cheap != 0 && dear != 0 && as_said != 0);
-    assert_int_equal(wr_rulebook_cancel(book, cheap), 0);
-    assert_int_equal(wr_rulebook_commit(book, dear, 4), 0);
-    assert_int_equal(wr_rulebook_end(book, as_said), 0);
-    assert_int_equal(wr_rulebook_end(book, as_said), WEIR_E_ABSENT);
+    assert_int_equal(wr_reservation_cancel(book, cheap), 0);
+    assert_int_equal(wr_reservation_commit(book, dear, 4), 0);
+    assert_int_equal(wr_reservation_end(book, as_said), 0);
+    assert_int_equal(wr_reservation_end(book, as_said), WEIR_E_ABSENT);
     assert_int_equal(decide_often(book, "1.1.1.1", 20) + decide_often(other, "1.1.1.1", 20), 5); /* 10 - 4 - 1 */
-    wr_rulebook_free(book);
-    wr_rulebook_free(other);
+    wr_rules_free(book);
+    wr_rules_free(other);
 }
 
 static void requests_in_flight_are_counted_over_all_books(void **state)
@@ -250,7 +251,7 @@ static void requests_in_flight_are_counted_over_all_books(void **state)
     (void)state;
     static const char rules[] =
         "rules:\n  - {name: r, limit: concurrent=2, share: {overshoot: 0%, on_outage: closed}}\n";
-    struct wr_rulebook *one = book_open(rules), *other = book_open(rules);
+    struct wr_rules *one = book_open(rules), *other = book_open(rules);
     struct wr_verdict verdict = {0};
     assert_true(decide(one, "1.1.1.1", &verdict));
     uint64_t first = verdict.hold;
@@ -261,30 +262,30 @@ static void requests_in_flight_are_counted_over_all_books(void **state)
     assert_int_equal(view.share.held, 1);
 
     weir_request request = request_of("1.1.1.1");
-    struct wr_turn *turn;
+    struct wr_pending_request *turn;
     sem_t woken;
     (void)sem_init(&woken, 0, 0);
-    assert_int_equal(wr_rulebook_enqueue(other, &request, 50 * MS, wake_test, &woken, &turn), 0);
+    assert_int_equal(wr_rules_enqueue(other, &request, 50 * MS, wake_test, &woken, &turn), 0);
     (void)await_turn(turn, &woken, &verdict);
     assert_true(!verdict.allowed && verdict.cause == WR_CAUSE_TIMED_OUT && verdict.status == 429);
 
     int64_t wait_ns;
-    assert_int_equal(wr_rulebook_enqueue(other, &request, WEIR_FOREVER, wake_test, &woken, &turn), 0);
-    struct wr_rulebook_view seen;
-    wr_rulebook_view_get(other, &seen);
+    assert_int_equal(wr_rules_enqueue(other, &request, WEIR_FOREVER, wake_test, &woken, &turn), 0);
+    struct wr_rules_view seen;
+    wr_rules_view_get(other, &seen);
     assert_int_equal(seen.waiting, 1);
-    assert_false(wr_turn_poll(turn, &verdict, &wait_ns));
-    assert_int_equal(wr_rulebook_end(one, first), 0);
+    assert_false(wr_pending_request_poll(turn, &verdict, &wait_ns));
+    assert_int_equal(wr_reservation_end(one, first), 0);
     (void)await_turn(turn, &woken, &verdict);
     assert_true(verdict.allowed && verdict.hold != 0);
-    wr_rulebook_view_get(other, &seen);
+    wr_rules_view_get(other, &seen);
     assert_int_equal(seen.waiting, 0);
     (void)sem_destroy(&woken);
-    wr_rulebook_free(one);
-    wr_rulebook_free(other);
+    wr_rules_free(one);
+    wr_rules_free(other);
 }
 
-static uint64_t refusals_of(struct wr_rulebook *book)
+static uint64_t refusals_of(struct wr_rules *book)
 {
     struct wr_rule_view view = rule_of(book, 0);
     uint64_t sum = 0;
@@ -296,52 +297,52 @@ static uint64_t refusals_of(struct wr_rulebook *book)
 static void turn_that_is_polled_early_asks_nobody(void **state)
 {
     (void)state;
-    struct wr_rulebook *book = book_open(exact);
+    struct wr_rules *book = book_open(exact);
     struct wr_verdict verdict = {0};
-    struct wr_turn *turn;
+    struct wr_pending_request *turn;
     sem_t woken;
     int64_t wait_ns = 0;
     weir_request request = request_of("1.1.1.1");
     (void)sem_init(&woken, 0, 0);
     assert_int_equal(decide_often(book, "1.1.1.1", 11), 10); /* the window ends in an hour */
     uint64_t before = refusals_of(book);
-    assert_int_equal(wr_rulebook_enqueue(book, &request, WEIR_FOREVER, wake_test, &woken, &turn), 0);
+    assert_int_equal(wr_rules_enqueue(book, &request, WEIR_FOREVER, wake_test, &woken, &turn), 0);
     while (refusals_of(book) == before) {
-        assert_false(wr_turn_poll(turn, &verdict, &wait_ns));
+        assert_false(wr_pending_request_poll(turn, &verdict, &wait_ns));
         usleep(1000);
     }
-    assert_false(wr_turn_poll(turn, &verdict, &wait_ns)); /* the answer is told to it */
+    assert_false(wr_pending_request_poll(turn, &verdict, &wait_ns)); /* the answer is told to it */
     before = refusals_of(book);
     for (int i = 0; i < 100; i++) {
-        assert_false(wr_turn_poll(turn, &verdict, &wait_ns));
+        assert_false(wr_pending_request_poll(turn, &verdict, &wait_ns));
         assert_in_range(wait_ns, WEIR_MINUTE, WEIR_HOUR);
     }
     assert_int_equal(refusals_of(book), before);
-    wr_turn_free(turn);
+    wr_pending_request_free(turn);
     (void)sem_destroy(&woken);
-    wr_rulebook_free(book);
+    wr_rules_free(book);
 }
 
 static void turn_that_is_left_before_its_answer_waits_no_more(void **state)
 {
     (void)state;
-    struct wr_rulebook *book = book_open(exact);
-    struct wr_rulebook_view view;
+    struct wr_rules *book = book_open(exact);
+    struct wr_rules_view view;
     struct wr_verdict verdict = {0};
-    struct wr_turn *turn;
+    struct wr_pending_request *turn;
     sem_t woken;
     int64_t wait_ns = 0;
     weir_request request = request_of("1.1.1.1");
     (void)sem_init(&woken, 0, 0);
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(wr_rulebook_enqueue(book, &request, WEIR_FOREVER, wake_test, &woken, &turn), 0);
-        (void)wr_turn_poll(turn, &verdict, &wait_ns);
-        wr_turn_free(turn);
+        assert_int_equal(wr_rules_enqueue(book, &request, WEIR_FOREVER, wake_test, &woken, &turn), 0);
+        (void)wr_pending_request_poll(turn, &verdict, &wait_ns);
+        wr_pending_request_free(turn);
     }
     (void)sem_destroy(&woken);
-    wr_rulebook_view_get(book, &view);
+    wr_rules_view_get(book, &view);
     assert_int_equal(view.waiting, 0);
-    wr_rulebook_free(book);
+    wr_rules_free(book);
 }
 
 static void rules_and_plans_with_the_same_key_do_not_share_their_permits(void **state)
@@ -355,12 +356,12 @@ static void rules_and_plans_with_the_same_key_do_not_share_their_permits(void **
         "    plans: [{name: p, limit: 10/h fixed_window}, {name: q, limit: 10/h fixed_window}]\n"
         "    share: {overshoot: 0%, on_outage: closed}\n"
         "  - {name: s, match: {path: /s}, limit: 10/h fixed_window, share: {overshoot: 0%, on_outage: closed}}\n";
-    struct wr_rulebook *book = book_open(rules);
+    struct wr_rules *book = book_open(rules);
     struct wr_verdict verdict = {0};
     static const char *const names[] = {"r", "s"};
     for (size_t i = 0; i < 2; i++)
         for (int k = 0; k < 12; k++) {
-            decide_wish(book, &(struct wr_turn_wish){.rule = names[i], .key = "1.1.1.1", .key_bytes = 7}, &verdict);
+            decide_wish(book, &(struct wr_rules_request){.rule = names[i], .key = "1.1.1.1", .key_bytes = 7}, &verdict);
             assert_int_equal(verdict.allowed, k < 10);
         }
     static const char *const plans[] = {"p", "q"};
@@ -371,26 +372,26 @@ static void rules_and_plans_with_the_same_key_do_not_share_their_permits(void **
             weir_request request = request_of("1.1.1.1");
             request.header = weir_header_list_find;
             request.header_context = &list;
-            decide_wish(book, &(struct wr_turn_wish){.request = &request}, &verdict);
+            decide_wish(book, &(struct wr_rules_request){.request = &request}, &verdict);
             assert_int_equal(verdict.allowed, k < 10);
         }
-    wr_rulebook_free(book);
+    wr_rules_free(book);
 }
 
 static void key_that_is_reset_is_as_new_for_all_books(void **state)
 {
     (void)state;
-    struct wr_rulebook *one = book_open(exact), *other = book_open(exact);
+    struct wr_rules *one = book_open(exact), *other = book_open(exact);
     assert_int_equal(decide_often(one, "1.1.1.1", 11), 10);
     assert_int_equal(decide_often(one, "2.2.2.2", 11), 10);
-    assert_int_equal(wr_rulebook_reset(one, "r", "1.1.1.1", 7), 0);
-    assert_int_equal(wr_rulebook_reset(one, "none", "1.1.1.1", 7), WEIR_E_ABSENT);
-    assert_int_equal(wr_rulebook_reset(one, "r", "", 0), WEIR_E_INVAL);
+    assert_int_equal(wr_rules_reset_key(one, "r", "1.1.1.1", 7), 0);
+    assert_int_equal(wr_rules_reset_key(one, "none", "1.1.1.1", 7), WEIR_E_ABSENT);
+    assert_int_equal(wr_rules_reset_key(one, "r", "", 0), WEIR_E_INVAL);
     assert_int_equal(decide_often(one, "1.1.1.1", 1), 1); /* by the same connection, so the reset came before it */
     assert_int_equal(decide_often(other, "1.1.1.1", 11), 9);
     assert_int_equal(decide_often(other, "2.2.2.2", 11), 0);
-    wr_rulebook_free(one);
-    wr_rulebook_free(other);
+    wr_rules_free(one);
+    wr_rules_free(other);
 }
 
 static void view_sums_what_a_rule_and_its_plans_share(void **state)
@@ -402,7 +403,7 @@ static void view_sums_what_a_rule_and_its_plans_share(void **state)
                                 "    plans: [{name: p, limit: 200000/h fixed_window, keys: [2.2.2.2]}]\n"
                                 "    share: {overshoot: 2%, on_outage: share}\n"
                                 "  - {name: own, match: {path: /own}, limit: 5/h}\n";
-    struct wr_rulebook *book = book_open(rules);
+    struct wr_rules *book = book_open(rules);
     assert_int_equal(decide_often(book, "1.1.1.1", 50), 50);
     assert_int_equal(decide_often(book, "2.2.2.2", 70), 70);
     struct wr_rule_view view = rule_of(book, 0);
@@ -415,17 +416,17 @@ static void view_sums_what_a_rule_and_its_plans_share(void **state)
     assert_true(view.share.longest_wait_ns > 0);
     assert_int_equal(view.share.owed + view.share.held + view.share.damaged, 0);
     assert_false(rule_of(book, 1).is_shared);
-    struct wr_agency_view seen = store_of(book);
+    struct wr_redis_client_view seen = store_of(book);
     assert_true(seen.seated && seen.nodes == 2 && !seen.wire.down && seen.wire.connected);
-    wr_rulebook_free(book);
+    wr_rules_free(book);
 }
 
 /* ---- reload -------------------------------------------------------------------------------------------- */
 
-static int reload(struct wr_rulebook *book, struct wr_rulebook_settings *settings, char *ret_why)
+static int reload(struct wr_rules *book, struct wr_rules_settings *settings, char *ret_why)
 {
     ret_why[0] = '\0';
-    return wr_rulebook_reload(book, settings, ret_why, WR_CONFIG_WHY_BYTES);
+    return wr_rules_reload(book, settings, ret_why, WR_CONFIG_WHY_BYTES);
 }
 
 static void reload_keeps_what_is_shared_as_before(void **state)
@@ -440,7 +441,7 @@ static void reload_keeps_what_is_shared_as_before(void **state)
         "rules:\n  - {name: r, limit: 10000/h fixed_window}\n",
     };
     char why[WR_CONFIG_WHY_BYTES];
-    struct wr_rulebook *book = book_open(leased);
+    struct wr_rules *book = book_open(leased);
     assert_int_equal(decide_often(book, "1.1.1.1", 5), 5);
     assert_int_equal(rule_of(book, 0).share.keys, 1);
     assert_int_equal(reload(book, settings_of(leased), why), 0);
@@ -454,10 +455,10 @@ static void reload_keeps_what_is_shared_as_before(void **state)
         assert_int_equal(rule_of(book, 0).table.keys, 0);
         assert_int_equal(decide_often(book, "1.1.1.1", 1), 1);
     }
-    struct wr_rulebook_view view;
-    wr_rulebook_view_get(book, &view);
+    struct wr_rules_view view;
+    wr_rules_view_get(book, &view);
     assert_false(view.has_store);
-    wr_rulebook_free(book);
+    wr_rules_free(book);
 }
 
 static void another_store_takes_a_restart(void **state)
@@ -465,8 +466,8 @@ static void another_store_takes_a_restart(void **state)
     (void)state;
     static const char sentence[] = "the store, or how many nodes share, is another; that takes a restart";
     char why[WR_CONFIG_WHY_BYTES];
-    struct wr_rulebook *book = book_open(exact);
-    struct wr_rulebook_settings *settings = settings_of(exact);
+    struct wr_rules *book = book_open(exact);
+    struct wr_rules_settings *settings = settings_of(exact);
     settings->store.nodes = 3;
     assert_int_equal(reload(book, settings, why), WEIR_E_INVAL);
     assert_non_null(strstr(why, sentence));
@@ -481,7 +482,7 @@ static void another_store_takes_a_restart(void **state)
     assert_int_equal(reload(book, settings, why), WEIR_E_INVAL);
     assert_non_null(strstr(why, "there is no store"));
     assert_int_equal(decide_often(book, "1.1.1.1", 20), 10);
-    wr_rulebook_free(book);
+    wr_rules_free(book);
 }
 
 /* ---- without a store ----------------------------------------------------------------------------------- */
@@ -491,7 +492,7 @@ static void without_the_store_each_rule_does_what_its_on_outage_says(void **stat
     (void)state;
     static const struct {
         const char *on_outage;
-        enum wr_share_source source;
+        enum wr_decision_source source;
         int allowed; /* of 20 */
     } rows[] = {
         {"share", WR_SOURCE_SHARE, 0}, /* a node's part begins used up */
@@ -503,13 +504,13 @@ static void without_the_store_each_rule_does_what_its_on_outage_says(void **stat
         snprintf(rules, sizeof rules,
                  "rules:\n  - {name: r, limit: 10/h fixed_window, share: {overshoot: 0%%, on_outage: %s}}\n",
                  rows[i].on_outage);
-        struct wr_rulebook *book = book_open(rules);
+        struct wr_rules *book = book_open(rules);
         store_kill(&store);
         wait_until_store_is(book, true);
         int allowed = decide_often(book, "1.1.1.1", 20);
         struct wr_rule_view view = rule_of(book, 0);
-        int reset = wr_rulebook_reset(book, "r", "1.1.1.1", 7);
-        wr_rulebook_free(book);
+        int reset = wr_rules_reset_key(book, "r", "1.1.1.1", 7);
+        wr_rules_free(book);
         store_start(&store);
         assert_int_equal(allowed, rows[i].allowed);
         assert_int_equal(reset, WEIR_E_CLOSED);
@@ -518,7 +519,7 @@ static void without_the_store_each_rule_does_what_its_on_outage_says(void **stat
             assert_int_equal(view.share.granted[k], k == rows[i].source ? rows[i].allowed : 0);
             if (view.share.refused[k] != (k == rows[i].source ? 20U - (unsigned)rows[i].allowed : 0))
                 fail_msg("%s: %llu refused by %s", rows[i].on_outage, (unsigned long long)view.share.refused[k],
-                         wr_share_source_name((enum wr_share_source)k));
+                         wr_decision_source_name((enum wr_decision_source)k));
         }
     }
 }
@@ -531,20 +532,20 @@ static void permits_in_flight_go_on_in_the_next_book(void **state)
     static const char rules[] =
         "rules:\n  - {name: r, limit: concurrent=2, share: {overshoot: 0%, on_outage: closed}}\n";
     char path[128], why[WR_CONFIG_WHY_BYTES] = "";
-    struct wr_rulebook_copy copy = {false, 0};
+    struct wr_rules_copy copy = {false, 0};
     struct wr_verdict verdict = {0};
-    struct wr_rulebook *before = book_open(rules), *after = book_open(rules);
+    struct wr_rules *before = book_open(rules), *after = book_open(rules);
     assert_true(decide(before, "1.1.1.1", &verdict));
     uint64_t hold = verdict.hold;
     snprintf(path, sizeof path, "%s/keys", store.folder);
-    assert_int_equal(wr_rulebook_copy(before, &copy, true, path, why, sizeof why), 0);
-    assert_int_equal(wr_rulebook_load(after, path, why, sizeof why), 0);
+    assert_int_equal(wr_rules_copy(before, &copy, true, path, why, sizeof why), 0);
+    assert_int_equal(wr_rules_load_keys(after, path, why, sizeof why), 0);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rule_of(after, 0).share.held, 1);
-    assert_int_equal(wr_rulebook_end(after, hold), 0);
+    assert_int_equal(wr_reservation_end(after, hold), 0);
     assert_int_equal(rule_of(after, 0).share.held, 0);
-    wr_rulebook_free(before);
-    wr_rulebook_free(after);
+    wr_rules_free(before);
+    wr_rules_free(after);
 }
 
 WEIR_TESTS(served(books_that_share_a_store_admit_just_the_limit_together),

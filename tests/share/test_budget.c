@@ -15,7 +15,7 @@ static void nodes_that_ask_for_each_request_admit_just_the_limit(void **state)
 {
     (void)state;
     struct node nodes[3];
-    struct wr_budget_view view;
+    struct wr_shared_limit_view view;
     uint32_t granted = 0;
 
     nodes_join(nodes, 3, hourly(100), 0, WR_FALLBACK_SHARE);
@@ -25,7 +25,7 @@ static void nodes_that_ask_for_each_request_admit_just_the_limit(void **state)
     assert_int_equal(granted, 100);
     while (ask(nodes[0].budget, "k", 1).source != WR_SOURCE_CACHE)
         ; /* refused once, it is not asked again */
-    wr_budget_view_get(nodes[0].budget, &view);
+    wr_shared_limit_view_get(nodes[0].budget, &view);
     assert_int_equal(view.batch, 0);
     nodes_leave(nodes, 3);
 }
@@ -34,7 +34,7 @@ static void nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom(void **
 {
     (void)state;
     struct node nodes[2];
-    struct wr_budget_view view;
+    struct wr_shared_limit_view view;
     uint32_t granted = 0;
 
     nodes_join(nodes, 2, hourly(10000), 20000, WR_FALLBACK_SHARE);
@@ -43,17 +43,17 @@ static void nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom(void **
             granted += ask_often(nodes[j].budget, 10);
     assert_in_range(granted, 8000, 10000); /* in a fixed hour all was charged in it; what is held was not admitted */
     for (int i = 0; i < 2; i++) {
-        wr_budget_view_get(nodes[i].budget, &view);
+        wr_shared_limit_view_get(nodes[i].budget, &view);
         assert_int_equal(view.batch, 100);
         assert_int_equal(view.bound, 200);
         assert_true(view.overshoot <= 100);
         assert_true(view.granted[WR_SOURCE_LEASE] > 20 * view.granted[WR_SOURCE_STORE]);
-        assert_true(sent(nodes[i].agency) < 6000 / 10);
+        assert_true(sent(nodes[i].redis_client) < 6000 / 10);
         node_leave(&nodes[i]);
     }
 }
 
-/* H3, V8: others may have its seat by now, and have held as much. */
+/* H3, V8: others may have its membership by now, and have held as much. */
 static void what_was_leased_before_the_machine_slept_is_not_spent(void **state)
 {
     (void)state;
@@ -65,7 +65,7 @@ static void what_was_leased_before_the_machine_slept_is_not_spent(void **state)
     machine_sleeps(3600);
     assert_int_equal(ask(node.budget, "k", 1).source, WR_SOURCE_STORE);
     while (ask(node.budget, "k", 1).source != WR_SOURCE_LEASE)
-        usleep(1000); /* the seat was won again */
+        usleep(1000); /* the membership was won again */
     node_leave(&node);
 }
 
@@ -84,16 +84,16 @@ static void an_errand_may_be_freed_before_its_answer(void **state)
 {
     (void)state;
     struct node node;
-    struct wr_share_told told;
-    struct wr_errand *errand;
+    struct wr_shared_limit_decision told;
+    struct wr_shared_request *shared_request;
     sem_t woken;
 
     node_join(&node, 1, hourly(200), 0, WR_FALLBACK_SHARE);
     (void)sem_init(&woken, 0, 0);
     for (int i = 0; i < 150; i++) {
-        assert_int_equal(wr_budget_ask(node.budget, "k", 1, 1, wake_test, &woken, &errand, &told), 0);
-        assert_non_null(errand);
-        wr_errand_free(errand);
+        assert_int_equal(wr_shared_limit_ask(node.budget, "k", 1, 1, wake_test, &woken, &shared_request, &told), 0);
+        assert_non_null(shared_request);
+        wr_shared_request_free(shared_request);
     }
     (void)sem_destroy(&woken); /* nobody is woken any more */
     while (ask(node.budget, "k", 200).decision.verdict != WEIR_GO)
@@ -101,25 +101,25 @@ static void an_errand_may_be_freed_before_its_answer(void **state)
     node_leave(&node);
 }
 
-/* Its seat is renewed three times a second, by another thread. */
+/* Its membership is renewed three times a second, by another thread. */
 static void budgets_may_be_made_at_any_moment(void **state)
 {
     (void)state;
-    struct wr_agency *agency = node_open(2, PATIENT);
-    struct wr_agency_view view;
+    struct wr_redis_client *redis_client = node_open(2, PATIENT);
+    struct wr_redis_client_view view;
     do {
-        wr_budget_free(budget_open(agency, hourly(100), 20000, WR_FALLBACK_SHARE));
-        wr_agency_view_get(agency, &view);
+        wr_shared_limit_free(budget_open(redis_client, hourly(100), 20000, WR_FALLBACK_SHARE));
+        wr_redis_client_view_get(redis_client, &view);
     } while (view.wire.answered < 6);
     assert_true(view.seated);
-    wr_agency_free(agency);
+    wr_redis_client_free(redis_client);
 }
 
 static void keys_beyond_the_most_take_the_place_of_the_oldest(void **state)
 {
     (void)state;
     struct node node;
-    struct wr_budget_view view;
+    struct wr_shared_limit_view view;
     char key[16];
 
     node_join(&node, 1, hourly(5), 0, WR_FALLBACK_CLOSED);
@@ -127,7 +127,7 @@ static void keys_beyond_the_most_take_the_place_of_the_oldest(void **state)
         snprintf(key, sizeof key, "k%d", i);
         assert_int_equal(ask(node.budget, key, 1).decision.verdict, WEIR_GO);
     }
-    wr_budget_view_get(node.budget, &view);
+    wr_shared_limit_view_get(node.budget, &view);
     assert_in_range(view.keys, 500, 1016);
     node_leave(&node);
 }
@@ -142,7 +142,7 @@ static void what_was_cancelled_is_held_again_where_leases_are(void **state)
 
     node_join(&node, 1, hourly(10), 500000, WR_FALLBACK_SHARE);
     for (int i = 0; i < 40; i++) {
-        struct wr_share_told told = ask(node.budget, "k", 1);
+        struct wr_shared_limit_decision told = ask(node.budget, "k", 1);
         bool goes = told.decision.verdict == WEIR_GO;
         granted += goes;
         if (goes && i < 8)
@@ -159,7 +159,7 @@ static void what_was_cancelled_is_there_for_other_nodes(void **state)
 
     node_join(&one, 2, hourly(10), 0, WR_FALLBACK_CLOSED);
     node_join(&two, 2, hourly(10), 0, WR_FALLBACK_CLOSED);
-    struct wr_share_told told = ask(one.budget, "k", 10);
+    struct wr_shared_limit_decision told = ask(one.budget, "k", 10);
     assert_int_equal(told.decision.verdict, WEIR_GO);
     assert_int_equal(ask(two.budget, "k", 1).decision.verdict, WEIR_WAIT);
     give_back(one.budget, &told, 10, 6);
@@ -179,7 +179,7 @@ static void a_key_that_is_reset_is_new_at_all_nodes_within_a_second(void **state
     nodes_join(nodes, 3, hourly(10), 0, WR_FALLBACK_CLOSED);
     for (int i = 0; i < 3; i++)
         assert_int_equal(ask_often(nodes[i].budget, 11), i == 0 ? 10 : 0);
-    assert_int_equal(wr_budget_reset(nodes[2].budget, "k", 1), 0);
+    assert_int_equal(wr_shared_limit_reset(nodes[2].budget, "k", 1), 0);
     for (int i = 0; i < 3; i++) {
         while (ask(nodes[i].budget, "k", 3).decision.verdict != WEIR_GO)
             usleep(1000);
@@ -195,28 +195,28 @@ static void a_store_that_is_down_at_the_start_leaves_the_fallback(void **state)
     (void)state;
     weir_limit limit;
     store_kill(&store);
-    struct wr_agency *agency = node_open(2, PATIENT);
+    struct wr_redis_client *redis_client = node_open(2, PATIENT);
     assert_int_equal(weir_limit_token_bucket(&limit, 10, 20, WEIR_SECOND), 0);
-    struct wr_budget *open = budget_open(agency, limit, 0, WR_FALLBACK_OPEN);
-    struct wr_budget *shut = budget_open(agency, limit, 0, WR_FALLBACK_CLOSED);
-    struct wr_budget *part = budget_open(agency, limit, 0, WR_FALLBACK_SHARE);
+    struct wr_shared_limit *open = budget_open(redis_client, limit, 0, WR_FALLBACK_OPEN);
+    struct wr_shared_limit *shut = budget_open(redis_client, limit, 0, WR_FALLBACK_CLOSED);
+    struct wr_shared_limit *part = budget_open(redis_client, limit, 0, WR_FALLBACK_SHARE);
 
-    wait_until(agency, true);
+    wait_until(redis_client, true);
     assert_int_equal(ask_often(open, 100), 100);
     assert_int_equal(ask_often(shut, 100), 0);
-    struct wr_share_told told = ask(part, "k", 1);
+    struct wr_shared_limit_decision told = ask(part, "k", 1);
     assert_int_equal(told.source, WR_SOURCE_SHARE);
     assert_int_equal(told.decision.verdict, WEIR_WAIT); /* it begins used up ... */
     while (ask(part, "k", 1).decision.verdict != WEIR_GO)
         usleep(10000); /* ... and fills as its half of the rate lets it */
-    struct wr_budget_view view;
-    wr_budget_view_get(open, &view);
+    struct wr_shared_limit_view view;
+    wr_shared_limit_view_get(open, &view);
     assert_int_equal(view.owed, 100);
     assert_int_equal(view.granted[WR_SOURCE_OPEN], 100);
-    wr_budget_free(open);
-    wr_budget_free(shut);
-    wr_budget_free(part);
-    wr_agency_free(agency);
+    wr_shared_limit_free(open);
+    wr_shared_limit_free(shut);
+    wr_shared_limit_free(part);
+    wr_redis_client_free(redis_client);
     store_start(&store);
 }
 
@@ -224,14 +224,14 @@ static void a_share_that_is_less_than_one_is_closed(void **state)
 {
     (void)state;
     store_kill(&store);
-    struct wr_agency *agency = node_open(8, PATIENT);
-    struct wr_budget *budget = budget_open(agency, hourly(7), 0, WR_FALLBACK_SHARE);
-    struct wr_share_told told = ask(budget, "k", 1);
+    struct wr_redis_client *redis_client = node_open(8, PATIENT);
+    struct wr_shared_limit *budget = budget_open(redis_client, hourly(7), 0, WR_FALLBACK_SHARE);
+    struct wr_shared_limit_decision told = ask(budget, "k", 1);
 
     assert_int_equal(told.decision.verdict, WEIR_WAIT);
     assert_int_equal(told.source, WR_SOURCE_CLOSED);
-    wr_budget_free(budget);
-    wr_agency_free(agency);
+    wr_shared_limit_free(budget);
+    wr_redis_client_free(redis_client);
     store_start(&store);
 }
 
@@ -244,10 +244,10 @@ static void what_was_admitted_meanwhile_is_charged_when_the_store_is_back(void *
     node_join(&node, 1, hourly(100), 0, WR_FALLBACK_OPEN);
     assert_int_equal(ask_often(node.budget, 30), 30);
     store_kill(&store);
-    wait_until(node.agency, true);
+    wait_until(node.redis_client, true);
     assert_int_equal(ask_often(node.budget, 60), 60);
     store_start(&store);
-    wait_until(node.agency, false);
+    wait_until(node.redis_client, false);
     node_settle(&node);
     assert_int_equal(ask_often(node.budget, 50), 10); /* it had forgotten the 30, and was told of them too */
     node_leave(&node);
@@ -264,10 +264,10 @@ static void a_bucket_that_owes_more_than_it_holds_is_charged_once(void **state)
     node_join(&node, 1, limit, 0, WR_FALLBACK_OPEN);
     assert_int_equal(ask_often(node.budget, 10), 10);
     store_kill(&store);
-    wait_until(node.agency, true);
+    wait_until(node.redis_client, true);
     assert_int_equal(ask_often(node.budget, 60), 60);
     store_start(&store);
-    wait_until(node.agency, false);
+    wait_until(node.redis_client, false);
     node_settle(&node);
     while (ask(node.budget, "k", 1).decision.verdict != WEIR_GO)
         usleep(1000);
@@ -281,24 +281,24 @@ static void what_thousands_of_keys_owe_is_charged_a_few_at_a_time(void **state)
     enum {
         KEYS = 5000
     };
-    struct node node = {.agency = node_open(1, PATIENT)};
-    struct wr_budget_options options = {.name = "rule", .fallback = WR_FALLBACK_OPEN, .max_keys = 100000};
-    struct wr_agency_view view;
+    struct node node = {.redis_client = node_open(1, PATIENT)};
+    struct wr_shared_limit_options options = {.name = "rule", .fallback = WR_FALLBACK_OPEN, .max_keys = 100000};
+    struct wr_redis_client_view view;
     weir_limit limit = hourly(100);
     char key[16];
 
     assert_int_equal(weir_stack_init(&options.stack, &limit, 1), 0);
-    assert_int_equal(wr_budget_new(node.agency, &options, &node.budget), 0);
+    assert_int_equal(wr_shared_limit_new(node.redis_client, &options, &node.budget), 0);
     store_kill(&store);
-    wait_until(node.agency, true);
+    wait_until(node.redis_client, true);
     for (int i = 0; i < KEYS; i++) {
         snprintf(key, sizeof key, "k%d", i);
         assert_int_equal(ask(node.budget, key, 1).source, WR_SOURCE_OPEN);
     }
     store_start(&store);
-    wait_until(node.agency, false);
+    wait_until(node.redis_client, false);
     while (store_say(&store, "DBSIZE") < KEYS) {
-        wr_agency_view_get(node.agency, &view);
+        wr_redis_client_view_get(node.redis_client, &view);
         assert_true(view.wire.asks <= 64);
         usleep(1000);
     }
@@ -316,13 +316,13 @@ static void the_remaining_lease_is_spent_first(void **state)
         assert_int_equal(ask_often(node.budget, 1), 1);
     while (ask(node.budget, "k", 1).source != WR_SOURCE_LEASE);
     store_kill(&store);
-    wait_until(node.agency, true);
-    struct wr_share_told told = ask(node.budget, "k", 1);
-    if (told.source == WR_SOURCE_CLOSED) /* the machine was too slow, and the seat has gone */
+    wait_until(node.redis_client, true);
+    struct wr_shared_limit_decision told = ask(node.budget, "k", 1);
+    if (told.source == WR_SOURCE_CLOSED) /* the machine was too slow, and the membership has gone */
         assert_int_equal(told.decision.verdict, WEIR_WAIT);
     else
         assert_int_equal(told.decision.verdict, WEIR_GO);
-    do /* the seat goes with the store, and the lease with the seat */
+    do /* the membership goes with the store, and the lease with the membership */
         told = ask(node.budget, "k", 1);
     while (told.source != WR_SOURCE_CLOSED);
     node_leave(&node);
@@ -348,8 +348,8 @@ static void a_store_that_forgot_all_is_told_again_by_those_who_know(void **state
         assert_int_equal(ask_often(one.budget, 100), 100);
         store_say(&store, "FLUSHALL");
         uint32_t granted = 0;
-        struct wr_share_told told;
-        do { /* for as long as the other has not noticed: with its next look at its seat */
+        struct wr_shared_limit_decision told;
+        do { /* for as long as the other has not noticed: with its next look at its membership */
             told = ask(two.budget, "k", 1);
             granted += told.decision.verdict == WEIR_GO;
             usleep(50000);
@@ -366,38 +366,38 @@ static void a_store_that_forgot_all_is_told_again_by_those_who_know(void **state
 static void errands_to_a_store_that_hangs_end_as_the_fallback_says(void **state)
 {
     (void)state;
-    struct wr_agency *agency = node_open(1, 100 * MS);
-    struct wr_budget *budget = budget_open(agency, hourly(100000), 0, WR_FALLBACK_OPEN);
+    struct wr_redis_client *redis_client = node_open(1, 100 * MS);
+    struct wr_shared_limit *budget = budget_open(redis_client, hourly(100000), 0, WR_FALLBACK_OPEN);
 
-    wait_until(agency, false);
+    wait_until(redis_client, false);
     kill(store.pid, SIGSTOP);
-    struct wr_share_told told;
+    struct wr_shared_limit_decision told;
     do
         told = ask(budget, "k", 1);
     while (told.source == WR_SOURCE_STORE);
     assert_int_equal(told.source, WR_SOURCE_OPEN);
     assert_int_equal(told.decision.verdict, WEIR_GO);
-    wait_until(agency, true);
+    wait_until(redis_client, true);
     for (int i = 0; i < 1000; i++)
         assert_int_equal(ask(budget, "k", 1).source, WR_SOURCE_OPEN);
     kill(store.pid, SIGCONT);
-    wait_until(agency, false);
+    wait_until(redis_client, false);
     do
         told = ask(budget, "k", 1);
     while (told.source != WR_SOURCE_STORE);
-    wr_budget_free(budget);
-    wr_agency_free(agency);
+    wr_shared_limit_free(budget);
+    wr_redis_client_free(redis_client);
 }
 
 /* Too short a while for the breaker: what was admitted then is charged all the same, also if nobody asks again. */
 static void what_one_missed_answer_admitted_is_charged_too(void **state)
 {
     (void)state;
-    struct node node = {.agency = node_open(1, 100 * MS)};
-    struct wr_share_told told;
+    struct node node = {.redis_client = node_open(1, 100 * MS)};
+    struct wr_shared_limit_decision told;
 
-    node.budget = budget_open(node.agency, hourly(100000), 0, WR_FALLBACK_OPEN);
-    wait_until(node.agency, false);
+    node.budget = budget_open(node.redis_client, hourly(100000), 0, WR_FALLBACK_OPEN);
+    wait_until(node.redis_client, false);
     kill(store.pid, SIGSTOP);
     do
         told = ask(node.budget, "k", 1);
@@ -411,11 +411,11 @@ static void what_one_missed_answer_admitted_is_charged_too(void **state)
 static void a_missed_answer_admits_nobody_to_a_key_that_was_used_up(void **state)
 {
     (void)state;
-    struct node node = {.agency = node_open(1, 100 * MS)};
-    struct wr_share_told told;
+    struct node node = {.redis_client = node_open(1, 100 * MS)};
+    struct wr_shared_limit_decision told;
 
-    node.budget = budget_open(node.agency, hourly(50), 0, WR_FALLBACK_SHARE);
-    wait_until(node.agency, false);
+    node.budget = budget_open(node.redis_client, hourly(50), 0, WR_FALLBACK_SHARE);
+    wait_until(node.redis_client, false);
     for (int i = 0; i < 2; i++) { /* the first outage empties the share, which is then full again in no time */
         do
             told = ask(node.budget, "k", 1);
@@ -426,7 +426,7 @@ static void a_missed_answer_admits_nobody_to_a_key_that_was_used_up(void **state
         while (told.source == WR_SOURCE_STORE || told.source == WR_SOURCE_CACHE);
         assert_int_equal(told.decision.verdict, WEIR_WAIT);
         kill(store.pid, SIGCONT);
-        wait_until(node.agency, false);
+        wait_until(node.redis_client, false);
     }
     node_leave(&node);
 }
@@ -434,7 +434,7 @@ static void a_missed_answer_admits_nobody_to_a_key_that_was_used_up(void **state
 /* ---- late ---------------------------------------------------------------------------------------------- */
 
 struct asker {
-    struct wr_budget *budget;
+    struct wr_shared_limit *budget;
     pthread_t thread;
     atomic_bool *is_over;
     uint32_t granted, late;
@@ -444,7 +444,7 @@ static void *keep_asking(void *context)
 {
     struct asker *asker = context;
     while (!atomic_load(asker->is_over)) {
-        struct wr_share_told told = ask(asker->budget, "k", 1);
+        struct wr_shared_limit_decision told = ask(asker->budget, "k", 1);
         asker->granted += told.decision.verdict == WEIR_GO;
         asker->late += told.source == WR_SOURCE_LATE;
         usleep(told.source == WR_SOURCE_STORE ? 0 : 200);
@@ -481,8 +481,8 @@ static void exact_rules_admit_no_more_than_the_limit_however_late_the_store_is(v
         atomic_bool is_over = false;
         uint64_t granted = 0, late = 0;
         for (int j = 0; j < NODES; j++) {
-            nodes[j].agency = node_open(NODES, 0);
-            nodes[j].budget = budget_open(nodes[j].agency, limits[i], 0, WR_FALLBACK_SHARE);
+            nodes[j].redis_client = node_open(NODES, 0);
+            nodes[j].budget = budget_open(nodes[j].redis_client, limits[i], 0, WR_FALLBACK_SHARE);
         }
         int64_t begin = weir_clock_now(weir_clock_monotonic());
         for (int j = 0; j < NODES; j++) {
@@ -512,11 +512,11 @@ static void a_store_that_is_silent_for_long_is_lost_and_shares_begin(void **stat
     (void)state;
     weir_limit limit;
     assert_int_equal(weir_limit_token_bucket(&limit, 100, 100, WEIR_SECOND), 0);
-    struct wr_agency *agency = node_open(1, 50 * MS);
-    struct wr_budget *budget = budget_open(agency, limit, 0, WR_FALLBACK_SHARE);
-    struct wr_share_told told;
+    struct wr_redis_client *redis_client = node_open(1, 50 * MS);
+    struct wr_shared_limit *budget = budget_open(redis_client, limit, 0, WR_FALLBACK_SHARE);
+    struct wr_shared_limit_decision told;
 
-    wait_until(agency, false);
+    wait_until(redis_client, false);
     kill(store.pid, SIGSTOP);
     do
         told = ask(budget, "k", 1);
@@ -529,9 +529,9 @@ static void a_store_that_is_silent_for_long_is_lost_and_shares_begin(void **stat
     while (ask(budget, "k", 1).decision.verdict != WEIR_GO)
         usleep(1000);
     kill(store.pid, SIGCONT);
-    wait_until(agency, false);
-    wr_budget_free(budget);
-    wr_agency_free(agency);
+    wait_until(redis_client, false);
+    wr_shared_limit_free(budget);
+    wr_redis_client_free(redis_client);
 }
 
 WEIR_TESTS(served(nodes_that_ask_for_each_request_admit_just_the_limit), served(budgets_may_be_made_at_any_moment),

@@ -75,8 +75,8 @@ static void a_key_that_is_damaged_refuses_its_caller_alone_and_is_counted(void *
 {
     (void)state;
     struct node one, two;
-    struct wr_budget_view view;
-    struct wr_agency_view agency;
+    struct wr_shared_limit_view view;
+    struct wr_redis_client_view redis_client;
 
     node_join(&one, 2, hourly(10), 0, WR_FALLBACK_OPEN);
     node_join(&two, 2, hourly(10), 0, WR_FALLBACK_OPEN);
@@ -86,11 +86,11 @@ static void a_key_that_is_damaged_refuses_its_caller_alone_and_is_counted(void *
     assert_int_equal(ask_often(two.budget, 10), 0); /* it knows nothing of the four, and admits no more */
     assert_int_equal(ask_often(one.budget, 10), 0);
     assert_int_equal(ask(two.budget, "other", 10).decision.verdict, WEIR_GO);
-    wr_budget_view_get(two.budget, &view);
+    wr_shared_limit_view_get(two.budget, &view);
     assert_int_equal(view.damaged, 1);
-    wr_agency_view_get(two.agency, &agency);
-    assert_false(agency.wire.down);
-    assert_int_equal(wr_budget_reset(one.budget, "k", 1), 0); /* if that is too long for somebody */
+    wr_redis_client_view_get(two.redis_client, &redis_client);
+    assert_false(redis_client.wire.down);
+    assert_int_equal(wr_shared_limit_reset(one.budget, "k", 1), 0); /* if that is too long for somebody */
     while (ask(two.budget, "k", 1).decision.verdict != WEIR_GO)
         usleep(1000);
     node_leave(&one);
@@ -168,7 +168,7 @@ static void turns_are_never_two_s_whatever_lies_in_their_place(void **state)
                                          NULL};
     size_t letters;
 
-    script = script_on_set_clock(WR_SCRIPT_BATON);
+    script = script_on_set_clock(WR_SCRIPT_GATE_LEASE);
     for (size_t i = 0; fields[i] != NULL; i++) {
         for (size_t j = 0; values[j] != NULL; j++) {
             int64_t token = give_turn_to_a();
@@ -200,7 +200,7 @@ static void turns_are_never_two_s_whatever_lies_in_their_place(void **state)
 static void clock_of_the_store_that_went_back_stops_nobody(void **state)
 {
     (void)state;
-    script = script_on_set_clock(WR_SCRIPT_BATON);
+    script = script_on_set_clock(WR_SCRIPT_GATE_LEASE);
     give_turn_to_a();
     set_clock(redis, START_US - 1000 * LEASE_US);
     assert_false(wants("b"));
@@ -216,7 +216,7 @@ static void letters_to_who_goes_on_in_an_emptied_store_are_read(void **state)
     int64_t token, ignored;
     size_t letters;
 
-    script = script_on_set_clock(WR_SCRIPT_BATON);
+    script = script_on_set_clock(WR_SCRIPT_GATE_LEASE);
     token = give_turn_to_a();
     SAY("FLUSHALL");
     set_clock(redis, START_US + 1);
@@ -237,7 +237,7 @@ static void who_has_the_turn_goes_on_in_a_replica_that_took_over(void **state)
     int64_t token;
     size_t letters;
 
-    script = script_on_set_clock(WR_SCRIPT_BATON);
+    script = script_on_set_clock(WR_SCRIPT_GATE_LEASE);
     for (int is_asked_first = 0; is_asked_first < 2; is_asked_first++) {
         token = give_turn_to_a();
         SAY("SET", "weir:born", "1 0123456789abcdef");
@@ -265,7 +265,7 @@ static void times_of_an_answer_are_bounded(void **state)
         ITEMS = 9
     };
     redisReply items[ITEMS], *list[ITEMS], reply = {.type = REDIS_REPLY_ARRAY, .elements = ITEMS, .element = list};
-    struct wr_charge_told told;
+    struct wr_charge_reply told;
     for (size_t i = 0; i < ITEMS; i++) {
         items[i] = (redisReply){.type = REDIS_REPLY_INTEGER, .integer = 1};
         list[i] = &items[i];

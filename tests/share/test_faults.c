@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_faults.c - what stores do when they fail, one by one: each is noticed, said, and got over. */
+#include "cluster/limit/redis_connection_state.h"
 #include "lib/test.h"
+#include "limiter/clock/clock.h"
 #include "share/nodes.h"
-#include "shell/clock/clock.h"
-#include "shell/share/inside.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 static const struct wr_charge ONE = {.key = "k", .key_bytes = 1, .permits = 1, .seen = ""};
-static struct wr_tariff hundred; /* an hour */
+static struct wr_charge_limits hundred; /* an hour */
 
 static int open_faulty(void **state)
 {
     weir_limit limit = hourly(100);
     weir_stack stack;
     assert_int_equal(weir_stack_init(&stack, &limit, 1), 0);
-    assert_int_equal(wr_tariff_make(&stack, &hundred), 0);
+    assert_int_equal(wr_charge_limits_make(&stack, &hundred), 0);
     return open_store(state);
 }
 #define faulty(function) cmocka_unit_test_setup_teardown(function, open_faulty, close_store)
@@ -29,11 +29,11 @@ static int open_faulty(void **state)
 /* Asks until the store is found down, and says why it is. */
 static void lose(struct bench *bench, const char *why)
 {
-    struct wr_wire_view view;
+    struct wr_redis_connection_view view;
     do {
         if (bench_charge(bench, &hundred, &ONE) == WEIR_E_CLOSED)
             usleep(1000);
-        wr_wire_view_get(bench->wire, &view);
+        wr_redis_connection_view_get(bench->wire, &view);
     } while (!view.down || strstr(view.why, why) == NULL);
     assert_int_equal(view.asks, 0);
 }
@@ -46,10 +46,11 @@ static void find_again(struct bench *bench)
 
 static void bench_open_with(struct bench *bench, const char *user, const char *password)
 {
-    struct wr_wire_options options = {.path = store.path, .timeout_ns = PATIENT, .user = user, .password = password};
+    struct wr_redis_connection_options options = {
+        .path = store.path, .timeout_ns = PATIENT, .user = user, .password = password};
     *bench = (struct bench){0};
     assert_int_equal(uv_loop_init(&bench->loop), 0);
-    assert_int_equal(wr_wire_new(&options, &bench->loop, &bench->wire), 0);
+    assert_int_equal(wr_redis_connection_new(&options, &bench->loop, &bench->wire), 0);
 }
 
 /* ---- what it says -------------------------------------------------------------------------------------- */
@@ -137,7 +138,7 @@ static void scripts_flushed_under_load_cost_nobody_an_answer(void **state)
 {
     (void)state;
     struct node node;
-    struct wr_agency_view view;
+    struct wr_redis_client_view view;
 
     node_join(&node, 1, hourly(100000), 0, WR_FALLBACK_CLOSED);
     for (int i = 0; i < 20; i++) {
@@ -146,7 +147,7 @@ static void scripts_flushed_under_load_cost_nobody_an_answer(void **state)
     }
     do {
         usleep(10000);
-        wr_agency_view_get(node.agency, &view);
+        wr_redis_client_view_get(node.redis_client, &view);
     } while (view.wire.reloads < 20);
     assert_false(view.wire.down);
     node_leave(&node);
@@ -206,7 +207,7 @@ static void drone(struct store *fake, const char *begin)
 
 static void on_told(void *context, const struct redisReply *reply)
 {
-    struct wr_charge_told told;
+    struct wr_charge_reply told;
     int *result = context;
     *result = reply != NULL && wr_charge_read(reply, &told) == 0 ? 1 : -1;
 }
@@ -244,7 +245,7 @@ static void answers_that_are_none_are_missed(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct store fake;
         struct bench bench;
-        struct wr_wire_view view;
+        struct wr_redis_connection_view view;
         int result = 0;
         pretend(&fake, cases[i].answer, cases[i].hangs_up);
         bench_open(&bench, &fake, strstr(cases[i].answer, ":0\r\n:0\r\n") == NULL ? 300 * MS : PATIENT);
@@ -256,7 +257,7 @@ static void answers_that_are_none_are_missed(void **state)
                 bench_step(&bench);
             if (result != -1)
                 fail_msg("%s was taken", cases[i].answer);
-            wr_wire_view_get(bench.wire, &view);
+            wr_redis_connection_view_get(bench.wire, &view);
         } while (cases[i].why != NULL && (!view.down || strstr(view.why, cases[i].why) == NULL));
         assert_int_equal(view.asks, 0);
         bench_close(&bench);
@@ -290,7 +291,7 @@ static void an_answer_that_lies_ready_is_not_missed(void **state)
 {
     (void)state;
     struct bench bench;
-    struct wr_wire_view view;
+    struct wr_redis_connection_view view;
     int result = 0;
 
     bench_open(&bench, &store, WEIR_SECOND);
@@ -311,7 +312,7 @@ static void an_answer_that_lies_ready_is_not_missed(void **state)
             bench_step(&bench);
     }
     assert_int_equal(result, 1);
-    wr_wire_view_get(bench.wire, &view);
+    wr_redis_connection_view_get(bench.wire, &view);
     assert_false(view.down);
     bench_close(&bench);
 }
@@ -368,8 +369,8 @@ static void fail_over(struct store *replica)
 
 static uint64_t connects(const struct node *node)
 {
-    struct wr_agency_view view;
-    wr_agency_view_get(node->agency, &view);
+    struct wr_redis_client_view view;
+    wr_redis_client_view_get(node->redis_client, &view);
     return view.wire.connects;
 }
 
@@ -397,8 +398,8 @@ static void a_replica_that_takes_over_goes_on_where_the_primary_was(void **state
         store_say(&replica, "REPLICAOF NO ONE");
         while (connects(&one) == before[0] || connects(&two) == before[1])
             usleep(1000);
-        wait_until(one.agency, false);
-        wait_until(two.agency, false);
+        wait_until(one.redis_client, false);
+        wait_until(two.redis_client, false);
         uint32_t granted = ask_often(one.budget, 1); /* by then it has told */
         assert_int_equal(granted + ask_often(two.budget, 20) + ask_often(one.budget, 20), 30);
         node_leave(&one);

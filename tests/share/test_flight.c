@@ -12,7 +12,7 @@ static weir_limit at_once(uint32_t permits)
     return limit;
 }
 
-static void wait_for_go(struct wr_budget *budget, uint32_t permits)
+static void wait_for_go(struct wr_shared_limit *budget, uint32_t permits)
 {
     while (ask(budget, "k", permits).decision.verdict != WEIR_GO)
         usleep(1000);
@@ -22,7 +22,7 @@ static void nodes_together_have_no_more_in_flight_than_the_limit(void **state)
 {
     (void)state;
     struct node nodes[3];
-    struct wr_budget_view view;
+    struct wr_shared_limit_view view;
     uint32_t granted = 0;
 
     nodes_join(nodes, 3, at_once(10), 10000, WR_FALLBACK_CLOSED);
@@ -30,12 +30,12 @@ static void nodes_together_have_no_more_in_flight_than_the_limit(void **state)
         for (int j = 0; j < 3; j++)
             granted += ask_often(nodes[j].budget, 1);
     assert_int_equal(granted, 10);
-    struct wr_share_told told = ask(nodes[0].budget, "k", 1);
+    struct wr_shared_limit_decision told = ask(nodes[0].budget, "k", 1);
     assert_int_equal(told.decision.verdict, WEIR_WAIT);
     assert_true(told.decision.wait_ns == WEIR_UNTIL_RELEASE);
     assert_int_equal(ask(nodes[0].budget, "k", 11).decision.verdict, WEIR_DENY);
     assert_int_equal(ask(nodes[1].budget, "other", 10).decision.verdict, WEIR_GO);
-    wr_budget_view_get(nodes[0].budget, &view);
+    wr_shared_limit_view_get(nodes[0].budget, &view);
     assert_int_equal(view.held, 4);
     assert_int_equal(view.batch, 0);
     nodes_leave(nodes, 3);
@@ -48,14 +48,14 @@ static void what_has_ended_at_one_node_makes_room_at_the_others(void **state)
 
     node_join(&one, 2, at_once(10), 0, WR_FALLBACK_CLOSED);
     node_join(&two, 2, at_once(10), 0, WR_FALLBACK_CLOSED);
-    struct wr_share_told told = ask(one.budget, "k", 7); /* weighed */
+    struct wr_shared_limit_decision told = ask(one.budget, "k", 7); /* weighed */
     assert_int_equal(told.decision.verdict, WEIR_GO);
     assert_int_equal(ask(two.budget, "k", 4).decision.verdict, WEIR_WAIT);
     assert_int_equal(ask(two.budget, "k", 3).decision.verdict, WEIR_GO);
-    wr_budget_release(one.budget, "k", 1, 5);
+    wr_shared_limit_release(one.budget, "k", 1, 5);
     wait_for_go(two.budget, 5);
     assert_int_equal(ask(one.budget, "k", 1).decision.verdict, WEIR_WAIT);
-    wr_budget_release(two.budget, "k", 1, 100); /* one release too many frees nobody else's */
+    wr_shared_limit_release(two.budget, "k", 1, 100); /* one release too many frees nobody else's */
     wait_for_go(one.budget, 8);
     assert_int_equal(ask(two.budget, "k", 1).decision.verdict, WEIR_WAIT);
     give_back(one.budget, &told, 2, 0); /* cancelled */
@@ -96,7 +96,7 @@ static void a_store_that_forgot_what_is_in_flight_is_told_again(void **state)
     assert_int_equal(ask_often(one.budget, 5), 5);
     store_say(&store, "FLUSHALL");
     while (ask(two.budget, "k", 5).decision.verdict == WEIR_GO) { /* before the other has noticed */
-        wr_budget_release(two.budget, "k", 1, 5);
+        wr_shared_limit_release(two.budget, "k", 1, 5);
         usleep(10000);
     }
     node_leave(&one);
@@ -107,38 +107,38 @@ static void a_store_that_forgot_what_is_in_flight_is_told_again(void **state)
 static void limits_on_rates_and_on_what_is_in_flight_go_together(void **state)
 {
     (void)state;
-    struct wr_agency *agency = node_open(1, PATIENT);
-    struct wr_budget_options options = {.name = "rule", .max_keys = 1000, .fallback = WR_FALLBACK_CLOSED};
-    struct wr_budget *budget;
+    struct wr_redis_client *redis_client = node_open(1, PATIENT);
+    struct wr_shared_limit_options options = {.name = "rule", .max_keys = 1000, .fallback = WR_FALLBACK_CLOSED};
+    struct wr_shared_limit *budget;
     weir_limit limits[] = {hourly(5), at_once(2)};
 
     assert_int_equal(weir_stack_init(&options.stack, limits, 2), 0);
-    assert_int_equal(wr_budget_new(agency, &options, &budget), 0);
-    wait_until(agency, false);
+    assert_int_equal(wr_shared_limit_new(redis_client, &options, &budget), 0);
+    wait_until(redis_client, false);
     assert_int_equal(ask_often(budget, 4), 2);
-    wr_budget_release(budget, "k", 1, 2);
+    wr_shared_limit_release(budget, "k", 1, 2);
     assert_int_equal(ask_often(budget, 4), 2);
-    wr_budget_release(budget, "k", 1, 2);
+    wr_shared_limit_release(budget, "k", 1, 2);
     assert_int_equal(ask_often(budget, 4), 1);
-    wr_budget_free(budget);
-    wr_agency_free(agency);
+    wr_shared_limit_free(budget);
+    wr_redis_client_free(redis_client);
 }
 
 static void without_the_store_each_node_has_its_part_in_flight(void **state)
 {
     (void)state;
     struct node node;
-    struct wr_share_told told;
+    struct wr_shared_limit_decision told;
 
     node_join(&node, 2, at_once(7), 0, WR_FALLBACK_SHARE);
     assert_int_equal(ask_often(node.budget, 2), 2);
     store_kill(&store);
-    wait_until(node.agency, true);
+    wait_until(node.redis_client, true);
     assert_int_equal(ask_often(node.budget, 5), 1); /* the third of three */
-    wr_budget_release(node.budget, "k", 1, 2);
+    wr_shared_limit_release(node.budget, "k", 1, 2);
     assert_int_equal(ask_often(node.budget, 5), 2);
     store_start(&store);
-    wait_until(node.agency, false);
+    wait_until(node.redis_client, false);
     do
         told = ask(node.budget, "k", 4); /* three are in flight, and seven may be */
     while (told.decision.verdict != WEIR_GO);
@@ -154,10 +154,10 @@ static void requests_that_were_begun_elsewhere_are_in_flight_here(void **state)
 
     node_join(&one, 2, at_once(5), 0, WR_FALLBACK_CLOSED);
     node_join(&two, 2, at_once(5), 0, WR_FALLBACK_CLOSED);
-    assert_int_equal(wr_budget_resume(one.budget, "k", 1, 4), 0);
+    assert_int_equal(wr_shared_limit_resume(one.budget, "k", 1, 4), 0);
     while (ask(two.budget, "k", 2).decision.verdict == WEIR_GO)
-        wr_budget_release(two.budget, "k", 1, 2);
-    wr_budget_release(one.budget, "k", 1, 4);
+        wr_shared_limit_release(two.budget, "k", 1, 2);
+    wr_shared_limit_release(one.budget, "k", 1, 4);
     wait_for_go(two.budget, 5);
     node_leave(&one);
     node_leave(&two);

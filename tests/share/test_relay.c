@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Two relays and a real store: one gate for both, and times that both know, for they have one clock. */
 #include "base/heap.h"
+#include "cluster/gate/shared_gate.h"
 #include "lib/test.h"
 #include "share/rig.h"
-#include "shell/relay/relay.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 struct party {
     weir_pacer *pacer;
-    struct wr_relay *relay;
+    struct wr_shared_gate *relay;
 };
 
 static void begin(struct party *party, const struct store *at, int64_t interval_ns)
@@ -31,13 +31,13 @@ static void begin(struct party *party, const struct store *at, int64_t interval_
     weir_pacer_options_init(&how);
     how.clock = weir_clock_monotonic();
     assert_int_equal(weir_pacer_new(&pace, &how, &party->pacer), 0);
-    struct wr_relay_options options = {.wire = {.path = at->path, .timeout_ns = 30 * WEIR_SECOND}};
-    assert_int_equal(wr_relay_new(&options, party->pacer, &party->relay), 0);
+    struct wr_shared_gate_options options = {.wire = {.path = at->path, .timeout_ns = 30 * WEIR_SECOND}};
+    assert_int_equal(wr_shared_gate_new(&options, party->pacer, &party->relay), 0);
 }
 
 static void end(struct party *party)
 {
-    wr_relay_free(party->relay);
+    wr_shared_gate_free(party->relay);
     weir_pacer_free(party->pacer);
 }
 
@@ -69,7 +69,7 @@ static void *run(void *context)
         weir_outcome outcome = {.size = sizeof outcome, .status = 200};
         caller->failed |= weir_pacer_acquire(caller->party->pacer, "h", 1, 0, PATIENCE, NULL, &permit, NULL);
         caller->sent_at[i] = permit.held[0].sent_at;
-        caller->failed |= weir_permit_tell(&permit, &outcome);
+        caller->failed |= weir_permit_finish(&permit, &outcome);
     }
     return NULL;
 }
@@ -102,8 +102,8 @@ static void starts_of_two_pacers_are_an_interval_apart(void **state)
         assert_true(all[i] - all[i - 1] >=
                     INTERVAL); /* exactly: it is one clock, and what is written is not waited for */
     for (int i = 0; i < PARTIES; i++) {
-        struct wr_relay_view view;
-        wr_relay_look(parties[i].relay, &view);
+        struct wr_shared_gate_view view;
+        wr_shared_gate_view_get(parties[i].relay, &view);
         assert_true(view.turns > 0);
         end(&parties[i]);
     }
@@ -133,13 +133,13 @@ static void retry_after_told_where_the_gate_is_not_binds_where_it_is(void **stat
     weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true};
     outcome.retry_after_ns = 3 * WEIR_SECOND;
     int64_t told_at = weir_clock_now(weir_clock_monotonic());
-    assert_int_equal(weir_permit_tell(&first, &outcome), 0);
-    weir_permit_release(&second);
+    assert_int_equal(weir_permit_finish(&first, &outcome), 0);
+    weir_permit_abandon(&second);
     while (!is_delivered())
         usleep(1000);
     weir_permit permit = acquire(&two);
     assert_true(permit.held[0].sent_at >= told_at + 3 * WEIR_SECOND);
-    weir_permit_release(&permit);
+    weir_permit_abandon(&permit);
     end(&one);
     end(&two);
 }
@@ -152,18 +152,18 @@ static void send_that_was_late_keeps_others_an_interval_off(void **state)
     begin(&one, &store, WEIR_SECOND);
     begin(&two, &store, WEIR_SECOND);
     weir_permit first = acquire(&one), second = acquire(&two);
-    weir_permit_release(&second);
+    weir_permit_abandon(&second);
     int64_t late_at = second.held[0].sent_at + 300 * MS; /* so that an interval from it is later than from the second */
     while (weir_clock_now(weir_clock_monotonic()) < late_at)
         usleep(1000);
     late_at = weir_clock_now(weir_clock_monotonic());
-    weir_permit_late(&first);
+    weir_permit_sent_late(&first);
     while (!is_delivered())
         usleep(1000);
     second = acquire(&two);
     assert_true(second.held[0].sent_at >= late_at + WEIR_SECOND);
-    weir_permit_release(&first);
-    weir_permit_release(&second);
+    weir_permit_abandon(&first);
+    weir_permit_abandon(&second);
     end(&one);
     end(&two);
 }
@@ -181,16 +181,16 @@ static void store_that_is_not_there_is_told_and_costs_nobody_but_time(void **sta
     (void)state;
     struct party party;
     weir_permit permit;
-    struct wr_relay_options options = {.wire = {.path = "/nonexistent/s"}, .notice = notice};
+    struct wr_shared_gate_options options = {.wire = {.path = "/nonexistent/s"}, .notice = notice};
     assert_int_equal(weir_pacer_new(NULL, NULL, &party.pacer), 0);
-    assert_int_equal(wr_relay_new(&options, party.pacer, &party.relay), 0);
+    assert_int_equal(wr_shared_gate_new(&options, party.pacer, &party.relay), 0);
     assert_int_equal(weir_pacer_acquire(party.pacer, "h", 1, 0, 300 * MS, NULL, &permit, NULL), WEIR_E_TIMEOUT);
     while (atomic_load(&notices) == 0)
         (void)weir_pacer_acquire(party.pacer, "h", 1, 0, MS, NULL, &permit, NULL);
     end(&party);
     options.prefix = "a{b}";
     assert_int_equal(weir_pacer_new(NULL, NULL, &party.pacer), 0);
-    assert_int_equal(wr_relay_new(&options, party.pacer, &party.relay), WEIR_E_INVAL);
+    assert_int_equal(wr_shared_gate_new(&options, party.pacer, &party.relay), WEIR_E_INVAL);
     weir_pacer_free(party.pacer);
 }
 
@@ -199,7 +199,7 @@ static int start(struct party *party, int64_t patience_ns)
     weir_permit permit;
     weir_outcome outcome = {.size = sizeof outcome, .status = 200};
     int error = weir_pacer_acquire(party->pacer, "h", 1, 0, patience_ns, NULL, &permit, NULL);
-    return error != 0 ? error : weir_permit_tell(&permit, &outcome);
+    return error != 0 ? error : weir_permit_finish(&permit, &outcome);
 }
 
 /* H3, V1: another may have had its turn meanwhile. */
@@ -228,7 +228,7 @@ static void host_for_which_there_was_no_memory_is_looked_at_again(void **state)
     begin(&party, &store, INTERVAL);
     atomic_store(&lacks, 3);
     assert_int_equal(weir_pacer_acquire(party.pacer, "m", 1, 0, PATIENCE, NULL, &permit, NULL), 0);
-    assert_int_equal(weir_permit_tell(&permit, &outcome), 0);
+    assert_int_equal(weir_permit_finish(&permit, &outcome), 0);
     assert_int_equal(atomic_load(&lacks), 0);
     end(&party);
 }

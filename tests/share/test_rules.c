@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_rules.c - rules that are shared, as they are written: what is taken, and what is refused with what words. */
+#include "cluster/limit/redis_address.h"
 #include "lib/test.h"
-#include "shell/rulebook/rulebook.h"
-#include "shell/share/address.h"
+#include "serve/rules/rules.h"
 
 static void addresses_are_read_whole_or_refused(void **state)
 {
@@ -25,8 +25,8 @@ static void addresses_are_read_whole_or_refused(void **state)
         "redis://[a", "redis://[::1]x",  "redis://:%00x@a", "unix:relative", "unix:",
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        struct wr_store_address address;
-        assert_int_equal(wr_store_address_parse(good[i].url, &address), 0);
+        struct wr_redis_address address;
+        assert_int_equal(wr_redis_address_parse(good[i].url, &address), 0);
         assert_string_equal(address.path, good[i].path);
         assert_string_equal(address.host, good[i].host);
         assert_string_equal(address.user, good[i].user);
@@ -34,8 +34,8 @@ static void addresses_are_read_whole_or_refused(void **state)
         assert_int_equal(address.port, good[i].port);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct wr_store_address address;
-        if (wr_store_address_parse(bad[i], &address) != WEIR_E_INVAL)
+        struct wr_redis_address address;
+        if (wr_redis_address_parse(bad[i], &address) != WEIR_E_INVAL)
             fail_msg("%s was taken", bad[i]);
     }
 }
@@ -57,8 +57,8 @@ static void refusals_of_addresses_say_what_is_right_and_no_password(void **state
         {"unix:s3cret", "the path must begin with /"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct wr_store_address address;
-        assert_int_equal(wr_store_address_parse(bad[i].url, &address), WEIR_E_INVAL);
+        struct wr_redis_address address;
+        assert_int_equal(wr_redis_address_parse(bad[i].url, &address), WEIR_E_INVAL);
         assert_non_null(strstr(weir_error_detail(), bad[i].words));
         assert_non_null(strstr(weir_error_detail(), "use redis://USER:PASSWORD@HOST:PORT"));
         assert_null(strstr(weir_error_detail(), "s3cret"));
@@ -68,16 +68,16 @@ static void refusals_of_addresses_say_what_is_right_and_no_password(void **state
 /* What is wrong with a rule's limit and share, and a store; "" if nothing is. */
 static const char *why(const char *limit, const char *share, const char *store)
 {
-    static struct wr_rulebook_settings settings;
+    static struct wr_rules_settings settings;
     static char text[512], words[WR_CONFIG_WHY_BYTES];
 
     snprintf(text, sizeof text, "rules:\n  - {name: r, limit: %s, share: %s}\n%s%s\n", limit, share,
              store[0] != '\0' ? "admission:\n  store: " : "", store);
-    wr_rulebook_settings_init(&settings);
+    wr_rules_settings_init(&settings);
     words[0] = '\0';
-    if (wr_config_parse(&wr_rulebook_schema, "t", text, strlen(text), weir_allocator_system(), &settings, words,
+    if (wr_config_parse(&wr_rules_schema, "t", text, strlen(text), weir_allocator_system(), &settings, words,
                         sizeof words) == 0)
-        (void)wr_rulebook_check(&settings, words, sizeof words);
+        (void)wr_rules_check(&settings, words, sizeof words);
     return words;
 }
 

@@ -5,9 +5,9 @@
  * time is virtual, and logs do not expire by the store's own.
  */
 #include "base/rng.h"
+#include "cluster/limit/script.h"
 #include "lib/test.h"
 #include "share/rig.h"
-#include "shell/share/script.h"
 
 #include <hiredis/hiredis.h>
 #include <stdarg.h>
@@ -38,7 +38,8 @@ static int close_script(void **state)
 }
 
 /* Any clock will do for what the script does with numbers. */
-static void say(const struct wr_tariff *tariff, const struct wr_charge *charge, struct wr_charge_told *ret_told)
+static void say(const struct wr_charge_limits *charge_limits, const struct wr_charge *charge,
+                struct wr_charge_reply *ret_told)
 {
     static uint64_t bill;
     const uint64_t given[] = {charge->permits,
@@ -52,7 +53,7 @@ static void say(const struct wr_tariff *tariff, const struct wr_charge *charge, 
                               charge->message,
                               0,
                               charge->bill > 0 ? charge->bill : ++bill};
-    const char *argv[4 + WR_WIRE_ARGS_MAX] = {"EVAL", script, "1", "key"};
+    const char *argv[4 + WR_REDIS_ARGS_MAX] = {"EVAL", script, "1", "key"};
     char numbers[11][24];
     int count = 4;
 
@@ -62,8 +63,8 @@ static void say(const struct wr_tariff *tariff, const struct wr_charge *charge, 
     }
     argv[7] = charge->seen; /* what it told last, or nothing */
     argv[10] = charge->who != NULL ? charge->who : "";
-    for (int i = 0; i < tariff->count; i++)
-        argv[count++] = tariff->words[i];
+    for (int i = 0; i < charge_limits->count; i++)
+        argv[count++] = charge_limits->words[i];
     redisReply *reply = redisCommandArgv(redis, count, argv, NULL);
     assert_non_null(reply);
     if (reply->type == REDIS_REPLY_ERROR)
@@ -72,11 +73,11 @@ static void say(const struct wr_tariff *tariff, const struct wr_charge *charge, 
     freeReplyObject(reply);
 }
 
-static void charge(const struct wr_tariff *tariff, uint32_t permits, uint32_t extra, const char *seen,
-                   struct wr_charge_told *ret_told)
+static void charge(const struct wr_charge_limits *charge_limits, uint32_t permits, uint32_t extra, const char *seen,
+                   struct wr_charge_reply *ret_told)
 {
     const struct wr_charge one = {.permits = permits, .extra = extra, .seen = seen};
-    say(tariff, &one, ret_told);
+    say(charge_limits, &one, ret_told);
 }
 
 /* How many more the library would grant now. */
@@ -100,15 +101,15 @@ static void compare(const weir_limit *limits, size_t count, uint32_t permits_mos
     static _Alignas(8) unsigned char state[65536];
     struct wr_rng rng;
     weir_stack stack;
-    struct wr_tariff tariff;
-    struct wr_charge_told told = {.seen = ""};
+    struct wr_charge_limits charge_limits;
+    struct wr_charge_reply told = {.seen = ""};
     int64_t us = START_US;
     uint64_t granted = 0, refused = 0;
 
     wr_rng_init(&rng, weir_test_seed());
     assert_int_equal(weir_stack_init(&stack, limits, count), 0);
     assert_true(stack.state_bytes <= sizeof state);
-    assert_int_equal(wr_tariff_make(&stack, &tariff), 0);
+    assert_int_equal(wr_charge_limits_make(&stack, &charge_limits), 0);
     memset(state, 0, sizeof state);
     weir_stack_start(&stack, state, us * US); /* the store begins with the first request: that is the first step */
     for (int step = 0; step < STEPS; step++) {
@@ -121,10 +122,10 @@ static void compare(const weir_limit *limits, size_t count, uint32_t permits_mos
         given = room < extra ? room : extra;
         if (given > 0)
             assert_int_equal(weir_stack_try(&stack, state, us * US, given, NULL).verdict, WEIR_GO);
-        char seen[WR_SEEN_BYTES];
+        char seen[WR_KEY_STATE_BYTES];
         memcpy(seen, told.seen, sizeof seen);
         set_clock(redis, us);
-        charge(&tariff, permits, extra, seen, &told);
+        charge(&charge_limits, permits, extra, seen, &told);
         if (told.reply.granted != (decision.verdict == WEIR_GO) || told.reply.extra != given)
             fail_msg("step %d at %lld us: %u and %u: %d, %u instead of %d, %u", step, (long long)(us - START_US),
                      permits, extra, told.reply.granted, told.reply.extra, decision.verdict == WEIR_GO, given);
@@ -199,7 +200,7 @@ static void a_stack_is_the_same_in_the_store(void **state)
 static const int64_t HOUR_US = INT64_C(3600000000);
 
 /* Ten an hour, of each kind; the last is a leaky bucket. */
-static void make_kinds(struct wr_tariff tariffs[6])
+static void make_kinds(struct wr_charge_limits tariffs[6])
 {
     weir_limit limits[6];
     weir_stack stack;
@@ -212,7 +213,7 @@ static void make_kinds(struct wr_tariff tariffs[6])
     weir_limit_leaky_bucket(&limits[5], 10, WEIR_HOUR / 10);
     for (int i = 0; i < 6; i++) {
         assert_int_equal(weir_stack_init(&stack, &limits[i], 1), 0);
-        assert_int_equal(wr_tariff_make(&stack, &tariffs[i]), 0);
+        assert_int_equal(wr_charge_limits_make(&stack, &tariffs[i]), 0);
     }
 }
 
@@ -226,12 +227,12 @@ static void a_clock_that_goes_back_only_delays(void **state)
 {
     (void)state;
     static const int64_t steps[] = {-1, -HOUR_US / 2, -HOUR_US, -48 * HOUR_US};
-    struct wr_tariff tariffs[6];
+    struct wr_charge_limits tariffs[6];
 
     make_kinds(tariffs);
     for (int kind = 0; kind < 6; kind++) {
         for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-            struct wr_charge_told told;
+            struct wr_charge_reply told;
             uint32_t most = kind == 5 ? 1 : 10;
             int64_t us = START_US + steps[i];
             forget_all();
@@ -262,16 +263,16 @@ static void what_is_given_back_is_what_has_not_come_back_by_itself(void **state)
         {HOUR_US / 2, {6, 6, 6, 6, 6, 0}},     /* a bucket has five of its own: and one of the six */
         {HOUR_US + 1, {10, 10, 10, 7, 10, 0}}, /* of a sliding window nearly all of the four still count */
     };
-    struct wr_tariff tariffs[6];
+    struct wr_charge_limits tariffs[6];
 
     make_kinds(tariffs);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int kind = 0; kind < 5; kind++) {
-            struct wr_charge_told told;
+            struct wr_charge_reply told;
             forget_all();
             set_clock(redis, START_US);
             charge(&tariffs[kind], 10, 0, "", &told);
-            char before[WR_SEEN_BYTES];
+            char before[WR_KEY_STATE_BYTES];
             memcpy(before, told.seen, sizeof before);
             const struct wr_charge back = {.back = 6, .charged_at = told.at, .seen = ""};
             set_clock(redis, START_US + cases[i].after_us);
@@ -290,12 +291,12 @@ static void what_is_given_back_is_what_has_not_come_back_by_itself(void **state)
 static void what_was_seen_and_what_was_owed_add_up_after_a_loss(void **state)
 {
     (void)state;
-    struct wr_tariff tariffs[6];
+    struct wr_charge_limits tariffs[6];
 
     make_kinds(tariffs);
     for (int kind = 0; kind < 4; kind++) {
         for (int order = 0; order < 2; order++) {
-            struct wr_charge_told seen[2], told;
+            struct wr_charge_reply seen[2], told;
             forget_all();
             set_clock(redis, START_US);
             charge(&tariffs[kind], 2, 0, "", &seen[0]);
@@ -325,8 +326,8 @@ static void what_was_seen_and_what_was_owed_add_up_after_a_loss(void **state)
 static void bill_that_comes_again_is_charged_once(void **state)
 {
     (void)state;
-    struct wr_tariff tariffs[6];
-    struct wr_charge_told told;
+    struct wr_charge_limits tariffs[6];
+    struct wr_charge_reply told;
 
     make_kinds(tariffs);
     for (int kind = 0; kind < 4; kind++) {
@@ -349,14 +350,14 @@ static void bill_that_comes_again_is_charged_once(void **state)
 static void what_is_in_flight_ends_with_its_node_and_is_told_in_order(void **state)
 {
     (void)state;
-    struct wr_tariff tariff;
-    struct wr_charge_told told;
+    struct wr_charge_limits charge_limits;
+    struct wr_charge_reply told;
     weir_limit limit;
     weir_stack stack;
 
     assert_int_equal(weir_limit_concurrency(&limit, 10), 0);
     assert_int_equal(weir_stack_init(&stack, &limit, 1), 0);
-    assert_int_equal(wr_tariff_make(&stack, &tariff), 0);
+    assert_int_equal(wr_charge_limits_make(&stack, &charge_limits), 0);
     static const struct {
         int64_t at_us;
         const char *who;
@@ -378,7 +379,7 @@ static void what_is_in_flight_ends_with_its_node_and_is_told_in_order(void **sta
                                       .permits = steps[i].permits,
                                       .seen = ""};
         set_clock(redis, START_US + steps[i].at_us);
-        say(&tariff, &one, &told);
+        say(&charge_limits, &one, &told);
         if (told.reply.granted != steps[i].granted || told.quota.remaining != steps[i].left)
             fail_msg("step %zu: %d, %u are left", i, told.reply.granted, told.quota.remaining);
         if (!told.reply.granted)
@@ -399,19 +400,19 @@ static void command(const char *format, ...)
 }
 
 /* Something else lies there: nothing more is admitted, it is told, and later all is as it should be. */
-static void assert_used_up(const struct wr_tariff *tariff, int64_t us, uint32_t most, const char *what)
+static void assert_used_up(const struct wr_charge_limits *charge_limits, int64_t us, uint32_t most, const char *what)
 {
-    struct wr_charge_told told;
-    charge(tariff, 1, 0, "", &told);
+    struct wr_charge_reply told;
+    charge(charge_limits, 1, 0, "", &told);
     if (told.reply.granted || !told.damaged)
         fail_msg("%s: granted %d, noticed %d", what, told.reply.granted, told.damaged);
-    charge(tariff, 1, 0, "", &told);
+    charge(charge_limits, 1, 0, "", &told);
     assert_false(told.reply.granted || told.damaged); /* it is told once */
     set_clock(redis, us + 3 * HOUR_US);
-    charge(tariff, most, 0, "", &told);
+    charge(charge_limits, most, 0, "", &told);
     if (!told.reply.granted)
         fail_msg("%s: it never comes back", what);
-    charge(tariff, 1, 0, "", &told);
+    charge(charge_limits, 1, 0, "", &told);
     assert_false(told.reply.granted);
 }
 
@@ -430,11 +431,11 @@ static void keys_that_hold_something_else_count_as_used_up_and_come_back(void **
                                         "b 1 1 0 1e9 0 0",
                                         "b 1 1 0 nan 0 0",
                                         "b 1 1 0 \xff 0 0"};
-    struct wr_tariff tariffs[6];
+    struct wr_charge_limits tariffs[6];
 
     make_kinds(tariffs);
     for (int kind = 0; kind < 6; kind++) {
-        struct wr_charge_told told;
+        struct wr_charge_reply told;
         uint32_t most = kind == 5 ? 1 : 10;
         for (size_t i = 0; i < sizeof texts / sizeof texts[0] + 2; i++) {
             forget_all();
@@ -459,14 +460,14 @@ static void numbers_that_are_changed_stop_nobody_for_ever(void **state)
 {
     (void)state;
     static const char *const numbers[] = {"0", "1", "4503599627370495", "9007199254740991", "1700000000000001"};
-    struct wr_tariff tariffs[6];
+    struct wr_charge_limits tariffs[6];
 
     make_kinds(tariffs);
     for (int kind = 0; kind < 6; kind++) {
         for (int word = 1; word < 7; word++) {
             for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-                struct wr_charge_told told;
-                char text[WR_SEEN_BYTES + 32];
+                struct wr_charge_reply told;
+                char text[WR_KEY_STATE_BYTES + 32];
                 forget_all();
                 set_clock(redis, START_US);
                 charge(&tariffs[kind], 1, 0, "", &told);
@@ -494,8 +495,8 @@ static void numbers_that_are_changed_stop_nobody_for_ever(void **state)
 static void logs_that_are_damaged_are_full_and_come_back(void **state)
 {
     (void)state;
-    struct wr_tariff tariffs[6];
-    struct wr_charge_told told;
+    struct wr_charge_limits tariffs[6];
+    struct wr_charge_reply told;
 
     make_kinds(tariffs);
     set_clock(redis, START_US);
@@ -521,15 +522,15 @@ static void what_is_in_flight_by_nobody_s_word_ends(void **state)
                  {"-1 1 1", true},
                  {"9 99999999999999999999 1", false},
                  {"99999999999999999999999999 1700000009000000 1", false}};
-    struct wr_tariff tariff;
-    struct wr_charge_told told;
+    struct wr_charge_limits charge_limits;
+    struct wr_charge_reply told;
     weir_limit limit;
     weir_stack stack;
     struct wr_charge one = {.who = "a", .permits = 5, .message = 1, .seen = ""};
 
     assert_int_equal(weir_limit_concurrency(&limit, 10), 0);
     assert_int_equal(weir_stack_init(&stack, &limit, 1), 0);
-    assert_int_equal(wr_tariff_make(&stack, &tariff), 0);
+    assert_int_equal(wr_charge_limits_make(&stack, &charge_limits), 0);
     for (size_t i = 0; i <= sizeof cases / sizeof cases[0]; i++) {
         bool is_text = i == sizeof cases / sizeof cases[0];
         forget_all();
@@ -538,12 +539,12 @@ static void what_is_in_flight_by_nobody_s_word_ends(void **state)
             command("SET key:1 x");
         else
             command("HSET key:1 b %s", cases[i].text);
-        say(&tariff, &one, &told);
+        say(&charge_limits, &one, &told);
         assert_false(told.reply.granted);
         assert_int_equal(told.damaged, is_text || cases[i].is_noticed);
         set_clock(redis, START_US + 10000001);
         one.message++;
-        say(&tariff, &one, &told);
+        say(&charge_limits, &one, &told);
         if (!told.reply.granted)
             fail_msg("%s: it counts for ever", is_text ? "text" : cases[i].text);
     }

@@ -6,14 +6,14 @@
 #include <signal.h>
 #include <unistd.h>
 
-static void make_tariff(const weir_limit *limits, size_t count, struct wr_tariff *ret_tariff)
+static void make_tariff(const weir_limit *limits, size_t count, struct wr_charge_limits *ret_tariff)
 {
     weir_stack stack;
     assert_int_equal(weir_stack_init(&stack, limits, count), 0);
-    assert_int_equal(wr_tariff_make(&stack, ret_tariff), 0);
+    assert_int_equal(wr_charge_limits_make(&stack, ret_tariff), 0);
 }
 
-static void bucket(uint32_t capacity, int64_t period_ns, struct wr_tariff *ret_tariff)
+static void bucket(uint32_t capacity, int64_t period_ns, struct wr_charge_limits *ret_tariff)
 {
     weir_limit limit;
     assert_int_equal(weir_limit_token_bucket(&limit, capacity, 1, period_ns), 0);
@@ -37,16 +37,16 @@ static void each_kind_of_limit_grants_what_it_holds_and_says_how_long_to_wait(vo
     weir_limit_leaky_bucket(&limits[4], 5, WEIR_HOUR);
     bench_open(&bench, &store, PATIENT);
     for (int i = 0; i < 5; i++) {
-        struct wr_tariff tariff;
+        struct wr_charge_limits charge_limits;
         char key[] = {'k', (char)('0' + i)};
         struct wr_charge charge = {.key = key, .key_bytes = 2, .permits = 1, .seen = ""};
-        make_tariff(&limits[i], 1, &tariff);
+        make_tariff(&limits[i], 1, &charge_limits);
         for (int j = 0; j < most[i]; j++) {
-            assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+            assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
             assert_true(bench.last.reply.granted);
             assert_int_equal(bench.last.quota.remaining, most[i] - 1 - j);
         }
-        assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+        assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
         assert_false(bench.last.reply.granted);
         assert_true(bench.last.reply.wait_ns > WEIR_HOUR - WEIR_MINUTE);
         assert_true(bench.last.reply.wait_ns <= WEIR_HOUR + (i == 3 ? WEIR_HOUR : 0));
@@ -61,23 +61,23 @@ static void a_stack_is_charged_in_one_round_trip_all_or_nothing(void **state)
 {
     (void)state;
     weir_limit limits[2];
-    struct wr_tariff tariff;
+    struct wr_charge_limits charge_limits;
     struct bench bench;
 
     weir_limit_token_bucket(&limits[0], 10, 1, WEIR_HOUR);
     weir_limit_fixed_window(&limits[1], 4, WEIR_HOUR);
-    make_tariff(limits, 2, &tariff);
+    make_tariff(limits, 2, &charge_limits);
     bench_open(&bench, &store, PATIENT);
     struct wr_charge charge = {.key = "k", .key_bytes = 1, .permits = 3, .seen = ""};
-    assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_true(bench.last.reply.granted);
-    assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_false(bench.last.reply.granted);
     charge.permits = 1;
-    assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_true(bench.last.reply.granted);
-    struct wr_wire_view view;
-    wr_wire_view_get(bench.wire, &view);
+    struct wr_redis_connection_view view;
+    wr_redis_connection_view_get(bench.wire, &view);
     assert_int_equal(view.sent, 3);
     bench_close(&bench);
 }
@@ -85,20 +85,20 @@ static void a_stack_is_charged_in_one_round_trip_all_or_nothing(void **state)
 static void extra_permits_are_given_as_far_as_there_are_any(void **state)
 {
     (void)state;
-    struct wr_tariff tariff;
+    struct wr_charge_limits charge_limits;
     struct bench bench;
 
-    bucket(10, WEIR_MINUTE, &tariff);
+    bucket(10, WEIR_MINUTE, &charge_limits);
     bench_open(&bench, &store, PATIENT);
     struct wr_charge charge = {.key = "k", .key_bytes = 1, .permits = 2, .extra = 5, .seen = ""};
-    assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_int_equal(bench.last.reply.extra, 5);
     assert_int_equal(bench.last.reply.full_wait_ns, 0);
-    assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_true(bench.last.reply.granted);
     assert_int_equal(bench.last.reply.extra, 1);
     assert_true(bench.last.reply.full_wait_ns > 3 * WEIR_MINUTE);
-    assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_false(bench.last.reply.granted);
     assert_int_equal(bench.last.reply.extra, 0);
     assert_true(bench.last.reply.full_wait_ns > bench.last.reply.wait_ns);
@@ -108,19 +108,19 @@ static void extra_permits_are_given_as_far_as_there_are_any(void **state)
 static void scripts_that_were_flushed_are_sent_again_unnoticed(void **state)
 {
     (void)state;
-    struct wr_tariff tariff;
+    struct wr_charge_limits charge_limits;
     struct bench bench;
-    struct wr_wire_view view;
+    struct wr_redis_connection_view view;
 
-    bucket(2, WEIR_HOUR, &tariff);
+    bucket(2, WEIR_HOUR, &charge_limits);
     bench_open(&bench, &store, PATIENT);
-    assert_int_equal(bench_charge(&bench, &tariff, &ONE), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), 0);
     store_say(&store, "SCRIPT FLUSH");
-    assert_int_equal(bench_charge(&bench, &tariff, &ONE), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), 0);
     assert_true(bench.last.reply.granted);
-    assert_int_equal(bench_charge(&bench, &tariff, &ONE), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), 0);
     assert_false(bench.last.reply.granted);
-    wr_wire_view_get(bench.wire, &view);
+    wr_redis_connection_view_get(bench.wire, &view);
     assert_int_equal(view.reloads, 2);
     assert_false(view.down);
     bench_close(&bench);
@@ -129,24 +129,24 @@ static void scripts_that_were_flushed_are_sent_again_unnoticed(void **state)
 static void keys_that_the_store_forgot_get_no_fresh_start(void **state)
 {
     (void)state;
-    struct wr_tariff tariff;
+    struct wr_charge_limits charge_limits;
     struct bench bench;
 
-    bucket(3, WEIR_HOUR, &tariff);
+    bucket(3, WEIR_HOUR, &charge_limits);
     bench_open(&bench, &store, PATIENT);
     struct wr_charge charge = ONE;
     charge.permits = 3;
-    assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_true(bench.last.reply.granted);
-    char seen[WR_SEEN_BYTES];
+    char seen[WR_KEY_STATE_BYTES];
     memcpy(seen, bench.last.seen, sizeof seen);
     store_say(&store, "FLUSHALL");
     charge.permits = 1;
     charge.seen = seen;
-    assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_false(bench.last.reply.granted);
     charge.seen = ""; /* and others profit from it */
-    assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_false(bench.last.reply.granted);
     bench_close(&bench);
 }
@@ -154,14 +154,14 @@ static void keys_that_the_store_forgot_get_no_fresh_start(void **state)
 static void what_was_seen_and_is_no_state_counts_as_nothing(void **state)
 {
     (void)state;
-    struct wr_tariff tariff;
+    struct wr_charge_limits charge_limits;
     struct bench bench;
 
-    bucket(3, WEIR_HOUR, &tariff);
+    bucket(3, WEIR_HOUR, &charge_limits);
     bench_open(&bench, &store, PATIENT);
     struct wr_charge charge = ONE;
     charge.seen = "b x y z w";
-    assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_true(bench.last.reply.granted);
     assert_int_equal(bench.last.quota.remaining, 2);
     bench_close(&bench);
@@ -171,16 +171,16 @@ static void keys_of_any_bytes_are_kept_apart(void **state)
 {
     (void)state;
     static const char *const keys[] = {"a\0b", "a\0c", "a\r\n", "}{x", "'..", "%s%"};
-    struct wr_tariff tariff;
+    struct wr_charge_limits charge_limits;
     struct bench bench;
 
-    bucket(1, WEIR_HOUR, &tariff);
+    bucket(1, WEIR_HOUR, &charge_limits);
     bench_open(&bench, &store, PATIENT);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         struct wr_charge charge = {.key = keys[i], .key_bytes = 3, .permits = 1, .seen = ""};
-        assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+        assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
         assert_true(bench.last.reply.granted);
-        assert_int_equal(bench_charge(&bench, &tariff, &charge), 0);
+        assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
         assert_false(bench.last.reply.granted);
     }
     assert_int_equal(store_say(&store, "DBSIZE"), 6);
@@ -211,26 +211,26 @@ static void seats_are_few_and_come_free_in_time(void **state)
 static void a_store_that_hangs_is_missed_and_found_again(void **state)
 {
     (void)state;
-    struct wr_tariff tariff;
+    struct wr_charge_limits charge_limits;
     struct bench bench;
-    struct wr_wire_view view;
+    struct wr_redis_connection_view view;
 
-    bucket(100, WEIR_HOUR, &tariff);
+    bucket(100, WEIR_HOUR, &charge_limits);
     bench_open(&bench, &store, 200 * MS);
-    while (bench_charge(&bench, &tariff, &ONE) != 0)
+    while (bench_charge(&bench, &charge_limits, &ONE) != 0)
         ; /* should the machine be slow */
     kill(store.pid, SIGSTOP);
     for (int i = 0; i < WR_OUTAGE_MISSES; i++)
-        assert_int_equal(bench_charge(&bench, &tariff, &ONE), WEIR_E_TIMEOUT);
-    wr_wire_view_get(bench.wire, &view);
+        assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), WEIR_E_TIMEOUT);
+    wr_redis_connection_view_get(bench.wire, &view);
     assert_true(view.down);
     assert_int_equal(view.asks, 0);
     assert_non_null(strstr(view.why, "/s: no answer in time"));
-    assert_int_equal(bench_charge(&bench, &tariff, &ONE), WEIR_E_CLOSED);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), WEIR_E_CLOSED);
     kill(store.pid, SIGCONT);
-    while (bench_charge(&bench, &tariff, &ONE) != 0)
+    while (bench_charge(&bench, &charge_limits, &ONE) != 0)
         usleep(1000);
-    wr_wire_view_get(bench.wire, &view);
+    wr_redis_connection_view_get(bench.wire, &view);
     assert_false(view.down);
     bench_close(&bench);
 }
@@ -238,21 +238,21 @@ static void a_store_that_hangs_is_missed_and_found_again(void **state)
 static void a_store_that_dies_is_missed_at_once_and_found_again(void **state)
 {
     (void)state;
-    struct wr_tariff tariff;
+    struct wr_charge_limits charge_limits;
     struct bench bench;
-    struct wr_wire_view view;
+    struct wr_redis_connection_view view;
 
-    bucket(100, WEIR_HOUR, &tariff);
+    bucket(100, WEIR_HOUR, &charge_limits);
     bench_open(&bench, &store, PATIENT);
-    assert_int_equal(bench_charge(&bench, &tariff, &ONE), 0);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), 0);
     store_kill(&store);
-    int error = bench_charge(&bench, &tariff, &ONE);
+    int error = bench_charge(&bench, &charge_limits, &ONE);
     assert_true(error == WEIR_E_TIMEOUT || error == WEIR_E_CLOSED);
-    wr_wire_view_get(bench.wire, &view);
+    wr_redis_connection_view_get(bench.wire, &view);
     assert_true(view.down);
-    assert_int_equal(bench_charge(&bench, &tariff, &ONE), WEIR_E_CLOSED);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), WEIR_E_CLOSED);
     store_start(&store);
-    while (bench_charge(&bench, &tariff, &ONE) != 0)
+    while (bench_charge(&bench, &charge_limits, &ONE) != 0)
         usleep(1000);
     assert_true(bench.last.reply.granted);
     bench_close(&bench);
@@ -261,23 +261,23 @@ static void a_store_that_dies_is_missed_at_once_and_found_again(void **state)
 static void a_store_that_says_it_cannot_counts_as_down(void **state)
 {
     (void)state;
-    struct wr_tariff tariff;
+    struct wr_charge_limits charge_limits;
     struct bench bench;
-    struct wr_wire_view view;
+    struct wr_redis_connection_view view;
 
-    bucket(100, WEIR_HOUR, &tariff);
+    bucket(100, WEIR_HOUR, &charge_limits);
     bench_open(&bench, &store, PATIENT);
     store_say(&store, "REPLICAOF 127.0.0.1 1"); /* READONLY from now on */
-    assert_int_equal(bench_charge(&bench, &tariff, &ONE), WEIR_E_TIMEOUT);
-    wr_wire_view_get(bench.wire, &view);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), WEIR_E_TIMEOUT);
+    wr_redis_connection_view_get(bench.wire, &view);
     assert_true(view.down);
     assert_int_equal(view.refused, 1);
     store_say(&store, "REPLICAOF NO ONE");
-    while (bench_charge(&bench, &tariff, &ONE) != 0)
+    while (bench_charge(&bench, &charge_limits, &ONE) != 0)
         usleep(1000);
     store_say(&store, "CONFIG SET maxmemory 1"); /* OOM */
-    assert_int_equal(bench_charge(&bench, &tariff, &ONE), WEIR_E_TIMEOUT);
-    wr_wire_view_get(bench.wire, &view);
+    assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), WEIR_E_TIMEOUT);
+    wr_redis_connection_view_get(bench.wire, &view);
     assert_true(view.down);
     bench_close(&bench);
 }

@@ -2,7 +2,7 @@
 /* listed.c - reads the scenarios that reference.csv lists. */
 #include "sim/listed.h"
 
-#include "cli/simulate/scenario.h"
+#include "cli/simulate/scenario_file.h"
 #include "lib/test.h"
 
 static struct wr_scenario scenarios[LISTED_COUNT];

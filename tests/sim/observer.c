@@ -80,7 +80,8 @@ static int64_t interval_of(const struct observer *observer)
 
 static bool paces_by_bucket(const struct observer *observer)
 {
-    return observer->options->strategy == WEIR_STRATEGY_AIMD || observer->options->strategy == WEIR_STRATEGY_BOTH;
+    return observer->options->strategy == WEIR_STRATEGY_AIMD ||
+           observer->options->strategy == WEIR_STRATEGY_AIMD_LEARNED;
 }
 
 static void check_spacing(struct observer *observer)
@@ -92,7 +93,8 @@ static void check_spacing(struct observer *observer)
     if (!paces_by_bucket(observer) && observer->options->strategy != WEIR_STRATEGY_NONE)
         not_before(observer, observer->last_start_at + observer->least_delay_ns - slack_ns,
                    "V1: closer than the adaptive delay");
-    if (observer->options->strategy == WEIR_STRATEGY_LEARNED || observer->options->strategy == WEIR_STRATEGY_BOTH)
+    if (observer->options->strategy == WEIR_STRATEGY_LEARNED ||
+        observer->options->strategy == WEIR_STRATEGY_AIMD_LEARNED)
         not_before(observer, observer->last_start_at + observer->options->base_delay_ns, "V1: closer than base_delay");
 }
 
@@ -207,7 +209,7 @@ static void count_failures(struct observer *observer, const weir_outcome *outcom
 void observer_look(struct observer *observer, const struct wr_gate *gate, int64_t now)
 {
     weir_pace_entry entry = {.key = NULL};
-    wr_gate_look(gate, observer->options, now, &entry);
+    wr_gate_inspect(gate, observer->options, now, &entry);
     double delay_ns = 1e9 / entry.rate;
     if (delay_ns < (double)observer->least_delay_ns)
         observer->least_delay_ns = (int64_t)(delay_ns * (1 - SAID_SLACK));
@@ -221,14 +223,14 @@ void observer_look(struct observer *observer, const struct wr_gate *gate, int64_
     if (!wr_gate_ok(gate, observer->options))
         breaks(observer, "the gate's invariants do not hold", 0);
     /* the combined strategy reports the slower rate; its bucket may fill faster */
-    bool both = observer->options->strategy == WEIR_STRATEGY_BOTH;
+    bool both = observer->options->strategy == WEIR_STRATEGY_AIMD_LEARNED;
     observer->rate = both ? observer->options->rate_ceiling : entry.rate;
 }
 
 static void check_start(struct observer *observer, const struct wr_gate *gate, int64_t now)
 {
     weir_pace_entry entry = {.key = NULL};
-    wr_gate_look(gate, observer->options, now, &entry);
+    wr_gate_inspect(gate, observer->options, now, &entry);
     if (observer->paused)
         breaks(observer, "a start while paused", 0);
     check_spacing(observer);

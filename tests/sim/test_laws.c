@@ -12,7 +12,7 @@
  * WEIR_TEST_LAW_SEEDS: number of worlds (default 400), and a tenth as many origins.
  * WEIR_TEST_LAW_SEED: only this one. */
 #include "base/rng.h"
-#include "core/pace/options.h"
+#include "core/pace/pace_options.h"
 #include "lib/test.h"
 #include "sim/observer.h"
 #include "sim/sim.h"
@@ -237,7 +237,7 @@ static weir_outcome outcome_of(struct world *world)
 static weir_breaker_state breaker_of(struct world *world)
 {
     weir_pace_entry entry = {.key = NULL};
-    wr_gate_look(world->gate, &world->options, world->now, &entry);
+    wr_gate_inspect(world->gate, &world->options, world->now, &entry);
     return entry.breaker;
 }
 
@@ -455,7 +455,7 @@ static void log_start(struct log *log, const struct wr_sim_event *event)
 static void log_answer(struct log *log, const struct wr_sim_event *event)
 {
     int64_t wait_ns = event->retry_after_ns;
-    if (!log->pacer->deaf && event->quota_remaining == 0 && event->quota_reset_ns > wait_ns)
+    if (!log->pacer->ignores_quota_fields && event->quota_remaining == 0 && event->quota_reset_ns > wait_ns)
         wait_ns = event->quota_reset_ns;
     if (wait_ns > 0 && event->at + wait_ns > log->window_end)
         log->window_end = event->at + wait_ns;

@@ -25,21 +25,21 @@ static struct rig rig_of(const struct wr_strategy *rule)
     return rig;
 }
 
-static struct wr_want want(const struct rig *rig, int64_t now)
+static struct wr_pace_bounds want(const struct rig *rig, int64_t now)
 {
     return rig->rule->want(&rig->options, rig->state, now);
 }
 
 static void send(struct rig *rig, int64_t now, uint32_t in_flight)
 {
-    struct wr_start start = {.seq = ++rig->seq, .in_flight = in_flight};
+    struct wr_pace_start start = {.seq = ++rig->seq, .in_flight = in_flight};
     rig->rule->sent(&rig->options, rig->state, &start, now);
 }
 
 static void tell(struct rig *rig, int64_t now, int status, int64_t latency_ns, uint32_t in_flight)
 {
-    struct wr_told answer = {
-        .kind = wr_told_kind(status),
+    struct wr_pace_response answer = {
+        .kind = wr_pace_response_kind(status),
         .status = status,
         .seq = rig->seq,
         .in_flight_then = in_flight,
@@ -202,7 +202,7 @@ static void bbr_finds_the_bandwidth_and_keeps_to_it(void **state)
     int64_t now = 0, free_at = 0;
     while (now < 60 * S) { /* serves 20 a second one by one; round trip 100 ms */
         int64_t answer_at = count > 0 ? sent_at[first % 64] : INT64_MAX;
-        struct wr_want w = want(&rig, now);
+        struct wr_pace_bounds w = want(&rig, now);
         int64_t start_at = count < w.cap && count < 64 ? (w.earliest_at > now ? w.earliest_at : now) : INT64_MAX;
         now = start_at < answer_at ? start_at : answer_at;
         if (answer_at <= start_at) {

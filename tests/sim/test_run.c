@@ -322,8 +322,8 @@ static void pacers_are_named_and_take_numbers(void **state)
     assert_string_equal(pacer.name, "aimd:alpha=0.1,beta=0.7,start=1,min=0.5,max=500,burst=5,headers=true");
     assert_true(pacer.options.increase == 0.1 && pacer.options.decrease == 0.7 && pacer.options.initial_rate == 1);
     assert_true(pacer.options.min_rate == 0.5 && pacer.options.rate_ceiling == 500 && pacer.options.burst == 5);
-    assert_false(pacer.deaf);
-    assert_true(pacer_named("aimd").deaf);
+    assert_false(pacer.ignores_quota_fields);
+    assert_true(pacer_named("aimd").ignores_quota_fields);
     assert_true(pacer_named("none:max=3").options.max_rate == 3);
     assert_true(pacer_named("fixed:min_interval=2s").options.min_interval_ns == 2 * WEIR_SECOND);
 }

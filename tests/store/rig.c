@@ -2,7 +2,7 @@
 /* rig.c - stores for tests. */
 #include "store/rig.h"
 
-#include "shell/store/backend.h"
+#include "crawl/store/backend.h"
 #include "store/postgres.h"
 
 #include <dirent.h>
@@ -135,7 +135,7 @@ int64_t rig_job(struct rig *rig, const char *settings)
 
 struct wr_store_change rig_found(struct rig *rig, int64_t job, const char *host, const char *url, const char *parent)
 {
-    return (struct wr_store_change){.kind = WR_STORE_FOUND,
+    return (struct wr_store_change){.kind = WR_STORE_TASK_FOUND,
                                     .found = {.job = job,
                                               .fingerprint = rig_fingerprint(rig, url),
                                               .host = wr_span_of(host),
@@ -146,7 +146,7 @@ struct wr_store_change rig_found(struct rig *rig, int64_t job, const char *host,
 
 struct wr_store_change rig_ended(struct rig *rig, int64_t job, const char *url, bool failed, const char *verdict)
 {
-    return (struct wr_store_change){.kind = WR_STORE_ENDED,
+    return (struct wr_store_change){.kind = WR_STORE_TASK_ENDED,
                                     .ended = {.job = job,
                                               .fingerprint = rig_fingerprint(rig, url),
                                               .failed = failed,
@@ -159,13 +159,13 @@ struct wr_store_change rig_ended(struct rig *rig, int64_t job, const char *url, 
 struct wr_store_change rig_retry(struct rig *rig, int64_t job, const char *url, uint32_t attempts, int status)
 {
     return (struct wr_store_change){
-        .kind = WR_STORE_RETRY,
+        .kind = WR_STORE_TASK_RETRY,
         .retry = {.job = job, .fingerprint = rig_fingerprint(rig, url), .attempts = attempts, .status = status}};
 }
 
 struct wr_store_change rig_status(int64_t job, enum wr_job_status status, const char *why)
 {
-    return (struct wr_store_change){.kind = WR_STORE_STATUS,
+    return (struct wr_store_change){.kind = WR_STORE_JOB_STATUS,
                                     .status = {.job = job, .status = status, .why = wr_span_of(why)}};
 }
 
@@ -230,7 +230,7 @@ static void place_texts(struct rig_row *row, bool copies)
     case WR_STORE_JOBS:
         spans[0] = &to->job.why, spans[1] = &to->job.settings;
         break;
-    case WR_STORE_KNOWN:
+    case WR_STORE_FINGERPRINTS:
     case WR_STORE_RELEASE:
         break;
     case WR_STORE_ONE_TASK:
@@ -247,12 +247,12 @@ static void place_texts(struct rig_row *row, bool copies)
         spans[5] = &to->task.earlier.digest;
         break;
     case WR_STORE_HOSTS:
-    case WR_STORE_FREE:
+    case WR_STORE_FETCHED_HOSTS:
     case WR_STORE_ONE_HOST:
     case WR_STORE_ALL_HOSTS:
     case WR_STORE_CLAIM:
     case WR_STORE_CLAIM_ONE:
-    case WR_STORE_BEAT:
+    case WR_STORE_RENEW:
         spans[0] = &to->host.key, spans[1] = &to->host.blocked_by, spans[2] = &to->host.leased_by;
         break;
     case WR_STORE_NODES:
@@ -334,7 +334,7 @@ char *rig_queue(struct rig *rig, int64_t job, const char *host)
 {
     size_t count, at = 0, room = 1;
     struct wr_store_query query = {
-        .what = WR_STORE_TASKS, .job = job, .key = wr_span_of(host), .after = WR_STORE_FRONT};
+        .what = WR_STORE_TASKS, .job = job, .key = wr_span_of(host), .after = WR_STORE_FIRST_POSITION};
     struct rig_row *rows = rig_read(rig, query, &count);
 
     for (size_t i = 0; i < count; i++)

@@ -3,8 +3,8 @@
 #ifndef WEIR_TEST_STORE_RIG_H
 #define WEIR_TEST_STORE_RIG_H
 
+#include "crawl/store/store.h"
 #include "lib/test.h"
-#include "shell/store/store.h"
 
 #include <stdatomic.h>
 

@@ -3,7 +3,7 @@
  * while a disk is full. */
 #include "base/rng.h"
 #include "lib/rig.h"
-#include "shell/clock/clock.h"
+#include "limiter/clock/clock.h"
 #include "store/rig.h"
 #include "store/shim.h"
 
@@ -184,12 +184,12 @@ static void copy_file(const char *from, const char *to)
 
 static void read_all(struct rig *rig, int64_t job)
 {
-    static const enum wr_store_what kinds[] = {WR_STORE_JOBS, WR_STORE_HOSTS, WR_STORE_OUTPUTS, WR_STORE_CHECK};
+    static const enum wr_store_query_kind kinds[] = {WR_STORE_JOBS, WR_STORE_HOSTS, WR_STORE_OUTPUTS, WR_STORE_CHECK};
     size_t count;
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         free(rig_read(rig, (struct wr_store_query){.what = kinds[i], .job = job}, &count));
-    struct wr_store_query known = {.what = WR_STORE_KNOWN, .job = job, .after = {.id = INT64_MIN}};
+    struct wr_store_query known = {.what = WR_STORE_FINGERPRINTS, .job = job, .after = {.id = INT64_MIN}};
     free(rig_read(rig, known, &count));
     free(rig_queue(rig, job, "h"));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_away.c - a database that is away: asked ever more rarely, on a clock that stands still. G2, T17. */
+#include "crawl/store/store_state.h"
 #include "lib/worker.h"
-#include "shell/store/state.h"
 #include "store/rig.h"
 
 /* ---- a backend that is away when told to ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_batches.c - when things are written: together, in order, soon, and never too late. On a clock that stands still.
  */
+#include "crawl/store/backend.h"
 #include "lib/worker.h"
-#include "shell/store/backend.h"
 #include "store/rig.h"
 
 #include <pthread.h>
@@ -152,7 +152,7 @@ static void posts_of_each_thread_are_stored_in_their_order(void **state)
         rig_reopen(rig);
         assert_int_equal(atomic_load(&rig->done), 2000);
         struct wr_store_query query = {
-            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FRONT};
+            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FIRST_POSITION};
         struct rig_row *rows = rig_read(rig, query, &count);
         assert_int_equal(count, 2000);
         for (size_t i = 0; i < count; i++) {
@@ -367,7 +367,7 @@ static void an_output_is_synced_before_its_length_is_stored(void **state)
         advance(clock, WEIR_MINUTE);
         test_await_number(&rig->done, 1);
         assert_int_equal(rig_look_job(rig, job).done, 1);
-        assert_int_equal(stats_of(rig).state, WR_STORE_RUNS);
+        assert_int_equal(stats_of(rig).state, WR_STORE_RUNNING);
         close_on_fake_clock(rig, clock);
     }
 }
@@ -437,7 +437,7 @@ static void a_load_sees_what_was_posted_before_though_it_is_not_due(void **state
         for (int i = 1; i <= 3; i++) {
             assert_int_equal(rig_post_later(rig, numbered(rig, job, i)), 0);
             struct wr_store_query query = {
-                .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FRONT};
+                .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FIRST_POSITION};
             size_t count;
             free(rig_read(rig, query, &count));
             assert_int_equal(count, i);
@@ -490,7 +490,7 @@ static void a_load_waits_while_the_store_is_paused_and_then_sees_all(void **stat
         struct wr_store_query query = {.what = WR_STORE_TASKS,
                                        .job = job,
                                        .key = wr_span_of("h"),
-                                       .after = WR_STORE_FRONT,
+                                       .after = WR_STORE_FIRST_POSITION,
                                        .row = count_row,
                                        .done = count_answer,
                                        .context = &rows};

@@ -14,7 +14,7 @@ struct answers {
 };
 
 /* Pages `first` and following, of hosts in turn. The texts stay until all are posted. */
-static void make_found(struct rig *rig, int64_t job, int first, size_t count, struct wr_store_bounds bounds,
+static void make_found(struct rig *rig, int64_t job, int first, size_t count, struct wr_store_task_limits bounds,
                        struct answers *answers, struct wr_store_change *ret_changes)
 {
     static _Thread_local char hosts[AT_ONCE][16], urls[AT_ONCE][48];
@@ -26,11 +26,11 @@ static void make_found(struct rig *rig, int64_t job, int first, size_t count, st
         ret_changes[i] = rig_found(rig, job, hosts[i], urls[i], NULL);
         ret_changes[i].found.bounds = bounds;
         ret_changes[i].found.ret_is_new = &answers->is_new[i];
-        ret_changes[i].found.ret_is_beyond = &answers->is_beyond[i];
+        ret_changes[i].found.ret_is_over_limit = &answers->is_beyond[i];
     }
 }
 
-static void find(struct rig *rig, int64_t job, int first, size_t count, struct wr_store_bounds bounds,
+static void find(struct rig *rig, int64_t job, int first, size_t count, struct wr_store_task_limits bounds,
                  struct answers *answers)
 {
     struct wr_store_change changes[AT_ONCE];
@@ -58,20 +58,20 @@ static void tasks_beyond_the_bound_of_a_job_are_forgotten_and_told(void **state)
         test_skip_missing("PostgreSQL");
     rig_open(&rig);
     int64_t job = rig_job(&rig, ""), other = rig_job(&rig, "");
-    find(&rig, other, 0, 16, (struct wr_store_bounds){0}, &answers); /* another's do not count */
-    find(&rig, job, 0, 6, (struct wr_store_bounds){.tasks = 10}, &answers);
+    find(&rig, other, 0, 16, (struct wr_store_task_limits){0}, &answers); /* another's do not count */
+    find(&rig, job, 0, 6, (struct wr_store_task_limits){.tasks = 10}, &answers);
     assert_int_equal(count_true(answers.is_new, 6), 6);
     rig_post(&rig, rig_ended(&rig, job, "https://h0/0", false, "fetched"));
     rig_post(&rig, rig_ended(&rig, job, "https://h1/1", true, "failed")); /* those that have ended do */
-    find(&rig, job, 4, 10, (struct wr_store_bounds){.tasks = 10}, &answers);
+    find(&rig, job, 4, 10, (struct wr_store_task_limits){.tasks = 10}, &answers);
     for (size_t i = 0; i < 10; i++) { /* two are known, four fit, in the order of posting */
         assert_int_equal(answers.is_new[i], i >= 2 && i < 6);
         assert_int_equal(answers.is_beyond[i], i >= 6);
     }
-    find(&rig, job, 9, 2, (struct wr_store_bounds){.tasks = 10}, &answers);
+    find(&rig, job, 9, 2, (struct wr_store_task_limits){.tasks = 10}, &answers);
     assert_false(answers.is_new[0] || answers.is_beyond[0]); /* known */
     assert_true(!answers.is_new[1] && answers.is_beyond[1]);
-    find(&rig, job, 10, 1, (struct wr_store_bounds){.tasks = 11}, &answers); /* who goes on with a larger one */
+    find(&rig, job, 10, 1, (struct wr_store_task_limits){.tasks = 11}, &answers); /* who goes on with a larger one */
     assert_true(answers.is_new[0] && !answers.is_beyond[0]);
     struct wr_store_job seen = rig_look_job(&rig, job);
     assert_int_equal(seen.queued + seen.done + seen.failed, 11);
@@ -84,7 +84,7 @@ static void tasks_beyond_the_bound_of_a_host_are_forgotten_and_told(void **state
     (void)state;
     struct rig rig;
     struct answers answers;
-    const struct wr_store_bounds bounds = {.host_tasks = 2};
+    const struct wr_store_task_limits bounds = {.host_tasks = 2};
 
     if (!rig_set_up_shared(&rig))
         test_skip_missing("PostgreSQL");
@@ -98,7 +98,7 @@ static void tasks_beyond_the_bound_of_a_host_are_forgotten_and_told(void **state
         assert_int_equal(answers.is_beyond[i], i >= HOSTS);
     }
     /* Both: the host's are counted first, so that they take nothing from the job's. */
-    find(&rig, job, 3 * HOSTS, 3, (struct wr_store_bounds){2 * HOSTS + 1, 3}, &answers);
+    find(&rig, job, 3 * HOSTS, 3, (struct wr_store_task_limits){2 * HOSTS + 1, 3}, &answers);
     assert_true(answers.is_new[0] && answers.is_beyond[1] && answers.is_beyond[2]);
     find(&rig, job + 7, 0, 3, bounds, &answers); /* no such job: nothing to be beyond of */
     assert_int_equal(count_true(answers.is_new, 3) + count_true(answers.is_beyond, 3), 0);
@@ -118,14 +118,14 @@ static void one_that_is_found_twice_at_once_counts_once(void **state)
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
     for (int pass = 0; pass < 2; pass++) {
-        const struct wr_store_bounds bounds = {pass == 0 ? 2 : 0, pass == 0 ? 0 : 3};
+        const struct wr_store_task_limits bounds = {pass == 0 ? 2 : 0, pass == 0 ? 0 : 3};
         for (size_t i = 0; i < 4; i++) {
             changes[i] = rig_found(&rig, job, "h", i < 3 ? "https://h/same" : "https://h/other", NULL);
             if (pass == 1)
                 changes[i] = rig_found(&rig, job, "h", i < 3 ? "https://h/third" : "https://h/fourth", NULL);
             changes[i].found.bounds = bounds;
             changes[i].found.ret_is_new = &answers.is_new[i];
-            changes[i].found.ret_is_beyond = &answers.is_beyond[i];
+            changes[i].found.ret_is_over_limit = &answers.is_beyond[i];
         }
         rig_post_all(&rig, changes, 4);
         assert_int_equal(count_true(answers.is_new, 3), 1);
@@ -142,7 +142,7 @@ static void bounds_hold_whoever_finds_tasks_at_the_same_time(void **state)
     (void)state;
     struct rig rigs[STORES];
     static struct answers answers[STORES][ROUNDS];
-    const struct wr_store_bounds bounds[] = {{.tasks = 101}, {.host_tasks = 9}, {.tasks = 50, .host_tasks = 9}};
+    const struct wr_store_task_limits bounds[] = {{.tasks = 101}, {.host_tasks = 9}, {.tasks = 50, .host_tasks = 9}};
     const uint64_t expected[] = {101, HOSTS * 9, 50};
 
     if (!rig_set_up_shared(&rigs[0]))

@@ -109,7 +109,7 @@ static void hosts_that_cannot_be_read_are_not_claimed_nor_kept_and_their_tasks_a
             bool is_kept = is_leased && i == 4; /* its key is there */
             if (!is_leased)
                 assert_int_equal(claim(&rig, job, 0), 1);
-            free(rig_read(&rig, (struct wr_store_query){.what = WR_STORE_BEAT, .job = job}, &count));
+            free(rig_read(&rig, (struct wr_store_query){.what = WR_STORE_RENEW, .job = job}, &count));
             assert_int_equal(count, is_kept ? 2 : 1);
             struct rig_row *rows = rig_read(
                 &rig, (struct wr_store_query){.what = WR_STORE_HOSTS, .job = job, .only_stranded = true}, &count);

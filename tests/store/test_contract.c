@@ -137,7 +137,7 @@ static void a_loaded_task_has_all_that_was_found(void **state)
         rig_post(rig, change);
         rig_post(rig, rig_ended(rig, job, "http://a.example:8080/", false, "fetched")); /* a parent stays known */
         struct wr_store_query query = {
-            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("b.example"), .after = WR_STORE_FRONT};
+            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("b.example"), .after = WR_STORE_FIRST_POSITION};
         struct rig_row *rows = rig_read(rig, query, &count);
         assert_int_equal(count, 1);
         const struct wr_store_task *task = &rows[0].row.task;
@@ -193,7 +193,7 @@ static void loading_goes_on_where_it_stopped(void **state)
             assert_int_equal(rig_post_later(rig, change), 0);
         }
         struct wr_store_query query = {
-            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FRONT, .limit = 7};
+            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FIRST_POSITION, .limit = 7};
         rig_post_all(rig, NULL, 0); /* those before are there */
         do {
             struct rig_row *rows = rig_read(rig, query, &count);
@@ -272,7 +272,7 @@ static void all_fingerprints_of_a_job_are_listed_in_pieces(void **state)
                 rig_post(rig, rig_ended(rig, job, url, i % 4 == 0, "so"));
         }
         rig_post(rig, rig_found(rig, other, "h", "https://h/other", NULL));
-        struct wr_store_query query = {.what = WR_STORE_KNOWN, .job = job, .after.id = INT64_MIN, .limit = 7};
+        struct wr_store_query query = {.what = WR_STORE_FINGERPRINTS, .job = job, .after.id = INT64_MIN, .limit = 7};
         do {
             struct rig_row *rows = rig_read(rig, query, &count);
             for (size_t i = 0; i < count; i++, seen++) {
@@ -305,7 +305,7 @@ static void a_retry_keeps_its_place_and_counts_once(void **state)
         rig_reopen(rig);
         assert_queue(rig, job, "h", "https://h/1,https://h/2");
         struct wr_store_query query = {
-            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FRONT, .limit = 1};
+            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FIRST_POSITION, .limit = 1};
         struct rig_row *rows = rig_read(rig, query, &count);
         assert_int_equal(rows[0].row.task.attempts, 1);
         assert_in_range(rows[0].row.task.not_before_wall_at, soon, soon + WEIR_MILLISECOND); /* up, never earlier */
@@ -333,7 +333,7 @@ static void a_task_is_never_put_off_for_years(void **state)
         retry.retry.not_before_wall_at = INT64_MAX;
         rig_post(rig, retry);
         struct wr_store_query query = {
-            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FRONT};
+            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FIRST_POSITION};
         struct rig_row *rows = rig_read(rig, query, &count);
         assert_int_equal(count, 1);
         assert_true(rows[0].row.task.not_before_wall_at <= weir_wall_now() + WR_STORE_RETRY_MAX_NS);
@@ -350,12 +350,12 @@ static void a_task_knows_when_its_page_changed_until_it_is_put_off(void **state)
         int64_t now = weir_wall_now() / WEIR_SECOND * WEIR_SECOND, soon = now + WEIR_MINUTE;
         const int64_t said[] = {now - WEIR_DAY, now - WEIR_HOUR, now - 2 * WEIR_DAY},
                       least[] = {said[0], said[1], said[1]};
-        struct wr_store_change known[2], changed = {.kind = WR_STORE_CHANGED};
+        struct wr_store_change known[2], changed = {.kind = WR_STORE_PAGE_CHANGED};
         size_t count;
         rig_open(rig);
         int64_t job = rig_job(rig, "");
         struct wr_store_query query = {
-            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FRONT};
+            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FIRST_POSITION};
         known[0] = rig_found(rig, job, "h", "https://h/", NULL);
         changed.changed.job = job;
         changed.changed.fingerprint = known[0].found.fingerprint;

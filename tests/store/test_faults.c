@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_faults.c - SQLite on disks that fill up, fail to sync and lose power, and without memory. */
+#include "crawl/store/backend.h"
 #include "lib/alloc.h"
 #include "lib/rig.h"
 #include "lib/worker.h"
-#include "shell/store/backend.h"
 #include "store/rig.h"
 #include "store/shim.h"
 
@@ -415,7 +415,7 @@ static void memory_that_fails_while_writing_pauses_and_loses_nothing(void **stat
         struct wr_store_query query = {.what = WR_STORE_TASKS,
                                        .job = job,
                                        .key = wr_span_of("h"),
-                                       .after = WR_STORE_FRONT,
+                                       .after = WR_STORE_FIRST_POSITION,
                                        .row = ignore_row,
                                        .done = ignore_answer};
         atomic_store(&fail_malloc_at, n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_file.c - what is in a SQLite state file: its columns, its versions, and rows that somebody spoilt. */
+#include "crawl/store/sqlite/sqlite.h"
 #include "lib/sql.h"
-#include "shell/store/sqlite/sqlite.h"
 #include "store/rig.h"
 
 #include <sys/stat.h>
@@ -190,7 +190,7 @@ static void spoilt_tasks_are_given_without_their_urls(void **state)
                           "UPDATE tasks SET url = CAST(zeroblob(10000000) AS TEXT) WHERE url = 'https://h/6'");
     size_t count;
     struct wr_store_query query = {
-        .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FRONT, .limit = 9};
+        .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FIRST_POSITION, .limit = 9};
     struct rig_row *rows = rig_read(&rig, query, &count);
     assert_int_equal(count, 9); /* as many as were asked for, if there are */
     for (size_t i = 0; i < count; i++) {
@@ -238,7 +238,8 @@ static void absurd_numbers_of_a_task_are_put_into_range(void **state)
     int64_t job = open_spoilt(&rig, "UPDATE tasks SET attempts = -5, depth = 1 << 62, priority = 1 << 40,"
                                     " not_before_ms = 9223372036854775807, parent = 77");
     size_t count;
-    struct wr_store_query query = {.what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FRONT};
+    struct wr_store_query query = {
+        .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FIRST_POSITION};
     struct rig_row *rows = rig_read(&rig, query, &count);
     assert_int_equal(count, 10);
     for (size_t i = 0; i < count; i++) {
@@ -279,7 +280,7 @@ static void absurd_numbers_of_a_host_are_put_into_range(void **state)
     rig_tear_down(&rig);
 }
 
-static size_t rows_of(struct rig *rig, enum wr_store_what what, int64_t job, const char *key)
+static size_t rows_of(struct rig *rig, enum wr_store_query_kind what, int64_t job, const char *key)
 {
     size_t count;
 
@@ -292,7 +293,7 @@ static void spoilt_hosts_jobs_and_robots_are_left_out_and_counted(void **state)
     (void)state;
     static const struct {
         const char *sql;
-        enum wr_store_what what;
+        enum wr_store_query_kind what;
         const char *key;
     } cases[] = {
         {"UPDATE hosts SET host = ''", WR_STORE_HOSTS, ""},

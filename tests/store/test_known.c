@@ -161,7 +161,7 @@ static void a_window_that_a_server_named_holds_after_a_restart(void **state)
 static struct wr_store_change block_change(const char *key, int64_t until_wall_at)
 {
     return (struct wr_store_change){
-        .kind = WR_STORE_BLOCK,
+        .kind = WR_STORE_HOST_BLOCK,
         .block = {.key = wr_span_of(key), .until_wall_at = until_wall_at, .by = wr_span_of("Cloudflare")}};
 }
 
@@ -216,7 +216,7 @@ static void hosts_that_let_a_job_in_are_found(void **state)
             rig_post(rig, rig_found(rig, job, pages[i].host, pages[i].url, NULL));
             rig_post(rig, rig_ended(rig, job, pages[i].url, false, pages[i].verdict));
         }
-        struct wr_store_query query = {.what = WR_STORE_FREE, .job = job};
+        struct wr_store_query query = {.what = WR_STORE_FETCHED_HOSTS, .job = job};
         free(rig_read(rig, query, &count));
         assert_int_equal(count, 2);
         rig_post(rig, block_change("a.example", weir_wall_now() + WEIR_DAY));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_lease.c - hosts that belong to one process at a time: every backend's, and several stores on one PostgreSQL. */
+#include "crawl/store/backend.h"
 #include "lib/worker.h"
-#include "shell/clock/clock.h"
-#include "shell/store/backend.h"
+#include "limiter/clock/clock.h"
 #include "store/postgres.h"
 #include "store/rig.h"
 
@@ -284,9 +284,9 @@ static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
     postgres_run(pair.first.schema,
                  "UPDATE hosts SET lease_until = clock_timestamp() - interval '1 s' WHERE host = 'h01'");
     rig_post(&pair.second,
-             (struct wr_store_change){.kind = WR_STORE_SETTING,
+             (struct wr_store_change){.kind = WR_STORE_HOST_SETTING,
                                       .setting = {.key = wr_span_of("h02"), .has_paused = true, .is_paused = true}});
-    struct rig_row *rows = rig_read(&pair.first, (struct wr_store_query){.what = WR_STORE_BEAT}, &count);
+    struct rig_row *rows = rig_read(&pair.first, (struct wr_store_query){.what = WR_STORE_RENEW}, &count);
     assert_int_equal(count, 2);
     for (size_t i = 0; i < count; i++) {
         assert_false(rig_is(rows[i].row.host.key, "h01"));
@@ -396,7 +396,7 @@ static void what_the_last_owner_says_of_a_host_is_refused(void **state)
     said.host.memory.delay_ns = WEIR_SECOND;
     said.host.lease = old[0].row.host.lease;
     rig_post(&pair.first, said);
-    rig_post(&pair.first, (struct wr_store_change){.kind = WR_STORE_BLOCK,
+    rig_post(&pair.first, (struct wr_store_change){.kind = WR_STORE_HOST_BLOCK,
                                                    .block = {wr_span_of("h00"), 1900000000 * WEIR_SECOND,
                                                              wr_span_of("cloudflare"), old[0].row.host.lease}});
     struct rig_row *host =
@@ -484,7 +484,7 @@ static void a_beat_tells_what_a_fair_share_is(void **state)
         test_skip_missing("PostgreSQL");
     free(claim(&pair.first, pair.job, 0, &count));
     assert_int_equal(count, 5);
-    const struct wr_store_query beat = {.what = WR_STORE_BEAT, .job = pair.job};
+    const struct wr_store_query beat = {.what = WR_STORE_RENEW, .job = pair.job};
     assert_int_equal(rig_read_count(&pair.second, beat), 0); /* it is there now */
     struct rig_row *rows = rig_read(&pair.first, beat, &count);
     assert_int_equal(count, 5);
@@ -507,7 +507,7 @@ static void a_host_tells_who_has_it(void **state)
 
     if (!rig_pair_set_up(&pair, 3))
         test_skip_missing("PostgreSQL");
-    const struct wr_store_query beat = {.what = WR_STORE_BEAT, .job = pair.job};
+    const struct wr_store_query beat = {.what = WR_STORE_RENEW, .job = pair.job};
     const struct wr_store_query nodes = {.what = WR_STORE_NODES, .job = pair.job};
     const struct wr_store_query one = {.what = WR_STORE_ONE_HOST, .job = pair.job, .key = wr_span_of("h00")};
     assert_int_equal(rig_read_count(&pair.first, nodes), 0); /* nobody has told that it is there */

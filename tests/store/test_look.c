@@ -17,7 +17,7 @@ static struct wr_store_host host_of(struct rig *rig, const char *key)
 
 static struct wr_store_change setting(const char *key, int paused, int64_t interval_ns)
 {
-    return (struct wr_store_change){.kind = WR_STORE_SETTING,
+    return (struct wr_store_change){.kind = WR_STORE_HOST_SETTING,
                                     .setting = {.key = wr_span_of(key),
                                                 .has_paused = paused >= 0,
                                                 .is_paused = paused > 0,
@@ -130,10 +130,10 @@ static void tasks_of_a_job_are_read_without_walking_over_all_others(void **state
         char url[64];
         rig_open(rig);
         int64_t job = rig_job(rig, ""), other = rig_job(rig, "");
-        for (int i = 0; i < 4 * WR_STORE_WALK + 100; i++) {
+        for (int i = 0; i < 4 * WR_STORE_SCAN_MAX + 100; i++) {
             (void)snprintf(url, sizeof url, "https://a/%d", i);
             struct wr_store_change change =
-                rig_found(rig, i == 0 || i > 4 * WR_STORE_WALK ? job : other, "a", url, NULL);
+                rig_found(rig, i == 0 || i > 4 * WR_STORE_SCAN_MAX ? job : other, "a", url, NULL);
             while (wr_store_post(rig->store, &change, 1, rig_count, rig) == WEIR_E_FULL)
                 (void)usleep(1000);
         }
@@ -167,8 +167,11 @@ static void what_was_seen_of_a_page_is_known_to_a_later_job(void **state)
         rig_post(rig, rig_found(rig, later, "a", "https://a/", NULL));
         rig_post(rig, rig_found(rig, later, "a", "https://a/new", NULL));
         rig_reopen(rig);
-        struct wr_store_query query = {
-            .what = WR_STORE_TASKS, .job = later, .key = wr_span_of("a"), .after = WR_STORE_FRONT, .earlier = job};
+        struct wr_store_query query = {.what = WR_STORE_TASKS,
+                                       .job = later,
+                                       .key = wr_span_of("a"),
+                                       .after = WR_STORE_FIRST_POSITION,
+                                       .earlier = job};
         for (int i = 0; i < 2; i++, query.what = WR_STORE_ALL_TASKS) {
             struct rig_row *rows = rig_read(rig, query, &count);
             assert_int_equal(count, 2);
@@ -182,7 +185,7 @@ static void what_was_seen_of_a_page_is_known_to_a_later_job(void **state)
             free(rows);
         }
         query = (struct wr_store_query){.what = WR_STORE_TASKS, .job = later, .key = wr_span_of("a")};
-        query.after = WR_STORE_FRONT;
+        query.after = WR_STORE_FIRST_POSITION;
         struct rig_row *rows = rig_read(rig, query, &count);
         assert_false(rows[0].row.task.has_earlier); /* nobody asked */
         free(rows);
@@ -344,7 +347,7 @@ static void sums_tell_how_the_tasks_of_each_host_ended(void **state)
         assert_int_equal(count, 2);
         assert_int_equal(next, 0);
         size_t at = rig_is(rows[0].row.sum.host, "a.example") ? 0 : 1;
-        const struct wr_store_sum *ended = &rows[at].row.sum, *queued = &rows[1 - at].row.sum;
+        const struct wr_store_task_sum *ended = &rows[at].row.sum, *queued = &rows[1 - at].row.sum;
         assert_true(ended->state == WR_TASK_DONE && ended->status == 200 && rig_is(ended->verdict, "fetched"));
         assert_true(ended->tasks == 2 && ended->bytes == 100 && ended->attempts == 4);
         assert_true(ended->first_wall_at > 0 && ended->last_wall_at >= ended->first_wall_at);

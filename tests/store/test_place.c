@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_place.c - which files are opened, and that all others are refused in one clear line and left as they are. */
+#include "crawl/store/backend.h"
 #include "lib/sql.h"
-#include "shell/store/backend.h"
 #include "store/rig.h"
 
 #include <fcntl.h>
@@ -235,9 +235,10 @@ static void look(void *context, const struct wr_store_row *row)
 /* All that a crawl reads, and a page more. What is damaged is an error with words, or nothing. */
 static void use(struct rig *rig)
 {
-    static const enum wr_store_what kinds[] = {WR_STORE_JOBS,      WR_STORE_HOSTS,   WR_STORE_TASKS, WR_STORE_KNOWN,
-                                               WR_STORE_ALL_TASKS, WR_STORE_REPORTS, WR_STORE_SEEDS, WR_STORE_ALL_HOSTS,
-                                               WR_STORE_ONE_HOST,  WR_STORE_OUTPUTS, WR_STORE_CHECK};
+    static const enum wr_store_query_kind kinds[] = {WR_STORE_JOBS,         WR_STORE_HOSTS,     WR_STORE_TASKS,
+                                                     WR_STORE_FINGERPRINTS, WR_STORE_ALL_TASKS, WR_STORE_REPORTS,
+                                                     WR_STORE_SEEDS,        WR_STORE_ALL_HOSTS, WR_STORE_ONE_HOST,
+                                                     WR_STORE_OUTPUTS,      WR_STORE_CHECK};
     size_t rows = 0;
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_postgres.c - what PostgreSQL adds to the troubles of a store: other processes, and a server that goes away. */
+#include "crawl/store/backend.h"
 #include "lib/worker.h"
-#include "shell/store/backend.h"
 #include "store/postgres.h"
 #include "store/rig.h"
 
@@ -181,10 +181,11 @@ static void a_crawl_takes_a_round_trip_for_fifty_pages_at_most(void **state)
     assert_int_equal(count, HOSTS);
     for (int i = 0; i < HOSTS; i++) {
         snprintf(host, sizeof host, "h%d", i);
-        free(rig_read(&rig,
-                      (struct wr_store_query){
-                          .what = WR_STORE_TASKS, .job = job, .key = wr_span_of(host), .after = WR_STORE_FRONT},
-                      &count));
+        free(
+            rig_read(&rig,
+                     (struct wr_store_query){
+                         .what = WR_STORE_TASKS, .job = job, .key = wr_span_of(host), .after = WR_STORE_FIRST_POSITION},
+                     &count));
         assert_int_equal(count, PAGES);
     }
     for (int i = 0; i < HOSTS * PAGES; i++) {
@@ -225,7 +226,7 @@ static void all_of_it_works_through_pgbouncer_in_transaction_mode(void **state)
     size_t count;
     free(rig_read(&rigs[1], (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}, &count));
     assert_int_equal(count, 1);
-    free(rig_read(&rigs[1], (struct wr_store_query){.what = WR_STORE_BEAT, .job = job}, &count));
+    free(rig_read(&rigs[1], (struct wr_store_query){.what = WR_STORE_RENEW, .job = job}, &count));
     assert_int_equal(count, 1);
     assert_int_equal(rig_look_job(&rigs[2], job).done, 60);
     rig_check(&rigs[2]);
@@ -361,7 +362,7 @@ static void crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way(void **
             for (int at = 0; at < HOSTS; at++)
                 changes[at] = rig_found(&rigs[i], job, urls[at] + 8, urls[at], NULL);
             changes[HOSTS] =
-                (struct wr_store_change){.kind = WR_STORE_STATUS, .status = {.job = job, .status = WR_JOB_RUNNING}};
+                (struct wr_store_change){.kind = WR_STORE_JOB_STATUS, .status = {.job = job, .status = WR_JOB_RUNNING}};
             size_t count = i % 2 == 0 ? HOSTS : HOSTS + 1;
             assert_int_equal(wr_store_post(rigs[i].store, changes, count, note_post, &stored), 0);
         }

@@ -20,7 +20,7 @@ static struct wr_store_host claim(struct rig *rig, int64_t job)
 static struct wr_store_host beat(struct rig *rig)
 {
     size_t count;
-    struct rig_row *rows = rig_read(rig, (struct wr_store_query){.what = WR_STORE_BEAT}, &count);
+    struct rig_row *rows = rig_read(rig, (struct wr_store_query){.what = WR_STORE_RENEW}, &count);
     struct wr_store_host host = {0};
 
     assert_int_equal(count, 1);
@@ -63,7 +63,7 @@ static void a_host_that_rests_is_claimed_when_its_time_has_come(void **state)
 static void set_paused(struct rig *rig, bool is_paused)
 {
     rig_post(rig, (struct wr_store_change){
-                      .kind = WR_STORE_SETTING,
+                      .kind = WR_STORE_HOST_SETTING,
                       .setting = {.key = wr_span_of("h00"), .has_paused = true, .is_paused = is_paused}});
 }
 

@@ -84,7 +84,7 @@ static uint64_t accepted(struct rig *rig, int64_t job, const char *host)
     size_t count;
     uint64_t tasks = UINT64_MAX;
     struct wr_store_query query = {
-        .what = WR_STORE_TASKS, .job = job, .key = wr_span_of(host), .after = WR_STORE_FRONT, .limit = 1};
+        .what = WR_STORE_TASKS, .job = job, .key = wr_span_of(host), .after = WR_STORE_FIRST_POSITION, .limit = 1};
 
     query.ret_accepted = &tasks;
     free(rig_read(rig, query, &count));
@@ -193,7 +193,7 @@ static void new_tasks_are_told_from_known_ones_however_many_come_at_once(void **
             for (size_t twice = 0; twice <= (i % 5 == 0); twice++, count++)
                 assert_int_equal(is_new[count], i % 3 != 0 && twice == 0);
         struct wr_store_query query = {
-            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("g"), .after = WR_STORE_FRONT};
+            .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("g"), .after = WR_STORE_FIRST_POSITION};
         struct rig_row *rows = rig_read(rig, query, &queued);
         assert_int_equal(queued, 66);
         for (size_t i = 0; i < queued; i++) /* in the order in which they were found */

@@ -3,16 +3,16 @@
  * size (M12, N1-2, B3). */
 #include "steps.h"
 
-#include "core/rules/http/cache.h"
-#include "core/rules/http/date.h"
-#include "core/rules/http/field.h"
-#include "core/rules/http/firewall.h"
-#include "core/rules/http/head.h"
-#include "core/rules/http/limits.h"
-#include "core/rules/page/page.h"
-#include "core/rules/robots/robots.h"
-#include "shell/engine/pattern.h"
-#include "shell/sitemap/sitemap.h"
+#include "core/web/http/cache.h"
+#include "core/web/http/field.h"
+#include "core/web/http/firewall.h"
+#include "core/web/http/head.h"
+#include "core/web/http/http_date.h"
+#include "core/web/http/server_limits.h"
+#include "core/web/page/page.h"
+#include "core/web/robots/robots.h"
+#include "crawl/engine/pattern.h"
+#include "http/sitemap/sitemap.h"
 
 #define KIB ((size_t)1024)
 
@@ -279,7 +279,7 @@ static struct wr_pattern pattern;
 static void work_of_pattern(const char *text, size_t bytes)
 {
     (void)bytes;
-    (void)wr_pattern_fits(&pattern, text);
+    (void)wr_pattern_matches(&pattern, text);
 }
 
 static void a_url_costs_a_pattern_as_many_steps_as_it_has_bytes(void **state)
@@ -316,17 +316,17 @@ static void a_url_costs_a_pattern_as_many_steps_as_it_has_bytes(void **state)
 
 static void read_field(struct wr_span name, struct wr_span value)
 {
-    struct wr_firewall_look look = {.status = 403};
+    struct wr_firewall_evidence look = {.status = 403};
     struct wr_cache cache = {.status = 0};
-    struct wr_limits limits;
+    struct wr_server_limits limits;
     int64_t at;
-    wr_limits_init(&limits, 0);
-    wr_limits_field(&limits, name, value);
-    (void)wr_limits_result(&limits);
+    wr_server_limits_init(&limits, 0);
+    wr_server_limits_field(&limits, name, value);
+    (void)wr_server_limits_result(&limits);
     wr_cache_field(&cache, name, value);
     wr_firewall_field(&look, name, value);
     (void)wr_max_age_ns(value);
-    (void)wr_robots_wishes(value, wr_span_of("weir"));
+    (void)wr_robots_directives_parse(value, wr_span_of("weir"));
     (void)wr_content_type_parse(value);
     (void)wr_http_date_parse(value, 0, &at);
 }
@@ -428,9 +428,9 @@ static void a_field_costs_as_many_steps_as_it_has_bytes(void **state)
 static void work_of_firewall(const char *text, size_t bytes)
 {
     for (uint32_t signs = 0; signs < 1u << 15; signs = signs * 2 + 1) {
-        const struct wr_firewall_look look = {.status = 403,
-                                              .signs = signs & ~(1u << 1 | 1u << 6 | 1u << 8 | 1u << 10 | 1u << 14)};
-        (void)wr_firewall_judge(&look, (struct wr_span){text, bytes}, bytes);
+        const struct wr_firewall_evidence look = {
+            .status = 403, .signs = signs & ~(1u << 1 | 1u << 6 | 1u << 8 | 1u << 10 | 1u << 14)};
+        (void)wr_firewall_identify(&look, (struct wr_span){text, bytes}, bytes);
     }
 }
 

@@ -4,8 +4,8 @@
 #include "steps.h"
 
 #include "core/admit/match.h"
-#include "core/rules/request/request.h"
-#include "shell/serve/ask.h"
+#include "core/web/request/http_request.h"
+#include "serve/daemon/api_request.h"
 
 #define KIB ((size_t)1024)
 
@@ -68,17 +68,18 @@ static struct wr_glob globs[6];
 static void work_of_path(const char *text, size_t bytes)
 {
     weir_request request;
-    struct wr_asked asked;
+    struct wr_request_reading asked;
     uint32_t steps = UINT32_MAX;
     weir_request_init(&request, "GET", text, "203.0.113.7");
     assert_int_equal(request.target_bytes, bytes);
-    if (wr_asked_read(&request, WR_ASKED_PATH | WR_ASKED_HOST | WR_ASKED_METHOD, 0, &asked) != WEIR_FAULT_NONE)
+    if (wr_request_reading_begin(&request, WR_READS_PATH | WR_READS_HOST | WR_READS_METHOD, 0, &asked) !=
+        WEIR_FAULT_NONE)
         return;
     do
         for (size_t i = 0; i < sizeof globs / sizeof globs[0]; i++)
             (void)wr_glob_fits(&globs[i], (struct wr_span){asked.request.target, asked.request.target_bytes},
                                asked.loose, &steps);
-    while (wr_asked_next(&asked));
+    while (wr_request_reading_next(&asked));
 }
 
 /* All readings of a path are matched with all kinds of patterns. */
@@ -124,22 +125,22 @@ static void work_of_hops(const char *text, size_t bytes)
     weir_header header = {"X-Forwarded-For", text};
     weir_header_list list = {&header, 1};
     weir_request request;
-    weir_key key;
+    weir_key_rule key;
     char memory[WEIR_KEY_MAX];
     size_t key_bytes;
-    weir_fault fault;
+    weir_request_fault fault;
     (void)bytes;
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(weir_network_parse(networks[i], &trusted[i]), 0);
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     key.trusted = trusted;
     key.trusted_count = 3;
     weir_request_init(&request, "GET", "/", "10.0.0.1");
     request.header = weir_header_list_find;
     request.header_context = &list;
     (void)weir_key_extract(&key, &request, memory, sizeof memory, &key_bytes, &fault);
-    key = (weir_key){.size = 0};
-    weir_key_init(&key, WEIR_KEY_USER);
+    key = (weir_key_rule){.size = 0};
+    weir_key_rule_init(&key, WEIR_KEY_USER);
     key.header = "x-forwarded-for";
     key.secret = "0123456789abcdef";
     (void)weir_key_extract(&key, &request, memory, sizeof memory, &key_bytes, &fault);
@@ -158,10 +159,10 @@ static void hops_and_credentials_cost_as_many_steps_as_they_have_bytes(void **st
 
 static void work_of_json(const char *text, size_t bytes)
 {
-    static struct wr_ask_reader reader;
-    struct wr_ask ask;
-    wr_ask_begin(&reader, (struct wr_span){text, bytes});
-    while (wr_ask_next(&reader, &ask))
+    static struct wr_api_reader reader;
+    struct wr_api_request ask;
+    wr_api_reader_begin(&reader, (struct wr_span){text, bytes});
+    while (wr_api_reader_next(&reader, &ask))
         continue;
 }
 

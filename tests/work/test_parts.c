@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "base/rng.h"
 #include "core/admit/match.h"
-#include "unit/shell/rulebook/rig.h"
+#include "unit/serve/rules/rig.h"
 
 static uint64_t larger_of(uint64_t a, uint64_t b)
 {
@@ -120,8 +120,8 @@ static uint64_t churn_holds(size_t count)
         size_t place = i < count ? i : 2 * count - 1 - i;
         uint64_t before = steps_now();
         if (i >= count)
-            assert_int_equal(wr_rulebook_cancel(rig.book, holds[place]), 0);
-        wr_rulebook_reserve(rig.book, &request, 0, &rig.verdict);
+            assert_int_equal(wr_reservation_cancel(rig.book, holds[place]), 0);
+        wr_rules_reserve(rig.book, &request, 0, &rig.verdict);
         most = most_of(before, most);
         holds[place] = rig.verdict.hold;
         assert_int_not_equal(holds[place], 0);
@@ -179,7 +179,7 @@ static uint64_t steps_of_decision(const char *path, const char *value, const cha
     request.header = weir_header_list_find;
     request.header_context = &list;
     uint64_t before = steps_now();
-    wr_rulebook_try(rig.book, &request, &rig.verdict);
+    wr_rules_try(rig.book, &request, &rig.verdict);
     uint64_t steps = steps_now() - before;
     assert_int_equal(rig.verdict.fault, WEIR_FAULT_WORK);
     rig_close(&rig);

@@ -45,7 +45,7 @@ def tests_of(build, scripts):
         if not inside or (is_script and not scripts):
             continue
         command = [inside[0] if word == inside[0] else given for word, given in zip(words, given_words)]
-        env = {name: value for name, value in test['env'].items() if name != 'WEIR_TEST_AWAY'}  # busy machines are away
+        env = {name: value for name, value in test['env'].items() if name != 'WEIR_TEST_WATCHDOG'}  # busy machines are away
         yield Run(test['name'], os.path.relpath(inside[0], build), tuple(command), tuple(env.items()), bool(suites & set(QUICK)) and SCORES not in suites and not is_script)
 
 

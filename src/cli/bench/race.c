@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/bench/bound.h"
-#include "cli/bench/crew.h"
+#include "cli/bench/cost_bound.h"
 #include "cli/bench/resident.h"
 #include "cli/bench/sample.h"
-#include "cli/kit/output.h"
+#include "cli/bench/threads.h"
+#include "cli/kit/console.h"
 
 #define ROUNDS_MIN 3
 #define CHUNK (1 << 18) /* number of keys between two progress messages */
@@ -22,9 +22,9 @@
 struct race {
     const struct wr_race_options *options;
     weir_table *table;
-    struct wr_bound bound;
-    struct wr_stream *streams; /* key streams, one per thread */
-    size_t *granted;           /* permits granted in the last round, one counter per thread */
+    struct wr_cost_bound bound;
+    struct wr_key_stream *streams; /* key streams, one per thread */
+    size_t *granted;               /* permits granted in the last round, one counter per thread */
 };
 
 static int fill_table(struct race *race)
@@ -33,7 +33,7 @@ static int fill_table(struct race *race)
     weir_decision decision;
     size_t keys = race->options->keys;
     for (size_t i = 0; i < keys; i++) {
-        wr_stream_key(i, race->options->key_bytes, key);
+        wr_key_stream_key(i, race->options->key_bytes, key);
         int error = weir_table_try(race->table, key, race->options->key_bytes, 1, &decision);
         if (error != 0)
             return error;
@@ -45,7 +45,7 @@ static int fill_table(struct race *race)
 
 /* Creates and fills the table. Must run before other allocations, so that only the table adds to
  * the resident memory. */
-static int make_table(struct race *race, struct wr_race_result *result)
+static int make_race_table(struct race *race, struct wr_race_result *result)
 {
     weir_limit limit;
     weir_table_options options;
@@ -70,10 +70,10 @@ static int make_table(struct race *race, struct wr_race_result *result)
 
 static int make_bound(struct race *race)
 {
-    int error = wr_bound_init(&race->bound, race->options->keys, COST_NS, CAPACITY * COST_NS);
+    int error = wr_cost_bound_init(&race->bound, race->options->keys, COST_NS, CAPACITY * COST_NS);
     for (uint64_t i = 0; i < race->options->keys && error == 0; i++)
         /* Touches the pages, so that they exist like those of the table. */
-        wr_bound_pass(&race->bound, race->options->clock, &i, 1);
+        wr_cost_bound_pass(&race->bound, race->options->clock, &i, 1);
     return error;
 }
 
@@ -87,8 +87,8 @@ static int make_streams(struct race *race)
     int error = 0;
     for (size_t i = 0; i < options->threads && error == 0; i++) {
         wr_progress("drawing the keys of thread %zu", i);
-        error = wr_stream_init(&race->streams[i], options->ops, options->keys, options->key_bytes, options->dist,
-                               options->seed + i);
+        error = wr_key_stream_init(&race->streams[i], options->ops, options->keys, options->key_bytes, options->dist,
+                                   options->seed + i);
     }
     return error;
 }
@@ -96,10 +96,10 @@ static int make_streams(struct race *race)
 static void race_release(struct race *race)
 {
     for (size_t i = 0; race->streams != NULL && i < race->options->threads; i++)
-        wr_stream_release(&race->streams[i]);
+        wr_key_stream_release(&race->streams[i]);
     free(race->streams);
     free(race->granted);
-    wr_bound_release(&race->bound);
+    wr_cost_bound_release(&race->bound);
     weir_table_free(race->table);
     wr_progress("%s", "");
 }
@@ -107,14 +107,14 @@ static void race_release(struct race *race)
 static void pass_bound(void *context, size_t thread)
 {
     struct race *race = context;
-    const struct wr_stream *stream = &race->streams[thread];
-    race->granted[thread] = wr_bound_pass(&race->bound, race->options->clock, stream->numbers, stream->count);
+    const struct wr_key_stream *stream = &race->streams[thread];
+    race->granted[thread] = wr_cost_bound_pass(&race->bound, race->options->clock, stream->numbers, stream->count);
 }
 
 static void pass_single(void *context, size_t thread)
 {
     struct race *race = context;
-    const struct wr_stream *stream = &race->streams[thread];
+    const struct wr_key_stream *stream = &race->streams[thread];
     const char *key = stream->texts;
     size_t granted = 0;
     for (size_t i = 0; i < stream->count; i++, key += stream->key_bytes) {
@@ -138,7 +138,7 @@ static size_t decide_many(weir_table *table, weir_table_item *items, size_t coun
 static void pass_batches(void *context, size_t thread)
 {
     struct race *race = context;
-    const struct wr_stream *stream = &race->streams[thread];
+    const struct wr_key_stream *stream = &race->streams[thread];
     const char *key = stream->texts;
     weir_table_item items[WR_RACE_BATCH_MAX];
     size_t granted = 0;
@@ -155,16 +155,16 @@ static void pass_batches(void *context, size_t thread)
 }
 
 /* Runs one round and adds its nanoseconds per decision to `sample`. */
-static int run_round(struct race *race, wr_crew_work *pass, struct wr_sample *sample)
+static int run_race_round(struct race *race, wr_bench_thread_work *pass, struct wr_sample *sample)
 {
     int64_t wall_ns;
-    int error = wr_crew_run(race->options->threads, pass, race, &wall_ns);
+    int error = wr_bench_threads_run(race->options->threads, pass, race, &wall_ns);
     if (error == 0)
         wr_sample_add(sample, (double)wall_ns / (double)(race->options->ops * race->options->threads));
     return error;
 }
 
-static double granted_share(const struct race *race)
+static double race_granted_share(const struct race *race)
 {
     size_t granted = 0;
     for (size_t i = 0; i < race->options->threads; i++)
@@ -175,17 +175,17 @@ static double granted_share(const struct race *race)
 static int run_rounds(struct race *race, struct wr_race_result *result)
 {
     static struct wr_sample table, bound, granted;
-    wr_crew_work *pass_table = race->options->batch == 1 ? pass_single : pass_batches;
+    wr_bench_thread_work *pass_table = race->options->batch == 1 ? pass_single : pass_batches;
     int64_t start_at = weir_clock_now(weir_clock_monotonic());
     int64_t passed_ns = 0;
     size_t rounds = 0;
     for (; rounds < ROUNDS_MIN || (passed_ns < race->options->least_ns && rounds < WR_SAMPLE_MAX); rounds++) {
         wr_progress("round %zu", rounds + 1);
-        int error = run_round(race, pass_bound, &bound);
-        error = error != 0 ? error : run_round(race, pass_table, &table);
+        int error = run_race_round(race, pass_bound, &bound);
+        error = error != 0 ? error : run_race_round(race, pass_table, &table);
         if (error != 0)
             return error;
-        wr_sample_add(&granted, granted_share(race));
+        wr_sample_add(&granted, race_granted_share(race));
         passed_ns = weir_clock_now(weir_clock_monotonic()) - start_at;
     }
     result->table_ns = wr_sample_median(&table);
@@ -199,7 +199,7 @@ int wr_race_run(const struct wr_race_options *options, struct wr_race_result *re
 {
     struct race race = {.options = options};
     struct wr_race_result result = {.rounds = 0};
-    int error = make_table(&race, &result);
+    int error = make_race_table(&race, &result);
     error = error != 0 ? error : make_bound(&race);
     error = error != 0 ? error : make_streams(&race);
     error = error != 0 ? error : run_rounds(&race, &result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* race.h - asks a weir_table and the lower bound of bound.h for the same keys in the same order by
+/* race.h - asks a weir_table and the lower bound of cost_bound.h for the same keys in the same order by
  * the same clock.
  *
  * The two alternate round by round, and the median of the rounds counts. A disturbance on the
@@ -10,13 +10,13 @@
 
 #include <weir/table.h>
 
-#include "cli/bench/stream.h"
+#include "cli/bench/key_stream.h"
 
 #define WR_RACE_BATCH_MAX 1024
 
 struct wr_race_options {
     size_t keys, key_bytes;
-    enum wr_dist dist;
+    enum wr_key_distribution dist;
     size_t threads;
     /* Keys per call: 1 uses weir_table_try; 2 ... WR_RACE_BATCH_MAX use weir_table_try_many. */
     size_t batch;

@@ -3,7 +3,7 @@
 #ifndef WR_CLI_CRAWL_DIFF_H
 #define WR_CLI_CRAWL_DIFF_H
 
-#include "shell/engine/engine.h"
+#include "crawl/engine/engine.h"
 
 /* Writes the differences to a file, or to standard output if `path` is "-". Call it before
  * wr_engine_finish. Returns false after printing an error. */

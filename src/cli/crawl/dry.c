@@ -7,18 +7,18 @@
 #include <string.h>
 #include <weir/client.h>
 
-#include "cli/kit/output.h"
-#include "cli/robots/robots.h"
+#include "cli/kit/console.h"
+#include "cli/robots/robots_command.h"
 #include "core/pace/gate.h"
-#include "core/rules/robots/lifecycle.h"
-#include "shell/net/idna.h"
+#include "core/web/robots/lifecycle.h"
+#include "http/net/idna.h"
 
 #define ROBOTS_USED_NS (24 * WEIR_HOUR) /* maximum age of a stored robots.txt, as in a crawl */
 #define DEADLINE_NS WEIR_MINUTE
 
 /* ---- URLs to fetch ---- */
 
-static struct wr_dry_host *find(struct wr_dry *dry, const struct wr_url *url)
+static struct wr_dry_host *find_dry_host(struct wr_dry *dry, const struct wr_url *url)
 {
     char key[WR_URL_ROOM], robots[WR_URL_ROOM];
     struct wr_buf buf;
@@ -41,7 +41,7 @@ static struct wr_dry_host *find(struct wr_dry *dry, const struct wr_url *url)
     return NULL;
 }
 
-static bool has(const struct wr_dry_host *host, const char *url)
+static bool dry_host_has_url(const struct wr_dry_host *host, const char *url)
 {
     for (size_t i = 0; i < host->url_count; i++)
         if (strcmp(host->urls[i], url) == 0)
@@ -49,15 +49,15 @@ static bool has(const struct wr_dry_host *host, const char *url)
     return false;
 }
 
-static void take(void *context, const struct wr_url *url)
+static void take_dry_url(void *context, const struct wr_url *url)
 {
     struct wr_dry *dry = context;
-    struct wr_dry_host *host = find(dry, url);
+    struct wr_dry_host *host = find_dry_host(dry, url);
     if (host == NULL) {
         dry->left_out++;
         return;
     }
-    if (has(host, url->text))
+    if (dry_host_has_url(host, url->text))
         return;
     host->pages++;
     if (host->url_count == WR_DRY_URLS)
@@ -71,7 +71,7 @@ static void take(void *context, const struct wr_url *url)
 
 /* ---- data of the state file ---- */
 
-struct queue {
+struct dry_queue {
     struct wr_dry *dry;
     char *keys[WR_DRY_HOSTS];
     uint64_t queued[WR_DRY_HOSTS];
@@ -79,9 +79,9 @@ struct queue {
     struct wr_dry_host *host; /* host of the tasks that are being read */
 };
 
-static void on_host(void *context, const struct wr_store_row *row)
+static void on_queued_host(void *context, const struct wr_store_row *row)
 {
-    struct queue *queue = context;
+    struct dry_queue *queue = context;
     if (row->what != WR_STORE_HOSTS)
         return;
     if (queue->count == WR_DRY_HOSTS) {
@@ -93,32 +93,32 @@ static void on_host(void *context, const struct wr_store_row *row)
     queue->count += queue->keys[queue->count] != NULL;
 }
 
-static void on_task(void *context, const struct wr_store_row *row)
+static void on_queued_task(void *context, const struct wr_store_row *row)
 {
-    struct queue *queue = context;
+    struct dry_queue *queue = context;
     char memory[WR_URL_ROOM];
     struct wr_url url;
     if (row->task.url.bytes == 0 ||
         wr_url_parse(row->task.url, NULL, wr_idna_libidn2(), memory, sizeof memory, &url) != WR_URL_OK)
         return;
-    take(queue->dry, &url);
-    queue->host = find(queue->dry, &url);
+    take_dry_url(queue->dry, &url);
+    queue->host = find_dry_host(queue->dry, &url);
 }
 
-static int take_queued(struct wr_dry *dry, struct wr_store *store, int64_t job)
+static int take_queued_urls(struct wr_dry *dry, struct wr_store *store, int64_t job)
 {
-    struct queue queue = {.dry = dry};
+    struct dry_queue queue = {.dry = dry};
     int error = wr_store_read(
-        store, &(struct wr_store_query){.what = WR_STORE_HOSTS, .job = job, .row = on_host, .context = &queue});
+        store, &(struct wr_store_query){.what = WR_STORE_HOSTS, .job = job, .row = on_queued_host, .context = &queue});
     for (size_t i = 0; i < queue.count; i++) {
         queue.host = NULL;
         if (error == 0)
             error = wr_store_read(store, &(struct wr_store_query){.what = WR_STORE_TASKS,
                                                                   .job = job,
                                                                   .key = wr_span_of(queue.keys[i]),
-                                                                  .after = WR_STORE_FRONT,
+                                                                  .after = WR_STORE_FIRST_POSITION,
                                                                   .limit = WR_DRY_URLS,
-                                                                  .row = on_task,
+                                                                  .row = on_queued_task,
                                                                   .context = &queue});
         if (queue.host != NULL && queue.queued[i] > WR_DRY_URLS)
             queue.host->pages += queue.queued[i] - WR_DRY_URLS;
@@ -127,7 +127,8 @@ static int take_queued(struct wr_dry *dry, struct wr_store *store, int64_t job)
     return error;
 }
 
-static void parse(struct wr_dry *dry, struct wr_dry_host *host, struct wr_span text, enum wr_dry_robots source)
+static void parse_dry_robots(struct wr_dry *dry, struct wr_dry_host *host, struct wr_span text,
+                             enum wr_dry_robots source)
 {
     const struct wr_robots_options options = {.agent = wr_span_of(dry->options->agent),
                                               .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
@@ -136,28 +137,28 @@ static void parse(struct wr_dry *dry, struct wr_dry_host *host, struct wr_span t
         dry->is_short = true;
 }
 
-struct known {
+struct dry_stored_host {
     struct wr_dry *dry;
     struct wr_dry_host *host;
     weir_pace_memory memory;
     int64_t set_interval_ns;
 };
 
-static void on_robots(void *context, const struct wr_store_row *row)
+static void on_stored_robots(void *context, const struct wr_store_row *row)
 {
-    struct known *known = context;
+    struct dry_stored_host *known = context;
     int64_t age_ns = weir_wall_now() - row->robots.fetched_wall_at;
     if (age_ns < 0 || age_ns > ROBOTS_USED_NS)
         return;
     if (row->robots.kind == WR_STORE_ROBOTS_TEXT)
-        parse(known->dry, known->host, row->robots.text, WR_DRY_STORED);
+        parse_dry_robots(known->dry, known->host, row->robots.text, WR_DRY_STORED);
     else
         known->host->source = WR_DRY_NONE;
 }
 
-static void on_known(void *context, const struct wr_store_row *row)
+static void on_stored_host(void *context, const struct wr_store_row *row)
 {
-    struct known *known = context;
+    struct dry_stored_host *known = context;
     known->memory = row->host.memory;
     known->set_interval_ns = row->host.set_interval_ns;
     known->host->is_paused = row->host.is_paused;
@@ -169,16 +170,16 @@ static void on_known(void *context, const struct wr_store_row *row)
 
 /* ---- robots.txt from the hosts ---- */
 
-static void ask_host(struct wr_dry *dry, weir_client *client, struct wr_dry_host *host)
+static void fetch_host_robots(struct wr_dry *dry, weir_client *client, struct wr_dry_host *host)
 {
     weir_response *response;
-    int error = weir_client_get(client, host->robots_url, NULL, NULL, &response);
+    int error = weir_client_fetch(client, host->robots_url, NULL, NULL, &response);
     if (error != 0) {
         (void)snprintf(host->why, sizeof host->why, "%s", weir_error_text(error));
         return;
     }
     if (response->failure == WEIR_FAILURE_NONE && response->status >= 200 && response->status <= 299)
-        parse(dry, host, (struct wr_span){response->body, response->body_bytes}, WR_DRY_FETCHED);
+        parse_dry_robots(dry, host, (struct wr_span){response->body, response->body_bytes}, WR_DRY_FETCHED);
     else if (wr_robots_is_absent(response))
         host->source = WR_DRY_NONE;
     else if (response->failure != WEIR_FAILURE_NONE)
@@ -190,7 +191,7 @@ static void ask_host(struct wr_dry *dry, weir_client *client, struct wr_dry_host
 
 /* Returns the reason not to ask a host for its robots.txt; NULL if it may be asked. Hosts that
  * blocked the crawler, are paused or named a time to wait for are not asked. */
-static const char *why_not_asked(const struct wr_dry_host *host)
+static const char *reason_not_to_fetch(const struct wr_dry_host *host)
 {
     if (host->is_blocked)
         return "not asked: its firewall does not let us in";
@@ -199,7 +200,7 @@ static const char *why_not_asked(const struct wr_dry_host *host)
     return host->is_held ? "not asked: it named a time to wait until, which has not come" : NULL;
 }
 
-static int make_client(const struct wr_dry *dry, weir_client **ret_client)
+static int make_dry_client(const struct wr_dry *dry, weir_client **ret_client)
 {
     weir_client_options how;
     weir_client_options_init(&how);
@@ -215,22 +216,22 @@ static int make_client(const struct wr_dry *dry, weir_client **ret_client)
     return weir_client_new(&how, ret_client);
 }
 
-static int ask_hosts(struct wr_dry *dry)
+static int fetch_all_robots(struct wr_dry *dry)
 {
     weir_client *client = NULL;
     int error = 0;
     for (size_t i = 0; i < dry->count && error == 0; i++) {
         struct wr_dry_host *host = &dry->hosts[i];
-        const char *why = why_not_asked(host);
+        const char *why = reason_not_to_fetch(host);
         if (host->source == WR_DRY_UNKNOWN && why != NULL)
             (void)snprintf(host->why, sizeof host->why, "%s", why);
         if (host->source != WR_DRY_UNKNOWN || why != NULL)
             continue;
         if (client == NULL)
-            error = make_client(dry, &client);
+            error = make_dry_client(dry, &client);
         wr_progress("robots.txt of %zu of %zu hosts", i + 1, dry->count);
         if (error == 0)
-            ask_host(dry, client, host);
+            fetch_host_robots(dry, client, host);
     }
     wr_progress("%s", "");
     weir_client_free(client);
@@ -239,9 +240,9 @@ static int ask_hosts(struct wr_dry *dry)
 
 /* ---- results ---- */
 
-static void judge(const struct wr_dry *dry, struct wr_dry_host *host)
+static void count_denied_urls(const struct wr_dry *dry, struct wr_dry_host *host)
 {
-    bool is_shut = host->source == WR_DRY_UNKNOWN && dry->settings->robots_on_error == WR_ON_ERROR_DENY;
+    bool is_shut = host->source == WR_DRY_UNKNOWN && dry->settings->robots_on_error == WR_ROBOTS_ON_ERROR_DENY;
     char memory[WR_URL_ROOM];
     struct wr_url url;
     for (size_t i = 0; i < host->url_count; i++) {
@@ -261,7 +262,7 @@ static int64_t robots_delay(const struct wr_dry *dry, const struct wr_robots *ro
 
 /* Computes the initial pace of a host with the gate that the crawl would use. An interval that was
  * set for the host replaces the limits of the crawl. */
-static void find_pace(struct wr_dry *dry, const struct known *known)
+static void compute_initial_pace(struct wr_dry *dry, const struct dry_stored_host *known)
 {
     weir_pace_options pace = dry->options->pace;
     struct wr_dry_host *host = known->host;
@@ -283,47 +284,49 @@ static void find_pace(struct wr_dry *dry, const struct known *known)
     host->seconds_ns = ns < (double)WEIR_DURATION_MAX ? (int64_t)ns : WEIR_DURATION_MAX;
 }
 
-static int look_up(struct wr_dry *dry, struct wr_store *store, struct known *known)
+static int look_up_stored_hosts(struct wr_dry *dry, struct wr_store *store, struct dry_stored_host *known)
 {
     int error = 0;
     for (size_t i = 0; store != NULL && i < dry->count && error == 0; i++) {
-        known[i] = (struct known){.dry = dry, .host = &dry->hosts[i]};
-        struct wr_store_query query = {
-            .what = WR_STORE_ONE_HOST, .key = wr_span_of(dry->hosts[i].key), .row = on_known, .context = &known[i]};
+        known[i] = (struct dry_stored_host){.dry = dry, .host = &dry->hosts[i]};
+        struct wr_store_query query = {.what = WR_STORE_ONE_HOST,
+                                       .key = wr_span_of(dry->hosts[i].key),
+                                       .row = on_stored_host,
+                                       .context = &known[i]};
         error = wr_store_read(store, &query);
         query.what = WR_STORE_ONE_ROBOTS;
         query.key = wr_span_of(dry->hosts[i].robots_url);
-        query.row = on_robots;
+        query.row = on_stored_robots;
         if (error == 0 && dry->hosts[i].source == WR_DRY_UNKNOWN)
             error = wr_store_read(store, &query);
     }
     return error;
 }
 
-static int gather(struct wr_dry *dry, struct wr_seeds *seeds, int64_t job, struct wr_store *store)
+static int collect_dry_hosts(struct wr_dry *dry, struct wr_seeds *seeds, int64_t job, struct wr_store *store)
 {
-    static struct known known[WR_DRY_HOSTS];
-    bool well = wr_seeds_each(seeds, take, dry);
-    int error = job > 0 && store != NULL ? take_queued(dry, store, job) : 0;
+    static struct dry_stored_host known[WR_DRY_HOSTS];
+    bool well = wr_seeds_each(seeds, take_dry_url, dry);
+    int error = job > 0 && store != NULL ? take_queued_urls(dry, store, job) : 0;
     for (size_t i = 0; i < dry->count; i++) {
         dry->hosts[i].source = dry->settings->ignore_robots ? WR_DRY_IGNORED : WR_DRY_UNKNOWN;
         (void)snprintf(dry->hosts[i].why, sizeof dry->hosts[i].why, "the state file has none of the last 24 hours");
-        known[i] = (struct known){.dry = dry, .host = &dry->hosts[i]};
+        known[i] = (struct dry_stored_host){.dry = dry, .host = &dry->hosts[i]};
     }
     if (dry->is_short)
         return WEIR_E_NOMEM;
     if (error == 0)
-        error = look_up(dry, store, known);
+        error = look_up_stored_hosts(dry, store, known);
     if (error == 0 && !dry->settings->offline)
-        error = ask_hosts(dry);
+        error = fetch_all_robots(dry);
     for (size_t i = 0; i < dry->count; i++) {
-        judge(dry, &dry->hosts[i]);
-        find_pace(dry, &known[i]);
+        count_denied_urls(dry, &dry->hosts[i]);
+        compute_initial_pace(dry, &known[i]);
     }
     return error != 0 ? error : dry->is_short ? WEIR_E_NOMEM : well ? 0 : WEIR_E_SYSTEM;
 }
 
-static void release(struct wr_dry *dry)
+static void release_dry(struct wr_dry *dry)
 {
     for (size_t i = 0; i < dry->count; i++) {
         struct wr_dry_host *host = &dry->hosts[i];
@@ -346,7 +349,7 @@ int wr_dry_run(const struct wr_crawl_settings *settings, const struct wr_engine_
     if (error == WEIR_E_ABSENT)
         error = 0;
     if (error == 0)
-        error = gather(&dry, seeds, job, store);
+        error = collect_dry_hosts(&dry, seeds, job, store);
     wr_store_free(store);
     if (error == 0)
         wr_dry_print(&dry);
@@ -355,6 +358,6 @@ int wr_dry_run(const struct wr_crawl_settings *settings, const struct wr_engine_
     uint64_t allowed = 0;
     for (size_t i = 0; i < dry.count; i++)
         allowed += dry.hosts[i].allowed;
-    release(&dry);
+    release_dry(&dry);
     return error == 0 && allowed > 0 ? WR_EXIT_OK : WR_EXIT_FAILED;
 }

@@ -9,9 +9,9 @@
 #ifndef WR_CLI_CRAWL_DRY_H
 #define WR_CLI_CRAWL_DRY_H
 
+#include "cli/crawl/crawl_settings.h"
 #include "cli/crawl/seeds.h"
-#include "cli/crawl/settings.h"
-#include "core/rules/robots/robots.h"
+#include "core/web/robots/robots.h"
 
 /* Maximum number of hosts to examine; URLs of further hosts are only counted. */
 #define WR_DRY_HOSTS 100

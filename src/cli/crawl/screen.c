@@ -10,8 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/kit/figures.h"
-#include "cli/kit/output.h"
+#include "cli/kit/console.h"
+#include "cli/kit/format.h"
 
 #define REDRAW_NS (200 * WEIR_MILLISECOND)
 #define LINE_NS (5 * WEIR_SECOND)
@@ -24,7 +24,7 @@
 
 /* ---- rate and remaining time ---- */
 
-static void take_sample(struct wr_screen *screen, const struct wr_engine_stats *stats)
+static void take_progress_sample(struct wr_screen *screen, const struct wr_engine_stats *stats)
 {
     const struct wr_screen_sample *last = &screen->samples[(screen->count + WR_SCREEN_SAMPLES - 1) % WR_SCREEN_SAMPLES];
     if (screen->count > 0 && stats->elapsed_ns - last->at < SAMPLE_NS)
@@ -55,7 +55,7 @@ static void format_left(const struct wr_screen *screen, double rate, const struc
     if ((rate <= 0 && left_s <= 0) || stats->is_seeding || stats->elapsed_ns < SETTLED_NS || left_s > 1e8)
         figure[0] = '?', figure[1] = '\0';
     else
-        wr_figure_duration((int64_t)(left_s * 1e9), figure, sizeof figure);
+        wr_format_duration((int64_t)(left_s * 1e9), figure, sizeof figure);
     (void)snprintf(ret_text, room, "%s", figure);
 }
 
@@ -66,25 +66,26 @@ static void format_totals(const struct wr_screen *screen, const struct wr_engine
     char left[32], bytes[32];
     double rate = recent_rate(screen, stats);
     format_left(screen, rate, stats, left, sizeof left);
-    wr_figure_bytes(stats->bytes, bytes, sizeof bytes);
+    wr_format_bytes(stats->bytes, bytes, sizeof bytes);
     (void)snprintf(ret_line, LINE_ROOM,
                    "%" PRIu64 " page%s, %.1f/s, ETA %s, %" PRIu64 " in flight, %" PRIu64 " queued, %" PRIu64
                    " failed, %" PRIu64 " rejected, %s",
-                   stats->pages, wr_figure_s(stats->pages), rate, left, stats->in_flight, stats->queued, stats->failed,
-                   stats->rejected, bytes);
+                   stats->pages, wr_plural_ending(stats->pages), rate, left, stats->in_flight, stats->queued,
+                   stats->failed, stats->rejected, bytes);
 }
 
 static void format_hosts(const struct wr_engine_stats *stats, char *ret_line)
 {
     char passed[32], blocked[48] = "";
-    wr_figure_duration(stats->elapsed_ns, passed, sizeof passed);
+    wr_format_duration(stats->elapsed_ns, passed, sizeof passed);
     if (stats->blocked_hosts > 0)
         (void)snprintf(blocked, sizeof blocked, ", %" PRIu64 " of them blocked", stats->blocked_hosts);
-    (void)snprintf(
-        ret_line, LINE_ROOM,
-        "%s, %" PRIu64 " host%s%s, %" PRIu64 " connection%s, %" PRIu64 " denied by robots.txt, %" PRIu64 " retries%s",
-        passed, stats->hosts, wr_figure_s(stats->hosts), blocked, stats->connections, wr_figure_s(stats->connections),
-        stats->denied, stats->retries, stats->is_seeding ? ", reading seeds" : "");
+    (void)snprintf(ret_line, LINE_ROOM,
+                   "%s, %" PRIu64 " host%s%s, %" PRIu64 " connection%s, %" PRIu64 " denied by robots.txt, %" PRIu64
+                   " retries%s",
+                   passed, stats->hosts, wr_plural_ending(stats->hosts), blocked, stats->connections,
+                   wr_plural_ending(stats->connections), stats->denied, stats->retries,
+                   stats->is_seeding ? ", reading seeds" : "");
 }
 
 /* Formats the progress and returns the number of lines. */
@@ -97,8 +98,8 @@ static size_t format_lines(const struct wr_screen *screen, const struct wr_engin
         (void)snprintf(ret_lines[2], LINE_ROOM, "PAUSED: %s", stats->pause_why);
     else if (stats->is_draining)
         (void)snprintf(ret_lines[2], LINE_ROOM, "stopping: finishing requests in flight; Ctrl-C stops at once");
-    else if (stats->has_none)
-        (void)snprintf(ret_lines[2], LINE_ROOM, WR_VIEW_HAS_NONE);
+    else if (stats->has_no_hosts)
+        (void)snprintf(ret_lines[2], LINE_ROOM, WR_VIEW_NO_HOSTS_LEFT);
     else
         return 2;
     return 3;
@@ -108,39 +109,39 @@ static size_t format_lines(const struct wr_screen *screen, const struct wr_engin
 
 /* Returns true if standard error takes output within `patience_ms`. A crawl must not block on a
  * terminal or pipe that is not read. */
-static bool is_read(int patience_ms)
+static bool stderr_is_writable(int patience_ms)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     return poll(&ready, 1, patience_ms) != 0;
 }
 
 /* Erases the lines drawn last. The lock is held. */
-static void wipe(struct wr_screen *screen)
+static void erase_lines(struct wr_screen *screen)
 {
     for (; screen->drawn > 0; screen->drawn--)
         fputs("\033[A\r\033[K", stderr); /* cursor up one line, clear the line */
 }
 
-static int width(void)
+static int terminal_columns(void)
 {
     struct winsize size;
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
 }
 
-static void draw(struct wr_screen *screen, const struct wr_engine_stats *stats)
+static void redraw_lines(struct wr_screen *screen, const struct wr_engine_stats *stats)
 {
     char lines[LINES_MAX][LINE_ROOM];
     size_t count = format_lines(screen, stats, lines);
-    int columns = width(); /* cut here: a line that wraps would be two lines to erase */
+    int columns = terminal_columns(); /* cut here: a line that wraps would be two lines to erase */
     (void)pthread_mutex_lock(&screen->lock);
-    wipe(screen);
+    erase_lines(screen);
     for (; screen->drawn < count; screen->drawn++)
         fprintf(stderr, "%.*s\n", columns, lines[screen->drawn]);
     (void)fflush(stderr);
     (void)pthread_mutex_unlock(&screen->lock);
 }
 
-static void add_line(struct wr_screen *screen, const struct wr_engine_stats *stats)
+static void append_progress_line(struct wr_screen *screen, const struct wr_engine_stats *stats)
 {
     char lines[LINES_MAX][LINE_ROOM];
     size_t count = format_lines(screen, stats, lines);
@@ -149,12 +150,12 @@ static void add_line(struct wr_screen *screen, const struct wr_engine_stats *sta
     (void)pthread_mutex_unlock(&screen->lock);
 }
 
-static void turn_view(struct wr_screen *screen, const struct wr_engine_stats *stats)
+static void update_full_view(struct wr_screen *screen, const struct wr_engine_stats *stats)
 {
     char left[32];
     struct wr_view_totals totals = {.stats = stats, .rate = recent_rate(screen, stats), .left = left};
     format_left(screen, totals.rate, stats, left, sizeof left);
-    wr_view_turn(screen->view, &totals);
+    wr_view_update(screen->view, &totals);
 }
 
 void wr_screen_show(struct wr_screen *screen, const struct wr_engine_stats *stats, int64_t last_at)
@@ -162,19 +163,19 @@ void wr_screen_show(struct wr_screen *screen, const struct wr_engine_stats *stat
     int64_t every_ns = screen->kind == WR_SCREEN_LINES ? LINE_NS : REDRAW_NS;
     if (screen->kind == WR_SCREEN_NONE)
         return;
-    take_sample(screen, stats);
+    take_progress_sample(screen, stats);
     screen->last_at = last_at;
     if (screen->kind == WR_SCREEN_VIEW) {
-        turn_view(screen, stats);
+        update_full_view(screen, stats);
         return;
     }
-    if (stats->elapsed_ns - screen->shown_at < every_ns || !is_read(0))
+    if (stats->elapsed_ns - screen->shown_at < every_ns || !stderr_is_writable(0))
         return;
     screen->shown_at = stats->elapsed_ns;
     if (screen->kind == WR_SCREEN_LINES)
-        add_line(screen, stats);
+        append_progress_line(screen, stats);
     else
-        draw(screen, stats);
+        redraw_lines(screen, stats);
 }
 
 void wr_screen_say(struct wr_screen *screen, const char *format, ...)
@@ -187,8 +188,8 @@ void wr_screen_say(struct wr_screen *screen, const char *format, ...)
     (void)pthread_mutex_lock(&screen->lock);
     if (screen->view != NULL) {
         wr_view_say(screen->view, line);
-    } else if (is_read(READER_MS)) {
-        wipe(screen);
+    } else if (stderr_is_writable(READER_MS)) {
+        erase_lines(screen);
         wr_complain("%s", line);
     }
     (void)pthread_mutex_unlock(&screen->lock);
@@ -197,16 +198,16 @@ void wr_screen_say(struct wr_screen *screen, const char *format, ...)
 void wr_screen_clear(struct wr_screen *screen)
 {
     (void)pthread_mutex_lock(&screen->lock);
-    wipe(screen);
+    erase_lines(screen);
     wr_view_close(screen->view);
     screen->view = NULL;
     (void)fflush(stderr);
     (void)pthread_mutex_unlock(&screen->lock);
 }
 
-unsigned wr_screen_quits(const struct wr_screen *screen)
+unsigned wr_screen_quit_count(const struct wr_screen *screen)
 {
-    return screen->view == NULL ? 0 : wr_view_quits(screen->view);
+    return screen->view == NULL ? 0 : wr_view_quit_count(screen->view);
 }
 
 /* ---- start and end ---- */
@@ -218,7 +219,7 @@ static bool can_redraw(void)
     return isatty(STDERR_FILENO) && terminal != NULL && strcmp(terminal, "dumb") != 0;
 }
 
-enum view {
+enum view_choice {
     VIEW_AUTO,
     VIEW_FULL,
     VIEW_SHORT,

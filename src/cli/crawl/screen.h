@@ -56,7 +56,7 @@ __attribute__((format(printf, 2, 3))) void wr_screen_say(struct wr_screen *scree
 void wr_screen_show(struct wr_screen *screen, const struct wr_engine_stats *stats, int64_t last_at);
 
 /* Returns how often the user pressed a key to quit. */
-unsigned wr_screen_quits(const struct wr_screen *screen);
+unsigned wr_screen_quit_count(const struct wr_screen *screen);
 
 /* Erases the progress and closes the view. Must be called before the engine is freed. */
 void wr_screen_clear(struct wr_screen *screen);

@@ -7,17 +7,17 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/kit/console.h"
 #include "cli/kit/given_url.h"
-#include "cli/kit/output.h"
 #include "cli/kit/signals.h"
-#include "shell/net/idna.h"
+#include "http/net/idna.h"
 
-#define REFUSALS_TOLD 20
+#define REFUSALS_SHOWN 20
 #define SHOWN_MAX 200 /* maximum bytes of a URL in an error message */
 
 static atomic_bool is_unwanted; /* set at the end of the crawl; ends the reading of a list */
 
-static bool is_over(void)
+static bool reading_is_over(void)
 {
     return atomic_load(&is_unwanted) || wr_signals_count() > 0;
 }
@@ -26,7 +26,7 @@ static bool is_over(void)
 
 /* Returns true if the host is a private address or localhost. No name lookup is needed to refuse
  * such a URL. */
-static bool is_inner(const struct wr_url *url)
+static bool is_private_host(const struct wr_url *url)
 {
     struct wr_span host = wr_url_host(url);
     struct wr_address address;
@@ -50,14 +50,14 @@ const char *wr_seed_parse(struct wr_span text, bool allows_private, char *memory
         return wr_url_fault_text(fault);
     if (wr_url_has_userinfo(ret_url))
         return "it names a user; use --header \"Authorization: …\" instead";
-    if (!allows_private && is_inner(ret_url))
+    if (!allows_private && is_private_host(ret_url))
         return "it is on this machine or an inner network; --allow-private allows that";
     return NULL;
 }
 
 /* ---- before the crawl ---- */
 
-static bool check_given(const struct wr_seeds *seeds)
+static bool check_given_urls(const struct wr_seeds *seeds)
 {
     char memory[WR_URL_ROOM], shown[SHOWN_MAX];
     struct wr_url url;
@@ -65,7 +65,7 @@ static bool check_given(const struct wr_seeds *seeds)
         struct wr_span seed = wr_span_of(seeds->given[i]);
         const char *why = wr_seed_parse(seed, seeds->allows_private, memory, &url);
         if (why != NULL) {
-            wr_url_show_bad(seed, shown, sizeof shown);
+            wr_url_redact_invalid(seed, shown, sizeof shown);
             wr_complain("\"%s\" is not a valid seed URL: %s", shown, why);
             return false;
         }
@@ -73,32 +73,32 @@ static bool check_given(const struct wr_seeds *seeds)
     return true;
 }
 
-static void refuse_line(struct wr_seeds *seeds, struct wr_span text, const char *why)
+static void refuse_seed_line(struct wr_seeds *seeds, struct wr_span text, const char *why)
 {
     char shown[SHOWN_MAX];
     seeds->refused++;
-    wr_url_show_bad(text, shown, sizeof shown);
-    if (seeds->refused <= REFUSALS_TOLD)
+    wr_url_redact_invalid(text, shown, sizeof shown);
+    if (seeds->refused <= REFUSALS_SHOWN)
         wr_screen_say(seeds->screen, "%s, line %" PRIu64 ": \"%s\" is left out: %s", seeds->list.name, seeds->list.line,
                       shown, why);
-    if (seeds->refused == REFUSALS_TOLD)
+    if (seeds->refused == REFUSALS_SHOWN)
         wr_screen_say(seeds->screen, "%s: further lines that are no URL are only counted", seeds->list.name);
 }
 
 /* Finds the next line that is a valid URL; reports and counts the lines before it. */
-static bool next_listed(struct wr_seeds *seeds, char *memory, struct wr_url *ret_url)
+static bool next_listed_url(struct wr_seeds *seeds, char *memory, struct wr_url *ret_url)
 {
     struct wr_span text;
-    while (wr_list_next(&seeds->list, &text)) {
+    while (wr_url_list_next(&seeds->list, &text)) {
         const char *why = wr_seed_parse(text, seeds->allows_private, memory, ret_url);
         if (why == NULL)
             return true;
-        refuse_line(seeds, text, why);
+        refuse_seed_line(seeds, text, why);
     }
     return false;
 }
 
-void wr_seeds_ask_again(const struct wr_seeds *seeds)
+void wr_seeds_complain_unread(const struct wr_seeds *seeds)
 {
     wr_complain("not all seeds of job %lld were read before it stopped, and there are none in %s now: give them again "
                 "(those that it has count once), or go on without the others: --seeds-file /dev/null",
@@ -107,24 +107,24 @@ void wr_seeds_ask_again(const struct wr_seeds *seeds)
 
 bool wr_seeds_open(struct wr_seeds *seeds)
 {
-    if (!check_given(seeds))
+    if (!check_given_urls(seeds))
         return false;
     if (seeds->file == NULL)
         return true;
     if (seeds->unread_job > 0 && strcmp(seeds->file, "-") != 0 && access(seeds->file, F_OK) != 0) {
-        wr_seeds_ask_again(seeds);
+        wr_seeds_complain_unread(seeds);
         return false;
     }
-    if (!wr_list_open(&seeds->list, seeds->file))
+    if (!wr_url_list_open(&seeds->list, seeds->file))
         return false;
     seeds->is_listed = true;
     if (seeds->given_count > 0 || seeds->may_be_empty)
         return true;
-    seeds->has_first = next_listed(seeds, seeds->first_text, &seeds->first);
+    seeds->has_first = next_listed_url(seeds, seeds->first_text, &seeds->first);
     if (seeds->has_first || seeds->list.has_failed)
         return seeds->has_first;
     if (seeds->unread_job > 0)
-        wr_seeds_ask_again(seeds);
+        wr_seeds_complain_unread(seeds);
     else
         wr_complain("there is no URL in %s; give some, one on each line%s", seeds->list.name,
                     seeds->list.fd == STDIN_FILENO ? ", or as words: weir crawl example.org" : "");
@@ -141,16 +141,16 @@ bool wr_seeds_each(struct wr_seeds *seeds, void (*take)(void *context, const str
             take(context, &url);
     if (seeds->has_first)
         take(context, &seeds->first);
-    while (seeds->is_listed && next_listed(seeds, memory, &url))
+    while (seeds->is_listed && next_listed_url(seeds, memory, &url))
         take(context, &url);
     return !seeds->is_listed || !seeds->list.has_failed;
 }
 
 /* ---- during the crawl ---- */
 
-static bool give(struct wr_seeds *seeds, const struct wr_url *url)
+static bool seed_engine(struct wr_seeds *seeds, const struct wr_url *url)
 {
-    int error = wr_engine_seed(seeds->engine, url);
+    int error = wr_engine_add_seed(seeds->engine, url);
     if (error != 0 && error != WEIR_E_CLOSED)
         wr_screen_say(seeds->screen, "cannot begin with %s: %s", url->text,
                       error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
@@ -159,44 +159,44 @@ static bool give(struct wr_seeds *seeds, const struct wr_url *url)
     return error == 0 || error == WEIR_E_INVAL;
 }
 
-static bool give_given(struct wr_seeds *seeds)
+static bool seed_given_urls(struct wr_seeds *seeds)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
     for (size_t i = 0; i < seeds->given_count; i++) {
         /* The seed was already checked. */
         const char *why = wr_seed_parse(wr_span_of(seeds->given[i]), true, memory, &url);
-        if (is_over() || why != NULL || !give(seeds, &url))
+        if (reading_is_over() || why != NULL || !seed_engine(seeds, &url))
             return false;
     }
     return true;
 }
 
-static bool give_listed(struct wr_seeds *seeds)
+static bool seed_listed_urls(struct wr_seeds *seeds)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
     if (!seeds->is_listed)
         return true;
-    seeds->list.is_over = is_over;
-    if (seeds->has_first && !give(seeds, &seeds->first))
+    seeds->list.is_over = reading_is_over;
+    if (seeds->has_first && !seed_engine(seeds, &seeds->first))
         return false;
-    while (next_listed(seeds, memory, &url))
-        if (!give(seeds, &url))
+    while (next_listed_url(seeds, memory, &url))
+        if (!seed_engine(seeds, &url))
             return false;
-    return !seeds->list.has_failed && !is_over();
+    return !seeds->list.has_failed && !reading_is_over();
 }
 
 /* Passes all seeds to the engine. If the list cannot be read to its end the job stays unfinished,
  * so that a resumed crawl reads the list from the beginning. */
-static void *give_all(void *context)
+static void *run_seeding(void *context)
 {
     struct wr_seeds *seeds = context;
-    int taken = seeds->has_earlier ? wr_engine_seed_earlier(seeds->engine) : 0;
+    int taken = seeds->has_earlier ? wr_engine_add_recrawl_seeds(seeds->engine) : 0;
     if (taken != 0 && taken != WEIR_E_CLOSED)
-        wr_complain("the earlier job could not be read: %s", wr_error_words(taken));
-    seeds->is_complete = taken == 0 && give_given(seeds) && give_listed(seeds);
-    int error = seeds->is_complete ? wr_engine_seeded(seeds->engine) : WEIR_E_CLOSED;
+        wr_complain("the earlier job could not be read: %s", wr_error_message(taken));
+    seeds->is_complete = taken == 0 && seed_given_urls(seeds) && seed_listed_urls(seeds);
+    int error = seeds->is_complete ? wr_engine_end_seeds(seeds->engine) : WEIR_E_CLOSED;
     if (error != 0 && error != WEIR_E_CLOSED)
         wr_complain("the seeds could not be taken: %s", weir_error_text(error));
     if (error != 0)
@@ -207,7 +207,7 @@ static void *give_all(void *context)
 bool wr_seeds_start(struct wr_seeds *seeds, struct wr_engine *engine)
 {
     seeds->engine = engine;
-    int error = pthread_create(&seeds->thread, NULL, give_all, seeds);
+    int error = pthread_create(&seeds->thread, NULL, run_seeding, seeds);
     seeds->is_running = error == 0;
     if (error != 0)
         wr_complain("cannot start a thread: %s", strerror(error));
@@ -220,6 +220,6 @@ void wr_seeds_close(struct wr_seeds *seeds)
     if (seeds->is_running)
         (void)pthread_join(seeds->thread, NULL);
     if (seeds->is_listed)
-        (void)wr_list_close(&seeds->list);
+        (void)wr_url_list_close(&seeds->list);
     seeds->is_running = seeds->is_listed = false;
 }

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 #include "cli/crawl/screen.h"
-#include "cli/kit/list.h"
+#include "cli/kit/url_list.h"
 
 struct wr_seeds {
     struct wr_screen *screen;
@@ -23,7 +23,7 @@ struct wr_seeds {
     const char *file;   /* list of seeds; NULL: none; "-": standard input */
     int64_t unread_job; /* job whose seeds an earlier run did not read completely; 0: none */
     bool may_be_empty;  /* the list may be empty, because earlier runs had seeds */
-    struct wr_list list;
+    struct wr_url_list list;
     bool is_listed; /* the list is open */
     bool has_first; /* `first` holds the first URL of the list */
     char first_text[WR_URL_ROOM];
@@ -44,7 +44,7 @@ const char *wr_seed_parse(struct wr_span text, bool allows_private, char *memory
 bool wr_seeds_open(struct wr_seeds *seeds);
 
 /* Reports that an earlier run did not read all seeds of the job, and what to do. */
-void wr_seeds_ask_again(const struct wr_seeds *seeds);
+void wr_seeds_complain_unread(const struct wr_seeds *seeds);
 
 /* Calls `take` for each seed in this thread. Returns false after printing an error. */
 bool wr_seeds_each(struct wr_seeds *seeds, void (*take)(void *context, const struct wr_url *url), void *context);

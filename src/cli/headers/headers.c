@@ -9,25 +9,25 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "cli/kit/options.h"
-#include "cli/kit/output.h"
-#include "core/rules/http/field.h"
-#include "core/rules/http/limits.h"
+#include "cli/kit/command_options.h"
+#include "cli/kit/console.h"
+#include "core/web/http/field.h"
+#include "core/web/http/server_limits.h"
 
 /* Maximum bytes of a response header, the same as in the HTTP client. */
 #define HEAD_MAX ((size_t)256 * 1024)
 /* Latest accepted time, in 2255: nanoseconds since 1970 fit into 64 bits. */
 #define NOW_MAX_S UINT64_C(9000000000)
 
-struct settings {
+struct headers_settings {
     const char *now;
     bool json;
 };
 
 static const struct wr_option options[] = {
-    {"now", WR_STRING(struct settings, now), .value = "EPOCH",
+    {"now", WR_STRING(struct headers_settings, now), .value = "EPOCH",
      .help = "Time of the response in seconds since 1970 (default: now)"},
-    {"json", WR_FLAG(struct settings, json), .help = "Print JSON"},
+    {"json", WR_FLAG(struct headers_settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {
@@ -47,7 +47,7 @@ static const struct wr_usage usage = {
 
 /* Joins continuation lines to the line before them (RFC 9112 5.2) by changing the line ends to
  * blanks. */
-static void unfold(char *text, size_t bytes)
+static void unfold_lines(char *text, size_t bytes)
 {
     for (size_t i = 1; i + 1 < bytes; i++) {
         bool is_folded = text[i] == '\n' && (text[i + 1] == ' ' || text[i + 1] == '\t');
@@ -59,35 +59,35 @@ static void unfold(char *text, size_t bytes)
     }
 }
 
-static bool is_status_line(struct wr_span text)
+static bool begins_status_line(struct wr_span text)
 {
     return text.bytes >= 5 && memcmp(text.data, "HTTP/", 5) == 0;
 }
 
-static bool is_empty_line(struct wr_span line)
+static bool is_header_end(struct wr_span line)
 {
     return line.bytes == 0 || (line.bytes == 1 && line.data[0] == '\r');
 }
 
 /* Reads up to the end of the last header and returns its limits. The bytes after it are a body. */
-static weir_said read_heads(struct wr_span text, int64_t now_ns)
+static weir_server_limits read_heads(struct wr_span text, int64_t now_ns)
 {
-    struct wr_limits limits;
+    struct wr_server_limits limits;
     struct wr_span name, value;
 
-    wr_limits_init(&limits, now_ns);
+    wr_server_limits_init(&limits, now_ns);
     while (text.bytes > 0) {
         size_t end = wr_span_find(text, '\n');
         struct wr_span line = {text.data, end};
         text = wr_span_after(text, end < text.bytes ? end + 1 : end);
-        if (is_status_line(line))
-            wr_limits_init(&limits, now_ns);
+        if (begins_status_line(line))
+            wr_server_limits_init(&limits, now_ns);
         else if (wr_field_parse(line, &name, &value))
-            wr_limits_field(&limits, name, value);
-        if (is_empty_line(line) && !is_status_line(text))
+            wr_server_limits_field(&limits, name, value);
+        if (is_header_end(line) && !begins_status_line(text))
             break;
     }
-    return wr_limits_result(&limits);
+    return wr_server_limits_result(&limits);
 }
 
 /* ---- output --------------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static void format_count(int64_t count, const char *absent, char *ret_text, size
         snprintf(ret_text, text_bytes, "%" PRId64, count);
 }
 
-static void print_said(const weir_said *said, bool json)
+static void print_server_limits(const weir_server_limits *said, bool json)
 {
     const char *absent = json ? "null" : "-";
     char retry_after[32], limit[32], remaining[32], reset[32];
@@ -134,7 +134,7 @@ static void print_said(const weir_said *said, bool json)
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-static bool read_now(const char *text, int64_t *ret_ns)
+static bool parse_now(const char *text, int64_t *ret_ns)
 {
     uint64_t now_s;
 
@@ -153,13 +153,13 @@ static bool read_now(const char *text, int64_t *ret_ns)
 int wr_headers_run(int argc, char **argv)
 {
     static char text[HEAD_MAX + 1];
-    struct settings settings = {.now = NULL};
+    struct headers_settings settings = {.now = NULL};
     int64_t now_ns;
     int status;
 
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
-    if (!read_now(settings.now, &now_ns))
+    if (!parse_now(settings.now, &now_ns))
         return WR_EXIT_USAGE;
     size_t bytes = fread(text, 1, sizeof text, stdin);
     if (ferror(stdin)) {
@@ -170,8 +170,8 @@ int wr_headers_run(int argc, char **argv)
         wr_complain("more than %zu bytes on standard input; give one response's header", HEAD_MAX);
         return WR_EXIT_FAILED;
     }
-    unfold(text, bytes);
-    weir_said said = read_heads((struct wr_span){text, bytes}, now_ns);
-    print_said(&said, settings.json);
+    unfold_lines(text, bytes);
+    weir_server_limits said = read_heads((struct wr_span){text, bytes}, now_ns);
+    print_server_limits(&said, settings.json);
     return WR_EXIT_OK;
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/kit/output.h"
+#include "cli/kit/console.h"
 
 static bool has_certificate(FILE *file)
 {
@@ -21,7 +21,7 @@ static bool has_certificate(FILE *file)
 }
 
 /* Returns why the file cannot be used and what to do about it; NULL if it can. */
-static const char *trouble_of(int fd)
+static const char *ca_file_obstacle(int fd)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
@@ -45,10 +45,10 @@ bool wr_ca_file_ok(const char *path)
         return true;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
-        wr_complain_unread("--ca-file", path, errno);
+        wr_complain_read_failed("--ca-file", path, errno);
         return false;
     }
-    const char *trouble = trouble_of(fd);
+    const char *trouble = ca_file_obstacle(fd);
     if (trouble != NULL)
         wr_complain("--ca-file: %s %s", path, trouble);
     (void)close(fd);

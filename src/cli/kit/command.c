@@ -9,11 +9,11 @@
 #include "base/buf.h"
 #include "base/nearest.h"
 #include "cli/kit/complete.h"
-#include "cli/kit/output.h"
+#include "cli/kit/console.h"
 
 #define WORDS_MAX 8 /* maximum number of arguments after "help" */
 
-static const struct wr_command *find(const struct wr_commands *commands, const char *name)
+static const struct wr_command *find_command(const struct wr_commands *commands, const char *name)
 {
     for (size_t i = 0; i < commands->count; i++)
         if (strcmp(commands->list[i].name, name) == 0)
@@ -21,7 +21,7 @@ static const struct wr_command *find(const struct wr_commands *commands, const c
     return NULL;
 }
 
-static int help(const struct wr_commands *commands)
+static int print_command_list(const struct wr_commands *commands)
 {
     wr_print("usage: %s COMMAND [OPTION]…\n\n%s\n\n", commands->who, commands->about);
     for (size_t i = 0; i < commands->count; i++) {
@@ -35,7 +35,7 @@ static int help(const struct wr_commands *commands)
     return WR_EXIT_OK;
 }
 
-static int version(const struct wr_commands *commands, int argc, char **argv)
+static int print_version(const struct wr_commands *commands, int argc, char **argv)
 {
     if (argc > 1) {
         wr_complain("unexpected \"%s\"; --version stands alone", argv[1]);
@@ -84,13 +84,13 @@ static int run_command(const struct wr_commands *commands, int argc, char **argv
         wr_complain("a command is missing; \"%s --help\" lists those there are", commands->who);
         return WR_EXIT_USAGE;
     }
-    const struct wr_command *command = find(commands, argv[0]);
+    const struct wr_command *command = find_command(commands, argv[0]);
     return command != NULL ? command->run(argc - 1, argv + 1) : refuse_command(commands, argv[0]);
 }
 
 /* Turns "help bench table" into "bench table --help". Returns false if there are too many words for
  * a valid command. */
-static bool turn_help_round(int argc, char **argv, char **ret_words)
+static bool reorder_help_args(int argc, char **argv, char **ret_words)
 {
     static char help_option[] = "--help";
     if (argc > WORDS_MAX)
@@ -101,10 +101,10 @@ static bool turn_help_round(int argc, char **argv, char **ret_words)
 }
 
 /* Completes the last argument. */
-static int complete(const struct wr_commands *commands, int argc, char **argv)
+static int complete_last_arg(const struct wr_commands *commands, int argc, char **argv)
 {
     int skipped = argc > 1 && strcmp(argv[0], "help") == 0;
-    const struct wr_command *command = argc - skipped > 1 ? find(commands, argv[skipped]) : NULL;
+    const struct wr_command *command = argc - skipped > 1 ? find_command(commands, argv[skipped]) : NULL;
 
     if (argc - skipped == 1)
         wr_complete_command(commands, argv[skipped]);
@@ -116,19 +116,19 @@ int wr_commands_run(const struct wr_commands *commands, int argc, char **argv)
     char *words[WORDS_MAX];
     wr_complain_as(commands->who);
     if (wr_completes())
-        return complete(commands, argc, argv);
+        return complete_last_arg(commands, argc, argv);
     if (argc > 0 && strcmp(argv[0], "--") == 0)
         return run_command(commands, argc - 1, argv + 1);
     if (argc > 0 && strcmp(argv[0], "help") == 0) {
-        if (!turn_help_round(argc, argv, words))
+        if (!reorder_help_args(argc, argv, words))
             return refuse_command(commands, argv[argc - 1]);
         argv = words;
     }
     if (argc <= 0 || argv[0][0] != '-')
         return run_command(commands, argc, argv);
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
-        return help(commands);
+        return print_command_list(commands);
     if (commands->version != NULL && strcmp(argv[0], "--version") == 0)
-        return version(commands, argc, argv);
+        return print_version(commands, argc, argv);
     return refuse_option(commands, argv[0]);
 }

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/kit/output.h"
-#include "cli/kit/pace.h"
+#include "cli/kit/console.h"
+#include "cli/kit/pace_flags.h"
 
 static bool completes;
 
@@ -21,7 +21,7 @@ bool wr_completes(void)
 }
 
 /* Prints `before` and `text`, joined, as a completion if they begin with `word`. */
-static void offer(const char *word, const char *before, const char *text, const char *about)
+static void print_completion(const char *word, const char *before, const char *text, const char *about)
 {
     size_t shared = strlen(before) < strlen(word) ? strlen(before) : strlen(word);
 
@@ -32,13 +32,13 @@ static void offer(const char *word, const char *before, const char *text, const 
 void wr_complete_command(const struct wr_commands *commands, const char *word)
 {
     for (size_t i = 0; i < commands->count; i++)
-        offer(word, "", commands->list[i].name, commands->list[i].summary);
-    offer(word, "", "help", "Show the help of a command");
+        print_completion(word, "", commands->list[i].name, commands->list[i].summary);
+    print_completion(word, "", "help", "Show the help of a command");
     if (word[0] != '-')
         return;
-    offer(word, "--", "help", "List the commands");
+    print_completion(word, "--", "help", "List the commands");
     if (commands->version != NULL)
-        offer(word, "--", "version", "Print the version");
+        print_completion(word, "--", "version", "Print the version");
 }
 
 /* Asks the shell for file or folder names, depending on the placeholder of the value in --help,
@@ -56,7 +56,7 @@ static void complete_set(const char *word, const char *before)
     char name[64];
     for (size_t i = 0; wr_pace_name(i) != NULL; i++) {
         snprintf(name, sizeof name, "pace.%s=", wr_pace_name(i));
-        offer(word, before, name, wr_pace_help(i));
+        print_completion(word, before, name, wr_pace_help(i));
     }
 }
 
@@ -65,7 +65,7 @@ static void complete_set(const char *word, const char *before)
 static void complete_value(const struct wr_option *option, const char *word, const char *before)
 {
     for (size_t i = 0; option->kind == WR_OPTION_CHOICE && option->choices[i] != NULL; i++)
-        offer(word, before, option->choices[i], "");
+        print_completion(word, before, option->choices[i], "");
     if (option->kind == WR_OPTION_SET)
         complete_set(word, before);
     else if (option->value != NULL)
@@ -73,7 +73,7 @@ static void complete_value(const struct wr_option *option, const char *word, con
 }
 
 /* Returns the option whose value the last argument is; NULL if it is not a value. */
-static const struct wr_option *awaited(const struct wr_usage *usage, int argc, char **argv)
+static const struct wr_option *option_of_last_value(const struct wr_usage *usage, int argc, char **argv)
 {
     const struct wr_option *option = NULL;
 
@@ -93,14 +93,14 @@ static const struct wr_option *awaited(const struct wr_usage *usage, int argc, c
 static void complete_name(const struct wr_usage *usage, const char *word)
 {
     for (size_t i = 0; i < usage->count; i++)
-        offer(word, "--", usage->options[i].name, usage->options[i].help);
-    offer(word, "--", "help", "Show the help of this command");
+        print_completion(word, "--", usage->options[i].name, usage->options[i].help);
+    print_completion(word, "--", "help", "Show the help of this command");
 }
 
 void wr_complete_option(const struct wr_usage *usage, int argc, char **argv)
 {
     const char *word = argv[argc - 1];
-    const struct wr_option *option = awaited(usage, argc, argv);
+    const struct wr_option *option = option_of_last_value(usage, argc, argv);
     size_t length = strcspn(word, "=");
     char before[64];
 

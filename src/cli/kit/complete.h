@@ -11,7 +11,7 @@
 #define WR_CLI_KIT_COMPLETE_H
 
 #include "cli/kit/command.h"
-#include "cli/kit/options.h"
+#include "cli/kit/command_options.h"
 
 /* Switches to completion: from now on commands print completions instead of running. */
 void wr_complete_begin(void);

@@ -3,8 +3,8 @@
 #include "cli/kit/given_url.h"
 
 #include "base/ascii.h"
-#include "cli/kit/output.h"
-#include "shell/net/idna.h"
+#include "cli/kit/console.h"
+#include "http/net/idna.h"
 
 #define SHOWN_MAX 128
 
@@ -26,7 +26,7 @@ bool wr_given_url(const char *what, const char *input, const struct wr_url *base
     if (fault == WR_URL_OK)
         return true;
     /* Without the password, because error messages end in logs. */
-    wr_url_show_bad(wr_span_of(input), memory, WR_URL_ROOM);
+    wr_url_redact_invalid(wr_span_of(input), memory, WR_URL_ROOM);
     wr_buf_init_fixed(&buf, text, sizeof text);
     wr_buf_append_quoted(&buf, wr_span_of(memory));
     wr_complain("%s%s: %s", what, text, wr_url_fault_text(fault));

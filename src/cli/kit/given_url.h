@@ -3,7 +3,7 @@
 #ifndef WR_CLI_KIT_GIVEN_URL_H
 #define WR_CLI_KIT_GIVEN_URL_H
 
-#include "core/rules/url/url.h"
+#include "core/web/url/url.h"
 
 /* Returns true for texts such as "example.org", "localhost:8080/a" and "[::1]"; false for
  * "mailto:x". */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/kit/output.h"
+#include "cli/kit/console.h"
 
 #define COLUMN 26 /* column where the explanations begin */
 /* Maximum width of a line: the default moves to a line below if it does not fit. */
@@ -28,7 +28,7 @@ static void join_choices(const struct wr_option *option, const char *between, ch
         used += (size_t)snprintf(ret_text + used, text_bytes - used, "%s%s", i > 0 ? between : "", option->choices[i]);
 }
 
-void wr_option_wanted(const struct wr_option *option, char *ret_text, size_t text_bytes)
+void wr_option_expected(const struct wr_option *option, char *ret_text, size_t text_bytes)
 {
     char low[32], high[32], choices[192];
     switch (option->kind) {
@@ -142,7 +142,7 @@ static bool explain_zero(const char *help, const char *default_text, char *ret_h
     return true;
 }
 
-static void print_line(const struct wr_option *option, const void *settings)
+static void print_option_line(const struct wr_option *option, const void *settings)
 {
     char left[256], value[192] = "", default_text[96], help[192];
     if (option->kind == WR_OPTION_CHOICE)
@@ -176,7 +176,7 @@ void wr_options_help(const struct wr_usage *usage, const void *settings, bool li
             continue;
         if (!is_short && option->heading != NULL)
             wr_print("%s%s:\n", i > 0 ? "\n" : "", option->heading);
-        print_line(option, settings);
+        print_option_line(option, settings);
     }
     if (!is_short && usage->count > 0 && usage->options[0].heading != NULL)
         wr_print("\nHelp:\n");

@@ -3,10 +3,10 @@
 #ifndef WR_CLI_KIT_OPTIONS_TEXT_H
 #define WR_CLI_KIT_OPTIONS_TEXT_H
 
-#include "cli/kit/options.h"
+#include "cli/kit/command_options.h"
 
 /* Describes the valid values of an option, such as "a whole number from 1 to 100". */
-void wr_option_wanted(const struct wr_option *option, char *ret_text, size_t text_bytes);
+void wr_option_expected(const struct wr_option *option, char *ret_text, size_t text_bytes);
 
 /* Appends a value as the user would write it, such as "90s" or "64k". Appends nothing for a missing
  * string and for a list. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void blot(char *from, const char *to)
+static void overwrite_text(char *from, const char *to)
 {
     while (from < to)
         *from++ = 'x';
@@ -14,25 +14,25 @@ static void blot(char *from, const char *to)
 /* Overwrites the user, if there is no password: it may be a token. Otherwise overwrites the text
  * from the first ':' after "://" to the last '@' before a query. libpq requires an '@' in a
  * password to be escaped, but users do not know that. */
-static void blot_user(char *authority)
+static void overwrite_user(char *authority)
 {
     char *end = authority + strcspn(authority, ":@/?#");
     if (*end == '@')
-        blot(authority, end);
+        overwrite_text(authority, end);
     char *colon = strpbrk(authority, ":?"), *at = NULL;
     for (char *next = colon; next != NULL && *colon == ':' && (next = strchr(next, '@')) != NULL; next++)
         if (at == NULL || memchr(at, '?', (size_t)(next - at)) == NULL)
             at = next;
     if (at != NULL)
-        blot(colon + 1, at);
+        overwrite_text(colon + 1, at);
 }
 
-static void blot_query(char *url)
+static void overwrite_query(char *url)
 {
     static const char name[] = "password=";
     for (char *at = url; (at = strstr(at, name)) != NULL;) {
         at += sizeof name - 1;
-        blot(at, at + strcspn(at, "&#"));
+        overwrite_text(at, at + strcspn(at, "&#"));
     }
 }
 
@@ -55,10 +55,10 @@ void wr_secrets_hide(int argc, char **argv)
         if (copy == NULL)
             continue;
         if (field != NULL) {
-            blot(field, field + strlen(field));
+            overwrite_text(field, field + strlen(field));
         } else {
-            blot_user(authority + 3);
-            blot_query(authority);
+            overwrite_user(authority + 3);
+            overwrite_query(authority);
         }
         argv[i] = copy;
     }

@@ -12,7 +12,7 @@ static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 static atomic_uint seen;
 static atomic_uint last; /* number of the signal that kills the process */
 
-static void note(int number)
+static void count_signal(int number)
 {
     if (atomic_fetch_add(&seen, 1) + 1 < atomic_load(&last))
         return;
@@ -20,7 +20,7 @@ static void note(int number)
     (void)raise(number);
 }
 
-static void mask(int how)
+static void set_signal_mask(int how)
 {
     sigset_t ours;
     (void)sigemptyset(&ours);
@@ -29,14 +29,14 @@ static void mask(int how)
     (void)pthread_sigmask(how, &ours, NULL);
 }
 
-void wr_signals_hold(void)
+void wr_signals_block(void)
 {
-    mask(SIG_BLOCK);
+    set_signal_mask(SIG_BLOCK);
 }
 
-static void listen_to(int number)
+static void install_signal_counter(int number)
 {
-    struct sigaction action = {.sa_handler = note}, before;
+    struct sigaction action = {.sa_handler = count_signal}, before;
     if (number == SIGHUP && sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_IGN)
         return;
     (void)sigaction(number, &action, NULL);
@@ -46,8 +46,8 @@ void wr_signals_listen(unsigned deadly)
 {
     atomic_store(&last, deadly);
     for (size_t i = 0; i < NUMBERS; i++)
-        listen_to(numbers[i]);
-    mask(SIG_UNBLOCK);
+        install_signal_counter(numbers[i]);
+    set_signal_mask(SIG_UNBLOCK);
 }
 
 unsigned wr_signals_count(void)

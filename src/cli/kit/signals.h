@@ -5,7 +5,7 @@
 
 /* Blocks the signals. Threads that are created from now on keep them blocked, so that this thread
  * gets them. */
-void wr_signals_hold(void);
+void wr_signals_block(void);
 
 /* Unblocks the signals in this thread and counts them. The signal number `deadly` kills the
  * process, the ones before do not. SIGHUP stays ignored if it was ignored before (nohup). Blocking

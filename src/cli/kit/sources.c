@@ -8,16 +8,16 @@
 
 #include "base/ascii.h"
 #include "base/nearest.h"
+#include "cli/kit/console.h"
 #include "cli/kit/options_text.h"
-#include "cli/kit/output.h"
-#include "cli/kit/pace.h"
-#include "shell/memory/memory.h"
+#include "cli/kit/pace_flags.h"
+#include "limiter/memory/memory.h"
 
 #define NAME_MAX_BYTES 64 /* maximum length of an option name, also of an unknown one */
 #define SECTIONS_MAX 16
 
 /* State of reading, with the key whose value comes next. */
-struct load {
+struct settings_load {
     const struct wr_usage *usage; /* the command that runs */
     void *settings;               /* settings to fill in; NULL: check only */
     const struct wr_config_field *field;
@@ -29,17 +29,17 @@ struct load {
 
 /* ---- texts that stay valid ---- */
 
-struct kept {
-    struct kept *next;
+struct kept_text {
+    struct kept_text *next;
     char text[];
 };
 
-static struct kept *all;
+static struct kept_text *all;
 
 /* Copies a text. Settings point to the copy until the program ends. */
-static const char *keep(struct wr_span text)
+static const char *keep_settings_text(struct wr_span text)
 {
-    struct kept *kept = malloc(sizeof *kept + text.bytes + 1);
+    struct kept_text *kept = malloc(sizeof *kept + text.bytes + 1);
     if (kept == NULL)
         return NULL;
     memcpy(kept->text, text.data, text.bytes);
@@ -50,10 +50,10 @@ static const char *keep(struct wr_span text)
 }
 
 /* Frees the texts that were kept after `last`. */
-static void drop(const struct kept *last)
+static void drop_kept_texts(const struct kept_text *last)
 {
     while (all != last) {
-        struct kept *next = all->next;
+        struct kept_text *next = all->next;
         free(all);
         all = next;
     }
@@ -67,7 +67,7 @@ static bool is_setting(const struct wr_option *option)
 }
 
 /* Returns the command that reads a section of the file; NULL if there is no such section. */
-static const struct wr_usage *find_section(const struct load *load, const char *name)
+static const struct wr_usage *find_section(const struct settings_load *load, const char *name)
 {
     if (load->usage->section != NULL && strcmp(load->usage->section, name) == 0)
         return load->usage;
@@ -78,7 +78,7 @@ static const struct wr_usage *find_section(const struct load *load, const char *
 }
 
 /* Finds the key in the section or in pace. Returns false if it is unknown. */
-static bool find_key(struct load *load, struct wr_span name)
+static bool find_setting_key(struct settings_load *load, struct wr_span name)
 {
     if (load->section == NULL)
         return wr_pace_find(name, &load->pace);
@@ -86,7 +86,7 @@ static bool find_key(struct load *load, struct wr_span name)
     return load->option != NULL && is_setting(load->option);
 }
 
-static struct wr_nearest find_nearest(const struct load *load, const char *word)
+static struct wr_nearest find_nearest(const struct settings_load *load, const char *word)
 {
     struct wr_nearest nearest = {.word = word};
     for (size_t i = 0; load->section != NULL && i < load->section->count; i++)
@@ -107,12 +107,13 @@ static void append_nearest(struct wr_buf *why, struct wr_nearest nearest)
     wr_buf_append_char(why, '?');
 }
 
-static const char *name_of(const struct load *load)
+static const char *current_setting_name(const struct settings_load *load)
 {
     return load->section == NULL ? wr_pace_name(load->pace) : load->option->name;
 }
 
-static bool assign(struct load *load, const char *text, struct wr_whence origin, struct wr_buf *why)
+static bool assign_setting(struct settings_load *load, const char *text, struct wr_value_source origin,
+                           struct wr_buf *why)
 {
     void *settings = load->section == NULL || load->section == load->usage ? load->settings : NULL;
     if (load->section == NULL)
@@ -122,7 +123,7 @@ static bool assign(struct load *load, const char *text, struct wr_whence origin,
 
 /* ---- the file ---- */
 
-static void begin_section(struct load *load, const struct wr_config_field *field)
+static void begin_section(struct settings_load *load, const struct wr_config_field *field)
 {
     load->field = field;
     load->section = find_section(load, field->name);
@@ -131,7 +132,8 @@ static void begin_section(struct load *load, const struct wr_config_field *field
 
 /* Reports an unknown key. The key is shown only if it resembles a known one: otherwise it may be a
  * secret in a wrong line or after a missing blank. */
-static int refuse_key(const struct load *load, const char *section, struct wr_span key, struct wr_buf *why)
+static int append_unknown_key(const struct settings_load *load, const char *section, struct wr_span key,
+                              struct wr_buf *why)
 {
     char word[NAME_MAX_BYTES] = "";
     memcpy(word, key.data, wr_name_bytes(key));
@@ -149,17 +151,17 @@ static int refuse_key(const struct load *load, const char *section, struct wr_sp
     return WEIR_E_INVAL;
 }
 
-static int take_key(void *settings, const struct wr_config_field *field, const struct wr_config_word *key,
-                    struct wr_buf *why)
+static int take_setting_key(void *settings, const struct wr_config_field *field, const struct wr_config_word *key,
+                            struct wr_buf *why)
 {
-    struct load *load = settings;
+    struct settings_load *load = settings;
     if (load->field != field)
         begin_section(load, field);
-    if (!find_key(load, key->text))
-        return refuse_key(load, field->name, key->text, why);
+    if (!find_setting_key(load, key->text))
+        return append_unknown_key(load, field->name, key->text, why);
     bool *seen = &load->seen[load->section == NULL ? load->pace : (size_t)(load->option - load->section->options)];
     if (*seen) {
-        wr_buf_append_string(why, name_of(load));
+        wr_buf_append_string(why, current_setting_name(load));
         wr_buf_append_string(why, " stands here for the second time; leave one of them out");
         return WEIR_E_INVAL;
     }
@@ -167,20 +169,20 @@ static int take_key(void *settings, const struct wr_config_field *field, const s
     return 0;
 }
 
-static void append_wanted(struct wr_buf *why, const struct load *load)
+static void append_wanted(struct wr_buf *why, const struct settings_load *load)
 {
     char wanted[256];
     if (load->section == NULL) {
-        wr_buf_append_string(why, wr_pace_wanted(load->pace));
+        wr_buf_append_string(why, wr_pace_expected(load->pace));
         return;
     }
-    wr_option_wanted(load->option, wanted, sizeof wanted);
+    wr_option_expected(load->option, wanted, sizeof wanted);
     wr_buf_append_string(why, wanted);
 }
 
-static int refuse(const struct load *load, const char *is, struct wr_buf *why)
+static int append_refused_value(const struct settings_load *load, const char *is, struct wr_buf *why)
 {
-    wr_buf_append_string(why, name_of(load));
+    wr_buf_append_string(why, current_setting_name(load));
     wr_buf_append_string(why, is);
     append_wanted(why, load);
     return WEIR_E_INVAL;
@@ -188,41 +190,42 @@ static int refuse(const struct load *load, const char *is, struct wr_buf *why)
 
 /* Checks what the option cannot see in a plain text: missing values, mappings, lists, quotes and
  * control characters. */
-static int check_word(const struct load *load, const struct wr_config_word *word, struct wr_buf *why)
+static int check_config_value(const struct settings_load *load, const struct wr_config_word *word, struct wr_buf *why)
 {
     bool is_list = load->section != NULL && load->option->kind == WR_OPTION_LIST;
     bool is_bare =
         load->section != NULL && (load->option->kind == WR_OPTION_FLAG || load->option->kind == WR_OPTION_COUNT);
-    if (word->part == WR_CONFIG_NOTHING)
-        return refuse(load, " has no value; leave it out, or write ", why);
+    if (word->part == WR_CONFIG_NULL)
+        return append_refused_value(load, " has no value; leave it out, or write ", why);
     if (word->part == WR_CONFIG_MAPPING_BEGINS)
-        return refuse(load, " is a mapping; it must be ", why);
+        return append_refused_value(load, " is a mapping; it must be ", why);
     if (word->part == WR_CONFIG_LIST_BEGINS)
-        return is_list ? 0 : refuse(load, " is a list; it must be ", why);
+        return is_list ? 0 : append_refused_value(load, " is a list; it must be ", why);
     if (word->is_quoted && is_bare)
-        return refuse(load, " is a text in quotes; it must be ", why);
-    if (wr_span_clean(word->text))
+        return append_refused_value(load, " is a text in quotes; it must be ", why);
+    if (wr_span_is_clean(word->text))
         return 0;
-    wr_buf_append_string(why, name_of(load));
+    wr_buf_append_string(why, current_setting_name(load));
     wr_buf_append_string(why, " has control characters; it must be a text without them");
     return WEIR_E_INVAL;
 }
 
-static int take_value(void *settings, const struct wr_config_word *word, struct wr_buf *why)
+static int take_setting_value(void *settings, const struct wr_config_word *word, struct wr_buf *why)
 {
-    struct load *load = settings;
-    int error = check_word(load, word, why);
+    struct settings_load *load = settings;
+    int error = check_config_value(load, word, why);
     if (error != 0 || word->part == WR_CONFIG_LIST_BEGINS)
         return error;
-    const char *text = keep(word->text);
+    const char *text = keep_settings_text(word->text);
     if (text == NULL)
         return WEIR_E_NOMEM;
-    wr_buf_append_string(why, name_of(load));
-    return assign(load, text, (struct wr_whence){WR_FROM_FILE, load->section == NULL, word->line}, why) ? 0
-                                                                                                        : WEIR_E_INVAL;
+    wr_buf_append_string(why, current_setting_name(load));
+    return assign_setting(load, text, (struct wr_value_source){WR_FROM_FILE, load->section == NULL, word->line}, why)
+               ? 0
+               : WEIR_E_INVAL;
 }
 
-static const struct wr_config_taker taker = {take_key, take_value};
+static const struct wr_config_taker taker = {take_setting_key, take_setting_value};
 
 /* Lists the valid sections: that of the command, those of other commands, pace, and sections that
  * other code reads. */
@@ -243,7 +246,7 @@ static size_t list_sections(const struct wr_usage *usage, struct wr_config_field
     return count;
 }
 
-static int read_file(struct load *load, const char *path, char *ret_why, size_t why_bytes)
+static int read_settings_file(struct settings_load *load, const char *path, char *ret_why, size_t why_bytes)
 {
     struct wr_config_field fields[SECTIONS_MAX];
     struct wr_config_schema schema = {
@@ -255,7 +258,7 @@ static int read_file(struct load *load, const char *path, char *ret_why, size_t 
 /* ---- the environment ---- */
 
 /* Returns the option name of a variable: "MAX_PAGES" is max-pages. */
-static struct wr_span lower(const char *name, size_t bytes, char word[NAME_MAX_BYTES])
+static struct wr_span option_name_of_variable(const char *name, size_t bytes, char word[NAME_MAX_BYTES])
 {
     size_t length = bytes < NAME_MAX_BYTES ? bytes : NAME_MAX_BYTES - 1;
     for (size_t i = 0; i < length; i++)
@@ -264,7 +267,7 @@ static struct wr_span lower(const char *name, size_t bytes, char word[NAME_MAX_B
     return (struct wr_span){word, length};
 }
 
-static const char *as_flag(const struct load *load, const char *text)
+static const char *flag_text_of(const struct settings_load *load, const char *text)
 {
     bool is_flag = load->section != NULL && load->option->kind == WR_OPTION_FLAG;
     if (is_flag && strcmp(text, "1") == 0)
@@ -273,16 +276,16 @@ static const char *as_flag(const struct load *load, const char *text)
 }
 
 /* Stores the value of a variable. A list has one item per line. */
-static bool assign_lines(struct load *load, const char *text, struct wr_buf *why)
+static bool assign_lines(struct settings_load *load, const char *text, struct wr_buf *why)
 {
-    const struct wr_whence origin = {WR_FROM_ENVIRONMENT, load->section == NULL, 0};
+    const struct wr_value_source origin = {WR_FROM_ENVIRONMENT, load->section == NULL, 0};
     if (load->section == NULL || load->option->kind != WR_OPTION_LIST)
-        return assign(load, as_flag(load, text), origin, why);
+        return assign_setting(load, flag_text_of(load, text), origin, why);
     for (size_t length = strcspn(text, "\n"); *text != '\0'; length = strcspn(text, "\n")) {
-        const char *line = length > 0 ? keep((struct wr_span){text, length}) : "";
+        const char *line = length > 0 ? keep_settings_text((struct wr_span){text, length}) : "";
         if (line == NULL)
             wr_buf_append_string(why, ": out of memory");
-        if (line == NULL || (length > 0 && !assign(load, line, origin, why)))
+        if (line == NULL || (length > 0 && !assign_setting(load, line, origin, why)))
             return false;
         text += length + (text[length] == '\n');
     }
@@ -291,7 +294,7 @@ static bool assign_lines(struct load *load, const char *text, struct wr_buf *why
 
 /* Stores a variable NAME=TEXT; the option's name begins at index `at`. Returns false after printing
  * an error. */
-static bool take_variable(struct load *load, const char *variable, size_t at)
+static bool take_variable(struct settings_load *load, const char *variable, size_t at)
 {
     char word[NAME_MAX_BYTES], memory[WR_CONFIG_WHY_BYTES] = "";
     size_t bytes = strcspn(variable, "=");
@@ -299,7 +302,7 @@ static bool take_variable(struct load *load, const char *variable, size_t at)
     wr_buf_init_fixed(&why, memory, sizeof memory);
     if (variable[bytes] == '\0' || variable[bytes + 1] == '\0')
         return true; /* an empty variable counts as not set */
-    bool is_known = find_key(load, lower(variable + at, bytes - at, word));
+    bool is_known = find_setting_key(load, option_name_of_variable(variable + at, bytes - at, word));
     if (is_known && assign_lines(load, variable + bytes + 1, &why))
         return true;
     if (!is_known) {
@@ -311,7 +314,7 @@ static bool take_variable(struct load *load, const char *variable, size_t at)
 }
 
 /* Reads all variables with the prefix of a section, such as WEIR_CRAWL_. */
-static bool take_variables(struct load *load, const char *section)
+static bool take_variables(struct settings_load *load, const char *section)
 {
     extern char **environ;
     char prefix[NAME_MAX_BYTES] = "WEIR_";
@@ -329,7 +332,7 @@ static bool take_variables(struct load *load, const char *section)
 /* ---- file and environment ---- */
 
 /* Returns the settings file to read; NULL if none or "" is named. */
-static const char *name_file(const struct wr_sources *sources)
+static const char *settings_file_path(const struct wr_sources *sources)
 {
     const char *path = sources->path != NULL ? sources->path : getenv("WEIR_CONFIG");
     return path != NULL && path[0] != '\0' ? path : NULL;
@@ -338,17 +341,17 @@ static const char *name_file(const struct wr_sources *sources)
 bool wr_sources_load(const struct wr_usage *usage, void *settings)
 {
     struct wr_sources *sources = usage->section != NULL ? wr_options_sources(usage, settings) : NULL;
-    struct load load = {.usage = usage, .settings = settings, .section = usage};
+    struct settings_load load = {.usage = usage, .settings = settings, .section = usage};
     char why[WR_CONFIG_WHY_BYTES];
     if (sources == NULL)
         return true;
     if (!take_variables(&load, usage->section))
         return false;
     load.section = NULL;
-    if (wr_pace_has(usage) && !take_variables(&load, "pace"))
+    if (wr_usage_has_pace(usage) && !take_variables(&load, "pace"))
         return false;
-    sources->file = name_file(sources);
-    if (sources->file == NULL || read_file(&load, sources->file, why, sizeof why) == 0)
+    sources->file = settings_file_path(sources);
+    if (sources->file == NULL || read_settings_file(&load, sources->file, why, sizeof why) == 0)
         return true;
     wr_complain("%s", why);
     return false;
@@ -356,13 +359,13 @@ bool wr_sources_load(const struct wr_usage *usage, void *settings)
 
 /* ---- settings as arguments ---- */
 
-static bool is_said_here(struct wr_whence origin)
+static bool is_set_for_command(struct wr_value_source origin)
 {
     return origin.kind == WR_FROM_FILE || origin.kind == WR_FROM_ENVIRONMENT;
 }
 
 /* Appends one argument with a terminating NUL. */
-static void append_word(struct wr_buf *buf, const struct wr_option *option, const void *settings, const char *item)
+static void append_arg(struct wr_buf *buf, const struct wr_option *option, const void *settings, const char *item)
 {
     wr_buf_append_string(buf, "--");
     wr_buf_append_string(buf, option->name);
@@ -374,10 +377,10 @@ static void append_word(struct wr_buf *buf, const struct wr_option *option, cons
     wr_buf_append_char(buf, '\0');
 }
 
-static void append_named(struct wr_buf *buf, const struct wr_pace_texts *texts)
+static void append_pace_args(struct wr_buf *buf, const struct wr_pace_texts *texts)
 {
     for (size_t i = 0; wr_pace_name(i) != NULL; i++)
-        if (is_said_here(texts->of[i])) {
+        if (is_set_for_command(texts->of[i])) {
             wr_buf_append_string(buf, "--set=pace.");
             wr_buf_append_string(buf, wr_pace_name(i));
             wr_buf_append_char(buf, '=');
@@ -386,7 +389,7 @@ static void append_named(struct wr_buf *buf, const struct wr_pace_texts *texts)
         }
 }
 
-static void append_words(struct wr_buf *buf, const struct wr_usage *usage, void *settings)
+static void append_args(struct wr_buf *buf, const struct wr_usage *usage, void *settings)
 {
     const struct wr_sources *sources = wr_options_sources(usage, settings);
     for (size_t i = 0; i < usage->count; i++) {
@@ -394,22 +397,22 @@ static void append_words(struct wr_buf *buf, const struct wr_usage *usage, void 
         const void *field = (const char *)settings + option->offset;
         const struct wr_option_list *list = field;
         if (option->kind == WR_OPTION_SET)
-            append_named(buf, field);
-        if (!is_said_here(sources->of[i]))
+            append_pace_args(buf, field);
+        if (!is_set_for_command(sources->of[i]))
             continue;
         if (option->kind != WR_OPTION_LIST)
-            append_word(buf, option, settings, NULL);
+            append_arg(buf, option, settings, NULL);
         for (size_t item = 0; option->kind == WR_OPTION_LIST && item < list->count; item++)
-            append_word(buf, option, settings, list->items[item]);
+            append_arg(buf, option, settings, list->items[item]);
     }
 }
 
-char **wr_sources_words(const struct wr_usage *usage, void *settings, int *ret_count)
+char **wr_sources_args(const struct wr_usage *usage, void *settings, int *ret_count)
 {
     struct wr_buf buf;
     size_t count = 0;
     wr_buf_init(&buf, wr_allocator_or_system(NULL), SIZE_MAX / 4);
-    append_words(&buf, usage, settings);
+    append_args(&buf, usage, settings);
     for (size_t i = 0; i < buf.length; i++)
         count += buf.bytes[i] == '\0';
     char **words = buf.error == 0 ? malloc((count + 1) * sizeof *words + buf.length) : NULL;
@@ -429,21 +432,21 @@ char **wr_sources_words(const struct wr_usage *usage, void *settings, int *ret_c
 /* ---- check ---- */
 
 /* Settings of a command that has only a pace. */
-struct pacing {
+struct pace_only_settings {
     struct wr_sources sources;
     struct wr_pace_flags pace;
 };
 
 static int check_pace(const char *path, char *ret_why, size_t why_bytes)
 {
-    static const struct wr_option options[] = {WR_PACE_OPTIONS(struct pacing, pace),
-                                               WR_CONFIG_OPTION(struct pacing, sources, NULL)};
+    static const struct wr_option options[] = {WR_PACE_OPTIONS(struct pace_only_settings, pace),
+                                               WR_CONFIG_OPTION(struct pace_only_settings, sources, NULL)};
     static const struct wr_usage usage = {.options = options, .count = sizeof options / sizeof options[0]};
-    struct pacing pacing = {.sources = {.path = path}};
-    struct load load = {.usage = &usage, .settings = &pacing};
+    struct pace_only_settings pacing = {.sources = {.path = path}};
+    struct settings_load load = {.usage = &usage, .settings = &pacing};
     weir_pace_options pace;
-    int error = read_file(&load, path, ret_why, why_bytes);
-    if (error == 0 && wr_pace_join(&pacing.pace, &pace) != 0) {
+    int error = read_settings_file(&load, path, ret_why, why_bytes);
+    if (error == 0 && wr_pace_options_from_flags(&pacing.pace, &pace) != 0) {
         snprintf(ret_why, why_bytes, "%s: %s", path, weir_error_detail());
         error = WEIR_E_INVAL;
     }
@@ -452,13 +455,13 @@ static int check_pace(const char *path, char *ret_why, size_t why_bytes)
 
 int wr_sources_check(const char *path, char *ret_why, size_t why_bytes)
 {
-    const struct kept *last = all;
+    const struct kept_text *last = all;
     int error = check_pace(path, ret_why, why_bytes);
     /* Each command merges pace with options of its own. */
     for (size_t i = 0; error == 0 && wr_sections[i] != NULL; i++) {
-        struct load load = {.usage = wr_sections[i]};
-        error = read_file(&load, path, ret_why, why_bytes);
+        struct settings_load load = {.usage = wr_sections[i]};
+        error = read_settings_file(&load, path, ret_why, why_bytes);
     }
-    drop(last); /* no settings point to these texts */
+    drop_kept_texts(last); /* no settings point to these texts */
     return error;
 }

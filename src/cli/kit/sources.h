@@ -16,10 +16,10 @@
 #ifndef WR_CLI_KIT_SOURCES_H
 #define WR_CLI_KIT_SOURCES_H
 
-#include "cli/kit/options.h"
-#include "shell/config/config.h"
+#include "cli/kit/command_options.h"
+#include "config/config.h"
 
-/* Commands with a section; ends with NULL. Defined in cli/config/config.c. */
+/* Commands with a section; ends with NULL. Defined in cli/config/config_command.c. */
 extern const struct wr_usage *const wr_sections[];
 
 /* Fills in settings that are not given as arguments, from the environment and from the file. Does
@@ -33,6 +33,6 @@ int wr_sources_check(const char *path, char *ret_why, size_t why_bytes);
 /* Returns the settings from file and environment as arguments, such as "--depth=5", to store with a
  * job. The array ends with NULL and is one block, which the caller frees. Returns NULL if out of
  * memory. */
-char **wr_sources_words(const struct wr_usage *usage, void *settings, int *ret_count);
+char **wr_sources_args(const struct wr_usage *usage, void *settings, int *ret_count);
 
 #endif

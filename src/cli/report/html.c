@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/kit/figures.h"
-#include "cli/report/text.h"
+#include "cli/kit/format.h"
+#include "cli/report/report_text.h"
 
 #define HOSTS_SHOWN 200
 #define COURSES_SHOWN 12
@@ -62,15 +62,16 @@ static void write_row(FILE *out, const char *name, uint64_t count)
     fprintf(out, "<tr><th scope=\"row\">%s</th><td>%" PRIu64 "</td></tr>\n", name, count);
 }
 
-static void write_top(const struct wr_facts *facts, const char *title, FILE *out)
+static void write_html_top(const struct wr_report_data *facts, const char *title, FILE *out)
 {
     char passed[32], bytes[32];
-    wr_figure_duration(facts->elapsed_ns, passed, sizeof passed);
-    wr_figure_bytes(facts->bytes, bytes, sizeof bytes);
+    wr_format_duration(facts->elapsed_ns, passed, sizeof passed);
+    wr_format_bytes(facts->bytes, bytes, sizeof bytes);
     fputs(head, out);
     fprintf(out, "<title>%s: weir report</title>\n</head>\n<body>\n<main>\n<h1>%s</h1>\n<p>", title, title);
     wr_html_text(out, wr_report_end_words(facts->end));
-    fprintf(out, " after %s: <b>%" PRIu64 "</b> page%s, %.1f/s, %s", passed, facts->pages, wr_figure_s(facts->pages),
+    fprintf(out, " after %s: <b>%" PRIu64 "</b> page%s, %.1f/s, %s", passed, facts->pages,
+            wr_plural_ending(facts->pages),
             facts->elapsed_ns > 0 ? (double)facts->pages * 1e9 / (double)facts->elapsed_ns : 0, bytes);
     if (facts->queued > 0)
         fprintf(out, "; %" PRIu64 " still queued", facts->queued);
@@ -86,7 +87,7 @@ static void write_top(const struct wr_facts *facts, const char *title, FILE *out
                 facts->too_soon);
 }
 
-static void write_words(FILE *out, const char *before, const char *text, const char *between, const char *more)
+static void write_sentence(FILE *out, const char *before, const char *text, const char *between, const char *more)
 {
     if (text[0] == '\0')
         return;
@@ -97,11 +98,11 @@ static void write_words(FILE *out, const char *before, const char *text, const c
     fputs("</p>\n", out);
 }
 
-static void write_totals(const struct wr_facts *facts, FILE *out)
+static void write_html_totals(const struct wr_report_data *facts, FILE *out)
 {
-    write_words(out, "Why: ", facts->why, "", "");
-    write_words(out, facts->failed > 1 ? "Failed, for example: " : "Failed: ", facts->failed_url, ": ",
-                facts->failed_why);
+    write_sentence(out, "Why: ", facts->why, "", "");
+    write_sentence(out, facts->failed > 1 ? "Failed, for example: " : "Failed: ", facts->failed_url, ": ",
+                   facts->failed_why);
     fputs("<h2>Totals</h2>\n<table class=\"totals\">\n<caption>This run</caption>\n<tbody>\n", out);
     write_row(out, "pages fetched", facts->fetched);
     if (facts->unchanged > 0)
@@ -144,7 +145,7 @@ static void write_bar(FILE *out, const char *name, const char *figure, double sh
             name, figure, is_bad ? " class=\"bad\"" : "", 100 * share);
 }
 
-static void write_statuses(const struct wr_facts *facts, FILE *out)
+static void write_html_statuses(const struct wr_report_data *facts, FILE *out)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < facts->status_count; i++)
@@ -153,7 +154,7 @@ static void write_statuses(const struct wr_facts *facts, FILE *out)
         return;
     begin_bars(out, "Statuses", "Responses by status, including robots.txt and retries", "status", "answers");
     for (size_t i = 0; i < facts->status_count; i++) {
-        const struct wr_facts_status *status = &facts->statuses[i];
+        const struct wr_report_data_status *status = &facts->statuses[i];
         char name[32] = "no answer", count[32];
         if (status->status > 0)
             (void)snprintf(name, sizeof name, "%d", status->status);
@@ -163,7 +164,7 @@ static void write_statuses(const struct wr_facts *facts, FILE *out)
     fputs("</tbody>\n</table>\n", out);
 }
 
-static void write_waits(const struct wr_facts *facts, FILE *out)
+static void write_html_waits(const struct wr_report_data *facts, FILE *out)
 {
     int64_t most = 0;
     for (size_t i = 1; i <= WEIR_REASON_QUEUE; i++)
@@ -175,7 +176,7 @@ static void write_waits(const struct wr_facts *facts, FILE *out)
         char figure[32];
         if (facts->waited_ns[i] <= 0)
             continue;
-        wr_figure_duration(facts->waited_ns[i], figure, sizeof figure);
+        wr_format_duration(facts->waited_ns[i], figure, sizeof figure);
         write_bar(out, weir_reason_name((weir_reason)i), figure, (double)facts->waited_ns[i] / (double)most, false);
     }
     fputs("</tbody>\n</table>\n", out);
@@ -183,7 +184,7 @@ static void write_waits(const struct wr_facts *facts, FILE *out)
 
 /* ---- hosts ---- */
 
-static void write_courses(const struct wr_facts *facts, FILE *out)
+static void write_rate_charts(const struct wr_report_data *facts, FILE *out)
 {
     size_t shown = facts->host_count < COURSES_SHOWN ? facts->host_count : COURSES_SHOWN;
     fputs("<h2>Pace over time</h2>\n<p class=\"faint\">Requests per second of the hosts with the most requests. "
@@ -191,17 +192,17 @@ static void write_courses(const struct wr_facts *facts, FILE *out)
           "allowed pace, as known at the end.</p>\n<div class=\"courses\">\n",
           out);
     for (size_t i = 0; i < shown; i++)
-        wr_html_course(facts, &facts->hosts[i], out);
+        wr_html_rate_chart(facts, &facts->hosts[i], out);
     fputs("</div>\n", out);
 }
 
-static void write_host(const struct wr_facts_host *host, FILE *out)
+static void write_html_host(const struct wr_report_data_host *host, FILE *out)
 {
     char reached[32], allowed[32], closest[32] = "-", waits[128];
-    wr_figure_rate(host->reached, reached, sizeof reached);
-    wr_figure_rate(host->allowed, allowed, sizeof allowed);
+    wr_format_rate(host->reached, reached, sizeof reached);
+    wr_format_rate(host->allowed, allowed, sizeof allowed);
     if (host->closest_ns > 0)
-        wr_figure_duration(host->closest_ns, closest, sizeof closest);
+        wr_format_duration(host->closest_ns, closest, sizeof closest);
     wr_report_waits(host->waited_ns, waits, sizeof waits);
     fputs("<tr><th scope=\"row\">", out);
     wr_html_text(out, host->name);
@@ -211,7 +212,7 @@ static void write_host(const struct wr_facts_host *host, FILE *out)
             host->requests, host->ok, host->rejected, host->failed, reached, allowed, closest, waits);
 }
 
-static void write_hosts(const struct wr_facts *facts, FILE *out)
+static void write_html_hosts(const struct wr_report_data *facts, FILE *out)
 {
     static const char *const columns[] = {"requests", "ok", "rejected", "failed", "reached", "allowed", "closest"};
     size_t shown = facts->host_count < HOSTS_SHOWN ? facts->host_count : HOSTS_SHOWN;
@@ -223,22 +224,22 @@ static void write_hosts(const struct wr_facts *facts, FILE *out)
         fprintf(out, "<th scope=\"col\">%s</th>", columns[i]);
     fputs("<th scope=\"col\" class=\"left\">waited for</th></tr></thead>\n<tbody>\n", out);
     for (size_t i = 0; i < shown; i++)
-        write_host(&facts->hosts[i], out);
+        write_html_host(&facts->hosts[i], out);
     fputs("</tbody>\n</table>\n</div>\n", out);
     if (more > 0)
-        fprintf(out, "<p>… and %" PRIu64 " host%s more</p>\n", more, wr_figure_s(more));
+        fprintf(out, "<p>… and %" PRIu64 " host%s more</p>\n", more, wr_plural_ending(more));
 }
 
-bool wr_report_html(const struct wr_facts *facts, const char *title, FILE *out)
+bool wr_report_html(const struct wr_report_data *facts, const char *title, FILE *out)
 {
     errno = 0;
-    write_top(facts, title, out);
-    write_totals(facts, out);
-    write_statuses(facts, out);
-    write_waits(facts, out);
+    write_html_top(facts, title, out);
+    write_html_totals(facts, out);
+    write_html_statuses(facts, out);
+    write_html_waits(facts, out);
     if (facts->host_count > 0) {
-        write_courses(facts, out);
-        write_hosts(facts, out);
+        write_rate_charts(facts, out);
+        write_html_hosts(facts, out);
     }
     fputs("</main>\n</body>\n</html>\n", out);
     return fflush(out) == 0 && !ferror(out);

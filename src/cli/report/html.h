@@ -10,15 +10,15 @@
 
 #include <stdio.h>
 
-#include "cli/report/facts.h"
+#include "cli/report/report_data.h"
 
 /* Writes the page. Returns false and sets errno if it could not be written. */
-bool wr_report_html(const struct wr_facts *facts, const char *title, FILE *out);
+bool wr_report_html(const struct wr_report_data *facts, const char *title, FILE *out);
 
 /* Writes text, escaped for use in elements and attributes. */
 void wr_html_text(FILE *out, const char *text);
 
 /* Draws the pace of a host over the run; nothing if it is not known. Defined in chart.c. */
-void wr_html_course(const struct wr_facts *facts, const struct wr_facts_host *host, FILE *out);
+void wr_html_rate_chart(const struct wr_report_data *facts, const struct wr_report_data_host *host, FILE *out);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "shell/engine/engine.h"
+#include "crawl/engine/engine.h"
 
 void wr_append_member_text(struct wr_buf *buf, const char *name, const char *text)
 {
@@ -16,7 +16,7 @@ void wr_append_member_seconds(struct wr_buf *buf, const char *name, int64_t ns)
     wr_append_json_decimal(buf, name, ns > 0 ? (uint64_t)ns / 1000 : 0, 6);
 }
 
-void wr_append_member_some_seconds(struct wr_buf *buf, const char *name, int64_t ns)
+void wr_append_member_seconds_or_null(struct wr_buf *buf, const char *name, int64_t ns)
 {
     if (ns > 0)
         wr_append_member_seconds(buf, name, ns);

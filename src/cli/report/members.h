@@ -12,7 +12,7 @@ void wr_append_member_text(struct wr_buf *buf, const char *name, const char *tex
 void wr_append_member_seconds(struct wr_buf *buf, const char *name, int64_t ns);
 
 /* Appends seconds; null for 0. */
-void wr_append_member_some_seconds(struct wr_buf *buf, const char *name, int64_t ns);
+void wr_append_member_seconds_or_null(struct wr_buf *buf, const char *name, int64_t ns);
 
 /* Appends a rate; null for 0 and infinity. */
 void wr_append_member_rate(struct wr_buf *buf, const char *name, double rate);

@@ -13,7 +13,7 @@
 
 #define SOCKETS_MAX 16
 
-static uint64_t number_of(const char *name, uint64_t max)
+static uint64_t environment_number(const char *name, uint64_t max)
 {
     const char *text = getenv(name);
     uint64_t number = 0;
@@ -24,8 +24,8 @@ static uint64_t number_of(const char *name, uint64_t max)
 
 int wr_notify_sockets(void)
 {
-    uint64_t process = number_of("LISTEN_PID", INT32_MAX);
-    uint64_t count = number_of("LISTEN_FDS", SOCKETS_MAX);
+    uint64_t process = environment_number("LISTEN_PID", INT32_MAX);
+    uint64_t count = environment_number("LISTEN_FDS", SOCKETS_MAX);
     (void)unsetenv("LISTEN_PID");
     (void)unsetenv("LISTEN_FDS");
     (void)unsetenv("LISTEN_FDNAMES");

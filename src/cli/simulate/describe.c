@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "cli/simulate/scenario.h"
+#include "cli/simulate/scenario_file.h"
 
-__attribute__((format(printf, 2, 3))) static void say(struct wr_buf *buf, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void append_format(struct wr_buf *buf, const char *format, ...)
 {
     char piece[128];
     va_list args;
@@ -17,9 +17,9 @@ __attribute__((format(printf, 2, 3))) static void say(struct wr_buf *buf, const 
     wr_buf_append_string(buf, piece);
 }
 
-static void say_window(struct wr_buf *buf, const char *name, const struct wr_origin *origin)
+static void describe_window(struct wr_buf *buf, const char *name, const struct wr_origin *origin)
 {
-    say(buf, "%s, %" PRIu32 " per ", name, origin->limiter.quota);
+    append_format(buf, "%s, %" PRIu32 " per ", name, origin->limiter.quota);
     wr_buf_append_duration(buf, origin->limiter.window_ns);
     if (origin->limiter.block_ns == 0)
         return;
@@ -28,32 +28,33 @@ static void say_window(struct wr_buf *buf, const char *name, const struct wr_ori
     wr_buf_append_string(buf, origin->limiter.extend ? ", and again if they go on" : "");
 }
 
-static void say_limiter(struct wr_buf *buf, const struct wr_origin *origin)
+static void describe_limiter(struct wr_buf *buf, const struct wr_origin *origin)
 {
     switch (origin->limiter.kind) {
     case WR_LIMITER_TOKEN_BUCKET:
-        say(buf, "token bucket, %g/s, burst %g", origin->limiter.rate, origin->limiter.burst);
+        append_format(buf, "token bucket, %g/s, burst %g", origin->limiter.rate, origin->limiter.burst);
         return;
     case WR_LIMITER_FIXED_WINDOW:
-        say_window(buf, "window", origin);
+        describe_window(buf, "window", origin);
         return;
     case WR_LIMITER_SLIDING_COUNTER:
-        say_window(buf, origin->limiter.counts_refused ? "counter, refused ones too" : "counter", origin);
+        describe_window(buf, origin->limiter.counts_refused ? "counter, refused ones too" : "counter", origin);
         return;
     case WR_LIMITER_SLOW_DOWN:
-        say_window(buf, "slower beyond", origin);
+        describe_window(buf, "slower beyond", origin);
         return;
     case WR_LIMITER_SLIDING_BAN:
-        say(buf, "sliding window, %" PRIu32 " per ", origin->limiter.quota);
+        append_format(buf, "sliding window, %" PRIu32 " per ", origin->limiter.quota);
         wr_buf_append_duration(buf, origin->limiter.window_ns);
         if (origin->limiter.ban_ns == 0)
             return;
         wr_buf_append_string(buf, ", more are banned for ");
         wr_buf_append_duration(buf, origin->limiter.ban_ns);
-        say(buf, " (%d)%s", origin->limiter.status, origin->limiter.extend ? ", and again if they go on" : "");
+        append_format(buf, " (%d)%s", origin->limiter.status,
+                      origin->limiter.extend ? ", and again if they go on" : "");
         return;
     case WR_LIMITER_CONCURRENCY:
-        say(buf, "at most %" PRIu32 " at a time", origin->limiter.max);
+        append_format(buf, "at most %" PRIu32 " at a time", origin->limiter.max);
         return;
     case WR_LIMITER_NONE:
         break;
@@ -61,16 +62,16 @@ static void say_limiter(struct wr_buf *buf, const struct wr_origin *origin)
     wr_buf_append_string(buf, origin->station.servers > 0 ? "" : "no limit");
 }
 
-static void say_station(struct wr_buf *buf, const struct wr_origin *origin)
+static void describe_station(struct wr_buf *buf, const struct wr_origin *origin)
 {
     if (origin->station.servers == 0)
         return;
     wr_buf_append_string(buf, buf->length > 0 ? ", " : "");
-    say(buf, "%" PRIu32 " server%s, queue of %" PRIu32, origin->station.servers, origin->station.servers > 1 ? "s" : "",
-        origin->station.queue);
+    append_format(buf, "%" PRIu32 " server%s, queue of %" PRIu32, origin->station.servers,
+                  origin->station.servers > 1 ? "s" : "", origin->station.queue);
 }
 
-static void say_trouble(struct wr_buf *buf, const struct wr_origin *origin)
+static void describe_trouble(struct wr_buf *buf, const struct wr_origin *origin)
 {
     static const char *const varies[] = {
         [WR_VARY_STEP] = ", a quarter in the middle third",
@@ -81,21 +82,21 @@ static void say_trouble(struct wr_buf *buf, const struct wr_origin *origin)
     if (origin->reject.how != WR_REJECT_ANSWER)
         wr_buf_append_string(buf, origin->reject.how == WR_REJECT_RESET ? ", resets" : ", is silent");
     else if (origin->reject.delay_ns > 0)
-        say(buf, ", says %d after %g s", origin->reject.status, (double)origin->reject.delay_ns * 1e-9);
+        append_format(buf, ", says %d after %g s", origin->reject.status, (double)origin->reject.delay_ns * 1e-9);
     if (origin->reject.retry_after || origin->reject.always)
         wr_buf_append_string(buf, origin->reject.always ? ", Retry-After on all" : ", Retry-After");
     if (origin->reject.wait_ns > 0)
-        say(buf, " of %g s", (double)origin->reject.wait_ns * 1e-9);
+        append_format(buf, " of %g s", (double)origin->reject.wait_ns * 1e-9);
     if (origin->reject.headers)
         wr_buf_append_string(buf, ", X-RateLimit");
     if (origin->vary.kind != WR_VARY_NONE)
         wr_buf_append_string(buf, varies[origin->vary.kind]);
     if (origin->cross > 0)
-        say(buf, ", others take %g %%", 100 * origin->cross);
+        append_format(buf, ", others take %g %%", 100 * origin->cross);
     if (origin->errors.p500 > 0)
-        say(buf, ", %g %% are 500", 100 * origin->errors.p500);
+        append_format(buf, ", %g %% are 500", 100 * origin->errors.p500);
     if (origin->errors.p503 > 0)
-        say(buf, ", %g %% are 503", 100 * origin->errors.p503);
+        append_format(buf, ", %g %% are 503", 100 * origin->errors.p503);
     if (origin->outage.to_ns > 0) {
         wr_buf_append_string(buf, ", down for ");
         wr_buf_append_duration(buf, origin->outage.to_ns - origin->outage.from_ns);
@@ -103,7 +104,7 @@ static void say_trouble(struct wr_buf *buf, const struct wr_origin *origin)
     if (origin->service.tail > 0 || origin->service.sigma > 1)
         wr_buf_append_string(buf, ", heavy-tailed latency");
     if (origin->service.mean_ns > WEIR_SECOND)
-        say(buf, ", answers take %g s", (double)origin->service.mean_ns * 1e-9);
+        append_format(buf, ", answers take %g s", (double)origin->service.mean_ns * 1e-9);
 }
 
 void wr_scenario_describe(const struct wr_scenario *scenario, char *ret_text, size_t text_bytes)
@@ -111,11 +112,11 @@ void wr_scenario_describe(const struct wr_scenario *scenario, char *ret_text, si
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, ret_text, text_bytes);
     if (scenario->crowd.hosts > 0) {
-        say(&buf, "%" PRIu32 " hosts of %" PRIu32 " kinds, the largest with %" PRIu32 " URLs", scenario->crowd.hosts,
-            scenario->mix_count, scenario->crowd.largest);
+        append_format(&buf, "%" PRIu32 " hosts of %" PRIu32 " kinds, the largest with %" PRIu32 " URLs",
+                      scenario->crowd.hosts, scenario->mix_count, scenario->crowd.largest);
         return;
     }
-    say_limiter(&buf, &scenario->origin);
-    say_station(&buf, &scenario->origin);
-    say_trouble(&buf, &scenario->origin);
+    describe_limiter(&buf, &scenario->origin);
+    describe_station(&buf, &scenario->origin);
+    describe_trouble(&buf, &scenario->origin);
 }

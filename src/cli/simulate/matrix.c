@@ -8,22 +8,22 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cli/kit/output.h"
+#include "cli/kit/console.h"
 
 #define PATIENCE_NS WEIR_SECOND            /* minimum time of a run before progress is shown */
 #define REPEAT_NS (100 * WEIR_MILLISECOND) /* interval between two updates of the progress */
 
 static volatile sig_atomic_t interrupted;
 
-struct crew {
+struct matrix_workers {
     const struct wr_matrix *matrix;
-    struct wr_cell *cells;
+    struct wr_matrix_cell *cells;
     size_t count;
     atomic_size_t next; /* index of the next cell to run */
     atomic_size_t done;
     int64_t began_at;
-    pthread_mutex_t voice; /* protects the field below and the output */
-    int64_t said_at;
+    pthread_mutex_t output_lock; /* protects the field below and the output */
+    int64_t shown_at;
 };
 
 static void on_interrupt(int number)
@@ -41,7 +41,7 @@ static void catch_interrupt(struct sigaction *ret_before)
     sigaction(SIGINT, &action, ret_before);
 }
 
-static void run_cell(const struct wr_matrix *matrix, size_t index, struct wr_cell *cell)
+static void run_cell(const struct wr_matrix *matrix, size_t index, struct wr_matrix_cell *cell)
 {
     size_t count = wr_catalog_count(matrix->catalog);
     struct wr_scenario room;
@@ -53,53 +53,53 @@ static void run_cell(const struct wr_matrix *matrix, size_t index, struct wr_cel
     cell->done = cell->error == 0;
 }
 
-static void tell_progress(struct crew *crew)
+static void show_matrix_progress(struct matrix_workers *crew)
 {
     size_t done = atomic_load(&crew->done);
     int64_t now = weir_clock_now(weir_clock_monotonic());
     if (now - crew->began_at < PATIENCE_NS)
         return;
-    pthread_mutex_lock(&crew->voice);
-    if (now - crew->said_at >= REPEAT_NS) {
+    pthread_mutex_lock(&crew->output_lock);
+    if (now - crew->shown_at >= REPEAT_NS) {
         wr_progress("%zu of %zu simulated, %" PRId64 " s", done, crew->count, (now - crew->began_at) / WEIR_SECOND);
-        crew->said_at = now;
+        crew->shown_at = now;
     }
-    pthread_mutex_unlock(&crew->voice);
+    pthread_mutex_unlock(&crew->output_lock);
 }
 
-static void *work(void *context)
+static void *run_matrix_worker(void *context)
 {
-    struct crew *crew = context;
+    struct matrix_workers *crew = context;
     for (;;) {
         size_t index = interrupted ? crew->count : atomic_fetch_add(&crew->next, 1);
         if (index >= crew->count)
             return NULL;
         run_cell(crew->matrix, index, &crew->cells[index]);
         atomic_fetch_add(&crew->done, crew->cells[index].done);
-        tell_progress(crew);
+        show_matrix_progress(crew);
     }
 }
 
-size_t wr_matrix_run(const struct wr_matrix *matrix, struct wr_cell *cells)
+size_t wr_matrix_run(const struct wr_matrix *matrix, struct wr_matrix_cell *cells)
 {
-    struct crew crew = {.matrix = matrix, .cells = cells};
+    struct matrix_workers crew = {.matrix = matrix, .cells = cells};
     pthread_t threads[WR_MATRIX_JOBS_MAX];
     struct sigaction before;
     size_t made = 0;
 
     crew.count = matrix->pacer_count * wr_catalog_count(matrix->catalog);
     crew.began_at = weir_clock_now(weir_clock_monotonic());
-    pthread_mutex_init(&crew.voice, NULL);
+    pthread_mutex_init(&crew.output_lock, NULL);
     catch_interrupt(&before);
     /* This thread works, too: it does everything if no other thread can be created. */
     while (made + 1 < matrix->jobs && made + 1 < crew.count && made < WR_MATRIX_JOBS_MAX &&
-           pthread_create(&threads[made], NULL, work, &crew) == 0)
+           pthread_create(&threads[made], NULL, run_matrix_worker, &crew) == 0)
         made++;
-    work(&crew);
+    run_matrix_worker(&crew);
     for (size_t i = 0; i < made; i++)
         pthread_join(threads[i], NULL);
     sigaction(SIGINT, &before, NULL);
-    pthread_mutex_destroy(&crew.voice);
+    pthread_mutex_destroy(&crew.output_lock);
     wr_progress("%s", "");
     return atomic_load(&crew.done);
 }

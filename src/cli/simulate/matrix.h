@@ -20,7 +20,7 @@ struct wr_matrix {
     const weir_allocator *allocator;
 };
 
-struct wr_cell {
+struct wr_matrix_cell {
     bool done;
     int error; /* 0, or the error because of which the cell is not finished */
     uint32_t seeds;
@@ -31,6 +31,6 @@ struct wr_cell {
 /* Fills the cells, which must be zeroed, pacer by pacer: `pacer_count` times
  * wr_catalog_count(catalog). Shows the progress. After Ctrl-C, cells that have begun are finished
  * and the others are left out. Returns the number of finished cells. */
-size_t wr_matrix_run(const struct wr_matrix *matrix, struct wr_cell *cells);
+size_t wr_matrix_run(const struct wr_matrix *matrix, struct wr_matrix_cell *cells);
 
 #endif

@@ -16,8 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/simulate/report.h"
-#include "cli/simulate/scenario.h"
+#include "cli/simulate/scenario_file.h"
+#include "cli/simulate/scores.h"
 #include "cli/simulate/svg.h"
 
 /* Sizes in pixels. */
@@ -37,7 +37,7 @@
 /* Maximum rate to draw, times the limit: a pacer that hammers would flatten all other curves. */
 #define OVERSHOOT_MAX 2.2
 
-struct plot {
+struct pacer_plot {
     FILE *file;
     const struct wr_scenario *scenario;
     const struct wr_track *tracks;
@@ -51,13 +51,13 @@ struct plot {
 /* ---- helpers ---- */
 
 /* Returns the height of a rate in the panel whose curves end at `bottom`. */
-static double y_of(const struct plot *plot, double bottom, double rate)
+static double plot_rate_y(const struct pacer_plot *plot, double bottom, double rate)
 {
     double share = rate / plot->top;
     return bottom - PLOT_HEIGHT * (share < 1 ? share : 1);
 }
 
-static const char *mode_colour(const struct plot *plot, const char *name)
+static const char *mode_colour(const struct pacer_plot *plot, const char *name)
 {
     static const struct {
         const char *name, *colour;
@@ -80,7 +80,7 @@ static const char *mode_colour(const struct plot *plot, const char *name)
 
 /* Finds the limit of each bin from all pacers, because one may have been silent where another was
  * not. Bins without any event keep the limit before them. */
-static void find_limits(struct plot *plot)
+static void find_limits(struct pacer_plot *plot)
 {
     double last = (double)NAN;
     for (size_t i = 0; i < WR_TRACK_BINS; i++) {
@@ -95,12 +95,12 @@ static void find_limits(struct plot *plot)
 
 /* Returns true if the pacer reports its mode. Models of other programs do not, and get no
  * colour. */
-static bool tells(const char *mode)
+static bool reports_mode(const char *mode)
 {
     return strcmp(mode, "peer") != 0;
 }
 
-static void find_modes(struct plot *plot)
+static void find_modes(struct pacer_plot *plot)
 {
     for (size_t track = 0; track < plot->count; track++)
         for (int i = 0; i < plot->tracks[track].mode_count; i++) {
@@ -108,7 +108,7 @@ static void find_modes(struct plot *plot)
             int known = 0;
             while (known < plot->mode_count && strcmp(plot->modes[known], mode) != 0)
                 known++;
-            if (known == plot->mode_count && known < WR_TRACK_MODES && tells(mode))
+            if (known == plot->mode_count && known < WR_TRACK_MODES && reports_mode(mode))
                 plot->modes[plot->mode_count++] = mode;
         }
 }
@@ -124,7 +124,7 @@ static size_t bins_per_point(const struct wr_track *track)
 }
 
 /* Returns the rate per second over the bins of a point. `offset` is the offset of the count in
- * struct wr_bin. */
+ * struct wr_track_bin. */
 static double point_rate(const struct wr_track *track, size_t from, size_t bins, size_t offset)
 {
     double sum = 0;
@@ -134,7 +134,7 @@ static double point_rate(const struct wr_track *track, size_t from, size_t bins,
     return sum / ((double)(to - from) * track->bin_s);
 }
 
-static void find_top(struct plot *plot)
+static void find_top(struct pacer_plot *plot)
 {
     double limit = 0, sent = 0;
     for (size_t i = 0; i < WR_TRACK_BINS; i++)
@@ -143,7 +143,7 @@ static void find_top(struct plot *plot)
     for (size_t track = 0; track < plot->count; track++) {
         size_t bins = bins_per_point(&plot->tracks[track]);
         for (size_t i = 0; i < WR_TRACK_BINS; i += bins)
-            sent = fmax(sent, point_rate(&plot->tracks[track], i, bins, offsetof(struct wr_bin, sent)));
+            sent = fmax(sent, point_rate(&plot->tracks[track], i, bins, offsetof(struct wr_track_bin, sent)));
     }
     double top = fmax(limit, limit > 0 ? fmin(sent, OVERSHOOT_MAX * limit) : sent);
     plot->top = top > 0 ? 1.08 * top : 1;
@@ -151,7 +151,7 @@ static void find_top(struct plot *plot)
 
 /* ---- a panel ---- */
 
-static void draw_limit(const struct plot *plot, double bottom)
+static void draw_limit(const struct pacer_plot *plot, double bottom)
 {
     double before = (double)NAN, bin_s = plot->duration_s / WR_TRACK_BINS;
     size_t first = 0;
@@ -159,9 +159,10 @@ static void draw_limit(const struct plot *plot, double bottom)
         first++;
     if (first == WR_TRACK_BINS)
         return;
-    fprintf(plot->file, "<path class=\"limit\" d=\"M%d %.1f", WR_SVG_LEFT, y_of(plot, bottom, plot->limits[first]));
+    fprintf(plot->file, "<path class=\"limit\" d=\"M%d %.1f", WR_SVG_LEFT,
+            plot_rate_y(plot, bottom, plot->limits[first]));
     for (size_t i = first; i < WR_TRACK_BINS; i++) {
-        double y = y_of(plot, bottom, plot->limits[i]);
+        double y = plot_rate_y(plot, bottom, plot->limits[i]);
         if (fabs(y - before) < 0.05)
             continue;
         if (fabs(y - before) > 3) /* draws a step instead of a slope */
@@ -173,7 +174,7 @@ static void draw_limit(const struct plot *plot, double bottom)
 }
 
 /* Draws a curve. `closed` extends it down to the axis, to be filled. */
-static void draw_curve(const struct plot *plot, const struct wr_track *track, double bottom, const char *class,
+static void draw_curve(const struct pacer_plot *plot, const struct wr_track *track, double bottom, const char *class,
                        size_t offset, bool closed)
 {
     size_t bins = bins_per_point(track);
@@ -182,14 +183,14 @@ static void draw_curve(const struct plot *plot, const struct wr_track *track, do
     for (size_t i = 0; i < WR_TRACK_BINS; i += bins, verb = 'L') {
         size_t to = i + bins < WR_TRACK_BINS ? i + bins : WR_TRACK_BINS;
         fprintf(plot->file, "%c%.1f %.1f", verb, wr_svg_x(plot->duration_s, (double)(i + to) / 2 * track->bin_s),
-                y_of(plot, bottom, point_rate(track, i, bins, offset)));
+                plot_rate_y(plot, bottom, point_rate(track, i, bins, offset)));
     }
     if (closed)
         fprintf(plot->file, "V%.1fH%.1fZ", bottom, wr_svg_x(plot->duration_s, (double)bins / 2 * track->bin_s));
     fputs("\"/>\n", plot->file);
 }
 
-static void draw_rejections(const struct plot *plot, const struct wr_track *track, double top)
+static void draw_rejections(const struct pacer_plot *plot, const struct wr_track *track, double top)
 {
     size_t bins = WR_TRACK_BINS / TICKS;
     fputs("<path class=\"rejected\" d=\"", plot->file);
@@ -207,7 +208,7 @@ static void draw_rejections(const struct plot *plot, const struct wr_track *trac
 
 /* Draws all periods of a mode as one path, because some pacers change their mode with every
  * response. The first period begins at the left edge. */
-static void draw_mode(const struct plot *plot, const struct wr_track *track, double top, int mode)
+static void draw_mode(const struct pacer_plot *plot, const struct wr_track *track, double top, int mode)
 {
     int current = -1;
     double from = 0;
@@ -225,7 +226,7 @@ static void draw_mode(const struct plot *plot, const struct wr_track *track, dou
     fputs("\"/>\n", plot->file);
 }
 
-static void draw_panel(const struct plot *plot, const struct wr_track *track, double top)
+static void draw_pacer_panel(const struct pacer_plot *plot, const struct wr_track *track, double top)
 {
     const struct wr_score *score = &track->score;
     double bottom = top + PANEL_HEAD + PLOT_HEIGHT;
@@ -235,20 +236,20 @@ static void draw_panel(const struct plot *plot, const struct wr_track *track, do
     wr_svg_text(plot->file, "name", "start", WR_SVG_LEFT, top + 15, track->pacer->name);
     wr_svg_text(plot->file, "", "end", WR_SVG_LEFT + WR_SVG_PLOT_WIDTH, top + 15, text);
     wr_svg_grid(plot->file, plot->top, bottom, PLOT_HEIGHT);
-    draw_curve(plot, track, bottom, "water", offsetof(struct wr_bin, ok), true);
+    draw_curve(plot, track, bottom, "water", offsetof(struct wr_track_bin, ok), true);
     draw_limit(plot, bottom);
-    draw_curve(plot, track, bottom, "sent", offsetof(struct wr_bin, sent), false);
-    draw_curve(plot, track, bottom, "delivered", offsetof(struct wr_bin, ok), false);
+    draw_curve(plot, track, bottom, "sent", offsetof(struct wr_track_bin, sent), false);
+    draw_curve(plot, track, bottom, "delivered", offsetof(struct wr_track_bin, ok), false);
     draw_rejections(plot, track, bottom);
     for (int mode = 0; mode < track->mode_count; mode++)
-        if (tells(track->modes[mode]))
+        if (reports_mode(track->modes[mode]))
             draw_mode(plot, track, bottom + RUG_HEIGHT, mode);
     wr_svg_times(plot->file, plot->duration_s, bottom + RUG_HEIGHT + BAND_HEIGHT);
 }
 
 /* ---- legends ---- */
 
-static void draw_legend(const struct plot *plot)
+static void draw_curve_legend(const struct pacer_plot *plot)
 {
     static const struct {
         const char *class, *name;
@@ -264,7 +265,7 @@ static void draw_legend(const struct plot *plot)
     }
 }
 
-static void draw_mode_legend(const struct plot *plot, double top)
+static void draw_mode_legend(const struct pacer_plot *plot, double top)
 {
     double x = WR_SVG_LEFT + 96;
     if (plot->mode_count > 0)
@@ -279,7 +280,7 @@ static void draw_mode_legend(const struct plot *plot, double top)
 
 void wr_plot_write(FILE *file, const struct wr_scenario *scenario, const struct wr_track *tracks, size_t count)
 {
-    struct plot plot = {.file = file, .scenario = scenario, .tracks = tracks, .count = count};
+    struct pacer_plot plot = {.file = file, .scenario = scenario, .tracks = tracks, .count = count};
     double height = HEAD_HEIGHT + (double)count * PANEL_HEIGHT + FOOT_HEIGHT;
     char description[256], title[384];
     plot.duration_s = (double)scenario->duration_ns * 1e-9;
@@ -289,9 +290,9 @@ void wr_plot_write(FILE *file, const struct wr_scenario *scenario, const struct 
     wr_scenario_describe(scenario, description, sizeof description);
     snprintf(title, sizeof title, "%s: %s", scenario->name, description);
     wr_svg_begin(file, height, title);
-    draw_legend(&plot);
+    draw_curve_legend(&plot);
     for (size_t i = 0; i < count; i++)
-        draw_panel(&plot, &tracks[i], HEAD_HEIGHT + (double)i * PANEL_HEIGHT);
+        draw_pacer_panel(&plot, &tracks[i], HEAD_HEIGHT + (double)i * PANEL_HEIGHT);
     draw_mode_legend(&plot, height - FOOT_HEIGHT);
     fputs("</svg>\n", file);
 }

@@ -10,18 +10,18 @@
 
 #include "base/bits.h"
 #include "base/nearest.h"
-#include "cli/kit/options.h"
-#include "cli/kit/output.h"
-#include "cli/simulate/limits.h"
-#include "cli/simulate/report.h"
-#include "cli/simulate/scenario.h"
-#include "cli/simulate/watch.h"
+#include "cli/kit/command_options.h"
+#include "cli/kit/console.h"
+#include "cli/simulate/limit_trials.h"
+#include "cli/simulate/scenario_file.h"
+#include "cli/simulate/scores.h"
+#include "cli/simulate/trace.h"
 
 #define PACER_DEFAULT "tide"
 #define TRAFFIC_DEFAULT "5/s for 10s, pause 10s, 100/s for 2s"
 #define OPERANDS_MAX 10000
 
-struct settings {
+struct simulate_settings {
     struct wr_option_list pacers, scenarios, limits;
     uint64_t random, real, seeds, seed, jobs;
     bool warm, late, each, json, list;
@@ -30,36 +30,37 @@ struct settings {
 };
 
 static const struct wr_option options[] = {
-    {"pacer", WR_LIST(struct settings, pacers), .value = "NAME[:KEY=VALUE,…]",
+    {"pacer", WR_LIST(struct simulate_settings, pacers), .value = "NAME[:KEY=VALUE,…]",
      .help = "Try this pacer (repeatable; default " PACER_DEFAULT ")"},
-    {"scenario", WR_LIST(struct settings, scenarios), .value = "FILE|DIR|NAME",
+    {"scenario", WR_LIST(struct simulate_settings, scenarios), .value = "FILE|DIR|NAME",
      .help = "Run this scenario (repeatable)"},
-    {"random", WR_COUNT(struct settings, random), .value = "N", .min = 0, .max = 100000,
+    {"random", WR_COUNT(struct simulate_settings, random), .value = "N", .min = 0, .max = 100000,
      .help = "Run also N random origins, drawn by --seed"},
-    {"real", WR_COUNT(struct settings, real), .value = "N", .min = 0, .max = 100000,
+    {"real", WR_COUNT(struct simulate_settings, real), .value = "N", .min = 0, .max = 100000,
      .help = "Run also N models of limiters in use, drawn by --seed"},
-    {"seeds", WR_COUNT(struct settings, seeds), .value = "N", .min = 0, .max = 10000,
+    {"seeds", WR_COUNT(struct simulate_settings, seeds), .value = "N", .min = 0, .max = 10000,
      .help = "Runs per scenario (0: as the scenario says)"},
-    {"seed", WR_COUNT(struct settings, seed), .value = "S", .min = 0, .max = UINT64_MAX,
+    {"seed", WR_COUNT(struct simulate_settings, seed), .value = "S", .min = 0, .max = UINT64_MAX,
      .help = "Seed of the first run and of random origins"},
-    {"warm", WR_FLAG(struct settings, warm), .help = "Start with what an earlier run has learned"},
-    {"late", WR_FLAG(struct settings, late), .help = "Judge by the second half of each run"},
-    {"each", WR_FLAG(struct settings, each), .help = "Print a row per scenario instead of one per family"},
-    {"json", WR_FLAG(struct settings, json), .help = "Print a JSON object per pacer and scenario"},
-    {"plot", WR_STRING(struct settings, plot), .value = "OUT.svg",
+    {"warm", WR_FLAG(struct simulate_settings, warm), .help = "Start with what an earlier run has learned"},
+    {"late", WR_FLAG(struct simulate_settings, late), .help = "Judge by the second half of each run"},
+    {"each", WR_FLAG(struct simulate_settings, each), .help = "Print a row per scenario instead of one per family"},
+    {"json", WR_FLAG(struct simulate_settings, json), .help = "Print a JSON object per pacer and scenario"},
+    {"plot", WR_STRING(struct simulate_settings, plot), .value = "OUT.svg",
      .help = "Draw the first run of one scenario to OUT.svg"},
-    {"trace", WR_STRING(struct settings, trace), .value = "FILE",
+    {"trace", WR_STRING(struct simulate_settings, trace), .value = "FILE",
      .help = "Write each event of that run to FILE, as JSON lines"},
-    {"jobs", WR_COUNT(struct settings, jobs), .value = "N", .min = 0, .max = WR_MATRIX_JOBS_MAX,
+    {"jobs", WR_COUNT(struct simulate_settings, jobs), .value = "N", .min = 0, .max = WR_MATRIX_JOBS_MAX,
      .help = "Runs at the same time (0: one per processor)"},
-    {"limit", WR_LIST(struct settings, limits), .value = "LIMIT",
+    {"limit", WR_LIST(struct simulate_settings, limits), .value = "LIMIT",
      .help = "Show what this limit of weir.yaml grants instead (repeatable)"},
-    {"traffic", WR_STRING(struct settings, traffic), .value = "TEXT", .help = "With --limit: when requests arrive"},
-    {"take", WR_DURATION(struct settings, take_ns), .value = "TIME", .min = 1, .max = WEIR_DURATION_MAX,
+    {"traffic", WR_STRING(struct simulate_settings, traffic), .value = "TEXT",
+     .help = "With --limit: when requests arrive"},
+    {"take", WR_DURATION(struct simulate_settings, take_ns), .value = "TIME", .min = 1, .max = WEIR_DURATION_MAX,
      .help = "With --limit: how long each request is in flight"},
-    {"wait", WR_DURATION(struct settings, wait_ns), .value = "TIME", .min = 0, .max = WEIR_DURATION_MAX,
+    {"wait", WR_DURATION(struct simulate_settings, wait_ns), .value = "TIME", .min = 0, .max = WEIR_DURATION_MAX,
      .help = "With --limit: how long each request waits in the queue (0: not)"},
-    {"list", WR_FLAG(struct settings, list), .help = "List pacers and built-in scenarios"},
+    {"list", WR_FLAG(struct simulate_settings, list), .help = "List pacers and built-in scenarios"},
 };
 
 static const struct wr_usage usage = {
@@ -93,7 +94,7 @@ static const struct wr_usage usage = {
     .count = sizeof options / sizeof options[0],
 };
 
-static int fail(int error)
+static int complain_error(int error)
 {
     wr_complain("%s", weir_error_text(error));
     return WR_EXIT_FAILED;
@@ -101,7 +102,7 @@ static int fail(int error)
 
 /* ---- --list ---- */
 
-static int list_all(void)
+static int print_pacers_and_scenarios(void)
 {
     struct wr_catalog catalog;
     char text[256];
@@ -135,7 +136,7 @@ static int refuse_pacer(const char *text)
     return WR_EXIT_USAGE;
 }
 
-static int name_pacers(const struct wr_option_list *names, struct wr_sim_pacer *ret_pacers, size_t *ret_count)
+static int parse_pacers(const struct wr_option_list *names, struct wr_sim_pacer *ret_pacers, size_t *ret_count)
 {
     static const struct wr_option_list usual = {.items = {PACER_DEFAULT}, .count = 1};
     if (names->count == 0)
@@ -147,7 +148,7 @@ static int name_pacers(const struct wr_option_list *names, struct wr_sim_pacer *
     return WR_EXIT_OK;
 }
 
-static int fill_catalog(const struct settings *settings, int argc, char **argv, struct wr_catalog *catalog)
+static int fill_catalog(const struct simulate_settings *settings, int argc, char **argv, struct wr_catalog *catalog)
 {
     int status = WR_EXIT_OK;
     catalog->seed = settings->seed;
@@ -162,7 +163,7 @@ static int fill_catalog(const struct settings *settings, int argc, char **argv, 
     return status;
 }
 
-static size_t cores(void)
+static size_t processor_count(void)
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
     return count < 1 ? 1 : count > WR_MATRIX_JOBS_MAX ? WR_MATRIX_JOBS_MAX : (size_t)count;
@@ -170,40 +171,42 @@ static size_t cores(void)
 
 /* ---- running ---- */
 
-static int report(const struct settings *settings, const struct wr_matrix *matrix, const struct wr_cell *cells)
+static int print_scores(const struct simulate_settings *settings, const struct wr_matrix *matrix,
+                        const struct wr_matrix_cell *cells)
 {
     if (settings->json)
-        wr_report_json(matrix, cells);
-    else if (!wr_report_table(matrix, cells, settings->each))
-        return fail(WEIR_E_NOMEM);
+        wr_scores_print_json(matrix, cells);
+    else if (!wr_scores_print_table(matrix, cells, settings->each))
+        return complain_error(WEIR_E_NOMEM);
     return WR_EXIT_OK;
 }
 
 /* Prints why not all cells are finished. */
-static int complain_undone(const struct wr_cell *cells, size_t count, size_t done)
+static int complain_unfinished(const struct wr_matrix_cell *cells, size_t count, size_t done)
 {
     for (size_t i = 0; i < count; i++)
         if (cells[i].error != 0)
-            return fail(cells[i].error);
+            return complain_error(cells[i].error);
     wr_complain("stopped: %zu of %zu were simulated", done, count);
     return WR_EXIT_FAILED;
 }
 
-static int run(const struct settings *settings, const struct wr_matrix *matrix)
+static int run_matrix(const struct simulate_settings *settings, const struct wr_matrix *matrix)
 {
     size_t count = matrix->pacer_count * wr_catalog_count(matrix->catalog);
-    struct wr_cell *cells = wr_take_array(matrix->allocator, count, sizeof *cells, alignof(struct wr_cell));
+    struct wr_matrix_cell *cells =
+        wr_alloc_array(matrix->allocator, count, sizeof *cells, alignof(struct wr_matrix_cell));
     if (cells == NULL)
-        return fail(WEIR_E_NOMEM);
+        return complain_error(WEIR_E_NOMEM);
     size_t done = wr_matrix_run(matrix, cells);
-    int status = done > 0 ? report(settings, matrix, cells) : WR_EXIT_OK;
+    int status = done > 0 ? print_scores(settings, matrix, cells) : WR_EXIT_OK;
     if (status == WR_EXIT_OK && done < count)
-        status = complain_undone(cells, count, done);
-    wr_give(matrix->allocator, cells, count * sizeof *cells, alignof(struct wr_cell));
+        status = complain_unfinished(cells, count, done);
+    wr_free(matrix->allocator, cells, count * sizeof *cells, alignof(struct wr_matrix_cell));
     return status;
 }
 
-static int simulate(const struct settings *settings, const struct wr_catalog *catalog)
+static int run_simulation(const struct simulate_settings *settings, const struct wr_catalog *catalog)
 {
     struct wr_sim_pacer pacers[WR_OPTION_LIST_MAX];
     struct wr_matrix matrix = {
@@ -213,21 +216,21 @@ static int simulate(const struct settings *settings, const struct wr_catalog *ca
         .seed = settings->seed,
         .warm = settings->warm,
         .late = settings->late,
-        .jobs = settings->jobs > 0 ? wr_size_of(settings->jobs) : cores(),
+        .jobs = settings->jobs > 0 ? wr_size_of(settings->jobs) : processor_count(),
         .allocator = catalog->allocator,
     };
-    int status = name_pacers(&settings->pacers, pacers, &matrix.pacer_count);
-    /* wr_watch checks the options and is quick; the matrix takes long. */
+    int status = parse_pacers(&settings->pacers, pacers, &matrix.pacer_count);
+    /* wr_trace_run checks the options and is quick; the matrix takes long. */
     if (status == WR_EXIT_OK && (settings->trace != NULL || settings->plot != NULL))
-        status = wr_watch(&matrix, settings->trace, settings->plot);
-    return status == WR_EXIT_OK ? run(settings, &matrix) : status;
+        status = wr_trace_run(&matrix, settings->trace, settings->plot);
+    return status == WR_EXIT_OK ? run_matrix(settings, &matrix) : status;
 }
 
 /* ---- --limit ---- */
 
-static int try_limits(const struct settings *settings, int operands)
+static int run_limits_option(const struct simulate_settings *settings, int operands)
 {
-    struct wr_limits_settings limits = {
+    struct wr_limit_trials_settings limits = {
         .limits = settings->limits.items,
         .count = settings->limits.count,
         .traffic = settings->traffic,
@@ -241,24 +244,24 @@ static int try_limits(const struct settings *settings, int operands)
         wr_complain("--limit needs no pacer, scenario or trace; leave them out");
         return WR_EXIT_USAGE;
     }
-    return wr_limits_run(&limits);
+    return wr_limit_trials_run(&limits);
 }
 
 int wr_simulate_run(int argc, char **argv)
 {
-    struct settings settings = {.seed = 1, .traffic = TRAFFIC_DEFAULT, .take_ns = 100 * WEIR_MILLISECOND};
+    struct simulate_settings settings = {.seed = 1, .traffic = TRAFFIC_DEFAULT, .take_ns = 100 * WEIR_MILLISECOND};
     struct wr_catalog catalog;
     int status;
     if (!wr_options_parse(&usage, &argc, argv, &settings, &status))
         return status;
     if (settings.list)
-        return list_all();
+        return print_pacers_and_scenarios();
     if (settings.limits.count > 0)
-        return try_limits(&settings, argc);
+        return run_limits_option(&settings, argc);
     wr_catalog_init(&catalog, weir_allocator_system());
     status = fill_catalog(&settings, argc, argv, &catalog);
     if (status == WR_EXIT_OK)
-        status = simulate(&settings, &catalog);
+        status = run_simulation(&settings, &catalog);
     wr_catalog_release(&catalog);
     return status;
 }

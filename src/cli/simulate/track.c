@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/simulate/report.h"
+#include "cli/simulate/scores.h"
 
 void wr_track_init(struct wr_track *ret_track, const struct wr_sim_pacer *pacer, const struct wr_scenario *scenario,
                    FILE *trace)
@@ -33,10 +33,10 @@ static int mode_index(struct wr_track *track, const char *mode)
     return i;
 }
 
-static void add(struct wr_track *track, const struct wr_sim_event *event)
+static void add_event_to_bin(struct wr_track *track, const struct wr_sim_event *event)
 {
     size_t index = (size_t)((double)event->at * 1e-9 / track->bin_s);
-    struct wr_bin *bin = &track->bins[index < WR_TRACK_BINS ? index : WR_TRACK_BINS - 1];
+    struct wr_track_bin *bin = &track->bins[index < WR_TRACK_BINS ? index : WR_TRACK_BINS - 1];
     bin->limit = event->limit;
     bin->mode = mode_index(track, event->mode);
     if (event->kind == WR_SIM_SENT)
@@ -47,7 +47,7 @@ static void add(struct wr_track *track, const struct wr_sim_event *event)
         bin->rejected++;
 }
 
-static void write_number(FILE *file, const char *name, double number)
+static void write_trace_number(FILE *file, const char *name, double number)
 {
     if (isfinite(number))
         fprintf(file, ", \"%s\": %.6g", name, number);
@@ -56,7 +56,7 @@ static void write_number(FILE *file, const char *name, double number)
 }
 
 /* Writes an event as a JSON line. Write errors are checked when the file is closed. */
-static void write_line(const struct wr_track *track, const struct wr_sim_event *event)
+static void write_trace_line(const struct wr_track *track, const struct wr_sim_event *event)
 {
     char pacer[6 * sizeof track->pacer->name + 3], mode[128];
     bool answered = event->kind == WR_SIM_ANSWERED;
@@ -69,15 +69,15 @@ static void write_line(const struct wr_track *track, const struct wr_sim_event *
     else
         fprintf(track->trace, ", \"status\": null, \"latency_s\": null");
     fprintf(track->trace, ", \"in_flight\": %" PRIu32, event->in_flight);
-    write_number(track->trace, "rate", event->rate);
-    write_number(track->trace, "limit", event->limit);
+    write_trace_number(track->trace, "rate", event->rate);
+    write_trace_number(track->trace, "limit", event->limit);
     fprintf(track->trace, ", \"mode\": %s}\n", mode);
 }
 
-void wr_track_hear(void *context, const struct wr_sim_event *event)
+void wr_track_on_event(void *context, const struct wr_sim_event *event)
 {
     struct wr_track *track = context;
-    add(track, event);
+    add_event_to_bin(track, event);
     if (track->trace != NULL)
-        write_line(track, event);
+        write_trace_line(track, event);
 }

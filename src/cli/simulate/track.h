@@ -11,7 +11,7 @@
 #define WR_TRACK_MODES 16  /* maximum number of modes of a pacer; further ones count as the last */
 #define WR_TRACK_MODE_BYTES 16
 
-struct wr_bin {
+struct wr_track_bin {
     uint32_t sent, ok, rejected; /* rejected: 429, 403 and 503, including those of an outage */
     double limit;                /* limit per second at the end of the bin; NAN: no event */
     int mode;                    /* index into `modes`; -1: no event */
@@ -21,7 +21,7 @@ struct wr_track {
     const struct wr_sim_pacer *pacer;
     FILE *trace; /* output of the trace; NULL: no trace */
     double bin_s;
-    struct wr_bin bins[WR_TRACK_BINS];
+    struct wr_track_bin bins[WR_TRACK_BINS];
     char modes[WR_TRACK_MODES][WR_TRACK_MODE_BYTES];
     int mode_count;
     struct wr_score score;
@@ -30,6 +30,6 @@ struct wr_track {
 void wr_track_init(struct wr_track *ret_track, const struct wr_sim_pacer *pacer, const struct wr_scenario *scenario,
                    FILE *trace);
 
-wr_sim_listener wr_track_hear; /* listener whose context is a struct wr_track */
+wr_sim_listener wr_track_on_event; /* listener whose context is a struct wr_track */
 
 #endif

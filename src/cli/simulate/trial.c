@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "core/admit/admission.h"
+#include "core/admit/admission_result.h"
 
 #define NEVER INT64_MAX
 
 /* A request in the queue. */
-struct place {
+struct queued_request {
     weir_ticket *ticket; /* ticket of the limiter; NULL: not waiting */
 };
 
@@ -20,21 +20,21 @@ struct trial {
     const struct wr_trial_plan *plan;
     weir_clock *clock;
     weir_limiter *limiter;
-    struct wr_answer *answers;
+    struct wr_trial_answer *answers;
     size_t asked;
-    struct place *places; /* places in the queue, one per request */
-    size_t head;          /* index of the first request that may still be in the queue */
-    int64_t poll_at;      /* time at which the head asks the limiter */
-    size_t ended;         /* number of requests whose end was reported, or that were refused */
+    struct queued_request *places; /* places in the queue, one per request */
+    size_t head;                   /* index of the first request that may still be in the queue */
+    int64_t poll_at;               /* time at which the head asks the limiter */
+    size_t ended;                  /* number of requests whose end was reported, or that were refused */
 };
 
 /* Ignores the wake-up: the head polls the limiter instead. */
-static void wake(void *context)
+static void ignore_wakeup(void *context)
 {
     (void)context;
 }
 
-static int64_t retry_after_s(weir_decision decision)
+static int64_t decision_retry_after_s(weir_decision decision)
 {
     weir_ruling ruling = {.outcome = WEIR_OUTCOME_REFUSED, .decision = decision};
     return wr_retry_after_s(&ruling);
@@ -47,8 +47,8 @@ static void poll_queue(struct trial *trial, int64_t now)
     weir_decision decision;
     trial->poll_at = NEVER;
     for (; trial->head < trial->asked; trial->head++) {
-        struct place *place = &trial->places[trial->head];
-        struct wr_answer *answer = &trial->answers[trial->head];
+        struct queued_request *place = &trial->places[trial->head];
+        struct wr_trial_answer *answer = &trial->answers[trial->head];
         if (place->ticket == NULL)
             continue;
         int error = weir_ticket_poll(place->ticket, &decision);
@@ -76,7 +76,7 @@ static int64_t next_end(struct trial *trial)
 }
 
 /* Handles all ends and polls up to the given time. */
-static int pass_time(struct trial *trial, int64_t until)
+static int advance_trial(struct trial *trial, int64_t until)
 {
     for (;;) {
         int64_t end_at = next_end(trial), at = end_at < trial->poll_at ? end_at : trial->poll_at;
@@ -93,44 +93,44 @@ static int pass_time(struct trial *trial, int64_t until)
     }
 }
 
-static int ask(struct trial *trial, int64_t now)
+static int ask_trial_limiter(struct trial *trial, int64_t now)
 {
     size_t index = trial->asked++;
     weir_decision decision;
-    struct wr_answer *answer = &trial->answers[index];
-    *answer = (struct wr_answer){.asked_at = now, .granted_at = -1};
-    int error = trial->plan->wait_ns > 0 ? weir_limiter_enqueue(trial->limiter, 1, trial->plan->wait_ns, wake, NULL,
-                                                                &trial->places[index].ticket)
+    struct wr_trial_answer *answer = &trial->answers[index];
+    *answer = (struct wr_trial_answer){.asked_at = now, .granted_at = -1};
+    int error = trial->plan->wait_ns > 0 ? weir_limiter_enqueue(trial->limiter, 1, trial->plan->wait_ns, ignore_wakeup,
+                                                                NULL, &trial->places[index].ticket)
                                          : weir_limiter_try(trial->limiter, 1, &decision);
     if (trial->plan->wait_ns > 0 && error == 0)
         poll_queue(trial, now);
     else if (error == 0 && decision.verdict == WEIR_GO)
         answer->granted_at = now;
     else if (error == 0)
-        answer->retry_after_s = retry_after_s(decision);
+        answer->retry_after_s = decision_retry_after_s(decision);
     return error == WEIR_E_FULL ? 0 : error; /* a full queue means a refusal, not an error */
 }
 
-static int run(struct trial *trial, const int64_t *at)
+static int run_trial_requests(struct trial *trial, const int64_t *at)
 {
     int error = 0;
     for (size_t i = 0; error == 0 && i < trial->plan->traffic->requests; i++) {
-        error = pass_time(trial, at[i]);
+        error = advance_trial(trial, at[i]);
         error = error != 0 ? error : weir_clock_fake_set(trial->clock, at[i]);
-        error = error != 0 ? error : ask(trial, at[i]);
+        error = error != 0 ? error : ask_trial_limiter(trial, at[i]);
     }
-    return error != 0 ? error : pass_time(trial, NEVER - 1);
+    return error != 0 ? error : advance_trial(trial, NEVER - 1);
 }
 
 int wr_trial_run(const struct wr_trial_plan *plan, const weir_limit *limits, size_t count,
-                 struct wr_answer *ret_answers)
+                 struct wr_trial_answer *ret_answers)
 {
     const weir_allocator *allocator = weir_allocator_system();
     size_t requests = plan->traffic->requests;
     struct trial trial = {.plan = plan, .answers = ret_answers, .poll_at = NEVER};
     weir_limiter_options options;
-    int64_t *at = wr_take_array(allocator, requests, sizeof *at, alignof(int64_t));
-    trial.places = wr_take_array(allocator, requests, sizeof *trial.places, alignof(struct place));
+    int64_t *at = wr_alloc_array(allocator, requests, sizeof *at, alignof(int64_t));
+    trial.places = wr_alloc_array(allocator, requests, sizeof *trial.places, alignof(struct queued_request));
     int error = at == NULL || trial.places == NULL ? WEIR_E_NOMEM : weir_clock_fake_new(0, allocator, &trial.clock);
     weir_limiter_options_init(&options);
     options.clock = trial.clock;
@@ -138,20 +138,20 @@ int wr_trial_run(const struct wr_trial_plan *plan, const weir_limit *limits, siz
     if (error == 0) {
         memset(trial.places, 0, requests * sizeof *trial.places);
         wr_traffic_fill(plan->traffic, at);
-        error = run(&trial, at);
+        error = run_trial_requests(&trial, at);
         for (size_t i = 0; i < requests; i++)
             weir_ticket_free(trial.places[i].ticket);
     }
     weir_limiter_free(trial.limiter);
     weir_clock_fake_free(trial.clock);
-    wr_give(allocator, at, requests * sizeof *at, alignof(int64_t));
-    wr_give(allocator, trial.places, requests * sizeof *trial.places, alignof(struct place));
+    wr_free(allocator, at, requests * sizeof *at, alignof(int64_t));
+    wr_free(allocator, trial.places, requests * sizeof *trial.places, alignof(struct queued_request));
     return error;
 }
 
 /* Returns the maximum number of grants in any half-open window of `window_ns`, which `first` and
  * `last` delimit. */
-static size_t most_within(const struct wr_answer *answers, size_t count, int64_t window_ns)
+static size_t most_grants_within(const struct wr_trial_answer *answers, size_t count, int64_t window_ns)
 {
     size_t first = 0, inside = 0, most = 0;
     for (size_t last = 0; last < count; last++) {
@@ -166,11 +166,12 @@ static size_t most_within(const struct wr_answer *answers, size_t count, int64_t
     return most;
 }
 
-struct wr_trial_sum wr_trial_sum(const struct wr_trial_plan *plan, const struct wr_answer *answers, int64_t window_ns)
+struct wr_trial_sum wr_trial_sum(const struct wr_trial_plan *plan, const struct wr_trial_answer *answers,
+                                 int64_t window_ns)
 {
     struct wr_trial_sum sum = {.asked = plan->traffic->requests};
     for (size_t i = 0; i < sum.asked; i++) {
-        const struct wr_answer *answer = &answers[i];
+        const struct wr_trial_answer *answer = &answers[i];
         int64_t waited_ns = answer->granted_at - answer->asked_at, told_s = answer->retry_after_s;
         sum.granted += answer->granted_at >= 0;
         if (answer->granted_at >= 0 && waited_ns > sum.longest_ns)
@@ -179,7 +180,7 @@ struct wr_trial_sum wr_trial_sum(const struct wr_trial_plan *plan, const struct 
             sum.retry_min_s = told_s;
         sum.retry_max_s = told_s > sum.retry_max_s ? told_s : sum.retry_max_s;
     }
-    sum.most_in_window = most_within(answers, sum.asked, window_ns);
-    sum.most_in_flight = most_within(answers, sum.asked, plan->take_ns);
+    sum.most_in_window = most_grants_within(answers, sum.asked, window_ns);
+    sum.most_in_flight = most_grants_within(answers, sum.asked, plan->take_ns);
     return sum;
 }

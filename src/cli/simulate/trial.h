@@ -9,7 +9,7 @@
 #include <weir/limit.h>
 
 /* Result of one request. */
-struct wr_answer {
+struct wr_trial_answer {
     int64_t asked_at;
     int64_t granted_at;    /* time of the grant, ns; -1: refused, or it gave up waiting */
     int64_t retry_after_s; /* Retry-After of a refused request, s; 0: none */
@@ -24,7 +24,7 @@ struct wr_trial_plan {
 /* Runs the trial. `ret_answers` must have room for all requests of the traffic. Returns
  * WEIR_E_INVAL or WEIR_E_NOMEM. */
 int wr_trial_run(const struct wr_trial_plan *plan, const weir_limit *limits, size_t count,
-                 struct wr_answer *ret_answers);
+                 struct wr_trial_answer *ret_answers);
 
 /* Summary of a trial. */
 struct wr_trial_sum {
@@ -35,6 +35,7 @@ struct wr_trial_sum {
     int64_t longest_ns;               /* longest wait of a granted request, ns */
 };
 
-struct wr_trial_sum wr_trial_sum(const struct wr_trial_plan *plan, const struct wr_answer *answers, int64_t window_ns);
+struct wr_trial_sum wr_trial_sum(const struct wr_trial_plan *plan, const struct wr_trial_answer *answers,
+                                 int64_t window_ns);
 
 #endif

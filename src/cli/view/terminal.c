@@ -42,7 +42,7 @@ bool wr_terminal_has_unicode(void)
     return false;
 }
 
-static void say(const char *text)
+static void write_to_stderr(const char *text)
 {
     (void)!write(STDERR_FILENO, text, strlen(text));
 }
@@ -63,7 +63,7 @@ bool wr_terminal_open(struct wr_terminal *ret_terminal)
     if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) != 0)
         return false;
     ret_terminal->is_open = true;
-    say("\033[?1049h\033[?25l\033[2J"); /* alternate screen, cursor off, clear */
+    write_to_stderr("\033[?1049h\033[?25l\033[2J"); /* alternate screen, cursor off, clear */
     return true;
 }
 
@@ -72,7 +72,7 @@ void wr_terminal_close(struct wr_terminal *terminal)
     if (!terminal->is_open)
         return;
     terminal->is_open = false;
-    say("\033[0m\033[?25h\033[?1049l");
+    write_to_stderr("\033[0m\033[?25h\033[?1049l");
     (void)tcsetattr(STDIN_FILENO, TCSANOW, &terminal->before);
 }
 
@@ -100,7 +100,7 @@ static int sequence_key(char last, char digit)
 }
 
 /* Parses a key: ESC [ digits letter, ESC O letter, or ESC alone. */
-int wr_key_read(const char *typed, int bytes, int *ret_used)
+int wr_key_code_parse(const char *typed, int bytes, int *ret_used)
 {
     int at = 2;
 
@@ -132,7 +132,7 @@ int wr_terminal_key(struct wr_terminal *terminal)
     }
     if (terminal->typed_bytes == 0)
         return WR_KEY_NONE;
-    int key = wr_key_read(terminal->typed, terminal->typed_bytes, &used);
+    int key = wr_key_code_parse(terminal->typed, terminal->typed_bytes, &used);
     terminal->typed_bytes -= used;
     memmove(terminal->typed, terminal->typed + used, (size_t)terminal->typed_bytes);
     return key;

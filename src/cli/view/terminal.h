@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <termios.h>
 
-enum wr_key {
+enum wr_key_code {
     WR_KEY_NONE, /* no key was typed */
     WR_KEY_ENTER = '\r',
     WR_KEY_ESCAPE = 27,
@@ -40,6 +40,6 @@ void wr_terminal_size(int *ret_width, int *ret_height);
 int wr_terminal_key(struct wr_terminal *terminal);
 
 /* Parses the first key of the bytes. Sets *ret_used to its number of bytes. */
-int wr_key_read(const char *typed, int bytes, int *ret_used);
+int wr_key_code_parse(const char *typed, int bytes, int *ret_used);
 
 #endif

@@ -7,11 +7,11 @@
 #ifndef WR_CLI_VIEW_VIEW_H
 #define WR_CLI_VIEW_VIEW_H
 
-#include "shell/engine/engine.h"
+#include "crawl/engine/engine.h"
 
 struct wr_view;
 
-#define WR_VIEW_HAS_NONE "waits: other processes have all hosts that are not done"
+#define WR_VIEW_NO_HOSTS_LEFT "waits: other processes have all hosts that are not done"
 
 /* Opens the view. Returns NULL if there is no suitable terminal or no memory. */
 struct wr_view *wr_view_open(struct wr_engine *engine);
@@ -26,11 +26,11 @@ struct wr_view_totals {
 };
 
 /* Handles keys, and redraws the screen if it is time to. Must be called from one thread. */
-void wr_view_turn(struct wr_view *view, const struct wr_view_totals *totals);
+void wr_view_update(struct wr_view *view, const struct wr_view_totals *totals);
 
 /* Returns how often the user asked to quit: once lets requests in flight finish, twice stops at
  * once. */
-unsigned wr_view_quits(const struct wr_view *view);
+unsigned wr_view_quit_count(const struct wr_view *view);
 
 /* Shows a message. Can be called from any thread. */
 void wr_view_say(struct wr_view *view, const char *line);

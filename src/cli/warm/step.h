@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#include "core/rules/http/cache.h"
+#include "core/web/http/cache.h"
 
 #define WR_WARM_PROBES_MAX 3
 #define WR_WARM_JITTER_MIN_NS (500 * INT64_C(1000000))
@@ -26,19 +26,19 @@
 
 enum wr_warm_step {
     WR_WARM_GET,
-    WR_WARM_PROBE, /* HEAD request after a pause */
-    WR_WARM_AGAIN, /* final GET request */
-    WR_WARM_OVER,
+    WR_WARM_PROBE,     /* HEAD request after a pause */
+    WR_WARM_FINAL_GET, /* final GET request */
+    WR_WARM_DONE,
 };
 
-struct wr_warm_answer {
+struct wr_warm_response {
     bool is_sound; /* a response with a status below 400 arrived */
     enum wr_cache_status cache;
     int64_t latency_ns; /* time to the first byte, ns */
 };
 
 /* Course of a page. All zero: no request was made yet. */
-struct wr_warm_course {
+struct wr_warm_page_steps {
     enum wr_warm_step step;
     unsigned probes;
     bool is_sound; /* the first response had a status below 400 */
@@ -48,12 +48,12 @@ struct wr_warm_course {
 };
 
 /* Notes the response to the current step and returns the next step. */
-enum wr_warm_step wr_warm_next(struct wr_warm_course *course, const struct wr_warm_answer *answer);
+enum wr_warm_step wr_warm_next_step(struct wr_warm_page_steps *course, const struct wr_warm_response *answer);
 
 /* Returns the pause before a probe, ns. `chance` is any 64 random bits. */
 int64_t wr_warm_jitter(uint64_t chance);
 
 /* Returns the time that the cache saves a visitor, ns; 0 if it is unknown or not positive. */
-int64_t wr_warm_saved_ns(const struct wr_warm_course *course);
+int64_t wr_warm_saved_ns(const struct wr_warm_page_steps *course);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sum.c - computes the sums for the report of weir warm. */
-#include "cli/warm/report.h"
+#include "cli/warm/warm_report.h"
 
 /* Inserts a page into the list of the slowest, ordered from the slowest. */
-static void offer_slow(struct wr_warm_sum *sum, const struct wr_warm_page *page)
+static void offer_slow_page(struct wr_warm_summary *sum, const struct wr_warm_page *page)
 {
     size_t at = sum->slowest_count;
     while (at > 0 && sum->slowest[at - 1]->course.before_ns < page->course.before_ns)
@@ -16,9 +16,9 @@ static void offer_slow(struct wr_warm_sum *sum, const struct wr_warm_page *page)
     sum->slowest[at] = page;
 }
 
-static void add_answered(struct wr_warm_sum *sum, const struct wr_warm_page *page)
+static void add_answered_page(struct wr_warm_summary *sum, const struct wr_warm_page *page)
 {
-    const struct wr_warm_course *course = &page->course;
+    const struct wr_warm_page_steps *course = &page->course;
     sum->answered++;
     sum->before[course->before]++;
     sum->after[course->after]++;
@@ -31,19 +31,19 @@ static void add_answered(struct wr_warm_sum *sum, const struct wr_warm_page *pag
         sum->saved_ns += wr_warm_saved_ns(course);
     }
     if (course->before_ns > 0)
-        offer_slow(sum, page);
+        offer_slow_page(sum, page);
 }
 
-void wr_warm_sum_up(const struct wr_warm *warm, struct wr_warm_sum *ret_sum)
+void wr_warm_summarize(const struct wr_warm *warm, struct wr_warm_summary *ret_sum)
 {
-    *ret_sum = (struct wr_warm_sum){.pages = warm->pages_count};
+    *ret_sum = (struct wr_warm_summary){.pages = warm->pages_count};
     for (size_t i = 0; i < warm->pages_count; i++) {
         const struct wr_warm_page *page = warm->pages[i];
         ret_sum->requests += page->requests;
         if (!page->has_ended)
             ret_sum->missed++;
         else if (page->course.is_sound)
-            add_answered(ret_sum, page);
+            add_answered_page(ret_sum, page);
         else if (page->failure == WEIR_FAILURE_ROBOTS)
             ret_sum->denied++;
         else
@@ -53,7 +53,7 @@ void wr_warm_sum_up(const struct wr_warm *warm, struct wr_warm_sum *ret_sum)
     (void)weir_client_stats_get(warm->client, &ret_sum->wire);
 }
 
-uint64_t wr_warm_ratio(const struct wr_warm_sum *sum, uint64_t hits)
+uint64_t wr_warm_hit_ratio(const struct wr_warm_summary *sum, uint64_t hits)
 {
     return sum->answered > 0 ? hits * 1000 / sum->answered : 0;
 }

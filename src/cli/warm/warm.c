@@ -12,24 +12,24 @@
 
 #include "base/bits.h"
 #include "cli/crawl/seeds.h"
-#include "cli/fetch/state.h"
+#include "cli/fetch/pace_file.h"
 #include "cli/kit/ca_file.h"
-#include "cli/kit/list.h"
-#include "cli/kit/output.h"
+#include "cli/kit/console.h"
 #include "cli/kit/signals.h"
-#include "cli/warm/place.h"
-#include "cli/warm/report.h"
-#include "shell/memory/memory.h"
+#include "cli/kit/url_list.h"
+#include "cli/warm/warm_operand.h"
+#include "cli/warm/warm_report.h"
+#include "limiter/memory/memory.h"
 
 #define DEADLY 2        /* the second signal kills, even if the output blocks */
 #define INTERRUPTED 130 /* exit status of shells: 128 + SIGINT */
-#define REFUSALS_TOLD 20
+#define REFUSALS_SHOWN 20
 
 /* State of one run of weir warm. */
-struct job {
+struct warm_job {
     struct wr_warm_settings settings;
     struct wr_warm warm;
-    struct wr_state state;
+    struct wr_pace_file state;
     weir_pacer *pacer; /* pacer of the hosts; NULL: the client creates its own */
     FILE *report;
     uint64_t refused; /* number of rejected lines of the list */
@@ -38,13 +38,13 @@ struct job {
 
 /* ---- operands ---- */
 
-static bool add_sitemap(struct wr_warm *warm, const struct wr_url *url)
+static bool add_warm_sitemap(struct wr_warm *warm, const struct wr_url *url)
 {
     struct wr_warm_site *site = wr_warm_site_of(warm, url);
     return site != NULL && wr_warm_sitemap_add(site, url, 0, false);
 }
 
-static bool add_page(struct wr_warm *warm, const struct wr_url *url)
+static bool add_warm_page(struct wr_warm *warm, const struct wr_url *url)
 {
     struct wr_warm_site *site = wr_warm_site_of(warm, url);
     if (site == NULL)
@@ -54,7 +54,7 @@ static bool add_page(struct wr_warm *warm, const struct wr_url *url)
 }
 
 /* Adds a site, with its front page as the first page. */
-static bool add_site(struct wr_warm *warm, const struct wr_url *url)
+static bool add_warm_site(struct wr_warm *warm, const struct wr_url *url)
 {
     struct wr_warm_site *site = wr_warm_site_of(warm, url);
     if (site == NULL)
@@ -63,70 +63,70 @@ static bool add_site(struct wr_warm *warm, const struct wr_url *url)
     return wr_warm_page_add(warm, site, &site->home) || warm->is_full;
 }
 
-static const char *parse(const struct job *job, struct wr_span text, char *memory, struct wr_url *ret_url)
+static const char *parse_warm_url(const struct warm_job *job, struct wr_span text, char *memory, struct wr_url *ret_url)
 {
     bool allows_private = job->settings.allow_private || job->settings.proxy != NULL;
     return wr_seed_parse(text, allows_private, memory, ret_url);
 }
 
 /* Adds an operand. Returns false after printing an error. */
-static bool add_given(struct job *job, const char *text, bool is_sitemap)
+static bool add_operand(struct warm_job *job, const char *text, bool is_sitemap)
 {
     char memory[WR_URL_ROOM], shown[200];
     struct wr_url url;
     struct wr_buf buf;
-    const char *why = parse(job, wr_span_of(text), memory, &url);
+    const char *why = parse_warm_url(job, wr_span_of(text), memory, &url);
     if (why != NULL) {
         char hidden[WR_URL_ROOM];
-        wr_url_show_bad(wr_span_of(text), hidden, sizeof hidden);
+        wr_url_redact_invalid(wr_span_of(text), hidden, sizeof hidden);
         wr_buf_init_fixed(&buf, shown, sizeof shown);
         wr_buf_append_quoted(&buf, wr_span_of(hidden));
         wr_complain("%s cannot be warmed: %s", shown, why);
         return false;
     }
-    enum wr_warm_place place = is_sitemap ? WR_WARM_SITEMAP : wr_warm_place_of(&url);
-    bool well = place == WR_WARM_SITE      ? add_site(&job->warm, &url)
-                : place == WR_WARM_SITEMAP ? add_sitemap(&job->warm, &url)
-                                           : add_page(&job->warm, &url);
+    enum wr_warm_operand place = is_sitemap ? WR_WARM_SITEMAP : wr_warm_operand_kind(&url);
+    bool well = place == WR_WARM_SITE      ? add_warm_site(&job->warm, &url)
+                : place == WR_WARM_SITEMAP ? add_warm_sitemap(&job->warm, &url)
+                                           : add_warm_page(&job->warm, &url);
     if (!well)
         wr_complain("out of memory");
     return well;
 }
 
-static void refuse_line(struct job *job, const struct wr_list *list, const char *why)
+static void refuse_warm_line(struct warm_job *job, const struct wr_url_list *list, const char *why)
 {
     job->refused++;
-    if (job->refused <= REFUSALS_TOLD)
+    if (job->refused <= REFUSALS_SHOWN)
         wr_complain("%s, line %" PRIu64 " is left out: %s", list->name, list->line, why);
 }
 
 /* Adds the URLs of the list. Returns false after printing an error. */
-static bool add_listed(struct job *job)
+static bool add_listed_urls(struct warm_job *job)
 {
-    static struct wr_list list;
+    static struct wr_url_list list;
     char memory[WR_URL_ROOM];
     struct wr_span text;
     struct wr_url url;
     bool well = true;
     if (job->settings.urls_file == NULL)
         return true;
-    if (!wr_list_open(&list, job->settings.urls_file))
+    if (!wr_url_list_open(&list, job->settings.urls_file))
         return false;
-    while (well && !job->warm.is_full && wr_list_next(&list, &text)) {
-        const char *why = parse(job, text, memory, &url);
+    while (well && !job->warm.is_full && wr_url_list_next(&list, &text)) {
+        const char *why = parse_warm_url(job, text, memory, &url);
         if (why != NULL)
-            refuse_line(job, &list, why);
+            refuse_warm_line(job, &list, why);
         else
-            well = add_page(&job->warm, &url);
+            well = add_warm_page(&job->warm, &url);
     }
     if (!well)
         wr_complain("out of memory");
-    return wr_list_close(&list) && well;
+    return wr_url_list_close(&list) && well;
 }
 
 /* Adds all operands and options that name pages. Returns WR_EXIT_OK, or another exit status after
  * printing an error. */
-static int add_all(struct job *job, int argc, char **argv)
+static int add_all_urls(struct warm_job *job, int argc, char **argv)
 {
     const struct wr_warm_settings *settings = &job->settings;
     if (argc == 0 && settings->urls_file == NULL && settings->sitemaps.count == 0) {
@@ -134,18 +134,18 @@ static int add_all(struct job *job, int argc, char **argv)
         return WR_EXIT_USAGE;
     }
     for (int i = 0; i < argc; i++)
-        if (!add_given(job, argv[i], false))
+        if (!add_operand(job, argv[i], false))
             return WR_EXIT_USAGE;
     for (size_t i = 0; i < settings->sitemaps.count; i++)
-        if (!add_given(job, settings->sitemaps.items[i], true))
+        if (!add_operand(job, settings->sitemaps.items[i], true))
             return WR_EXIT_USAGE;
-    return add_listed(job) ? WR_EXIT_OK : WR_EXIT_FAILED;
+    return add_listed_urls(job) ? WR_EXIT_OK : WR_EXIT_FAILED;
 }
 
 /* ---- files ---- */
 
 /* Opens the output file. Refuses to write to a file with content unless --append is given. */
-static bool open_lines(struct job *job)
+static bool open_lines(struct warm_job *job)
 {
     const char *name = job->settings.out;
     struct stat seen;
@@ -157,7 +157,7 @@ static bool open_lines(struct job *job)
     }
     FILE *lines = fopen(name, "a");
     if (lines == NULL || fstat(fileno(lines), &seen) != 0) {
-        wr_complain_unwritten(NULL, name, errno);
+        wr_complain_write_failed(NULL, name, errno);
     } else if (S_ISREG(seen.st_mode) && seen.st_size > 0 && !job->settings.append) {
         wr_complain("%s holds something already; --append adds to it, or name another file", name);
     } else {
@@ -170,7 +170,7 @@ static bool open_lines(struct job *job)
 }
 
 /* Opens the report without truncating it: the old report stays until a new one is written. */
-static bool open_report(struct job *job)
+static bool open_report(struct warm_job *job)
 {
     const char *path = job->settings.report;
     if (path == NULL)
@@ -178,29 +178,29 @@ static bool open_report(struct job *job)
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     job->report = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (job->report == NULL)
-        wr_complain_unwritten("--report", path, errno);
+        wr_complain_write_failed("--report", path, errno);
     if (job->report == NULL && fd >= 0)
         (void)close(fd);
     return job->report != NULL;
 }
 
 /* Closes the files. Returns false after printing an error if the output was not written. */
-static bool close_files(struct job *job)
+static bool close_warm_files(struct warm_job *job)
 {
     FILE *lines = job->warm.lines;
     bool lost = job->warm.lines_failed;
     if (lines == stdout && lost)
-        wr_print_lost(errno);
+        wr_print_note_error(errno);
     if (lines != NULL && lines != stdout)
         lost = fclose(lines) != 0 || lost;
     if (lost && lines != stdout)
-        wr_complain_unwritten(NULL, job->settings.out, errno);
+        wr_complain_write_failed(NULL, job->settings.out, errno);
     if (job->report != NULL)
         (void)fclose(job->report);
     return !lost;
 }
 
-static bool write_report(struct job *job, const struct wr_warm_sum *sum)
+static bool write_warm_report(struct warm_job *job, const struct wr_warm_summary *sum)
 {
     if (job->report == NULL)
         return true;
@@ -208,14 +208,14 @@ static bool write_report(struct job *job, const struct wr_warm_sum *sum)
     bool well = ftruncate(fileno(job->report), 0) == 0 || errno == EINVAL;
     well = wr_warm_report_json(&job->warm, sum, job->report) && well;
     if (!well)
-        wr_complain_unwritten("--report", job->settings.report, errno);
+        wr_complain_write_failed("--report", job->settings.report, errno);
     return well;
 }
 
 /* ---- the client ---- */
 
 /* Lists the names of --header as "Name:", which removes a header of the client from a request. */
-static bool name_headers(struct job *job)
+static bool name_headers(struct warm_job *job)
 {
     const struct wr_option_list *headers = &job->settings.headers;
     for (size_t i = 0; i < headers->count; i++) {
@@ -232,7 +232,7 @@ static bool name_headers(struct job *job)
 
 /* Creates the pacer if the client's own does not suffice: with --state, or with settings of its
  * own. */
-static int make_pacer(struct job *job, const weir_pace_options *pace, const struct wr_pace_more *more)
+static int make_warm_pacer(struct warm_job *job, const weir_pace_options *pace, const struct wr_pacer_settings *more)
 {
     weir_pacer_options how;
     bool is_kept = job->settings.state != NULL;
@@ -243,23 +243,23 @@ static int make_pacer(struct job *job, const weir_pace_options *pace, const stru
     how.shards = more->shards;
     how.ttl_ns = more->ttl_ns;
     how.keeps_unsaved = is_kept;
-    how.listener = is_kept ? wr_state_listen : NULL;
+    how.listener = is_kept ? wr_pace_file_on_event : NULL;
     how.listener_context = &job->state;
     return weir_pacer_new(pace, &how, &job->pacer);
 }
 
-static bool make_client(struct job *job)
+static bool make_warm_client(struct warm_job *job)
 {
     const struct wr_warm_settings *settings = &job->settings;
     const char *headers[WR_OPTION_LIST_MAX + 1] = {NULL};
     weir_client_options how;
     weir_pace_options pace;
-    struct wr_pace_more more;
+    struct wr_pacer_settings more;
     if (!wr_ca_file_ok(settings->ca_file) || !wr_pace_make(&settings->pace, settings->allow_private, &pace) ||
         !name_headers(job))
         return false;
     memcpy(headers, settings->headers.items, settings->headers.count * sizeof headers[0]);
-    wr_pace_make_more(&settings->pace, &more);
+    wr_pacer_settings_make(&settings->pace, &more);
     weir_client_options_init(&how);
     how.pace = &pace;
     how.robots_delay_factor = more.delay_factor;
@@ -273,7 +273,7 @@ static bool make_client(struct job *job)
     how.total_timeout_ns = settings->timeout;
     how.deadline_ns = WEIR_FOREVER;
     how.max_defer_ns = settings->max_defer;
-    int error = make_pacer(job, &pace, &more);
+    int error = make_warm_pacer(job, &pace, &more);
     how.pacer = job->pacer;
     if (error == 0)
         error = weir_client_new(&how, &job->warm.client);
@@ -284,7 +284,7 @@ static bool make_client(struct job *job)
 
 /* ---- end ---- */
 
-static bool has_guarded(const struct wr_warm *warm)
+static bool has_blocked_address(const struct wr_warm *warm)
 {
     for (size_t i = 0; i < warm->pages_count; i++)
         if (warm->pages[i]->failure == WEIR_FAILURE_GUARD)
@@ -293,7 +293,7 @@ static bool has_guarded(const struct wr_warm *warm)
 }
 
 /* Returns true if a sitemap was found for each site; prints the sites without one. */
-static bool all_listed(const struct job *job)
+static bool all_sites_have_sitemap(const struct warm_job *job)
 {
     bool well = true;
     for (const struct wr_warm_site *site = job->warm.sites; site != NULL; site = site->next) {
@@ -308,15 +308,15 @@ static bool all_listed(const struct job *job)
 }
 
 /* Returns true if all went well. Prints problems that the report does not show. */
-static bool judge(const struct job *job, const struct wr_warm_sum *sum)
+static bool warm_succeeded(const struct warm_job *job, const struct wr_warm_summary *sum)
 {
     const struct wr_warm *warm = &job->warm;
-    uint64_t wanted = job->settings.min_hit_ratio * 10, reached = wr_warm_ratio(sum, sum->hits_after);
-    bool well = all_listed(job) && sum->broken == 0 && sum->answered > 0 && warm->sitemaps_failed == 0 &&
+    uint64_t wanted = job->settings.min_hit_ratio * 10, reached = wr_warm_hit_ratio(sum, sum->hits_after);
+    bool well = all_sites_have_sitemap(job) && sum->broken == 0 && sum->answered > 0 && warm->sitemaps_failed == 0 &&
                 job->refused == 0 && !warm->no_memory;
     if (warm->no_memory)
         wr_complain("out of memory");
-    if (has_guarded(warm) && !job->settings.allow_private && !job->settings.quiet)
+    if (has_blocked_address(warm) && !job->settings.allow_private && !job->settings.quiet)
         wr_complain("private and loopback addresses are refused; --allow-private allows them");
     if (reached >= wanted)
         return well;
@@ -325,19 +325,19 @@ static bool judge(const struct job *job, const struct wr_warm_sum *sum)
     return false;
 }
 
-static int finish(struct job *job)
+static int finish_warm(struct warm_job *job)
 {
-    struct wr_warm_sum sum;
+    struct wr_warm_summary sum;
     bool shows_lines = job->warm.lines == stdout;
-    wr_warm_sum_up(&job->warm, &sum);
+    wr_warm_summarize(&job->warm, &sum);
     if (job->settings.json && !wr_warm_report_json(&job->warm, &sum, stdout))
-        wr_print_lost(errno);
+        wr_print_note_error(errno);
     else if (!job->settings.json && !job->settings.quiet)
         wr_warm_report_text(&job->warm, &sum, shows_lines ? stderr : stdout);
-    bool well = write_report(job, &sum);
+    bool well = write_warm_report(job, &sum);
     if (wr_signals_count() > 0)
         return INTERRUPTED;
-    return judge(job, &sum) && well ? WR_EXIT_OK : WR_EXIT_FAILED;
+    return warm_succeeded(job, &sum) && well ? WR_EXIT_OK : WR_EXIT_FAILED;
 }
 
 /* ---- start and end ---- */
@@ -353,7 +353,7 @@ static void init_changed(pthread_cond_t *ret_changed)
 }
 
 /* Initializes the state. Returns false after printing an error. */
-static bool init_warm(struct job *job)
+static bool init_warm(struct warm_job *job)
 {
     struct wr_warm *warm = &job->warm;
     uint8_t secret[WR_HASH_SECRET_BYTES];
@@ -387,25 +387,25 @@ static void release_warm(struct wr_warm *warm)
 }
 
 /* Fetches all pages; the threads are running. Returns the exit status. */
-static int work(struct job *job)
+static int run_warm(struct warm_job *job)
 {
-    if (job->settings.state != NULL && !wr_state_start(&job->state, job->pacer))
+    if (job->settings.state != NULL && !wr_pace_file_start(&job->state, job->pacer))
         return WR_EXIT_FAILED;
     wr_signals_listen(DEADLY);
-    wr_warm_work(&job->warm);
-    return finish(job);
+    wr_warm_fetch_pages(&job->warm);
+    return finish_warm(job);
 }
 
-static int run_job(struct job *job)
+static int run_warm_job(struct warm_job *job)
 {
     int status = WR_EXIT_USAGE;
-    if (job->settings.state != NULL && !wr_state_open(&job->state, job->settings.state))
+    if (job->settings.state != NULL && !wr_pace_file_open(&job->state, job->settings.state))
         return WR_EXIT_FAILED;
-    wr_signals_hold();
-    if (make_client(job))
-        status = work(job);
+    wr_signals_block();
+    if (make_warm_client(job))
+        status = run_warm(job);
     weir_client_free(job->warm.client);
-    if (job->settings.state != NULL && !wr_state_close(&job->state) && status == WR_EXIT_OK)
+    if (job->settings.state != NULL && !wr_pace_file_close(&job->state) && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
     weir_pacer_free(job->pacer);
     return status;
@@ -413,7 +413,7 @@ static int run_job(struct job *job)
 
 int wr_warm_run(int argc, char **argv)
 {
-    static struct job job;
+    static struct warm_job job;
     int status;
     wr_warm_settings_init(&job.settings);
     if (!wr_options_parse(&wr_warm_usage, &argc, argv, &job.settings, &status))
@@ -422,10 +422,10 @@ int wr_warm_run(int argc, char **argv)
         return WR_EXIT_USAGE;
     if (!init_warm(&job))
         return WR_EXIT_FAILED;
-    status = add_all(&job, argc, argv);
+    status = add_all_urls(&job, argc, argv);
     if (status == WR_EXIT_OK)
-        status = open_lines(&job) && open_report(&job) ? run_job(&job) : WR_EXIT_FAILED;
-    if (!close_files(&job) && status == WR_EXIT_OK)
+        status = open_lines(&job) && open_report(&job) ? run_warm_job(&job) : WR_EXIT_FAILED;
+    if (!close_warm_files(&job) && status == WR_EXIT_OK)
         status = WR_EXIT_FAILED;
     release_warm(&job.warm);
     for (size_t i = 0; job.omitted[i] != NULL; i++)

@@ -14,20 +14,20 @@ bool wr_credentials_are_in(const char *header)
     return strcmp(header, "authorization") == 0 || strcmp(header, "proxy-authorization") == 0;
 }
 
-static bool is_blank(char c)
+static bool is_space_or_tab(char c)
 {
     return c == ' ' || c == '\t';
 }
 
 /* Takes a word, and the blanks after it, from the front of `rest`. */
-static struct wr_span take_word(struct wr_span *rest)
+static struct wr_span take_credential_word(struct wr_span *rest)
 {
     size_t bytes = 0;
 
-    while (bytes < rest->bytes && !is_blank(rest->data[bytes]))
+    while (bytes < rest->bytes && !is_space_or_tab(rest->data[bytes]))
         bytes++;
     struct wr_span word = {rest->data, bytes};
-    while (bytes < rest->bytes && is_blank(rest->data[bytes]))
+    while (bytes < rest->bytes && is_space_or_tab(rest->data[bytes]))
         bytes++;
     *rest = wr_span_after(*rest, bytes);
     return word;
@@ -35,7 +35,7 @@ static struct wr_span take_word(struct wr_span *rest)
 
 /* Returns true for token68 of RFC 9110 11.2 and the other characters found in real tokens; '=' only
  * at the end. */
-static bool is_token(struct wr_span token)
+static bool is_token68(struct wr_span token)
 {
     bool has_ended = false;
 
@@ -97,17 +97,17 @@ static bool is_jwt_right(struct wr_span token)
     return true;
 }
 
-weir_fault wr_credentials_read(struct wr_span value, struct wr_span *ret_token)
+weir_request_fault wr_credentials_read(struct wr_span value, struct wr_span *ret_token)
 {
     struct wr_span rest = wr_span_trim(value);
-    struct wr_span scheme = take_word(&rest), token = take_word(&rest);
+    struct wr_span scheme = take_credential_word(&rest), token = take_credential_word(&rest);
     bool is_basic = scheme.bytes == 5 && wr_ascii_same(scheme.data, "basic", 5);
 
     if (scheme.bytes == 0)
         return WEIR_FAULT_MISSING;
     if (token.bytes == 0)
         token = scheme;
-    bool is_right = rest.bytes == 0 && is_token(scheme) && is_token(token);
+    bool is_right = rest.bytes == 0 && is_token68(scheme) && is_token68(token);
     if (!is_right || !(is_basic ? is_basic_right(token) : is_jwt_right(token)))
         return WEIR_FAULT_CREDENTIALS;
     *ret_token = token;

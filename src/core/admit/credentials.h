@@ -16,6 +16,6 @@ bool wr_credentials_are_in(const char *header);
  * Returns WEIR_FAULT_NONE; _MISSING if the value is empty; _CREDENTIALS if it has more than two
  * words, quotes, commas, or parameters (those of Digest differ from one request to the next), or if
  * the Base64 of Basic or of a JSON Web Token is not as RFC 4648 requires. */
-weir_fault wr_credentials_read(struct wr_span value, struct wr_span *ret_token);
+weir_request_fault wr_credentials_read(struct wr_span value, struct wr_span *ret_token);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/address.h"
 #include "base/ascii.h"
 #include "base/error.h"
-#include "core/admit/host.h"
+#include "core/admit/host_name.h"
 #include "core/admit/path.h"
 
 static bool has_wildcard(struct wr_span text)
@@ -13,7 +13,7 @@ static bool has_wildcard(struct wr_span text)
     return wr_span_find(text, '*') < text.bytes || wr_span_find(text, '?') < text.bytes;
 }
 
-static int refuse(const char *what, struct wr_span text, const char *wrong, const char *right)
+static int refuse_pattern(const char *what, struct wr_span text, const char *wrong, const char *right)
 {
     return wr_invalid_text(what, text.data, text.bytes, wrong, WR_NOWHERE, right);
 }
@@ -32,7 +32,7 @@ static bool has_two(struct wr_span text, char c)
  * so a pattern written differently never matches. A service that decodes escapes reads "/%40me" as
  * "/@me": patterns must be decoded, except for "%2F". This check replaces wildcards and "%2F" with
  * plain characters. */
-static bool is_written_right(struct wr_span pattern)
+static bool is_reachable_path(struct wr_span pattern)
 {
     char plain[WEIR_KEY_MAX], memory[WEIR_KEY_MAX + 1];
     size_t bytes = 0;
@@ -65,8 +65,8 @@ static int parse_stars(struct wr_span text, struct wr_glob *ret_pattern)
     struct wr_span rest = {text.data + (at_start ? 2 : 0), text.bytes - 2};
 
     if (at_start == at_end || has_wildcard(rest))
-        return refuse("path", text, "\"**\" among other wildcards",
-                      "write it once, after or before plain text, as in /api/** or **.css");
+        return refuse_pattern("path", text, "\"**\" among other wildcards",
+                              "write it once, after or before plain text, as in /api/** or **.css");
     if (at_start)
         *ret_pattern = (struct wr_glob){WR_GLOB_END, '/', rest};
     else
@@ -81,11 +81,11 @@ int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern)
     bool ends_free = text.bytes > 2 && memcmp(text.data, "**", 2) == 0;
 
     if (text.bytes == 0 || (text.data[0] != '/' && !ends_free))
-        return refuse("path", text, "it does not begin with '/'", "write it as /login, /api/** or **.css");
-    if (!is_written_right(text))
-        return refuse("path", text, "no request path can match it",
-                      "leave out query, fragment, \".\", \"..\", \"//\" and \"\\\"; write %XX in capitals, and "
-                      "only for %2F and characters that a path must escape");
+        return refuse_pattern("path", text, "it does not begin with '/'", "write it as /login, /api/** or **.css");
+    if (!is_reachable_path(text))
+        return refuse_pattern("path", text, "no request path can match it",
+                              "leave out query, fragment, \".\", \"..\", \"//\" and \"\\\"; write %XX in capitals, and "
+                              "only for %2F and characters that a path must escape");
     if (has_two(text, '*'))
         return parse_stars(text, ret_pattern);
     *ret_pattern = (struct wr_glob){has_wildcard(text) ? WR_GLOB_STARS : WR_GLOB_EXACT, '/', text};
@@ -94,7 +94,7 @@ int wr_glob_parse_path(const char *path, struct wr_glob *ret_pattern)
 
 /* ---- hosts and values ------------------------------------------------------------------------ */
 
-static bool is_v6_right(struct wr_span text)
+static bool is_normal_v6(struct wr_span text)
 {
     char memory[WR_HOST_MAX + 1];
     struct wr_buf host;
@@ -108,9 +108,9 @@ int wr_glob_parse_host(const char *host, struct wr_glob *ret_pattern)
     struct wr_span text = wr_span_of(host);
 
     if (wr_host_without_port(text).bytes < text.bytes || (text.bytes > 0 && text.data[text.bytes - 1] == '.') ||
-        (text.bytes > 0 && text.data[0] == '[' && !has_wildcard(text) && !is_v6_right(text)))
-        return refuse("host", text, "no request host can match it",
-                      "leave out the port and a dot at the end, and write IPv6 as [::1]");
+        (text.bytes > 0 && text.data[0] == '[' && !has_wildcard(text) && !is_normal_v6(text)))
+        return refuse_pattern("host", text, "no request host can match it",
+                              "leave out the port and a dot at the end, and write IPv6 as [::1]");
     for (size_t i = 0; i < text.bytes; i++) {
         char c = text.data[i];
         bool is_capital = wr_ascii_lower(c) != c;
@@ -133,39 +133,39 @@ int wr_glob_parse_value(const char *value, struct wr_glob *ret_pattern)
 
 /* ---- matching -------------------------------------------------------------------------------- */
 
-static inline bool is_one(char wanted, char c, unsigned loose)
+static inline bool same_char(char wanted, char c, unsigned loose)
 {
     return wanted == c || ((loose & WR_LOOSE_CASE) != 0 && wr_ascii_lower(wanted) == wr_ascii_lower(c));
 }
 
 /* Returns true if `bytes` bytes are the same. Compares the last byte first, because it differs for
  * most pairs of a pattern and a path. */
-static inline bool is_same(const char *a, const char *b, size_t bytes, unsigned loose)
+static inline bool same_chars(const char *a, const char *b, size_t bytes, unsigned loose)
 {
-    if (bytes == 0 || !is_one(a[bytes - 1], b[bytes - 1], loose))
+    if (bytes == 0 || !same_char(a[bytes - 1], b[bytes - 1], loose))
         return bytes == 0;
     return memcmp(a, b, bytes) == 0 || ((loose & WR_LOOSE_CASE) != 0 && wr_ascii_same(a, b, bytes));
 }
 
-static inline bool is_all(struct wr_span text, struct wr_span wanted, unsigned loose)
+static inline bool same_text(struct wr_span text, struct wr_span wanted, unsigned loose)
 {
-    return text.bytes == wanted.bytes && is_same(text.data, wanted.data, wanted.bytes, loose);
+    return text.bytes == wanted.bytes && same_chars(text.data, wanted.data, wanted.bytes, loose);
 }
 
-static inline bool begins(struct wr_span text, struct wr_span wanted, unsigned loose)
+static inline bool begins_with_text(struct wr_span text, struct wr_span wanted, unsigned loose)
 {
-    return text.bytes >= wanted.bytes && is_same(text.data, wanted.data, wanted.bytes, loose);
+    return text.bytes >= wanted.bytes && same_chars(text.data, wanted.data, wanted.bytes, loose);
 }
 
-static bool ends(struct wr_span text, struct wr_span wanted, unsigned loose)
+static bool ends_with_text(struct wr_span text, struct wr_span wanted, unsigned loose)
 {
     return text.bytes >= wanted.bytes &&
-           is_same(text.data + (text.bytes - wanted.bytes), wanted.data, wanted.bytes, loose);
+           same_chars(text.data + (text.bytes - wanted.bytes), wanted.data, wanted.bytes, loose);
 }
 
 /* Matches a pattern with '*' and '?'. After a mismatch only the last star needs to match one
  * character more: it can match whatever an earlier star could. */
-static bool glob(struct wr_span wanted, char stop, struct wr_span text, unsigned loose, uint32_t *steps)
+static bool match_wildcards(struct wr_span wanted, char stop, struct wr_span text, unsigned loose, uint32_t *steps)
 {
     const char *p = wanted.data, *end = p + wanted.bytes;
     const char *star = NULL;
@@ -177,7 +177,7 @@ static bool glob(struct wr_span wanted, char stop, struct wr_span text, unsigned
         if (p < end && *p == '*') {
             star = p++;
             star_at = at;
-        } else if (p < end && at < text.bytes && ((*p == '?' && is_free) || is_one(*p, text.data[at], loose))) {
+        } else if (p < end && at < text.bytes && ((*p == '?' && is_free) || same_char(*p, text.data[at], loose))) {
             p++;
             at++;
         } else {
@@ -221,15 +221,16 @@ bool wr_glob_fits(const struct wr_glob *pattern, struct wr_span text, unsigned l
         return false;
     switch (pattern->kind) {
     case WR_GLOB_EXACT:
-        return is_all(text, without_slash(wanted, loose), loose);
+        return same_text(text, without_slash(wanted, loose), loose);
     case WR_GLOB_BELOW:
-        return begins(text, wanted, loose) || is_all(text, (struct wr_span){wanted.data, wanted.bytes - 1}, loose);
+        return begins_with_text(text, wanted, loose) ||
+               same_text(text, (struct wr_span){wanted.data, wanted.bytes - 1}, loose);
     case WR_GLOB_BEGIN:
-        return begins(text, wanted, loose);
+        return begins_with_text(text, wanted, loose);
     case WR_GLOB_END:
-        return ends(text, without_slash(wanted, loose), loose);
+        return ends_with_text(text, without_slash(wanted, loose), loose);
     case WR_GLOB_STARS:
-        return glob(without_slash(wanted, loose), pattern->stop, text, loose, steps);
+        return match_wildcards(without_slash(wanted, loose), pattern->stop, text, loose, steps);
     }
     return false;
 }

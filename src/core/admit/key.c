@@ -5,19 +5,19 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "core/admit/credentials.h"
-#include "core/admit/digest.h"
 #include "core/admit/method.h"
 #include "core/admit/network.h"
 #include "core/admit/path.h"
-#include "core/admit/request.h"
+#include "core/admit/request_headers.h"
+#include "core/admit/sha256.h"
 
 #define DIGEST_SHOWN_BYTES 16 /* 128 bits of the digest: no collision can be found */
 
-void weir_key_init(weir_key *ret_key, weir_key_kind kind)
+void weir_key_rule_init(weir_key_rule *ret_key, weir_key_kind kind)
 {
     if (ret_key == NULL)
         return;
-    *ret_key = (weir_key){
+    *ret_key = (weir_key_rule){
         .size = sizeof *ret_key,
         .kind = kind,
         .header = kind == WEIR_KEY_IP ? "x-forwarded-for" : "x-user-id",
@@ -31,7 +31,7 @@ void weir_key_init(weir_key *ret_key, weir_key_kind kind)
     };
 }
 
-const char *weir_fault_name(weir_fault fault)
+const char *weir_request_fault_name(weir_request_fault fault)
 {
     static const char *const names[] = {
 #define X(fault, name, text) name,
@@ -41,7 +41,7 @@ const char *weir_fault_name(weir_fault fault)
     return (unsigned)fault < sizeof names / sizeof names[0] ? names[fault] : names[0];
 }
 
-const char *weir_fault_text(weir_fault fault)
+const char *weir_request_fault_text(weir_request_fault fault)
 {
     static const char *const texts[] = {
 #define X(fault, name, text) text,
@@ -51,17 +51,17 @@ const char *weir_fault_text(weir_fault fault)
     return (unsigned)fault < sizeof texts / sizeof texts[0] ? texts[fault] : texts[0];
 }
 
-static weir_fault address_value(const weir_key *key, const weir_request *request, struct wr_buf *scratch)
+static weir_request_fault address_value(const weir_key_rule *key, const weir_request *request, struct wr_buf *scratch)
 {
     struct wr_address address;
-    weir_fault fault = wr_request_client(request, key, &address);
+    weir_request_fault fault = wr_request_client(request, key, &address);
 
     if (fault == WEIR_FAULT_NONE)
         wr_network_append(scratch, &address, key->v4_prefix, key->v6_prefix);
     return fault;
 }
 
-static weir_fault route_value(const weir_key *key, const weir_request *request, struct wr_buf *scratch)
+static weir_request_fault route_value(const weir_key_rule *key, const weir_request *request, struct wr_buf *scratch)
 {
     if (key->with_method) {
         wr_method_append(scratch, (struct wr_span){request->method, request->method_bytes});
@@ -70,17 +70,17 @@ static weir_fault route_value(const weir_key *key, const weir_request *request, 
     return wr_route_append(scratch, (struct wr_span){request->target, request->target_bytes}, key->exact);
 }
 
-static weir_fault header_value(const weir_key *key, const weir_request *request, struct wr_span *ret_value)
+static weir_request_fault header_value(const weir_key_rule *key, const weir_request *request, struct wr_span *ret_value)
 {
-    weir_fault fault = wr_request_header(request, key->header, ret_value);
+    weir_request_fault fault = wr_request_header(request, key->header, ret_value);
 
     if (fault != WEIR_FAULT_NONE || !wr_credentials_are_in(key->header))
         return fault;
     return wr_credentials_read(*ret_value, ret_value);
 }
 
-static weir_fault custom_value(const weir_key *key, const weir_request *request, struct wr_buf *scratch,
-                               struct wr_span *ret_value)
+static weir_request_fault custom_value(const weir_key_rule *key, const weir_request *request, struct wr_buf *scratch,
+                                       struct wr_span *ret_value)
 {
     size_t bytes = key->custom(key->custom_context, request, scratch->bytes, WEIR_KEY_MAX);
 
@@ -89,10 +89,10 @@ static weir_fault custom_value(const weir_key *key, const weir_request *request,
 }
 
 /* Finds the value of a key that is not composite. *ret_value refers to `scratch` or the request. */
-static weir_fault find_value(const weir_key *key, const weir_request *request, struct wr_buf *scratch,
-                             struct wr_span *ret_value)
+static weir_request_fault find_value(const weir_key_rule *key, const weir_request *request, struct wr_buf *scratch,
+                                     struct wr_span *ret_value)
 {
-    weir_fault fault = WEIR_FAULT_NONE;
+    weir_request_fault fault = WEIR_FAULT_NONE;
 
     switch (key->kind) {
     case WEIR_KEY_USER:
@@ -134,19 +134,19 @@ bool wr_digest_is(struct wr_span text)
 }
 
 /* Appends the value of a key that is not composite. */
-static weir_fault append_simple(struct wr_buf *buf, const weir_key *key, const weir_request *request)
+static weir_request_fault append_simple(struct wr_buf *buf, const weir_key_rule *key, const weir_request *request)
 {
     char memory[WR_KEY_BUFFER];
     struct wr_buf scratch;
     struct wr_span value;
 
     wr_buf_init_fixed(&scratch, memory, sizeof memory);
-    weir_fault fault = find_value(key, request, &scratch, &value);
+    weir_request_fault fault = find_value(key, request, &scratch, &value);
     if (fault != WEIR_FAULT_NONE)
         return fault;
     if (value.bytes > WEIR_KEY_MAX && key->secret == NULL)
         return WEIR_FAULT_LONG;
-    if (!wr_span_clean(value))
+    if (!wr_span_is_clean(value))
         return WEIR_FAULT_BYTES;
     if (key->secret != NULL)
         wr_digest_append(buf, key->secret, value);
@@ -157,7 +157,7 @@ static weir_fault append_simple(struct wr_buf *buf, const weir_key *key, const w
 
 /* Handles a fault: appends the fallback key if there is one for it, and otherwise returns the
  * fault. */
-static weir_fault fall_back(struct wr_buf *buf, const weir_key *key, weir_fault fault)
+static weir_request_fault apply_fallback(struct wr_buf *buf, const weir_key_rule *key, weir_request_fault fault)
 {
     if (fault == WEIR_FAULT_NONE || key->fallback == NULL || (fault != WEIR_FAULT_MISSING && !key->share_malformed))
         return fault;
@@ -166,13 +166,13 @@ static weir_fault fall_back(struct wr_buf *buf, const weir_key *key, weir_fault 
     return WEIR_FAULT_NONE;
 }
 
-static weir_fault append_composite(struct wr_buf *buf, const weir_key *key, const weir_request *request)
+static weir_request_fault append_composite(struct wr_buf *buf, const weir_key_rule *key, const weir_request *request)
 {
     for (size_t i = 0; i < key->parts_count; i++) {
         char memory[WR_KEY_BUFFER];
         struct wr_buf part;
         wr_buf_init_fixed(&part, memory, sizeof memory);
-        weir_fault fault = fall_back(&part, key->parts[i], append_simple(&part, key->parts[i], request));
+        weir_request_fault fault = apply_fallback(&part, key->parts[i], append_simple(&part, key->parts[i], request));
         if (fault != WEIR_FAULT_NONE)
             return fault;
         if (i > 0)
@@ -182,15 +182,16 @@ static weir_fault append_composite(struct wr_buf *buf, const weir_key *key, cons
     return buf->error != 0 ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
 }
 
-weir_fault wr_key_extract(const weir_key *key, const weir_request *request, struct wr_buf *buf)
+weir_request_fault wr_key_extract(const weir_key_rule *key, const weir_request *request, struct wr_buf *buf)
 {
     bool is_composite = key->kind == WEIR_KEY_COMPOSITE;
 
-    return fall_back(buf, key, is_composite ? append_composite(buf, key, request) : append_simple(buf, key, request));
+    return apply_fallback(buf, key,
+                          is_composite ? append_composite(buf, key, request) : append_simple(buf, key, request));
 }
 
-int weir_key_extract(const weir_key *key, const weir_request *request, char *buffer, size_t buffer_bytes,
-                     size_t *ret_bytes, weir_fault *ret_fault)
+int weir_key_extract(const weir_key_rule *key, const weir_request *request, char *buffer, size_t buffer_bytes,
+                     size_t *ret_bytes, weir_request_fault *ret_fault)
 {
     char memory[WR_KEY_BUFFER];
     struct wr_buf buf;
@@ -203,7 +204,7 @@ int weir_key_extract(const weir_key *key, const weir_request *request, char *buf
     if (buffer == NULL || ret_bytes == NULL)
         return wr_invalid("the buffer or ret_bytes is NULL; give a buffer of WEIR_KEY_MAX bytes and a size_t");
     wr_buf_init_fixed(&buf, memory, sizeof memory);
-    weir_fault fault = wr_key_extract(key, request, &buf);
+    weir_request_fault fault = wr_key_extract(key, request, &buf);
     if (ret_fault != NULL)
         *ret_fault = fault;
     if (fault != WEIR_FAULT_NONE)

@@ -8,13 +8,13 @@
 #include <weir/admit.h>
 
 /* Returns 0, or WEIR_E_INVAL with a message if the key or one of its parts is invalid. */
-int wr_key_check(const weir_key *key);
+int wr_key_check(const weir_key_rule *key);
 
 #define WR_KEY_BUFFER (WEIR_KEY_MAX + 1) /* bytes of a buffer that holds any key */
 
 /* Works as weir_key_extract, but the key and the request must be valid. Appends to `buf`, which
  * must be empty and have room for any key. After a fault the content of `buf` is undefined. */
-weir_fault wr_key_extract(const weir_key *key, const weir_request *request, struct wr_buf *buf);
+weir_request_fault wr_key_extract(const weir_key_rule *key, const weir_request *request, struct wr_buf *buf);
 
 /* Appends the digest that replaces a secret token in keys: '#' and hex digits. wr_digest_is returns
  * true if a text has that form. */

@@ -4,22 +4,22 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
-#include "core/admit/request.h"
+#include "core/admit/request_headers.h"
 
-static int check_fallback(const weir_key *key)
+static int check_fallback(const weir_key_rule *key)
 {
     struct wr_span fallback = wr_span_of(key->fallback);
 
     if (key->fallback == NULL && key->share_malformed)
         return wr_invalid("share_malformed without a fallback; set the fallback to the key to be shared");
-    if (key->fallback != NULL && (fallback.bytes == 0 || fallback.bytes > WEIR_KEY_MAX || !wr_span_clean(fallback)))
+    if (key->fallback != NULL && (fallback.bytes == 0 || fallback.bytes > WEIR_KEY_MAX || !wr_span_is_clean(fallback)))
         return wr_invalid("the fallback is not a key; use 1 ... 1024 bytes of UTF-8 without control characters");
     if (key->secret != NULL && key->secret[0] == '\0')
         return wr_invalid("the secret is empty; set a secret, or NULL to use the value itself");
     return 0;
 }
 
-static int check_ip(const weir_key *key)
+static int check_ip(const weir_key_rule *key)
 {
     if (key->hops != WEIR_HOPS_TRUSTED && key->hops != WEIR_HOPS_FIRST)
         return wr_invalid("no such hops; use WEIR_HOPS_TRUSTED or WEIR_HOPS_FIRST");
@@ -34,10 +34,10 @@ static int check_ip(const weir_key *key)
     return 0;
 }
 
-static int check_simple(const weir_key *key)
+static int check_simple(const weir_key_rule *key)
 {
     if (key == NULL || key->size != sizeof *key)
-        return wr_invalid("the key is NULL or not filled by weir_key_init; fill it first");
+        return wr_invalid("the key is NULL or not filled by weir_key_rule_init; fill it first");
     if ((unsigned)key->kind > WEIR_KEY_COMPOSITE)
         return wr_invalid("no such kind of key; use WEIR_KEY_GLOBAL ... WEIR_KEY_COMPOSITE");
     if ((key->kind == WEIR_KEY_IP || key->kind == WEIR_KEY_USER) && !wr_header_name_ok(key->header))
@@ -52,7 +52,7 @@ static int check_simple(const weir_key *key)
     return error;
 }
 
-static int check_composite(const weir_key *key)
+static int check_composite(const weir_key_rule *key)
 {
     if (key->parts == NULL || key->parts_count < 2 || key->parts_count > WEIR_KEY_PARTS_MAX)
         return wr_invalid("a composite key has 2 ... 8 parts");
@@ -70,7 +70,7 @@ static int check_composite(const weir_key *key)
     return 0;
 }
 
-int wr_key_check(const weir_key *key)
+int wr_key_check(const weir_key_rule *key)
 {
     int error = check_simple(key);
 

@@ -10,7 +10,7 @@
 
 /* Sets the target to the path of the current reading: the original text if it is spelled that way,
  * else a copy. */
-static weir_fault write_path(struct wr_asked *asked)
+static weir_request_fault write_reading(struct wr_request_reading *asked)
 {
     struct wr_buf path;
 
@@ -20,13 +20,13 @@ static weir_fault write_path(struct wr_asked *asked)
         return WEIR_FAULT_NONE;
     }
     wr_buf_init_fixed(&path, asked->path, sizeof asked->path);
-    weir_fault fault = wr_path_append(&path, &asked->target, asked->loose);
+    weir_request_fault fault = wr_path_append(&path, &asked->target, asked->loose);
     asked->request.target = path.bytes;
     asked->request.target_bytes = path.length;
     return fault;
 }
 
-static bool is_affordable(const struct wr_asked *asked)
+static bool fits_reading_budget(const struct wr_request_reading *asked)
 {
     size_t bytes = asked->target.path.bytes, most = WR_READ_MAX;
 
@@ -35,34 +35,36 @@ static bool is_affordable(const struct wr_asked *asked)
     return asked->varies == 0 || (bytes <= most && bytes <= WR_PATH_MAX);
 }
 
-static weir_fault read_path(struct wr_asked *asked, unsigned wanted, unsigned exact)
+static weir_request_fault read_request_path(struct wr_request_reading *asked, unsigned wanted, unsigned exact)
 {
     struct wr_span target = {asked->request.target, asked->request.target_bytes};
-    weir_fault fault = wr_target_read(target, &asked->target);
+    weir_request_fault fault = wr_target_read(target, &asked->target);
 
     if (fault != WEIR_FAULT_NONE)
         return fault;
-    if ((wanted & WR_ASKED_PATH) != 0)
+    if ((wanted & WR_READS_PATH) != 0)
         asked->varies = (asked->target.varies | wanted >> 8) & wr_loose_without(exact);
-    return is_affordable(asked) ? write_path(asked) : WEIR_FAULT_LONG;
+    return fits_reading_budget(asked) ? write_reading(asked) : WEIR_FAULT_LONG;
 }
 
-static weir_fault append_host(struct wr_buf *host, struct wr_span text, char *memory, size_t memory_bytes)
+static weir_request_fault append_normal_host(struct wr_buf *host, struct wr_span text, char *memory,
+                                             size_t memory_bytes)
 {
     wr_buf_init_fixed(host, memory, memory_bytes);
     return wr_host_append(host, text);
 }
 
-static weir_fault read_host(struct wr_asked *asked)
+static weir_request_fault read_request_host(struct wr_request_reading *asked)
 {
     struct wr_span given = wr_span_trim((struct wr_span){asked->request.host, asked->request.host_bytes});
     struct wr_span authority = asked->target.authority;
     char memory[WR_HOST_MAX + 1];
     struct wr_buf host, other;
-    weir_fault fault = append_host(&host, authority.data != NULL ? authority : given, asked->host, sizeof asked->host);
+    weir_request_fault fault =
+        append_normal_host(&host, authority.data != NULL ? authority : given, asked->host, sizeof asked->host);
 
     if (fault == WEIR_FAULT_NONE && authority.data != NULL && given.data != NULL) {
-        fault = append_host(&other, given, memory, sizeof memory);
+        fault = append_normal_host(&other, given, memory, sizeof memory);
         if (fault == WEIR_FAULT_NONE && strcmp(host.bytes, other.bytes) != 0)
             fault = WEIR_FAULT_HOST;
     }
@@ -71,7 +73,8 @@ static weir_fault read_host(struct wr_asked *asked)
     return fault == WEIR_FAULT_MISSING ? WEIR_FAULT_HOST : fault;
 }
 
-void wr_asked_keep(const weir_request *request, weir_fault fault, struct wr_asked *ret_asked)
+void wr_request_reading_keep(const weir_request *request, weir_request_fault fault,
+                             struct wr_request_reading *ret_asked)
 {
     ret_asked->request = *request;
     ret_asked->fault = fault;
@@ -80,13 +83,14 @@ void wr_asked_keep(const weir_request *request, weir_fault fault, struct wr_aske
     ret_asked->target.authority = (struct wr_span){NULL, 0};
 }
 
-weir_fault wr_asked_read(const weir_request *request, unsigned wanted, unsigned exact, struct wr_asked *ret_asked)
+weir_request_fault wr_request_reading_begin(const weir_request *request, unsigned wanted, unsigned exact,
+                                            struct wr_request_reading *ret_asked)
 {
-    weir_fault fault = WEIR_FAULT_NONE;
+    weir_request_fault fault = WEIR_FAULT_NONE;
     const char *method = NULL;
 
-    wr_asked_keep(request, WEIR_FAULT_NONE, ret_asked);
-    if ((wanted & WR_ASKED_METHOD) != 0) {
+    wr_request_reading_keep(request, WEIR_FAULT_NONE, ret_asked);
+    if ((wanted & WR_READS_METHOD) != 0) {
         struct wr_span text = {request->method, request->method_bytes};
         method = wr_method_known(text);
         if (method == NULL && !wr_method_is_token(text))
@@ -95,21 +99,21 @@ weir_fault wr_asked_read(const weir_request *request, unsigned wanted, unsigned 
     if (method != NULL)
         ret_asked->request.method = method;
     if (fault == WEIR_FAULT_NONE && request->target != NULL)
-        fault = read_path(ret_asked, wanted, exact);
+        fault = read_request_path(ret_asked, wanted, exact);
     bool has_host = request->host != NULL || ret_asked->target.authority.data != NULL;
-    if (fault == WEIR_FAULT_NONE && (wanted & WR_ASKED_HOST) != 0 && has_host)
-        fault = read_host(ret_asked);
+    if (fault == WEIR_FAULT_NONE && (wanted & WR_READS_HOST) != 0 && has_host)
+        fault = read_request_host(ret_asked);
     return fault;
 }
 
 /* Advances to the next subset of `varies`, in numeric order. No reading is longer than the first,
  * so each fits. */
-bool wr_asked_next(struct wr_asked *asked)
+bool wr_request_reading_next(struct wr_request_reading *asked)
 {
     if (asked->varies == 0)
         return false;
     asked->loose = (asked->loose - asked->varies) & asked->varies;
-    weir_fault fault = write_path(asked);
+    weir_request_fault fault = write_reading(asked);
     assert(fault == WEIR_FAULT_NONE);
     (void)fault;
     return asked->loose != 0;
@@ -126,8 +130,8 @@ static bool method_fits(const struct wr_match *match, struct wr_span method)
     return match->method_count == 0;
 }
 
-static bool one_fits(const struct wr_glob *patterns, uint32_t count, struct wr_span text, unsigned loose,
-                     uint32_t *steps)
+static bool any_glob_fits(const struct wr_glob *patterns, uint32_t count, struct wr_span text, unsigned loose,
+                          uint32_t *steps)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (text.bytes > 0 && wr_glob_fits(&patterns[i], text, loose, steps))
@@ -152,15 +156,15 @@ static bool header_fits(const struct wr_header_pattern *pattern, const weir_requ
     return false;
 }
 
-bool wr_match_fits(const struct wr_match *match, struct wr_asked *asked)
+bool wr_match_fits(const struct wr_match *match, struct wr_request_reading *asked)
 {
     const weir_request *request = &asked->request;
 
     if (!method_fits(match, (struct wr_span){request->method, request->method_bytes}) ||
-        !one_fits(match->paths, match->path_count, (struct wr_span){request->target, request->target_bytes},
-                  asked->loose, &asked->steps) ||
-        !one_fits(match->hosts, match->host_count, (struct wr_span){request->host, request->host_bytes}, 0,
-                  &asked->steps))
+        !any_glob_fits(match->paths, match->path_count, (struct wr_span){request->target, request->target_bytes},
+                       asked->loose, &asked->steps) ||
+        !any_glob_fits(match->hosts, match->host_count, (struct wr_span){request->host, request->host_bytes}, 0,
+                       &asked->steps))
         return false;
     for (uint32_t i = 0; i < match->header_count; i++) {
         if (!header_fits(&match->headers[i], request, &asked->steps))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* match.h - decides which requests a rule applies to.
  *
- *     fault = wr_asked_read(&request, wanted, exact, &asked);  once per request; a fault rejects it
+ *     fault = wr_request_reading_begin(&request, wanted, exact, &asked);  once per request; a fault rejects it
  *     do
  *         if (wr_match_fits(&match, &asked))                   for each rule
  *             ...                                              if asked.steps is 0, refuse it
- *     while (wr_asked_next(&asked));                           for each reading of its path
+ *     while (wr_request_reading_next(&asked));                           for each reading of its path
  *
  * No spelling bypasses a rule: each path that a service may see is one of the readings, or the
  * request is refused. Host and method have one spelling each. The rules of every reading must admit
@@ -19,17 +19,17 @@
 #define WR_CORE_ADMIT_MATCH_H
 
 #include "core/admit/glob.h"
-#include "core/admit/host.h"
+#include "core/admit/host_name.h"
 #include "core/admit/path.h"
 
 #include <weir/admit.h>
 
 /* The parts of a request that rules look at. */
-#define WR_ASKED_PATH 1
-#define WR_ASKED_HOST 2
-#define WR_ASKED_METHOD 4
+#define WR_READS_PATH 1
+#define WR_READS_HOST 2
+#define WR_READS_METHOD 4
 /* bits of `wanted` for the wr_glob_varies of all patterns */
-#define WR_ASKED_LOOSE(loose) ((unsigned)(loose) << 8)
+#define WR_READS_LOOSE(loose) ((unsigned)(loose) << 8)
 /* Most bytes of a path that must be rewritten; longer ones are malformed. */
 #define WR_PATH_MAX 8191
 /* Most bytes of all readings of a path; limits the work that a caller can cause. */
@@ -37,14 +37,14 @@
 #define WR_MATCH_STEPS_MAX 1000000 /* most steps of one decision: about 2 ms */
 #define WR_MATCH_LOOKUP_STEPS 64   /* steps to find one header field (of at most 128) */
 
-struct wr_asked {
+struct wr_request_reading {
     /* The request in this reading: method, host and path in one spelling, without the query. Must
-     * be the first field (see wr_asked_of). */
+     * be the first field (see wr_request_reading_of). */
     weir_request request;
     struct wr_target target;
     unsigned varies;
-    unsigned loose;   /* the current reading: a set of WR_LOOSE_... */
-    weir_fault fault; /* why the request could not be read; if set, `request` is unchanged */
+    unsigned loose;           /* the current reading: a set of WR_LOOSE_... */
+    weir_request_fault fault; /* why the request could not be read; if set, `request` is unchanged */
     /* Steps left for comparisons. 0: they did not suffice, and the request must be refused. */
     uint32_t steps;
     char path[WR_PATH_MAX + 1];
@@ -57,20 +57,22 @@ struct wr_asked {
  * is the set of WEIR_EXACT_... that the protected services distinguish. The request's texts must
  * outlive the result. Returns WEIR_FAULT_NONE, or a fault of wr_target_read or, if the host is
  * wanted, of wr_host_append. */
-weir_fault wr_asked_read(const weir_request *request, unsigned wanted, unsigned exact, struct wr_asked *ret_asked);
+weir_request_fault wr_request_reading_begin(const weir_request *request, unsigned wanted, unsigned exact,
+                                            struct wr_request_reading *ret_asked);
 
 /* Advances to the next reading. Returns false after the last one; then the first is current. */
-bool wr_asked_next(struct wr_asked *asked);
+bool wr_request_reading_next(struct wr_request_reading *asked);
 
-/* Returns the wr_asked that contains `request`. The cast drops const safely: a wr_asked is made for
+/* Returns the wr_request_reading that contains `request`. The cast drops const safely: a wr_request_reading is made for
  * one decision, and matching subtracts from its steps. */
-static inline struct wr_asked *wr_asked_of(const weir_request *request)
+static inline struct wr_request_reading *wr_request_reading_of(const weir_request *request)
 {
-    return (struct wr_asked *)(void *)request;
+    return (struct wr_request_reading *)(void *)request;
 }
 
 /* Takes a request unread, because no rule looks into it or because of a fault. */
-void wr_asked_keep(const weir_request *request, weir_fault fault, struct wr_asked *ret_asked);
+void wr_request_reading_keep(const weir_request *request, weir_request_fault fault,
+                             struct wr_request_reading *ret_asked);
 
 struct wr_header_pattern {
     const char *name; /* header name in lower case */
@@ -89,6 +91,6 @@ struct wr_match {
 
 /* Returns true if the rule applies. A header with several lines needs one that matches. The result
  * is meaningless if asked->steps is 0 afterwards. */
-bool wr_match_fits(const struct wr_match *match, struct wr_asked *asked);
+bool wr_match_fits(const struct wr_match *match, struct wr_request_reading *asked);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/ascii.h"
 
-static bool is_word(struct wr_span method, const char *word)
+static bool is_method_named(struct wr_span method, const char *word)
 {
     return method.bytes == strlen(word) && wr_ascii_same(method.data, word, method.bytes);
 }
@@ -14,7 +14,7 @@ const char *wr_method_known(struct wr_span method)
     static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (is_word(method, known[i]))
+        if (is_method_named(method, known[i]))
             return known[i];
     }
     return NULL;
@@ -37,7 +37,7 @@ bool wr_method_fits(struct wr_span wanted, struct wr_span method)
 {
     if (wanted.bytes == method.bytes && wr_ascii_same(wanted.data, method.data, method.bytes))
         return true;
-    return wr_span_is(wanted, "GET") && is_word(method, "HEAD");
+    return wr_span_is(wanted, "GET") && is_method_named(method, "HEAD");
 }
 
 void wr_method_append(struct wr_buf *buf, struct wr_span method)

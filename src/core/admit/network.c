@@ -7,11 +7,11 @@
 
 bool wr_network_holds(const weir_network *network, const struct wr_address *address)
 {
-    return wr_address_begins(address, network->address, network->prefix);
+    return wr_address_has_prefix(address, network->address, network->prefix);
 }
 
 /* Clears all bits after the first `prefix`. */
-static void mask(struct wr_address *address, unsigned prefix)
+static void clear_host_bits(struct wr_address *address, unsigned prefix)
 {
     for (unsigned i = 0; i < sizeof address->bytes; i++) {
         unsigned kept = prefix > 8 * i ? prefix - 8 * i : 0;
@@ -27,7 +27,7 @@ void wr_network_append(struct wr_buf *buf, const struct wr_address *address, uns
     unsigned bits = is_v4 ? 32 : 128;
     unsigned prefix = is_v4 ? v4_prefix : v6_prefix;
 
-    mask(&network, 128 - bits + prefix);
+    clear_host_bits(&network, 128 - bits + prefix);
     wr_address_append(buf, &network);
     if (prefix < bits) {
         wr_buf_append_char(buf, '/');
@@ -56,7 +56,7 @@ int weir_network_parse(const char *text, weir_network *ret_network)
     if (is_v4)
         prefix += 96;
     masked = address;
-    mask(&masked, (unsigned)prefix);
+    clear_host_bits(&masked, (unsigned)prefix);
     if (memcmp(&masked, &address, sizeof address) != 0)
         return wr_invalid_text("network", span.data, span.bytes, "bits are set beyond the prefix", WR_NOWHERE,
                                "set them to 0, or make the prefix longer");

@@ -12,7 +12,7 @@
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-enum kind {
+enum char_kind {
     BAD,   /* invalid in a URL: control characters, blanks, '\\', '#', and all that is not ASCII */
     PLAIN, /* may be in a path unescaped (pchar, RFC 3986 3.3) */
     CAPITAL,
@@ -42,9 +42,9 @@ static const uint8_t kinds[256] = {
 #undef L
 #undef C
 
-static enum kind kind_of(char c)
+static enum char_kind kind_of_char(char c)
 {
-    return (enum kind)kinds[(unsigned char)c];
+    return (enum char_kind)kinds[(unsigned char)c];
 }
 
 /* Returns the byte whose escape begins the text, or -1 if the text does not begin with an
@@ -67,7 +67,7 @@ static int next_byte(struct wr_span text)
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
-struct reading {
+struct path_reader {
     struct wr_span rest;
     unsigned varies;
     bool is_written;
@@ -77,7 +77,7 @@ struct reading {
 
 /* Reads the start of a segment, after a '/'. Returns WEIR_FAULT_DOTS if the segment is "." or "..",
  * with or without parameters. Notes the readings in which an empty segment makes a difference. */
-static weir_fault read_part(struct reading *reading)
+static weir_request_fault read_segment_start(struct path_reader *reading)
 {
     struct wr_span rest = reading->rest;
     size_t dots = 0;
@@ -110,7 +110,7 @@ static bool is_overlong(int byte, struct wr_span rest)
 /* Handles an escaped delimiter. An escaped '/' in parameters ends the segment for a service that
  * decodes first, and belongs to the parameters for another. Where parameters end is also ambiguous
  * if a path has both plain and escaped ';'. Returns WEIR_FAULT_ESCAPE in both cases. */
-static weir_fault read_delimiter(struct reading *reading, int byte)
+static weir_request_fault read_delimiter(struct path_reader *reading, int byte)
 {
     reading->varies |= byte == '/' ? WR_LOOSE_PARTS : WR_LOOSE_ESCAPES;
     if (byte == ';') {
@@ -120,11 +120,11 @@ static weir_fault read_delimiter(struct reading *reading, int byte)
     }
     if (byte != '/')
         return WEIR_FAULT_NONE;
-    return reading->in_params ? WEIR_FAULT_ESCAPE : read_part(reading);
+    return reading->in_params ? WEIR_FAULT_ESCAPE : read_segment_start(reading);
 }
 
 /* Reads the escape at a '%'. */
-static weir_fault read_escape(struct reading *reading)
+static weir_request_fault read_escaped_byte(struct path_reader *reading)
 {
     int byte = escaped_byte(reading->rest);
 
@@ -136,24 +136,24 @@ static weir_fault read_escape(struct reading *reading)
         return WEIR_FAULT_ESCAPE;
     if (byte < 0x20 || byte == 0x7f || byte == '\\' || is_overlong(byte, reading->rest))
         return WEIR_FAULT_BYTES;
-    enum kind kind = kind_of((char)byte);
+    enum char_kind kind = kind_of_char((char)byte);
     /* An escaped '~' is no way to spell another path: old encoders escape it. */
     bool is_loose = (kind == PLAIN && byte != '~') || kind == SLASH || kind == PARAM;
     return is_loose ? read_delimiter(reading, byte) : WEIR_FAULT_NONE;
 }
 
-static weir_fault read_byte(struct reading *reading)
+static weir_request_fault read_target_byte(struct path_reader *reading)
 {
     char c = reading->rest.data[0];
-    enum kind kind = kind_of(c);
+    enum char_kind kind = kind_of_char(c);
 
     if (kind == ESCAPE)
-        return read_escape(reading);
+        return read_escaped_byte(reading);
     reading->rest = wr_span_after(reading->rest, 1);
     switch (kind) {
     case SLASH:
         reading->in_params = false;
-        return read_part(reading);
+        return read_segment_start(reading);
     case PARAM:
         reading->has_param = reading->in_params = true;
         reading->varies |= WR_LOOSE_PARAMS;
@@ -168,23 +168,23 @@ static weir_fault read_byte(struct reading *reading)
 
 /* Reads up to the query or the end. Fast for plain bytes, which are nearly all, also after a
  * '/'. */
-static weir_fault read_path(struct reading *reading)
+static weir_request_fault read_to_query(struct path_reader *reading)
 {
     while (reading->rest.bytes > 0) {
         const char *at = reading->rest.data, *end = at + reading->rest.bytes;
-        while (at < end && kind_of(*at) == PLAIN)
+        while (at < end && kind_of_char(*at) == PLAIN)
             at++;
         reading->rest = (struct wr_span){at, (size_t)(end - at)};
         if (at == end || *at == '?')
             return WEIR_FAULT_NONE;
-        if (kind_of(*at) == CAPITAL) {
+        if (kind_of_char(*at) == CAPITAL) {
             reading->varies |= WR_LOOSE_CASE;
             reading->rest = wr_span_after(reading->rest, 1);
-        } else if (*at == '/' && end - at > 1 && at[1] != '.' && kind_of(at[1]) == PLAIN) {
+        } else if (*at == '/' && end - at > 1 && at[1] != '.' && kind_of_char(at[1]) == PLAIN) {
             reading->in_params = false;
             reading->rest = wr_span_after(reading->rest, 2);
         } else {
-            weir_fault fault = read_byte(reading);
+            weir_request_fault fault = read_target_byte(reading);
             if (fault != WEIR_FAULT_NONE)
                 return fault;
         }
@@ -222,7 +222,7 @@ static bool take_origin(struct wr_span *target, struct wr_span *ret_authority)
     return bytes > 0 && (target->bytes == 0 || target->data[0] == '/' || target->data[0] == '?');
 }
 
-weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target)
+weir_request_fault wr_target_read(struct wr_span target, struct wr_target *ret_target)
 {
     struct wr_span authority = {NULL, 0};
 
@@ -233,8 +233,8 @@ weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target)
     int second = next_byte(wr_span_after(target, 1));
     if (second == '/' || second == ';')
         return WEIR_FAULT_TARGET;
-    struct reading reading = {.rest = target, .is_written = true};
-    weir_fault fault = read_path(&reading);
+    struct path_reader reading = {.rest = target, .is_written = true};
+    weir_request_fault fault = read_to_query(&reading);
     if (fault != WEIR_FAULT_NONE)
         return fault;
     struct wr_span path = {target.data, target.bytes - reading.rest.bytes};
@@ -251,7 +251,7 @@ weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target)
 
 /* Removes one byte, escaped or not, from the front of `path`, which is not empty. Returns it
  * decoded. */
-static char take_byte(struct wr_span *path, bool *ret_is_escaped)
+static char take_path_byte(struct wr_span *path, bool *ret_is_escaped)
 {
     int byte = escaped_byte(*path);
 
@@ -267,7 +267,7 @@ static void skip_params(struct wr_span *path)
     bool is_escaped;
 
     while (path->bytes > 0 && next_byte(*path) != '/')
-        (void)take_byte(path, &is_escaped);
+        (void)take_path_byte(path, &is_escaped);
 }
 
 static void append_slash(struct wr_buf *buf, size_t start, unsigned loose)
@@ -280,7 +280,7 @@ static void append_slash(struct wr_buf *buf, size_t start, unsigned loose)
 
 static void append_byte(struct wr_buf *buf, char byte, bool stays_escaped, unsigned loose)
 {
-    enum kind kind = kind_of(byte);
+    enum char_kind kind = kind_of_char(byte);
 
     if (kind == CAPITAL) {
         wr_buf_append_char(buf, (loose & WR_LOOSE_CASE) != 0 ? wr_ascii_lower(byte) : byte);
@@ -292,14 +292,14 @@ static void append_byte(struct wr_buf *buf, char byte, bool stays_escaped, unsig
     }
 }
 
-weir_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, unsigned loose)
+weir_request_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, unsigned loose)
 {
     struct wr_span rest = target->path;
     size_t start = buf->length;
 
     while (rest.bytes > 0 && buf->error == 0) {
         bool is_escaped;
-        char byte = take_byte(&rest, &is_escaped);
+        char byte = take_path_byte(&rest, &is_escaped);
         bool stays_escaped = is_escaped && (loose & (byte == '/' ? WR_LOOSE_PARTS : WR_LOOSE_ESCAPES)) == 0;
         if (byte == '/' && !stays_escaped)
             append_slash(buf, start, loose);
@@ -313,12 +313,12 @@ weir_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, un
     return buf->error != 0 ? WEIR_FAULT_LONG : WEIR_FAULT_NONE;
 }
 
-weir_fault wr_route_append(struct wr_buf *buf, struct wr_span target, unsigned exact)
+weir_request_fault wr_route_append(struct wr_buf *buf, struct wr_span target, unsigned exact)
 {
     struct wr_target read;
 
     if (target.data == NULL)
         return WEIR_FAULT_MISSING;
-    weir_fault fault = wr_target_read(target, &read);
+    weir_request_fault fault = wr_target_read(target, &read);
     return fault == WEIR_FAULT_NONE ? wr_path_append(buf, &read, wr_loose_without(exact)) : fault;
 }

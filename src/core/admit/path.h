@@ -50,15 +50,15 @@ struct wr_target {
  *   escaped '/' or ';' that is ambiguous among parameters;
  * - _BYTES for bytes invalid in a URL, control characters and backslashes even if escaped, and
  *   over-long UTF-8. */
-weir_fault wr_target_read(struct wr_span target, struct wr_target *ret_target);
+weir_request_fault wr_target_read(struct wr_span target, struct wr_target *ret_target);
 
 /* Appends the path as a service with this reading sees it, each byte in one spelling. Returns
  * WEIR_FAULT_NONE or _LONG. */
-weir_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, unsigned loose);
+weir_request_fault wr_path_append(struct wr_buf *buf, const struct wr_target *target, unsigned loose);
 
 /* Appends the key of a route: the path in its loosest reading, so that all spellings and readings
  * of a path share one key. `exact` is the set of WEIR_EXACT_... differences that are kept. Returns
  * WEIR_FAULT_NONE, _LONG, _MISSING for a NULL target, or a fault of wr_target_read. */
-weir_fault wr_route_append(struct wr_buf *buf, struct wr_span target, unsigned exact);
+weir_request_fault wr_route_append(struct wr_buf *buf, struct wr_span target, unsigned exact);
 
 #endif

@@ -17,7 +17,7 @@ static struct wr_range range_of(const weir_network *network)
 
 /* Sorts by first address. An insertion sort suffices: lists have a few hundred entries, and are
  * read with the rules. */
-static void sort(struct wr_range *ranges, size_t count)
+static void sort_ranges(struct wr_range *ranges, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
         struct wr_range range = ranges[i];
@@ -34,7 +34,7 @@ size_t wr_ranges_make(const weir_network *networks, size_t count, struct wr_rang
 
     for (size_t i = 0; i < count; i++)
         ret_ranges[i] = range_of(&networks[i]);
-    sort(ret_ranges, count);
+    sort_ranges(ret_ranges, count);
     for (size_t i = 0; i < count; i++) {
         /* If two networks overlap, one contains the other; those with the same first address come
          * in any order. */

@@ -33,7 +33,7 @@ int wr_limit_check(const weir_limit *limit);
 bool wr_stack_same_shape(const weir_stack *a, const weir_stack *b);
 
 /* Returns, after a refusal, 0, or the error of the first rule for which waiting is pointless. */
-int wr_stack_give_up(const weir_stack *stack, const void *state, int64_t now);
+int wr_stack_wait_error(const weir_stack *stack, const void *state, int64_t now);
 
 /* Returns the mark of a charge to the instant `charged_at`: how much later than `now` it is, ns. It
  * is later if the clock went back or another thread was faster. `at` plus the mark is then that

@@ -28,23 +28,23 @@ struct wr_bucket {
 };
 
 /* An instant or a duration: ns and a remainder in units of 1/refill ns. */
-struct wr_fine {
+struct wr_exact_time {
     int64_t ns;
     uint32_t rem;
 };
 
 /* Returns first ? a : b without a branch. A CPU cannot predict whether a key near its limit is
  * granted, and a wrong prediction costs more than all the other work. */
-static inline int64_t wr_pick(bool first, int64_t a, int64_t b)
+static inline int64_t wr_select(bool first, int64_t a, int64_t b)
 {
     return b ^ ((a ^ b) & -(int64_t)first);
 }
 
 /* Returns the cost of `permits` in time. `permits` is at most limit->permits, so the cost is at
  * most full_ns. */
-static inline struct wr_fine wr_bucket_cost(const weir_limit *limit, uint32_t permits)
+static inline struct wr_exact_time wr_bucket_cost(const weir_limit *limit, uint32_t permits)
 {
-    struct wr_fine cost = {.ns = limit->cost_ns, .rem = limit->cost_rem};
+    struct wr_exact_time cost = {.ns = limit->cost_ns, .rem = limit->cost_rem};
     if (permits == 1)
         return cost;
     uint64_t rem = (uint64_t)cost.rem * permits;
@@ -54,28 +54,28 @@ static inline struct wr_fine wr_bucket_cost(const weir_limit *limit, uint32_t pe
 }
 
 /* Returns the instant at which the bucket would be full if `permits` were taken now. */
-static inline struct wr_fine wr_bucket_end(const weir_limit *limit, const struct wr_bucket *bucket, int64_t now,
-                                           uint32_t permits)
+static inline struct wr_exact_time wr_bucket_end(const weir_limit *limit, const struct wr_bucket *bucket, int64_t now,
+                                                 uint32_t permits)
 {
-    struct wr_fine cost = wr_bucket_cost(limit, permits);
+    struct wr_exact_time cost = wr_bucket_cost(limit, permits);
     bool owing = bucket->full_at >= now;
-    uint64_t rem = (uint64_t)wr_pick(owing, bucket->full_rem, 0) + cost.rem;
+    uint64_t rem = (uint64_t)wr_select(owing, bucket->full_rem, 0) + cost.rem;
     bool whole = rem >= limit->refill;
-    return (struct wr_fine){
-        .ns = wr_pick(owing, bucket->full_at, now) + cost.ns + whole,
-        .rem = (uint32_t)(rem - (uint64_t)wr_pick(whole, limit->refill, 0)),
+    return (struct wr_exact_time){
+        .ns = wr_select(owing, bucket->full_at, now) + cost.ns + whole,
+        .rem = (uint32_t)(rem - (uint64_t)wr_select(whole, limit->refill, 0)),
     };
 }
 
 /* Returns how far `end` lies beyond now + full, in whole ns and rounded up; 0 or less if it does
  * not. */
-static inline int64_t wr_bucket_wait(const weir_limit *limit, struct wr_fine end, int64_t now)
+static inline int64_t wr_bucket_wait(const weir_limit *limit, struct wr_exact_time end, int64_t now)
 {
     return end.ns - (now + limit->full_ns) + (end.rem > limit->full_rem);
 }
 
 /* Returns the mark of a receipt for a bucket that will be full at `end`. */
-static inline uint32_t wr_bucket_mark(const weir_limit *limit, uint32_t mark, struct wr_fine end, int64_t now)
+static inline uint32_t wr_bucket_mark(const weir_limit *limit, uint32_t mark, struct wr_exact_time end, int64_t now)
 {
     wr_u128 debt = (wr_u128)(uint64_t)(end.ns - now) * limit->refill + end.rem;
     return wr_mark_taken(mark, limit, debt / (uint64_t)limit->period_ns);
@@ -86,18 +86,18 @@ static inline uint32_t wr_bucket_mark(const weir_limit *limit, uint32_t mark, st
 static inline weir_decision wr_bucket_try(const weir_limit *limit, struct wr_bucket *bucket, int64_t now,
                                           uint32_t permits, uint32_t *ret_mark)
 {
-    struct wr_fine end = wr_bucket_end(limit, bucket, now, permits);
+    struct wr_exact_time end = wr_bucket_end(limit, bucket, now, permits);
     int64_t wait_ns = wr_bucket_wait(limit, end, now);
     bool go = wait_ns <= 0;
 
-    bucket->full_at = wr_pick(go, end.ns, bucket->full_at);
-    bucket->full_rem = (uint32_t)wr_pick(go, end.rem, bucket->full_rem);
+    bucket->full_at = wr_select(go, end.ns, bucket->full_at);
+    bucket->full_rem = (uint32_t)wr_select(go, end.rem, bucket->full_rem);
     if (ret_mark != NULL && go)
         *ret_mark = wr_bucket_mark(limit, bucket->mark, end, now);
     return (weir_decision){
-        .verdict = (weir_verdict)wr_pick(go, WEIR_GO, WEIR_WAIT),
-        .reason = (weir_reason)wr_pick(go, WEIR_REASON_NONE, WEIR_REASON_TOKENS),
-        .wait_ns = wr_pick(go, 0, wait_ns),
+        .verdict = (weir_verdict)wr_select(go, WEIR_GO, WEIR_WAIT),
+        .reason = (weir_reason)wr_select(go, WEIR_REASON_NONE, WEIR_REASON_TOKENS),
+        .wait_ns = wr_select(go, 0, wait_ns),
     };
 }
 

@@ -7,25 +7,25 @@ struct flight {
     uint64_t in_flight;
 };
 
-static size_t state_bytes(const weir_limit *limit)
+static size_t concurrency_state_bytes(const weir_limit *limit)
 {
     (void)limit;
     return sizeof(struct flight);
 }
 
-static void start(const weir_limit *limit, void *state, int64_t now)
+static void concurrency_start(const weir_limit *limit, void *state, int64_t now)
 {
     (void)limit, (void)state, (void)now; /* a zeroed state is empty */
 }
 
-static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+static int64_t concurrency_ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
 {
     (void)now;
     const struct flight *flight = state;
     return flight->in_flight + permits <= limit->permits ? 0 : WEIR_UNTIL_RELEASE;
 }
 
-static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+static uint32_t concurrency_take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
 {
     (void)limit, (void)now;
     ((struct flight *)state)->in_flight += permits;
@@ -34,37 +34,39 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
 
 /* Ends up to `permits` in flight. Releasing more than is in flight leaves 0, so it never raises the
  * limit. */
-static void release(const weir_limit *limit, void *state, uint32_t permits)
+static void concurrency_release(const weir_limit *limit, void *state, uint32_t permits)
 {
     (void)limit;
     struct flight *flight = state;
     flight->in_flight -= permits < flight->in_flight ? permits : flight->in_flight;
 }
 
-static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+static void concurrency_give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark,
+                             uint32_t permits)
 {
     (void)now, (void)at, (void)mark;
-    release(limit, state, permits);
+    concurrency_release(limit, state, permits);
 }
 
-static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+static void concurrency_peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
 {
     uint64_t in_flight = ((const struct flight *)state)->in_flight;
     *ret_quota = (weir_quota){
         .limit = limit->permits,
         .remaining = in_flight < limit->permits ? (uint32_t)(limit->permits - in_flight) : 0,
-        .reset_ns = ask(limit, state, now, limit->permits),
+        .reset_ns = concurrency_ask(limit, state, now, limit->permits),
         .period_ns = 0,
     };
 }
 
-static bool fresh(const weir_limit *limit, const void *state, int64_t now)
+static bool concurrency_fresh(const weir_limit *limit, const void *state, int64_t now)
 {
     (void)limit, (void)now;
     return ((const struct flight *)state)->in_flight == 0;
 }
 
-static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
+static void concurrency_carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state,
+                              int64_t now)
 {
     (void)from, (void)to, (void)now;
     *(struct flight *)to_state = *(const struct flight *)from_state;
@@ -74,13 +76,13 @@ const weir_algorithm wr_concurrency = {
     .size = sizeof(weir_algorithm),
     .name = "concurrency",
     .reason = WEIR_REASON_CONCURRENCY,
-    .state_bytes = state_bytes,
-    .start = start,
-    .ask = ask,
-    .take = take,
-    .give = give,
-    .release = release,
-    .peek = peek,
-    .fresh = fresh,
-    .carry = carry,
+    .state_bytes = concurrency_state_bytes,
+    .start = concurrency_start,
+    .ask = concurrency_ask,
+    .take = concurrency_take,
+    .give = concurrency_give,
+    .release = concurrency_release,
+    .peek = concurrency_peek,
+    .fresh = concurrency_fresh,
+    .carry = concurrency_carry,
 };

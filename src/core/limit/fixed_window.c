@@ -12,13 +12,13 @@ struct window {
     uint64_t count; /* permits used; more than the quota after an overcharge or a lowered quota */
 };
 
-static size_t state_bytes(const weir_limit *limit)
+static size_t fixed_window_state_bytes(const weir_limit *limit)
 {
     (void)limit;
     return sizeof(struct window);
 }
 
-static void start(const weir_limit *limit, void *state, int64_t now)
+static void fixed_window_start(const weir_limit *limit, void *state, int64_t now)
 {
     (void)limit;
     ((struct window *)state)->start_at = now;
@@ -36,13 +36,13 @@ static struct window window_at(const weir_limit *limit, const void *state, int64
     return (struct window){.start_at = now - elapsed_ns % limit->period_ns};
 }
 
-static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+static int64_t fixed_window_ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
 {
     struct window window = window_at(limit, state, now);
     return window.count + permits <= limit->permits ? 0 : window.start_at + limit->period_ns - now;
 }
 
-static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+static uint32_t fixed_window_take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
 {
     struct window *window = state;
     *window = window_at(limit, state, now);
@@ -52,7 +52,8 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
 
 /* Gives back permits only if they were counted in the current window; earlier windows are
  * forgotten. */
-static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+static void fixed_window_give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark,
+                              uint32_t permits)
 {
     struct window *window = state;
     *window = window_at(limit, state, now);
@@ -60,25 +61,26 @@ static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, 
         window->count -= permits < window->count ? permits : window->count;
 }
 
-static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+static void fixed_window_peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
 {
     uint64_t count = window_at(limit, state, now).count;
     *ret_quota = (weir_quota){
         .limit = limit->permits,
         .remaining = count < limit->permits ? (uint32_t)(limit->permits - count) : 0,
-        .reset_ns = ask(limit, state, now, limit->permits),
+        .reset_ns = fixed_window_ask(limit, state, now, limit->permits),
         .period_ns = limit->period_ns,
     };
 }
 
 /* Returns true if the count is 0. Then only the grid is left, and forgetting it grants no more than
  * keeping it. */
-static bool fresh(const weir_limit *limit, const void *state, int64_t now)
+static bool fixed_window_fresh(const weir_limit *limit, const void *state, int64_t now)
 {
     return window_at(limit, state, now).count == 0;
 }
 
-static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
+static void fixed_window_carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state,
+                               int64_t now)
 {
     struct window *window = to_state;
     *window = window_at(from, from_state, now);
@@ -89,12 +91,12 @@ const weir_algorithm wr_fixed_window = {
     .size = sizeof(weir_algorithm),
     .name = "fixed_window",
     .reason = WEIR_REASON_TOKENS,
-    .state_bytes = state_bytes,
-    .start = start,
-    .ask = ask,
-    .take = take,
-    .give = give,
-    .peek = peek,
-    .fresh = fresh,
-    .carry = carry,
+    .state_bytes = fixed_window_state_bytes,
+    .start = fixed_window_start,
+    .ask = fixed_window_ask,
+    .take = fixed_window_take,
+    .give = fixed_window_give,
+    .peek = fixed_window_peek,
+    .fresh = fixed_window_fresh,
+    .carry = fixed_window_carry,
 };

@@ -11,7 +11,7 @@ struct leak {
     int64_t next_at; /* earliest time of the next start, ns */
 };
 
-static size_t state_bytes(const weir_limit *limit)
+static size_t leaky_bucket_state_bytes(const weir_limit *limit)
 {
     (void)limit;
     return sizeof(struct leak);
@@ -19,20 +19,20 @@ static size_t state_bytes(const weir_limit *limit)
 
 /* Starts as if the last start were long ago, so that a change to a longer interval does not delay
  * the first request. */
-static void start(const weir_limit *limit, void *state, int64_t now)
+static void leaky_bucket_start(const weir_limit *limit, void *state, int64_t now)
 {
     (void)limit;
     ((struct leak *)state)->next_at = now - WEIR_DURATION_MAX;
 }
 
-static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+static int64_t leaky_bucket_ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
 {
     (void)limit, (void)permits;
     const struct leak *leak = state;
     return leak->next_at > now ? leak->next_at - now : 0;
 }
 
-static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+static uint32_t leaky_bucket_take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
 {
     struct leak *leak = state;
     int64_t from_at = now > leak->next_at ? now : leak->next_at;
@@ -48,7 +48,8 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
 /* Gives back the last start only; the mark identifies it. An earlier one cannot be given back,
  * because later starts are spaced from it. The next start may then be at the time of the start
  * given back, which was at least an interval after the one before. */
-static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+static void leaky_bucket_give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark,
+                              uint32_t permits)
 {
     (void)now;
     struct leak *leak = state;
@@ -58,9 +59,9 @@ static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, 
 }
 
 /* Reports a quota of one start, whatever its number of permits. */
-static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+static void leaky_bucket_peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
 {
-    int64_t wait_ns = ask(limit, state, now, 1);
+    int64_t wait_ns = leaky_bucket_ask(limit, state, now, 1);
     *ret_quota = (weir_quota){
         .limit = 1,
         .remaining = wait_ns == 0,
@@ -69,15 +70,16 @@ static void peek(const weir_limit *limit, const void *state, int64_t now, weir_q
     };
 }
 
-static bool fresh(const weir_limit *limit, const void *state, int64_t now)
+static bool leaky_bucket_fresh(const weir_limit *limit, const void *state, int64_t now)
 {
-    return ask(limit, state, now, 1) == 0;
+    return leaky_bucket_ask(limit, state, now, 1) == 0;
 }
 
 /* Converts the intervals that are still to pass into as many new ones, counted from where the first
  * of them began. So the new spacing holds at once, no charge is lost, and a change to an equal rule
  * has no effect. */
-static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
+static void leaky_bucket_carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state,
+                               int64_t now)
 {
     int64_t next_at = ((const struct leak *)from_state)->next_at;
     int64_t intervals = next_at - now > from->period_ns ? (next_at - now - 1) / from->period_ns + 1 : 1;
@@ -93,12 +95,12 @@ const weir_algorithm wr_leaky_bucket = {
     .size = sizeof(weir_algorithm),
     .name = "leaky_bucket",
     .reason = WEIR_REASON_PACE,
-    .state_bytes = state_bytes,
-    .start = start,
-    .ask = ask,
-    .take = take,
-    .give = give,
-    .peek = peek,
-    .fresh = fresh,
-    .carry = carry,
+    .state_bytes = leaky_bucket_state_bytes,
+    .start = leaky_bucket_start,
+    .ask = leaky_bucket_ask,
+    .take = leaky_bucket_take,
+    .give = leaky_bucket_give,
+    .peek = leaky_bucket_peek,
+    .fresh = leaky_bucket_fresh,
+    .carry = leaky_bucket_carry,
 };

@@ -195,7 +195,7 @@ int weir_limit_custom(weir_limit *ret_limit, const weir_algorithm *algorithm, ui
 
 /* Makes the rule once more from the fields that correspond to the arguments of its weir_limit
  * function. */
-static int remake(const weir_limit *limit, weir_limit *ret_limit)
+static int remake_limit(const weir_limit *limit, weir_limit *ret_limit)
 {
     const weir_algorithm *algorithm = limit->algorithm;
 
@@ -222,7 +222,7 @@ int wr_limit_check(const weir_limit *limit)
 
     if (limit->algorithm == NULL)
         return wr_invalid("rule: it has no algorithm; make it with one of the weir_limit functions");
-    int bad = remake(limit, &again);
+    int bad = remake_limit(limit, &again);
     if (bad != 0)
         return bad;
     if (limit->queue_max > WEIR_QUEUE_MAX)

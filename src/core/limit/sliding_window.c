@@ -18,13 +18,13 @@ struct slots {
     uint32_t prev, curr; /* permits used in the previous slot, and in the slot from slot_at on */
 };
 
-static size_t state_bytes(const weir_limit *limit)
+static size_t sliding_window_state_bytes(const weir_limit *limit)
 {
     (void)limit;
     return sizeof(struct slots);
 }
 
-static void start(const weir_limit *limit, void *state, int64_t now)
+static void sliding_window_start(const weir_limit *limit, void *state, int64_t now)
 {
     (void)limit;
     ((struct slots *)state)->slot_at = now;
@@ -64,7 +64,7 @@ static int64_t open_after(const weir_limit *limit, uint32_t prev, int64_t room)
     return limit->period_ns + 1 - (int64_t)bound;
 }
 
-static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+static int64_t sliding_window_ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
 {
     struct slots slots = slots_at(limit, state, now);
     int64_t room = (int64_t)limit->permits - permits + 1;
@@ -81,7 +81,7 @@ static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint
     return slots.slot_at + open_ns - now;
 }
 
-static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+static uint32_t sliding_window_take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
 {
     struct slots *slots = state;
     *slots = slots_at(limit, state, now);
@@ -89,7 +89,8 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
     return wr_late_mark(now < slots->slot_at ? slots->slot_at : now, now);
 }
 
-static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+static void sliding_window_give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark,
+                                uint32_t permits)
 {
     struct slots *slots = state;
     *slots = slots_at(limit, state, now);
@@ -99,7 +100,7 @@ static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, 
     *count -= permits < *count ? permits : *count;
 }
 
-static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+static void sliding_window_peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
 {
     struct slots slots = slots_at(limit, state, now);
     uint64_t window_ns = (uint64_t)limit->period_ns;
@@ -108,18 +109,19 @@ static void peek(const weir_limit *limit, const void *state, int64_t now, weir_q
     *ret_quota = (weir_quota){
         .limit = limit->permits,
         .remaining = used < limit->permits ? (uint32_t)(limit->permits - used) : 0,
-        .reset_ns = ask(limit, state, now, limit->permits),
+        .reset_ns = sliding_window_ask(limit, state, now, limit->permits),
         .period_ns = limit->period_ns,
     };
 }
 
-static bool fresh(const weir_limit *limit, const void *state, int64_t now)
+static bool sliding_window_fresh(const weir_limit *limit, const void *state, int64_t now)
 {
     struct slots slots = slots_at(limit, state, now);
     return slots.prev == 0 && slots.curr == 0;
 }
 
-static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
+static void sliding_window_carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state,
+                                 int64_t now)
 {
     struct slots *slots = to_state;
     *slots = slots_at(from, from_state, now);
@@ -130,12 +132,12 @@ const weir_algorithm wr_sliding_window = {
     .size = sizeof(weir_algorithm),
     .name = "sliding_window",
     .reason = WEIR_REASON_TOKENS,
-    .state_bytes = state_bytes,
-    .start = start,
-    .ask = ask,
-    .take = take,
-    .give = give,
-    .peek = peek,
-    .fresh = fresh,
-    .carry = carry,
+    .state_bytes = sliding_window_state_bytes,
+    .start = sliding_window_start,
+    .ask = sliding_window_ask,
+    .take = sliding_window_take,
+    .give = sliding_window_give,
+    .peek = sliding_window_peek,
+    .fresh = sliding_window_fresh,
+    .carry = sliding_window_carry,
 };

@@ -29,12 +29,12 @@ int weir_stack_init(weir_stack *ret_stack, const weir_limit *limits, size_t coun
     return 0;
 }
 
-static void *state_of(const weir_stack *stack, void *state, uint32_t i)
+static void *state_of_rule(const weir_stack *stack, void *state, uint32_t i)
 {
     return (char *)state + stack->offsets[i];
 }
 
-static const void *peek_at(const weir_stack *stack, const void *state, uint32_t i)
+static const void *const_state_of_rule(const weir_stack *stack, const void *state, uint32_t i)
 {
     return (const char *)state + stack->offsets[i];
 }
@@ -42,10 +42,10 @@ static const void *peek_at(const weir_stack *stack, const void *state, uint32_t 
 void weir_stack_start(const weir_stack *stack, void *state, int64_t now)
 {
     for (uint32_t i = 0; i < stack->count; i++)
-        stack->limits[i].algorithm->start(&stack->limits[i], state_of(stack, state, i), now);
+        stack->limits[i].algorithm->start(&stack->limits[i], state_of_rule(stack, state, i), now);
 }
 
-static weir_decision ask_one(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+static weir_decision ask_rule(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
 {
     if (permits > limit->permits)
         return (weir_decision){.verdict = WEIR_DENY, .reason = limit->algorithm->reason, .wait_ns = WEIR_UNTIL_RELEASE};
@@ -66,21 +66,21 @@ weir_decision weir_stack_ask(const weir_stack *stack, const void *state, int64_t
     if (permits == 0)
         return go;
     for (uint32_t i = 0; i < stack->count; i++) {
-        weir_decision decision = ask_one(&stack->limits[i], peek_at(stack, state, i), now, permits);
+        weir_decision decision = ask_rule(&stack->limits[i], const_state_of_rule(stack, state, i), now, permits);
         if (wr_decision_worse(&decision, &longest))
             longest = decision;
     }
     return longest;
 }
 
-int wr_stack_give_up(const weir_stack *stack, const void *state, int64_t now)
+int wr_stack_wait_error(const weir_stack *stack, const void *state, int64_t now)
 {
     int error = 0;
 
     for (uint32_t i = 0; i < stack->count && error >= 0; i++) {
         const weir_limit *limit = &stack->limits[i];
         if (limit->algorithm->give_up != NULL)
-            error = limit->algorithm->give_up(limit, peek_at(stack, state, i), now);
+            error = limit->algorithm->give_up(limit, const_state_of_rule(stack, state, i), now);
     }
     return error < 0 ? error : 0;
 }
@@ -90,7 +90,8 @@ void weir_stack_take(const weir_stack *stack, void *state, int64_t now, uint32_t
     weir_receipt receipt = {.at = now, .permits = permits};
 
     for (uint32_t i = 0; i < stack->count && permits > 0; i++)
-        receipt.marks[i] = stack->limits[i].algorithm->take(&stack->limits[i], state_of(stack, state, i), now, permits);
+        receipt.marks[i] =
+            stack->limits[i].algorithm->take(&stack->limits[i], state_of_rule(stack, state, i), now, permits);
     if (ret_receipt != NULL)
         *ret_receipt = receipt;
 }
@@ -131,10 +132,11 @@ weir_decision weir_stack_try(const weir_stack *stack, void *state, int64_t now, 
     return try_any(stack, state, now, permits, ret_receipt);
 }
 
-static void give_all(const weir_stack *stack, void *state, int64_t now, const weir_receipt *receipt, uint32_t permits)
+static void give_to_all_rules(const weir_stack *stack, void *state, int64_t now, const weir_receipt *receipt,
+                              uint32_t permits)
 {
     for (uint32_t i = 0; i < stack->count; i++)
-        stack->limits[i].algorithm->give(&stack->limits[i], state_of(stack, state, i), now, receipt->at,
+        stack->limits[i].algorithm->give(&stack->limits[i], state_of_rule(stack, state, i), now, receipt->at,
                                          receipt->marks[i], permits);
 }
 
@@ -144,7 +146,7 @@ void weir_stack_settle(const weir_stack *stack, void *state, int64_t now, weir_r
 
     receipt->permits = 0;
     if (taken > used)
-        give_all(stack, state, now, receipt, taken - used);
+        give_to_all_rules(stack, state, now, receipt, taken - used);
     else if (taken > 0 && used > taken)
         weir_stack_take(stack, state, now, used - taken, NULL);
 }
@@ -154,7 +156,7 @@ void weir_stack_release(const weir_stack *stack, void *state, uint32_t permits)
     for (uint32_t i = 0; i < stack->count; i++) {
         const weir_limit *limit = &stack->limits[i];
         if (limit->algorithm->release != NULL && permits > 0)
-            limit->algorithm->release(limit, state_of(stack, state, i), permits);
+            limit->algorithm->release(limit, state_of_rule(stack, state, i), permits);
     }
 }
 
@@ -164,7 +166,7 @@ void weir_stack_peek(const weir_stack *stack, const void *state, int64_t now, we
 
     for (uint32_t i = 0; i < stack->count; i++) {
         weir_quota quota = {0};
-        stack->limits[i].algorithm->peek(&stack->limits[i], peek_at(stack, state, i), now, &quota);
+        stack->limits[i].algorithm->peek(&stack->limits[i], const_state_of_rule(stack, state, i), now, &quota);
         if (i == 0 || wr_quota_scarcer(&quota, &least))
             least = quota;
     }
@@ -175,7 +177,7 @@ bool weir_stack_fresh(const weir_stack *stack, const void *state, int64_t now)
 {
     for (uint32_t i = 0; i < stack->count; i++) {
         const weir_limit *limit = &stack->limits[i];
-        if (!limit->algorithm->fresh(limit, peek_at(stack, state, i), now))
+        if (!limit->algorithm->fresh(limit, const_state_of_rule(stack, state, i), now))
             return false;
     }
     return true;
@@ -197,10 +199,10 @@ int weir_stack_carry(const weir_stack *from, const void *from_state, const weir_
     for (uint32_t i = 0; i < to->count; i++) {
         const weir_algorithm *algorithm = to->limits[i].algorithm;
         if (algorithm->carry != NULL)
-            algorithm->carry(&from->limits[i], peek_at(from, from_state, i), &to->limits[i], state_of(to, to_state, i),
-                             now);
+            algorithm->carry(&from->limits[i], const_state_of_rule(from, from_state, i), &to->limits[i],
+                             state_of_rule(to, to_state, i), now);
         else
-            algorithm->start(&to->limits[i], state_of(to, to_state, i), now);
+            algorithm->start(&to->limits[i], state_of_rule(to, to_state, i), now);
     }
     return 0;
 }

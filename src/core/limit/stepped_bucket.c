@@ -14,13 +14,13 @@ struct steps {
     uint32_t mark;    /* units given back since the start, plus an offset (see mark.h) */
 };
 
-static size_t state_bytes(const weir_limit *limit)
+static size_t stepped_bucket_state_bytes(const weir_limit *limit)
 {
     (void)limit;
     return sizeof(struct steps);
 }
 
-static void start(const weir_limit *limit, void *state, int64_t now)
+static void stepped_bucket_start(const weir_limit *limit, void *state, int64_t now)
 {
     struct steps *steps = state;
     steps->step_at = now;
@@ -47,7 +47,7 @@ static int64_t steps_for(const weir_limit *limit, uint64_t permits)
     return (int64_t)(permits / limit->refill + (permits % limit->refill != 0));
 }
 
-static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+static int64_t stepped_bucket_ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
 {
     struct steps steps = steps_at(limit, state, now);
     uint64_t wanted = steps.missing + permits;
@@ -64,7 +64,7 @@ static uint64_t missing_max(const weir_limit *limit)
     return most < INT64_MAX ? (uint64_t)most : INT64_MAX;
 }
 
-static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+static uint32_t stepped_bucket_take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
 {
     struct steps *steps = state;
     uint64_t most = missing_max(limit);
@@ -75,7 +75,8 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
     return wr_mark_taken(steps->mark, limit, steps->missing);
 }
 
-static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+static void stepped_bucket_give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark,
+                                uint32_t permits)
 {
     struct steps *steps = state;
 
@@ -90,26 +91,27 @@ static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, 
     steps->mark = wr_mark_given(steps->mark, limit, permits);
 }
 
-static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+static void stepped_bucket_peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
 {
     uint64_t missing = steps_at(limit, state, now).missing;
     *ret_quota = (weir_quota){
         .limit = limit->permits,
         .remaining = missing < limit->permits ? (uint32_t)(limit->permits - missing) : 0,
-        .reset_ns = ask(limit, state, now, limit->permits),
+        .reset_ns = stepped_bucket_ask(limit, state, now, limit->permits),
         .period_ns = steps_for(limit, limit->permits) * limit->period_ns,
     };
 }
 
 /* Returns true if the bucket has at least its initial permits. It may be forgotten then: a new one
  * would grant no more, now or later. */
-static bool fresh(const weir_limit *limit, const void *state, int64_t now)
+static bool stepped_bucket_fresh(const weir_limit *limit, const void *state, int64_t now)
 {
     return steps_at(limit, state, now).missing <= limit->permits - limit->initial;
 }
 
 /* Carries the permits left over to the new rule. */
-static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
+static void stepped_bucket_carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state,
+                                 int64_t now)
 {
     struct steps old = steps_at(from, from_state, now);
     struct steps *steps = to_state;
@@ -130,12 +132,12 @@ const weir_algorithm wr_stepped_bucket = {
     .size = sizeof(weir_algorithm),
     .name = "token_bucket",
     .reason = WEIR_REASON_TOKENS,
-    .state_bytes = state_bytes,
-    .start = start,
-    .ask = ask,
-    .take = take,
-    .give = give,
-    .peek = peek,
-    .fresh = fresh,
-    .carry = carry,
+    .state_bytes = stepped_bucket_state_bytes,
+    .start = stepped_bucket_start,
+    .ask = stepped_bucket_ask,
+    .take = stepped_bucket_take,
+    .give = stepped_bucket_give,
+    .peek = stepped_bucket_peek,
+    .fresh = stepped_bucket_fresh,
+    .carry = stepped_bucket_carry,
 };

@@ -5,13 +5,13 @@
  */
 #include "core/limit/bucket.h"
 
-static size_t state_bytes(const weir_limit *limit)
+static size_t token_bucket_state_bytes(const weir_limit *limit)
 {
     (void)limit;
     return sizeof(struct wr_bucket);
 }
 
-static void start(const weir_limit *limit, void *state, int64_t now)
+static void token_bucket_start(const weir_limit *limit, void *state, int64_t now)
 {
     (void)limit;
     struct wr_bucket *bucket = state;
@@ -37,7 +37,7 @@ static void set_debt(const weir_limit *limit, struct wr_bucket *bucket, int64_t 
     bucket->full_rem = (uint32_t)(debt % limit->refill);
 }
 
-static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
+static int64_t token_bucket_ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
 {
     return wr_bucket_wait(limit, wr_bucket_end(limit, state, now, permits), now);
 }
@@ -61,7 +61,7 @@ static void overcharge(const weir_limit *limit, struct wr_bucket *bucket, int64_
     set_debt(limit, bucket, now, after);
 }
 
-static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
+static uint32_t token_bucket_take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
 {
     struct wr_bucket *bucket = state;
     uint32_t mark = 0;
@@ -69,11 +69,12 @@ static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t
     if (permits <= limit->permits && wr_bucket_try(limit, bucket, now, permits, &mark).verdict == WEIR_GO)
         return mark;
     overcharge(limit, bucket, now, permits);
-    struct wr_fine end = {.ns = bucket->full_at, .rem = bucket->full_rem};
+    struct wr_exact_time end = {.ns = bucket->full_at, .rem = bucket->full_rem};
     return wr_bucket_mark(limit, bucket->mark, end, now);
 }
 
-static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark, uint32_t permits)
+static void token_bucket_give(const weir_limit *limit, void *state, int64_t now, int64_t at, uint32_t mark,
+                              uint32_t permits)
 {
     struct wr_bucket *bucket = state;
     wr_i128 debt = debt_at(limit, bucket, now);
@@ -88,25 +89,26 @@ static void give(const weir_limit *limit, void *state, int64_t now, int64_t at, 
     bucket->mark = wr_mark_given(bucket->mark, limit, permits);
 }
 
-static void peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+static void token_bucket_peek(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
 {
     wr_i128 left = parts(limit, limit->full_ns, limit->full_rem) - debt_at(limit, state, now);
     *ret_quota = (weir_quota){
         .limit = limit->permits,
         .remaining = left > 0 ? (uint32_t)(left / limit->period_ns) : 0,
-        .reset_ns = ask(limit, state, now, limit->permits),
+        .reset_ns = token_bucket_ask(limit, state, now, limit->permits),
         .period_ns = limit->full_ns + (limit->full_rem > 0),
     };
 }
 
-static bool fresh(const weir_limit *limit, const void *state, int64_t now)
+static bool token_bucket_fresh(const weir_limit *limit, const void *state, int64_t now)
 {
     return debt_at(limit, state, now) == 0;
 }
 
 /* Carries the permits left over to the new rule: the whole ones and the fraction of one, except for
  * a rounding loss of less than 1/refill ns. */
-static void carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state, int64_t now)
+static void token_bucket_carry(const weir_limit *from, const void *from_state, const weir_limit *to, void *to_state,
+                               int64_t now)
 {
     const struct wr_bucket *old = from_state;
     struct wr_bucket *bucket = to_state;
@@ -133,12 +135,12 @@ const weir_algorithm wr_token_bucket = {
     .size = sizeof(weir_algorithm),
     .name = "token_bucket",
     .reason = WEIR_REASON_TOKENS,
-    .state_bytes = state_bytes,
-    .start = start,
-    .ask = ask,
-    .take = take,
-    .give = give,
-    .peek = peek,
-    .fresh = fresh,
-    .carry = carry,
+    .state_bytes = token_bucket_state_bytes,
+    .start = token_bucket_start,
+    .ask = token_bucket_ask,
+    .take = token_bucket_take,
+    .give = token_bucket_give,
+    .peek = token_bucket_peek,
+    .fresh = token_bucket_fresh,
+    .carry = token_bucket_carry,
 };

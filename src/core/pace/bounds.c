@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bounds.c - Decides whether a request may start at a gate, and why and how long it must wait.
  * Changes no state. */
-#include "core/pace/state.h"
+#include "core/pace/gate_state.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,12 +28,12 @@ struct asker {
     bool holds; /* the query comes from the holder of the reservation */
     bool flies; /* the request of the query is already counted as sent */
     weir_breaker_state breaker;
-    const struct wr_want *want;
+    const struct wr_pace_bounds *want;
 };
 
 /* Builds a query. Stores the strategy's answer in `*want`: a copy would double the cost. */
 static struct asker asker_of(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
-                             struct wr_want *want)
+                             struct wr_pace_bounds *want)
 {
     int64_t t = wr_gate_time(gate, now);
     *want = wr_strategy_of(options->strategy)->want(options, gate + 1, t);
@@ -57,7 +57,7 @@ static uint32_t most_in_flight(const struct asker *asker)
     return asker->gate->banned ? 1 : cap;
 }
 
-static bool probing(const struct asker *asker)
+static bool are_probes_in_flight(const struct asker *asker)
 {
     return asker->breaker == WEIR_BREAKER_HALF_OPEN && others_in_flight(asker) >= wr_breaker_budget(asker->options);
 }
@@ -101,27 +101,27 @@ static int64_t earliest(const struct asker *asker, weir_reason *ret_reason)
     return free_at;
 }
 
-static weir_decision wait_for(weir_reason reason, int64_t wait_ns)
+static weir_decision decision_to_wait(weir_reason reason, int64_t wait_ns)
 {
     return (weir_decision){WEIR_WAIT, reason, wait_ns};
 }
 
 /* Decides a query. An open breaker is reported first, because a caller may prefer to fail over
  * waiting for it. */
-static weir_decision decide(const struct asker *asker, int64_t now)
+static weir_decision decide_query(const struct asker *asker, int64_t now)
 {
     weir_reason reason;
     if (asker->breaker == WEIR_BREAKER_OPEN)
-        return wait_for(WEIR_REASON_BREAKER, asker->gate->breaker.open_until - now);
+        return decision_to_wait(WEIR_REASON_BREAKER, asker->gate->breaker.open_until - now);
     if (asker->gate->paused)
-        return wait_for(WEIR_REASON_PAUSED, WEIR_UNTIL_RELEASE);
+        return decision_to_wait(WEIR_REASON_PAUSED, WEIR_UNTIL_RELEASE);
     if (others_in_flight(asker) >= most_in_flight(asker))
-        return wait_for(WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE);
-    if (probing(asker))
-        return wait_for(WEIR_REASON_BREAKER, WEIR_UNTIL_RELEASE);
+        return decision_to_wait(WEIR_REASON_CONCURRENCY, WEIR_UNTIL_RELEASE);
+    if (are_probes_in_flight(asker))
+        return decision_to_wait(WEIR_REASON_BREAKER, WEIR_UNTIL_RELEASE);
     int64_t at = earliest(asker, &reason);
     if (at > asker->t)
-        return wait_for(reason, at - now);
+        return decision_to_wait(reason, at - now);
     return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
 }
 
@@ -129,22 +129,22 @@ weir_decision wr_gate_ask(const struct wr_gate *gate, const weir_pace_options *o
 {
     if (options->off)
         return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
-    struct wr_want want;
+    struct wr_pace_bounds want;
     struct asker asker = asker_of(gate, options, now, &want);
-    return decide(&asker, now);
+    return decide_query(&asker, now);
 }
 
 weir_decision wr_gate_ask_again(const struct wr_gate *gate, const weir_pace_options *options, uint32_t seq, int64_t now)
 {
     if (options->off)
         return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
-    struct wr_want want;
+    struct wr_pace_bounds want;
     struct asker asker = asker_of(gate, options, now, &want);
     asker.holds = gate->reserved && gate->seq == seq && !wr_gate_expired(gate, options, asker.t);
-    return decide(&asker, now);
+    return decide_query(&asker, now);
 }
 
-weir_decision wr_gate_ask_beyond(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
+weir_decision wr_gate_ask_as_holder(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
     return wr_gate_ask_again(gate, options, gate->seq, now);
 }
@@ -155,37 +155,37 @@ weir_decision wr_gate_ask_unwritten(const struct wr_gate *gate, const weir_pace_
         return (weir_decision){WEIR_GO, WEIR_REASON_NONE, 0};
     if (wr_gate_spaces(gate, options))
         return (weir_decision){WEIR_DENY, WEIR_REASON_PACE, 0}; /* others may have just been sent */
-    struct wr_want want;
+    struct wr_pace_bounds want;
     struct asker asker = asker_of(gate, options, now, &want);
     asker.flies = true;
-    return decide(&asker, now);
+    return decide_query(&asker, now);
 }
 
 /* ---- each bound separately ---- */
 
-struct list {
+struct gate_bound_list {
     weir_pace_bound *bounds;
     size_t count;
     int64_t now;
 };
 
-static void list_until(struct list *list, weir_reason reason, int64_t until, int64_t value_ns)
+static void list_until(struct gate_bound_list *list, weir_reason reason, int64_t until, int64_t value_ns)
 {
     int64_t wait_ns = until > list->now ? until - list->now : 0;
     list->bounds[list->count++] = (weir_pace_bound){reason, wait_ns, value_ns};
 }
 
-static void list_if(struct list *list, weir_reason reason, bool holds)
+static void list_if(struct gate_bound_list *list, weir_reason reason, bool holds)
 {
     list->bounds[list->count++] = (weir_pace_bound){reason, holds ? WEIR_UNTIL_RELEASE : 0, 0};
 }
 
-static void list_hold(struct list *list, const struct wr_gate *gate, weir_reason reason)
+static void list_hold(struct gate_bound_list *list, const struct wr_gate *gate, weir_reason reason)
 {
     list_until(list, reason, gate->hold_reason == reason ? gate->hold_until : list->now, 0);
 }
 
-static void list_pace(struct list *list, const struct asker *asker)
+static void list_pace(struct gate_bound_list *list, const struct asker *asker)
 {
     const struct wr_gate *gate = asker->gate;
     int64_t interval_ns = wr_own_interval(asker->options);
@@ -201,9 +201,9 @@ static void list_pace(struct list *list, const struct asker *asker)
 size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
                       weir_pace_bound ret_bounds[WEIR_PACE_BOUNDS_MAX])
 {
-    struct wr_want want;
+    struct wr_pace_bounds want;
     struct asker asker = asker_of(gate, options, now, &want);
-    struct list list = {.bounds = ret_bounds, .now = asker.t};
+    struct gate_bound_list list = {.bounds = ret_bounds, .now = asker.t};
     if (options->off)
         return 0;
     list_pace(&list, &asker);
@@ -212,7 +212,7 @@ size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *optio
     if (asker.breaker == WEIR_BREAKER_OPEN)
         list_until(&list, WEIR_REASON_BREAKER, gate->breaker.open_until, options->open_ns);
     else
-        list_if(&list, WEIR_REASON_BREAKER, probing(&asker));
+        list_if(&list, WEIR_REASON_BREAKER, are_probes_in_flight(&asker));
     list_if(&list, WEIR_REASON_CONCURRENCY, others_in_flight(&asker) >= most_in_flight(&asker));
     list_if(&list, WEIR_REASON_PAUSED, gate->paused);
     return list.count;
@@ -221,7 +221,7 @@ size_t wr_gate_bounds(const struct wr_gate *gate, const weir_pace_options *optio
 /* ---- inspection ---- */
 
 /* Returns the time between starts: the longer one of the gate's and the strategy's interval. */
-static int64_t delay_of(const struct asker *asker)
+static int64_t delay_of_query(const struct asker *asker)
 {
     int64_t interval_ns = wr_gate_interval(asker->gate, asker->options);
     int64_t wanted_ns = wr_rate_interval(asker->want->rate);
@@ -229,7 +229,7 @@ static int64_t delay_of(const struct asker *asker)
 }
 
 /* Returns true if all knowledge that a new gate would lack is too old to matter. */
-static bool outdated(const struct asker *asker)
+static bool is_gate_outdated(const struct asker *asker)
 {
     const struct wr_gate *gate = asker->gate;
     int64_t story_at = gate->breaker.open_until > gate->latest_at ? gate->breaker.open_until : gate->latest_at;
@@ -241,26 +241,26 @@ static bool outdated(const struct asker *asker)
 
 bool wr_gate_forgettable(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
-    struct wr_want want;
+    struct wr_pace_bounds want;
     struct asker asker = asker_of(gate, options, now, &want);
     weir_reason reason;
     if (options->off)
         return true;
     return others_in_flight(&asker) == 0 && !gate->paused && asker.breaker != WEIR_BREAKER_OPEN &&
-           earliest(&asker, &reason) <= asker.t && (asker.t - gate->last_start_at) / 2 >= delay_of(&asker) &&
-           outdated(&asker);
+           earliest(&asker, &reason) <= asker.t && (asker.t - gate->last_start_at) / 2 >= delay_of_query(&asker) &&
+           is_gate_outdated(&asker);
 }
 
-static const void *part(const struct wr_gate *gate, size_t offset)
+static const void *gate_part_const(const struct wr_gate *gate, size_t offset)
 {
     return (const char *)gate + offset;
 }
 
 int64_t wr_gate_delay(const struct wr_gate *gate, const weir_pace_options *options, int64_t now)
 {
-    struct wr_want want;
+    struct wr_pace_bounds want;
     struct asker asker = asker_of(gate, options, now, &want);
-    return options->off ? 0 : delay_of(&asker);
+    return options->off ? 0 : delay_of_query(&asker);
 }
 
 weir_breaker_state wr_gate_breaker(const struct wr_gate *gate, int64_t now)
@@ -268,27 +268,28 @@ weir_breaker_state wr_gate_breaker(const struct wr_gate *gate, int64_t now)
     return wr_breaker_state(&gate->breaker, wr_gate_time(gate, now));
 }
 
-static void set_limit(weir_pace_entry *entry, const struct wr_strategy *strategy, const void *state, int64_t now)
+static void set_limit_text(weir_pace_entry *entry, const struct wr_strategy *strategy, const void *state, int64_t now)
 {
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, entry->limit_why, sizeof entry->limit_why);
-    const char *kind = strategy->believe(state, now, &buf);
+    const char *kind = strategy->describe_limit(state, now, &buf);
     memcpy(entry->limit, kind, strnlen(kind, sizeof entry->limit - 1));
 }
 
-void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, int64_t now, weir_pace_entry *ret_entry)
+void wr_gate_inspect(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
+                     weir_pace_entry *ret_entry)
 {
     const struct wr_strategy *strategy = wr_strategy_of(options->strategy);
-    struct wr_want want;
+    struct wr_pace_bounds want;
     struct asker asker = asker_of(gate, options, now, &want);
-    const struct wr_latency *latency = part(gate, wr_latency_offset(strategy));
-    const struct wr_window *window = part(gate, wr_window_offset(strategy, options));
+    const struct wr_latency *latency = gate_part_const(gate, wr_latency_offset(strategy));
+    const struct wr_window *window = gate_part_const(gate, wr_window_offset(strategy, options));
     struct wr_window_sums sums = wr_window_sum(window, options, asker.t);
     weir_pace_entry entry = {.key = ret_entry->key, .key_bytes = ret_entry->key_bytes, .waiters = ret_entry->waiters};
     if (!options->off) {
         entry.rate = want.rate;
         entry.tokens = want.tokens;
-        entry.delay_ns = delay_of(&asker);
+        entry.delay_ns = delay_of_query(&asker);
         entry.mean_latency_ns = (int64_t)latency->mean_ns;
         entry.p95_latency_ns = wr_latency_p95(latency, options);
         entry.error_rate = wr_window_error_rate(&sums);
@@ -300,12 +301,12 @@ void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, 
         entry.cap = most_in_flight(&asker);
         entry.starts = gate->seq - gate->reserved;
         entry.rejected = gate->rejected;
-        entry.decision = decide(&asker, now);
+        entry.decision = decide_query(&asker, now);
         entry.last_success_at = gate->succeeded ? gate->last_success_at : 0;
         const char *mode = strategy->mode(gate + 1);
         memcpy(entry.mode, mode, strnlen(mode, sizeof entry.mode - 1));
-        if (strategy->believe != NULL)
-            set_limit(&entry, strategy, gate + 1, asker.t);
+        if (strategy->describe_limit != NULL)
+            set_limit_text(&entry, strategy, gate + 1, asker.t);
     }
     *ret_entry = entry;
 }

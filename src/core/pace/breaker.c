@@ -9,14 +9,14 @@ static bool is_failure(int status)
     return status == 0 || wr_status_refuses(status) || status >= 500;
 }
 
-enum wr_health wr_health_of(const weir_pace_options *options, int status, bool has_retry_after)
+enum wr_host_health wr_host_health_of(const weir_pace_options *options, int status, bool has_retry_after)
 {
     if (!is_failure(status))
-        return WR_HEALTH_GOOD;
+        return WR_HOST_HEALTH_GOOD;
     bool tide = options->strategy == WEIR_STRATEGY_TIDE;
     if (has_retry_after || (tide && (wr_status_refuses(status) || status == 503)))
-        return WR_HEALTH_UNSAID;
-    return WR_HEALTH_BAD;
+        return WR_HOST_HEALTH_UNKNOWN;
+    return WR_HOST_HEALTH_BAD;
 }
 
 weir_breaker_state wr_breaker_state(const struct wr_breaker *breaker, int64_t now)
@@ -50,11 +50,11 @@ static bool too_many_errors(const weir_pace_options *options, const struct wr_wi
 }
 
 static bool tell_closed(struct wr_breaker *breaker, const weir_pace_options *options, const struct wr_window *window,
-                        enum wr_health health, int64_t now, int64_t open_ns)
+                        enum wr_host_health health, int64_t now, int64_t open_ns)
 {
-    if (health == WR_HEALTH_GOOD)
+    if (health == WR_HOST_HEALTH_GOOD)
         breaker->failures = 0;
-    if (health != WR_HEALTH_BAD)
+    if (health != WR_HOST_HEALTH_BAD)
         return false;
     breaker->failures += breaker->failures < UINT32_MAX;
     if (breaker->failures < options->consecutive_failures && !too_many_errors(options, window, now))
@@ -64,14 +64,14 @@ static bool tell_closed(struct wr_breaker *breaker, const weir_pace_options *opt
 }
 
 static bool tell_probe(struct wr_breaker *breaker, const weir_pace_options *options, struct wr_window *window,
-                       enum wr_health health, int64_t now, int64_t open_ns)
+                       enum wr_host_health health, int64_t now, int64_t open_ns)
 {
-    if (health == WR_HEALTH_BAD) {
+    if (health == WR_HOST_HEALTH_BAD) {
         breaker->failures += breaker->failures < UINT32_MAX;
         wr_breaker_trip(breaker, now + open_ns);
         return true;
     }
-    if (health == WR_HEALTH_GOOD && ++breaker->successes >= options->probes) {
+    if (health == WR_HOST_HEALTH_GOOD && ++breaker->successes >= options->probes) {
         breaker->tripped = false;
         breaker->failures = 0;
         wr_window_clear(window);
@@ -81,10 +81,11 @@ static bool tell_probe(struct wr_breaker *breaker, const weir_pace_options *opti
 }
 
 bool wr_breaker_tell(struct wr_breaker *breaker, const weir_pace_options *options, struct wr_window *window,
-                     enum wr_health health, int64_t sent_at, int64_t now, int64_t open_ns)
+                     enum wr_host_health health, int64_t sent_at, int64_t now, int64_t open_ns)
 {
     bool is_late = sent_at < breaker->open_until;
     if (!breaker->tripped)
-        return (!is_late || health == WR_HEALTH_GOOD) && tell_closed(breaker, options, window, health, now, open_ns);
+        return (!is_late || health == WR_HOST_HEALTH_GOOD) &&
+               tell_closed(breaker, options, window, health, now, open_ns);
     return !is_late && tell_probe(breaker, options, window, health, now, open_ns);
 }

@@ -29,15 +29,15 @@ struct wr_breaker {
 };
 
 /* Effect of a response on the host's health: good, bad, or unknown (UNSAID). */
-enum wr_health {
-    WR_HEALTH_GOOD,
-    WR_HEALTH_BAD,
-    WR_HEALTH_UNSAID,
+enum wr_host_health {
+    WR_HOST_HEALTH_GOOD,
+    WR_HOST_HEALTH_BAD,
+    WR_HOST_HEALTH_UNKNOWN,
 };
 
 /* Classifies a status (0: no response) as a sign of the host's health. `has_retry_after` must be
  * false for a Retry-After of 0: it asks for no wait and must not keep the breaker closed. */
-enum wr_health wr_health_of(const weir_pace_options *options, int status, bool has_retry_after);
+enum wr_host_health wr_host_health_of(const weir_pace_options *options, int status, bool has_retry_after);
 
 weir_breaker_state wr_breaker_state(const struct wr_breaker *breaker, int64_t now);
 
@@ -50,6 +50,6 @@ void wr_breaker_trip(struct wr_breaker *breaker, int64_t until);
 /* Processes a response that has been added to the window already. `open_ns` is the length of a new
  * open period. Returns true if the state changed. Closing empties the window. */
 bool wr_breaker_tell(struct wr_breaker *breaker, const weir_pace_options *options, struct wr_window *window,
-                     enum wr_health health, int64_t sent_at, int64_t now, int64_t open_ns);
+                     enum wr_host_health health, int64_t sent_at, int64_t now, int64_t open_ns);
 
 #endif

@@ -30,12 +30,12 @@ struct wr_gate_start {
 };
 
 /* Changes that a response caused, for events and counters. */
-enum wr_gate_news {
-    WR_NEWS_DELAY = 1,       /* the learned delay changed */
-    WR_NEWS_RETRY_AFTER = 2, /* a wait that the server asked for began or grew */
-    WR_NEWS_BREAKER = 4,     /* the breaker changed its state */
-    WR_NEWS_REJECTED = 8,    /* the response was a rejection */
-    WR_NEWS_HOPELESS = 16,   /* this response reached cancel_after */
+enum wr_gate_change {
+    WR_GATE_CHANGE_DELAY = 1,       /* the learned delay changed */
+    WR_GATE_CHANGE_RETRY_AFTER = 2, /* a wait that the server asked for began or grew */
+    WR_GATE_CHANGE_BREAKER = 4,     /* the breaker changed its state */
+    WR_GATE_CHANGE_REJECTED = 8,    /* the response was a rejection */
+    WR_GATE_CHANGE_HOPELESS = 16,   /* this response reached cancel_after */
 };
 
 /* Returns the size of a gate under these options, a multiple of 8 bytes. */
@@ -64,7 +64,7 @@ weir_decision wr_gate_ask_again(const struct wr_gate *gate, const weir_pace_opti
 
 /* Decides as if the existing reservation were the caller's: it is expected to be sent soon, long
  * before it expires. */
-weir_decision wr_gate_ask_beyond(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
+weir_decision wr_gate_ask_as_holder(const struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 
 /* Lists every bound separately, in the order of weir_reason. Returns their number, at most
  * WEIR_PACE_BOUNDS_MAX. */
@@ -95,18 +95,18 @@ struct wr_gate_start wr_gate_sent(struct wr_gate *gate, const weir_pace_options 
 /* Records that a request left `ago_ns` ago, later than was reported, because the process was
  * stopped or got no CPU. The next start is delayed by as much, or waits a whole interval from then
  * if the delay was longer. */
-void wr_gate_late(struct wr_gate *gate, const weir_pace_options *options, int64_t ago_ns, int64_t now);
+void wr_gate_sent_late(struct wr_gate *gate, const weir_pace_options *options, int64_t ago_ns, int64_t now);
 
 /* Records the outcome of a request. `start` is NULL for feedback without a reservation. `unit` is a
  * random number for the jitter, 0 <= unit < 1: a wait for the server or the breaker longer than
- * jitter_over_ns grows by up to 10 %. Returns a set of wr_gate_news. */
+ * jitter_over_ns grows by up to 10 %. Returns a set of wr_gate_change. */
 uint32_t wr_gate_tell(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
                       const weir_outcome *outcome, int64_t now, double unit);
 
 /* Records the head of a response: a wait that it states applies at once, the rest is recorded by
- * wr_gate_tell at the end. Returns a set of wr_gate_news. */
-uint32_t wr_gate_hear(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
-                      const weir_outcome *outcome, int64_t now, double unit);
+ * wr_gate_tell at the end. Returns a set of wr_gate_change. */
+uint32_t wr_gate_tell_head(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
+                           const weir_outcome *outcome, int64_t now, double unit);
 
 /* Ends a request that was sent and then abandoned. */
 void wr_gate_drop(struct wr_gate *gate, const weir_pace_options *options, const struct wr_gate_start *start,
@@ -115,14 +115,14 @@ void wr_gate_drop(struct wr_gate *gate, const weir_pace_options *options, const 
 void wr_gate_robots_delay(struct wr_gate *gate, int64_t delay_ns, int64_t now);
 /* Returns the minimum time between two starts under any strategy: the longest of the minimum
  * interval, Crawl-delay and 1/max_rate. */
-int64_t wr_gate_least(const struct wr_gate *gate, const weir_pace_options *options);
+int64_t wr_gate_min_interval(const struct wr_gate *gate, const weir_pace_options *options);
 void wr_gate_pause(struct wr_gate *gate, bool paused);
 bool wr_gate_paused(const struct wr_gate *gate);
 
 /* Discards what was learned: pace, breaker, latencies. Keeps what the server stated (Crawl-delay,
  * Retry-After, quota), the last start and the requests in flight. The holder of a reservation must
  * ask again before it sends. Starts are numbered from 1 again: pass a response to an earlier start
- * to wr_gate_hear and wr_gate_drop, not to wr_gate_tell. */
+ * to wr_gate_tell_head and wr_gate_drop, not to wr_gate_tell. */
 void wr_gate_forget(struct wr_gate *gate, const weir_pace_options *options, int64_t now);
 
 /* Obeys a server wait that was learned elsewhere: no start before `until`. Never shortens it. */
@@ -151,8 +151,8 @@ int64_t wr_gate_delay(const struct wr_gate *gate, const weir_pace_options *optio
 weir_breaker_state wr_gate_breaker(const struct wr_gate *gate, int64_t now);
 
 /* Fills in weir_pace_entry except key, key_bytes and waiters. */
-void wr_gate_look(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
-                  weir_pace_entry *ret_entry);
+void wr_gate_inspect(const struct wr_gate *gate, const weir_pace_options *options, int64_t now,
+                     weir_pace_entry *ret_entry);
 
 /* Checks the invariants of a gate, for assertions. */
 bool wr_gate_ok(const struct wr_gate *gate, const weir_pace_options *options);

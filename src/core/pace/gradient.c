@@ -39,14 +39,14 @@ struct gradient {
     uint32_t used;      /* most requests in flight in this round trip */
 };
 
-static void set_window(const weir_pace_options *options, struct gradient *gradient, double window)
+static void set_gradient_window(const weir_pace_options *options, struct gradient *gradient, double window)
 {
     double least = options->min_rate * gradient->short_ns / (double)WEIR_SECOND;
     gradient->window = fmin(fmax(window, least), WINDOW_MAX);
     gradient->interval_ns = wr_ns_up(gradient->short_ns / gradient->window);
 }
 
-static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+static void gradient_start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
 {
     struct gradient *gradient = state;
     bool known = memory != NULL && memory->delay_ns > 0;
@@ -57,7 +57,7 @@ static void start(const weir_pace_options *options, void *state, const weir_pace
     gradient->cut_at = gradient->stepped_at = now;
 }
 
-static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+static void gradient_sent(const weir_pace_options *options, void *state, const struct wr_pace_start *start, int64_t now)
 {
     (void)options;
     struct gradient *gradient = state;
@@ -67,7 +67,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
 }
 
 /* Evaluates the latencies of one round trip. */
-static void measure(struct gradient *gradient, int64_t now)
+static void measure_round_trip(struct gradient *gradient, int64_t now)
 {
     double mean_ns = gradient->sum_ns / gradient->answers;
     gradient->short_ns += SHORT_WEIGHT * (mean_ns - gradient->short_ns);
@@ -85,15 +85,15 @@ static double growth(const struct gradient *gradient)
 
 /* Ends a round trip and adjusts the window. A window that was used by less than half does not grow:
  * it was not tested. */
-static void step(const weir_pace_options *options, struct gradient *gradient, int64_t now)
+static void end_round_trip(const weir_pace_options *options, struct gradient *gradient, int64_t now)
 {
-    measure(gradient, now);
+    measure_round_trip(gradient, now);
     double ratio = wr_within(TOLERANCE * gradient->low_ns / gradient->short_ns, GRADIENT_LEAST, 1);
     bool used = gradient->used * 2 >= gradient->window;
 
     if (ratio >= 1)
         gradient->safe_ns = gradient->interval_ns;
-    set_window(options, gradient, gradient->window * ratio + (used ? growth(gradient) : 0));
+    set_gradient_window(options, gradient, gradient->window * ratio + (used ? growth(gradient) : 0));
     gradient->answers = gradient->used = 0;
     gradient->sum_ns = 0;
     gradient->stepped_at = now;
@@ -102,45 +102,46 @@ static void step(const weir_pace_options *options, struct gradient *gradient, in
 static void first_answer(const weir_pace_options *options, struct gradient *gradient, double latency_ns)
 {
     gradient->short_ns = gradient->low_ns = latency_ns;
-    set_window(options, gradient, latency_ns / (double)gradient->interval_ns);
+    set_gradient_window(options, gradient, latency_ns / (double)gradient->interval_ns);
 }
 
-static void cut(const weir_pace_options *options, struct gradient *gradient, int64_t now)
+static void cut_gradient_window(const weir_pace_options *options, struct gradient *gradient, int64_t now)
 {
     gradient->cut_at = gradient->stepped_at = now;
     gradient->answers = gradient->used = 0;
     gradient->sum_ns = 0;
     if (gradient->short_ns > 0) {
         gradient->refused = gradient->window;
-        set_window(options, gradient, gradient->window * REFUSED_CUT);
+        set_gradient_window(options, gradient, gradient->window * REFUSED_CUT);
         return;
     }
     double rate = wr_interval_rate(gradient->interval_ns) * REFUSED_CUT; /* no response so far */
     gradient->interval_ns = wr_rate_interval(rate < options->min_rate ? options->min_rate : rate);
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
+static void gradient_tell(const weir_pace_options *options, void *state, const struct wr_pace_response *answer,
+                          int64_t now)
 {
     struct gradient *gradient = state;
     double latency_ns = answer->latency_ns > LATENCY_LEAST_NS ? (double)answer->latency_ns : LATENCY_LEAST_NS;
 
-    if (answer->kind == WR_TOLD_REJECTED && answer->sent_at >= gradient->cut_at)
-        cut(options, gradient, now);
-    if (answer->kind != WR_TOLD_OK)
+    if (answer->kind == WR_PACE_RESPONSE_REJECTED && answer->sent_at >= gradient->cut_at)
+        cut_gradient_window(options, gradient, now);
+    if (answer->kind != WR_PACE_RESPONSE_OK)
         return;
     if (gradient->short_ns <= 0)
         first_answer(options, gradient, latency_ns);
     gradient->sum_ns += latency_ns;
     gradient->answers++;
     if (answer->sent_at >= gradient->stepped_at)
-        step(options, gradient, now);
+        end_round_trip(options, gradient, now);
 }
 
-static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+static struct wr_pace_bounds gradient_want(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)now;
     const struct gradient *gradient = state;
-    return (struct wr_want){
+    return (struct wr_pace_bounds){
         .earliest_at = gradient->next_at,
         .reason = WEIR_REASON_PACE,
         .cap = gradient->short_ns > 0 ? (uint32_t)gradient->window + 1 : 1,
@@ -148,7 +149,8 @@ static struct wr_want want(const weir_pace_options *options, const void *state, 
     };
 }
 
-static void remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+static void gradient_remember(const weir_pace_options *options, const void *state, int64_t now,
+                              weir_pace_memory *memory)
 {
     (void)options, (void)now;
     const struct gradient *gradient = state;
@@ -156,14 +158,14 @@ static void remember(const weir_pace_options *options, const void *state, int64_
     memory->floor_ns = gradient->safe_ns;
 }
 
-static bool settled(const weir_pace_options *options, const void *state, int64_t now)
+static bool gradient_settled(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options;
     const struct gradient *gradient = state;
     return now >= gradient->next_at;
 }
 
-static const char *mode(const void *state)
+static const char *gradient_mode(const void *state)
 {
     const struct gradient *gradient = state;
     return gradient->refused > 0 ? "near" : "open";
@@ -175,12 +177,12 @@ static const uint16_t instants[] = {offsetof(struct gradient, next_at), offsetof
 const struct wr_strategy wr_gradient = {
     .name = "gradient",
     .state_bytes = sizeof(struct gradient),
-    .start = start,
-    .sent = sent,
-    .tell = tell,
-    .want = want,
-    .remember = remember,
-    .settled = settled,
+    .start = gradient_start,
+    .sent = gradient_sent,
+    .tell = gradient_tell,
+    .want = gradient_want,
+    .remember = gradient_remember,
+    .settled = gradient_settled,
     .instants = instants,
-    .mode = mode,
+    .mode = gradient_mode,
 };

@@ -21,7 +21,7 @@ void wr_latency_init(struct wr_latency *latency, const weir_pace_options *option
 
 /* Codes sort like the latencies that they represent. Below 2 * HALF a code is the number itself.
  * Above, the exponent counts in steps of HALF, because the first significant bit is always 1. */
-static uint16_t encode(int64_t latency_ns)
+static uint16_t encode_latency(int64_t latency_ns)
 {
     uint64_t us = (uint64_t)(latency_ns > 0 ? latency_ns : 0) / WEIR_MICROSECOND;
     unsigned most = 30 + DIGITS;
@@ -31,7 +31,7 @@ static uint16_t encode(int64_t latency_ns)
     return (uint16_t)(shift * HALF + (unsigned)(us >> shift));
 }
 
-static int64_t decode(uint16_t code)
+static int64_t decode_latency(uint16_t code)
 {
     if (code < 2 * HALF)
         return code * WEIR_MICROSECOND;
@@ -43,12 +43,12 @@ void wr_latency_add(struct wr_latency *latency, const weir_pace_options *options
 {
     double mean = (double)latency->mean_ns;
     latency->mean_ns = (float)(mean + options->latency_weight * ((double)latency_ns - mean));
-    latency->samples[latency->at] = encode(latency_ns);
+    latency->samples[latency->at] = encode_latency(latency_ns);
     latency->at = (uint16_t)(latency->at + 1u < options->latency_ring ? latency->at + 1u : 0);
 }
 
 /* Sorts with Shell sort: the ring is small and rarely sorted. */
-static void sort(uint16_t *codes, size_t count)
+static void sort_latencies(uint16_t *codes, size_t count)
 {
     for (size_t gap = count / 2; gap > 0; gap /= 2)
         for (size_t i = gap; i < count; i++) {
@@ -70,6 +70,6 @@ int64_t wr_latency_p95(const struct wr_latency *latency, const weir_pace_options
     if (count == 0)
         return 0;
     memcpy(codes, latency->samples, count * sizeof *codes);
-    sort(codes, count);
-    return decode(codes[(count * 95 + 99) / 100 - 1]);
+    sort_latencies(codes, count);
+    return decode_latency(codes[(count * 95 + 99) / 100 - 1]);
 }

@@ -7,7 +7,7 @@
 
 /* Returns a delay after the time `for_ns`: its excess over the base halves with every half-life.
  * Only whole half-lives count, so that steps stay exact. */
-static int64_t aged(const weir_pace_options *options, int64_t delay_ns, int64_t for_ns)
+static int64_t aged_delay(const weir_pace_options *options, int64_t delay_ns, int64_t for_ns)
 {
     int64_t halvings = for_ns > 0 ? for_ns / options->half_life_ns : 0;
     int64_t above_ns = delay_ns - options->base_delay_ns;
@@ -16,15 +16,15 @@ static int64_t aged(const weir_pace_options *options, int64_t delay_ns, int64_t 
 
 static int64_t delay_now(const weir_pace_options *options, const struct wr_learned *learned, int64_t now)
 {
-    return aged(options, learned->delay_ns, now - learned->next_at);
+    return aged_delay(options, learned->delay_ns, now - learned->next_at);
 }
 
 static int64_t floor_now(const weir_pace_options *options, const struct wr_learned *learned, int64_t now)
 {
-    return aged(options, learned->floor_ns, now - learned->floor_at);
+    return aged_delay(options, learned->floor_ns, now - learned->floor_at);
 }
 
-static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+static void learned_start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
 {
     struct wr_learned *learned = state;
     int64_t delay_ns = memory != NULL ? memory->delay_ns : 0;
@@ -35,7 +35,7 @@ static void start(const weir_pace_options *options, void *state, const weir_pace
     learned->next_at = memory != NULL ? now + learned->delay_ns : now;
 }
 
-static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+static void learned_sent(const weir_pace_options *options, void *state, const struct wr_pace_start *start, int64_t now)
 {
     (void)start;
     struct wr_learned *learned = state;
@@ -44,7 +44,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
 }
 
 /* Ends the current probe as a success, and starts the next if the delay can be lowered. */
-static void probe(const weir_pace_options *options, struct wr_learned *learned, int64_t now)
+static void probe_lower_delay(const weir_pace_options *options, struct wr_learned *learned, int64_t now)
 {
     int64_t least_ns = floor_now(options, learned, now);
     if (least_ns < options->base_delay_ns)
@@ -62,15 +62,16 @@ static void probe(const weir_pace_options *options, struct wr_learned *learned, 
     learned->delay_ns = delay_ns;
 }
 
-static void succeeded(const weir_pace_options *options, struct wr_learned *learned, int64_t now)
+static void learn_from_success(const weir_pace_options *options, struct wr_learned *learned, int64_t now)
 {
     if (++learned->successes >= options->probe_after)
-        probe(options, learned, now);
+        probe_lower_delay(options, learned, now);
 }
 
 /* Handles a rejection. If the request was sent during a probe, the probe failed. If it was sent
  * earlier, the delay before the probe was too short as well. */
-static void rejected(const weir_pace_options *options, struct wr_learned *learned, int64_t sent_at, int64_t now)
+static void learn_from_rejection(const weir_pace_options *options, struct wr_learned *learned, int64_t sent_at,
+                                 int64_t now)
 {
     bool failed_probe = learned->before_ns > 0 && sent_at >= learned->probed_at;
     int64_t delay_ns = learned->before_ns > 0 ? learned->before_ns : learned->delay_ns;
@@ -88,23 +89,24 @@ static void rejected(const weir_pace_options *options, struct wr_learned *learne
         learned->next_at = now + learned->delay_ns;
 }
 
-static bool teaches(const weir_pace_options *options, int status)
+static bool is_lesson(const weir_pace_options *options, int status)
 {
     return wr_status_refuses(status) || (status == 403 && options->learn_on_403) ||
            (status == 503 && options->learn_on_503);
 }
 
 /* Handles a response. An error that says nothing about pace does not end a row of successes. */
-static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
+static void learned_tell(const weir_pace_options *options, void *state, const struct wr_pace_response *answer,
+                         int64_t now)
 {
-    if (teaches(options, answer->status))
-        rejected(options, state, answer->sent_at, now);
-    else if (answer->kind == WR_TOLD_OK)
-        succeeded(options, state, now);
+    if (is_lesson(options, answer->status))
+        learn_from_rejection(options, state, answer->sent_at, now);
+    else if (answer->kind == WR_PACE_RESPONSE_OK)
+        learn_from_success(options, state, now);
 }
 
 /* Moves the next start, so that its distance from the last start equals the new delay. */
-static void change(const weir_pace_options *options, void *state, int64_t now)
+static void learned_change(const weir_pace_options *options, void *state, int64_t now)
 {
     (void)now;
     struct wr_learned *learned = state;
@@ -113,10 +115,10 @@ static void change(const weir_pace_options *options, void *state, int64_t now)
     learned->delay_ns = delay_ns;
 }
 
-static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+static struct wr_pace_bounds learned_want(const weir_pace_options *options, const void *state, int64_t now)
 {
     const struct wr_learned *learned = state;
-    return (struct wr_want){
+    return (struct wr_pace_bounds){
         .earliest_at = learned->next_at,
         .reason = WEIR_REASON_PACE,
         .cap = UINT32_MAX,
@@ -124,21 +126,21 @@ static struct wr_want want(const weir_pace_options *options, const void *state, 
     };
 }
 
-static void remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+static void learned_remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
 {
     const struct wr_learned *learned = state;
     memory->delay_ns = delay_now(options, learned, now);
     memory->floor_ns = floor_now(options, learned, now);
 }
 
-static bool settled(const weir_pace_options *options, const void *state, int64_t now)
+static bool learned_settled(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options;
     const struct wr_learned *learned = state;
     return now >= learned->next_at;
 }
 
-static const char *mode(const void *state)
+static const char *learned_mode(const void *state)
 {
     const struct wr_learned *learned = state;
     return learned->before_ns > 0 ? "probe" : "hold";
@@ -150,13 +152,13 @@ static const uint16_t instants[] = {offsetof(struct wr_learned, floor_at), offse
 const struct wr_strategy wr_learned = {
     .name = "learned",
     .state_bytes = sizeof(struct wr_learned),
-    .start = start,
-    .sent = sent,
-    .tell = tell,
-    .want = want,
-    .change = change,
-    .remember = remember,
-    .settled = settled,
+    .start = learned_start,
+    .sent = learned_sent,
+    .tell = learned_tell,
+    .want = learned_want,
+    .change = learned_change,
+    .remember = learned_remember,
+    .settled = learned_settled,
     .instants = instants,
-    .mode = mode,
+    .mode = learned_mode,
 };

@@ -4,39 +4,39 @@
 
 #include <math.h>
 
-static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+static void none_start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
 {
     (void)options, (void)state, (void)memory, (void)now;
 }
 
-static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+static void none_sent(const weir_pace_options *options, void *state, const struct wr_pace_start *start, int64_t now)
 {
     (void)options, (void)state, (void)start, (void)now;
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
+static void none_tell(const weir_pace_options *options, void *state, const struct wr_pace_response *answer, int64_t now)
 {
     (void)options, (void)state, (void)answer, (void)now;
 }
 
-static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+static struct wr_pace_bounds none_want(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)state, (void)now;
-    return (struct wr_want){0, WEIR_REASON_NONE, UINT32_MAX, (double)INFINITY, 0};
+    return (struct wr_pace_bounds){0, WEIR_REASON_NONE, UINT32_MAX, (double)INFINITY, 0};
 }
 
-static void remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+static void none_remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
 {
     (void)options, (void)state, (void)now, (void)memory;
 }
 
-static bool settled(const weir_pace_options *options, const void *state, int64_t now)
+static bool none_settled(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)state, (void)now;
     return true;
 }
 
-static const char *mode(const void *state)
+static const char *none_mode(const void *state)
 {
     (void)state;
     return "free";
@@ -47,12 +47,12 @@ static const uint16_t instants[] = {WR_NO_INSTANT};
 const struct wr_strategy wr_none = {
     .name = "none",
     .state_bytes = 0,
-    .start = start,
-    .sent = sent,
-    .tell = tell,
-    .want = want,
-    .remember = remember,
-    .settled = settled,
+    .start = none_start,
+    .sent = none_sent,
+    .tell = none_tell,
+    .want = none_want,
+    .remember = none_remember,
+    .settled = none_settled,
     .instants = instants,
-    .mode = mode,
+    .mode = none_mode,
 };

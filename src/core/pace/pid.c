@@ -43,24 +43,24 @@ struct pid {
     uint32_t starts, answers, rejections; /* counts of this sample; answers exclude rejections */
 };
 
-static void set_rate(const weir_pace_options *options, struct pid *pid, double rate)
+static void set_pid_rate(const weir_pace_options *options, struct pid *pid, double rate)
 {
     pid->rate = fmin(fmax(rate, options->min_rate), RATE_MAX);
     pid->interval_ns = wr_rate_interval(pid->rate);
 }
 
-static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+static void pid_start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
 {
     struct pid *pid = state;
     bool known = memory != NULL && memory->delay_ns > 0;
 
-    set_rate(options, pid, known ? wr_interval_rate(memory->delay_ns) : options->initial_rate);
+    set_pid_rate(options, pid, known ? wr_interval_rate(memory->delay_ns) : options->initial_rate);
     pid->safe_ns = known ? memory->floor_ns : 0;
     pid->next_at = memory != NULL ? now + pid->interval_ns : now;
     pid->sample_at = now;
 }
 
-static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+static void pid_sent(const weir_pace_options *options, void *state, const struct wr_pace_start *start, int64_t now)
 {
     (void)options, (void)start;
     struct pid *pid = state;
@@ -68,7 +68,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     pid->starts++;
 }
 
-static void measure(struct pid *pid)
+static void measure_sample(struct pid *pid)
 {
     double share = (double)pid->rejections / (pid->answers + pid->rejections);
     pid->share += SHARE_WEIGHT * (share - pid->share);
@@ -83,18 +83,18 @@ static void measure(struct pid *pid)
 }
 
 /* Returns the control error: 1 at best, 0 at the set point, negative beyond it. */
-static double error_of(const struct pid *pid)
+static double control_error(const struct pid *pid)
 {
     double by_share = 1 - pid->share / SHARE_SET;
     double by_latency = 1 - exp(pid->latency - pid->low) / LATENCY_SET;
     return wr_within(by_share < by_latency ? by_share : by_latency, ERROR_LEAST, 1);
 }
 
-static void step(const weir_pace_options *options, struct pid *pid, int64_t now)
+static void end_pid_sample(const weir_pace_options *options, struct pid *pid, int64_t now)
 {
     double seconds = (double)(now - pid->sample_at) / (double)WEIR_SECOND;
-    measure(pid);
-    double error = error_of(pid);
+    measure_sample(pid);
+    double error = control_error(pid);
     double change = KP * (error - pid->last) + KI * error + KD * (error - 2 * pid->last + pid->before);
     double rate = pid->rate * exp(change);
 
@@ -102,7 +102,7 @@ static void step(const weir_pace_options *options, struct pid *pid, int64_t now)
         pid->safe_ns = pid->interval_ns;
     if (rate > pid->rate && rate > AHEAD * pid->starts / seconds + 1)
         rate = pid->rate;
-    set_rate(options, pid, rate);
+    set_pid_rate(options, pid, rate);
     pid->before = pid->last;
     pid->last = error;
     pid->sample_at = now;
@@ -110,24 +110,24 @@ static void step(const weir_pace_options *options, struct pid *pid, int64_t now)
     pid->sum = 0;
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
+static void pid_tell(const weir_pace_options *options, void *state, const struct wr_pace_response *answer, int64_t now)
 {
     struct pid *pid = state;
-    if (answer->kind == WR_TOLD_REJECTED) {
+    if (answer->kind == WR_PACE_RESPONSE_REJECTED) {
         pid->rejections++;
-    } else if (answer->kind == WR_TOLD_OK) {
+    } else if (answer->kind == WR_PACE_RESPONSE_OK) {
         pid->answers++;
         pid->sum += log(answer->latency_ns > LATENCY_LEAST_NS ? (double)answer->latency_ns : LATENCY_LEAST_NS);
     }
     if (pid->answers + pid->rejections >= ANSWERS_LEAST && now - pid->sample_at >= PERIOD_NS)
-        step(options, pid, now);
+        end_pid_sample(options, pid, now);
 }
 
-static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+static struct wr_pace_bounds pid_want(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)now;
     const struct pid *pid = state;
-    return (struct wr_want){
+    return (struct wr_pace_bounds){
         .earliest_at = pid->next_at,
         .reason = WEIR_REASON_PACE,
         .cap = UINT32_MAX,
@@ -135,7 +135,7 @@ static struct wr_want want(const weir_pace_options *options, const void *state, 
     };
 }
 
-static void remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+static void pid_remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
 {
     (void)options, (void)now;
     const struct pid *pid = state;
@@ -143,14 +143,14 @@ static void remember(const weir_pace_options *options, const void *state, int64_
     memory->floor_ns = pid->safe_ns;
 }
 
-static bool settled(const weir_pace_options *options, const void *state, int64_t now)
+static bool pid_settled(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options;
     const struct pid *pid = state;
     return now >= pid->next_at;
 }
 
-static const char *mode(const void *state)
+static const char *pid_mode(const void *state)
 {
     const struct pid *pid = state;
     return pid->last > 0 ? "rise" : pid->last < 0 ? "fall" : "hold";
@@ -161,12 +161,12 @@ static const uint16_t instants[] = {offsetof(struct pid, next_at), offsetof(stru
 const struct wr_strategy wr_pid = {
     .name = "pid",
     .state_bytes = sizeof(struct pid),
-    .start = start,
-    .sent = sent,
-    .tell = tell,
-    .want = want,
-    .remember = remember,
-    .settled = settled,
+    .start = pid_start,
+    .sent = pid_sent,
+    .tell = pid_tell,
+    .want = pid_want,
+    .remember = pid_remember,
+    .settled = pid_settled,
     .instants = instants,
-    .mode = mode,
+    .mode = pid_mode,
 };

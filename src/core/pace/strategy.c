@@ -7,9 +7,14 @@
 #include <assert.h>
 
 static const struct wr_strategy *const strategies[WEIR_STRATEGY_NONE + 1] = {
-    [WEIR_STRATEGY_TIDE] = &wr_tide,       [WEIR_STRATEGY_FIXED] = &wr_fixed, [WEIR_STRATEGY_AIMD] = &wr_aimd,
-    [WEIR_STRATEGY_LEARNED] = &wr_learned, [WEIR_STRATEGY_BOTH] = &wr_both,   [WEIR_STRATEGY_GRADIENT] = &wr_gradient,
-    [WEIR_STRATEGY_PID] = &wr_pid,         [WEIR_STRATEGY_NONE] = &wr_none,
+    [WEIR_STRATEGY_TIDE] = &wr_tide,
+    [WEIR_STRATEGY_FIXED] = &wr_fixed,
+    [WEIR_STRATEGY_AIMD] = &wr_aimd,
+    [WEIR_STRATEGY_LEARNED] = &wr_learned,
+    [WEIR_STRATEGY_AIMD_LEARNED] = &wr_aimd_learned,
+    [WEIR_STRATEGY_GRADIENT] = &wr_gradient,
+    [WEIR_STRATEGY_PID] = &wr_pid,
+    [WEIR_STRATEGY_NONE] = &wr_none,
 };
 
 const struct wr_strategy *wr_strategy_of(weir_strategy strategy)
@@ -18,11 +23,11 @@ const struct wr_strategy *wr_strategy_of(weir_strategy strategy)
     return strategies[strategy];
 }
 
-enum wr_told_kind wr_told_kind(int status)
+enum wr_pace_response_kind wr_pace_response_kind(int status)
 {
     if (wr_status_refuses(status) || status == 403 || status == 503)
-        return WR_TOLD_REJECTED;
+        return WR_PACE_RESPONSE_REJECTED;
     if (status < 100 || status > 599)
-        return WR_TOLD_LOST;
-    return status >= 500 ? WR_TOLD_ERROR : WR_TOLD_OK;
+        return WR_PACE_RESPONSE_LOST;
+    return status >= 500 ? WR_PACE_RESPONSE_ERROR : WR_PACE_RESPONSE_OK;
 }

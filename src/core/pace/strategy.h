@@ -19,23 +19,23 @@
 #include <weir/pace.h>
 
 /* A request that starts now. */
-struct wr_start {
+struct wr_pace_start {
     uint32_t seq;       /* number of the start, counted from 1; wraps */
     uint32_t in_flight; /* requests in flight, including this one */
 };
 
-enum wr_told_kind {
-    WR_TOLD_OK,       /* 2xx, 3xx, and 4xx that say nothing about pace */
-    WR_TOLD_REJECTED, /* statuses of refusal.h, 403 and 503; a strategy may judge otherwise */
-    WR_TOLD_ERROR,    /* other 5xx: the page or the server is broken */
-    WR_TOLD_LOST,     /* no response: network error or timeout */
+enum wr_pace_response_kind {
+    WR_PACE_RESPONSE_OK,       /* 2xx, 3xx, and 4xx that say nothing about pace */
+    WR_PACE_RESPONSE_REJECTED, /* statuses of refusal.h, 403 and 503; a strategy may judge otherwise */
+    WR_PACE_RESPONSE_ERROR,    /* other 5xx: the page or the server is broken */
+    WR_PACE_RESPONSE_LOST,     /* no response: network error or timeout */
 };
 
-/* Classifies a status. 0 and all numbers outside HTTP are WR_TOLD_LOST. */
-enum wr_told_kind wr_told_kind(int status);
+/* Classifies a status. 0 and all numbers outside HTTP are WR_PACE_RESPONSE_LOST. */
+enum wr_pace_response_kind wr_pace_response_kind(int status);
 
-struct wr_told {
-    enum wr_told_kind kind;
+struct wr_pace_response {
+    enum wr_pace_response_kind kind;
     int status;
     uint32_t seq;            /* number of the start of this request */
     uint32_t in_flight_then; /* requests in flight at the start, including this one */
@@ -51,7 +51,7 @@ struct wr_told {
 };
 
 /* The bounds that a strategy sets until its next input. */
-struct wr_want {
+struct wr_pace_bounds {
     int64_t earliest_at; /* earliest time of the next start; may be in the past */
     weir_reason reason;  /* reason for that time: PACE or TOKENS */
     uint32_t cap;        /* maximum in flight; UINT32_MAX if unlimited */
@@ -66,9 +66,9 @@ struct wr_strategy {
     size_t state_bytes;
     /* Initialises zeroed memory. `memory` (may be NULL) is what was stored, aged and limited. */
     void (*start)(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now);
-    void (*sent)(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now);
-    void (*tell)(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now);
-    struct wr_want (*want)(const weir_pace_options *options, const void *state, int64_t now);
+    void (*sent)(const weir_pace_options *options, void *state, const struct wr_pace_start *start, int64_t now);
+    void (*tell)(const weir_pace_options *options, void *state, const struct wr_pace_response *answer, int64_t now);
+    struct wr_pace_bounds (*want)(const weir_pace_options *options, const void *state, int64_t now);
     /* Adapts the state to changed options. NULL if the strategy needs no change. */
     void (*change)(const weir_pace_options *options, void *state, int64_t now);
     /* Fills in the strategy's fields: delay_ns, floor_ns, rate, cap, traits, block_ns. */
@@ -84,10 +84,10 @@ struct wr_strategy {
     const char *(*mode)(const void *state);
     /* Appends the limit that the strategy assumes, with the evidence, and returns a word for its
      * kind. NULL if the strategy assumes no limit. */
-    const char *(*believe)(const void *state, int64_t now, struct wr_buf *buf);
+    const char *(*describe_limit)(const void *state, int64_t now, struct wr_buf *buf);
 };
 
-extern const struct wr_strategy wr_tide, wr_fixed, wr_aimd, wr_learned, wr_both, wr_gradient, wr_pid, wr_none;
+extern const struct wr_strategy wr_tide, wr_fixed, wr_aimd, wr_learned, wr_aimd_learned, wr_gradient, wr_pid, wr_none;
 
 const struct wr_strategy *wr_strategy_of(weir_strategy strategy);
 

@@ -20,7 +20,7 @@ static const char *const words[] = {
 #define BASE_MASK 1023u
 
 /* Restores the limit from a stored memory. It is confirmed like any measurement. */
-static void recall(struct wr_tide *tide, const weir_pace_memory *memory)
+static void recall_limit(struct wr_tide *tide, const weir_pace_memory *memory)
 {
     tide->traits = memory->traits & WR_TIDE_TRAITS;
     tide->base = (float)(memory->traits >> BASE_SHIFT & BASE_MASK) / BASE_STEPS;
@@ -62,7 +62,7 @@ static void start(const weir_pace_options *options, void *state, const weir_pace
     tide->paced = true;
     wr_tide_restart(tide, TIDE_FIRST_RATE);
     if (memory != NULL && memory->rate > 0)
-        recall(tide, memory);
+        recall_limit(tide, memory);
 }
 
 static bool headers_hold(const struct wr_tide *tide, int64_t now)
@@ -79,7 +79,7 @@ static void wait_if_spent(struct wr_tide *tide, int64_t now)
     tide->by_header = true;
 }
 
-static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+static void tide_sent(const weir_pace_options *options, void *state, const struct wr_pace_start *start, int64_t now)
 {
     (void)options;
     struct wr_tide *tide = state;
@@ -99,7 +99,7 @@ static void sent(const weir_pace_options *options, void *state, const struct wr_
     wr_tide_cap_sent(tide, start);
 }
 
-static void set_quota_end(struct wr_tide *tide, const struct wr_told *answer, int64_t until)
+static void set_quota_end(struct wr_tide *tide, const struct wr_pace_response *answer, int64_t until)
 {
     tide->header_until = until;
     tide->exact_ms = (uint16_t)(answer->sent_at / WEIR_MILLISECOND % 1000);
@@ -108,7 +108,7 @@ static void set_quota_end(struct wr_tide *tide, const struct wr_told *answer, in
 /* Notes the end of the quota window. Servers state resets in whole seconds, rounded up, so the
  * earliest end stated for a window is the most exact. A window is a new one if more requests are
  * left than before, or if its end is later than rounding explains. */
-static void note_quota_end(struct wr_tide *tide, const struct wr_told *answer, float left, int64_t now)
+static void note_quota_end(struct wr_tide *tide, const struct wr_pace_response *answer, float left, int64_t now)
 {
     int64_t until = answer->sent_at + answer->quota_reset_ns, off_ns = until - tide->header_until;
     bool is_same =
@@ -143,7 +143,7 @@ static float quota_rate(const struct wr_tide *tide, float seconds)
 
 /* Spreads the quota that the server states over the time until its reset. The latest response
  * applies: a start that an earlier response delayed is moved. */
-static void read_headers(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
+static void read_quota_headers(struct wr_tide *tide, const struct wr_pace_response *answer, int64_t now)
 {
     if (answer->quota_remaining < 0 || answer->quota_reset_ns <= 0)
         return;
@@ -162,7 +162,7 @@ static void read_headers(struct wr_tide *tide, const struct wr_told *answer, int
     wait_if_spent(tide, now);
 }
 
-static void accepted(struct wr_tide *tide, const struct wr_told *answer, bool fresh, int64_t now)
+static void learn_accepted(struct wr_tide *tide, const struct wr_pace_response *answer, bool fresh, int64_t now)
 {
     tide->accepted++;
     tide->credit = wr_tide_least(tide->credit + TIDE_EARN, TIDE_CREDIT);
@@ -182,7 +182,7 @@ static void accepted(struct wr_tide *tide, const struct wr_told *answer, bool fr
 
 /* Notes the cost of a rejection and the wait that the server asks for. The gate obeys Retry-After;
  * this note keeps the wait from counting as idle time. */
-static void note_wait(struct wr_tide *tide, const struct wr_told *answer, bool fresh, int64_t now)
+static void note_wait(struct wr_tide *tide, const struct wr_pace_response *answer, bool fresh, int64_t now)
 {
     float wait = answer->retry_after_ns > 0 ? wr_tide_seconds(answer->retry_after_ns) : 0;
     float cost = answer->latency_ns < TIDE_STALLED_NS ? wait : wr_tide_most(wait, wr_tide_seconds(answer->latency_ns));
@@ -196,7 +196,7 @@ static void note_wait(struct wr_tide *tide, const struct wr_told *answer, bool f
     }
 }
 
-static void note_streak(struct wr_tide *tide, const struct wr_told *answer)
+static void note_streak(struct wr_tide *tide, const struct wr_pace_response *answer)
 {
     if (tide->streak == 0) {
         tide->resume = tide->mode == WR_TIDE_CRUISE || tide->testing ? tide->centre : tide->rate;
@@ -209,7 +209,7 @@ static void note_streak(struct wr_tide *tide, const struct wr_told *answer)
         tide->streak++;
 }
 
-static void note_row(struct wr_tide *tide, const struct wr_told *answer)
+static void note_row(struct wr_tide *tide, const struct wr_pace_response *answer)
 {
     if (((tide->row_seq + 1u) & 15) != (answer->seq & 15))
         tide->row = 0;
@@ -220,7 +220,7 @@ static void note_row(struct wr_tide *tide, const struct wr_told *answer)
 
 /* Returns true if a vague rejection, such as a 503, is independent of the rate. A host that sends
  * 429 (or similar) means the rate by that, so its single 503s are strays. */
-static bool is_stray(struct wr_tide *tide, const struct wr_told *answer)
+static bool is_stray(struct wr_tide *tide, const struct wr_pace_response *answer)
 {
     if (wr_status_refuses(answer->status))
         tide->traits |= WR_TIDE_STRAY_503;
@@ -247,7 +247,7 @@ static bool is_stray(struct wr_tide *tide, const struct wr_told *answer)
 
 /* Returns true if six single 503s in a row came while the rate fell: they are not about the rate.
  * Restores the rate before them. */
-static bool turns_stray(struct wr_tide *tide, const struct wr_told *answer)
+static bool turns_stray(struct wr_tide *tide, const struct wr_pace_response *answer)
 {
     if (!wr_tide_is_vague(answer) || tide->mode != WR_TIDE_CRUISE || tide->row >= TIDE_STREAK_503)
         return false;
@@ -266,20 +266,20 @@ static bool turns_stray(struct wr_tide *tide, const struct wr_told *answer)
 
 /* Handles a 403. A single one may concern its page. If there are many, the rate falls, but never
  * below a rate that burdens no server. */
-static void forbidden(struct wr_tide *tide)
+static void learn_forbidden(struct wr_tide *tide)
 {
     if (wr_tide_share(tide) > TIDE_403_SHARE && tide->rate > TIDE_FIRST_RATE && tide->mode != WR_TIDE_HOLD)
         wr_tide_search(tide, wr_tide_most(tide->rate / 2, TIDE_FIRST_RATE), tide->rate);
 }
 
-static bool is_block(const struct wr_tide *tide, const struct wr_told *answer)
+static bool is_block(const struct wr_tide *tide, const struct wr_pace_response *answer)
 {
     int most = tide->traits & WR_TIDE_WINDOWED ? 1 : wr_tide_is_vague(answer) ? TIDE_STREAK_503 : TIDE_STREAK;
     bool spent = tide->mode == WR_TIDE_HOLD && tide->blocks > 0 && (float)tide->accepted >= 0.98f * tide->quota;
     return tide->streak >= most || spent || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS;
 }
 
-static void rejected(struct wr_tide *tide, const struct wr_told *answer, bool fresh, int64_t now)
+static void learn_rejected(struct wr_tide *tide, const struct wr_pace_response *answer, bool fresh, int64_t now)
 {
     tide->by_header = false; /* the next start may be delayed for other reasons now */
     note_wait(tide, answer, fresh, now);
@@ -312,7 +312,7 @@ static void rejected(struct wr_tide *tide, const struct wr_told *answer, bool fr
     if (tested ? wr_tide_test_rejected(tide, answer) : is_block(tide, answer))
         wr_tide_block(tide, answer, now);
     else if (answer->status == 403)
-        forbidden(tide);
+        learn_forbidden(tide);
     else if (!tested && !turns_stray(tide, answer))
         wr_tide_rejected(tide, answer);
     int64_t next_at = now + wr_tide_interval(tide->rate);
@@ -322,26 +322,27 @@ static void rejected(struct wr_tide *tide, const struct wr_told *answer, bool fr
         tide->next_at = next_at;
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
+static void tide_tell(const weir_pace_options *options, void *state, const struct wr_pace_response *answer, int64_t now)
 {
     (void)options;
     struct wr_tide *tide = state;
     bool fresh = (int32_t)(answer->seq - tide->cut_seq) > 0;
 
-    read_headers(tide, answer, now);
-    if (answer->kind == WR_TOLD_OK)
+    read_quota_headers(tide, answer, now);
+    if (answer->kind == WR_PACE_RESPONSE_OK)
         wr_tide_cap_accepted(tide, answer, now);
-    if (answer->kind == WR_TOLD_OK)
-        accepted(tide, answer, fresh, now);
-    else if (answer->kind == WR_TOLD_REJECTED || !answer->tripped || tide->mode == WR_TIDE_BLOCKED || tide->streak > 0)
-        rejected(tide, answer, fresh, now);
+    if (answer->kind == WR_PACE_RESPONSE_OK)
+        learn_accepted(tide, answer, fresh, now);
+    else if (answer->kind == WR_PACE_RESPONSE_REJECTED || !answer->tripped || tide->mode == WR_TIDE_BLOCKED ||
+             tide->streak > 0)
+        learn_rejected(tide, answer, fresh, now);
 }
 
-static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+static struct wr_pace_bounds tide_want(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options;
     const struct wr_tide *tide = state;
-    return (struct wr_want){
+    return (struct wr_pace_bounds){
         .earliest_at = tide->next_at,
         .reason = WEIR_REASON_PACE,
         .cap = tide->mode == WR_TIDE_BLOCKED ? 1 : wr_tide_cap(tide),
@@ -349,7 +350,7 @@ static struct wr_want want(const weir_pace_options *options, const void *state, 
     };
 }
 
-static void remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
+static void tide_remember(const weir_pace_options *options, const void *state, int64_t now, weir_pace_memory *memory)
 {
     (void)options, (void)now;
     const struct wr_tide *tide = state;
@@ -368,14 +369,14 @@ static void remember(const weir_pace_options *options, const void *state, int64_
 }
 
 /* Returns true if a new state would not be faster and would not have to learn of a block again. */
-static bool settled(const weir_pace_options *options, const void *state, int64_t now)
+static bool tide_settled(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)now;
     const struct wr_tide *tide = state;
     return tide->mode <= WR_TIDE_CRUISE && tide->rate >= TIDE_FIRST_RATE && tide->cap >= TIDE_CAP_FIRST;
 }
 
-static const char *mode(const void *state)
+static const char *tide_mode(const void *state)
 {
     const struct wr_tide *tide = state;
     return words[tide->mode];
@@ -389,7 +390,7 @@ static const uint16_t instants[] = {offsetof(struct wr_tide, next_at),
                                     offsetof(struct wr_tide, epoch_at),
                                     WR_NO_INSTANT};
 
-static bool has_mode(const void *state)
+static bool tide_has_mode(const void *state)
 {
     const struct wr_tide *tide = state;
     return tide->mode <= WR_TIDE_HOLD && tide->resume_mode <= WR_TIDE_HOLD;
@@ -399,13 +400,13 @@ const struct wr_strategy wr_tide = {
     .name = "tide",
     .state_bytes = sizeof(struct wr_tide),
     .start = start,
-    .sent = sent,
-    .tell = tell,
-    .want = want,
-    .remember = remember,
-    .settled = settled,
+    .sent = tide_sent,
+    .tell = tide_tell,
+    .want = tide_want,
+    .remember = tide_remember,
+    .settled = tide_settled,
     .instants = instants,
-    .has_mode = has_mode,
-    .mode = mode,
-    .believe = wr_tide_believe,
+    .has_mode = tide_has_mode,
+    .mode = tide_mode,
+    .describe_limit = wr_tide_describe_limit,
 };

@@ -323,7 +323,7 @@ static inline int64_t wr_tide_interval(float rate)
 
 /* Returns true for a 5xx or no response. It may be a refusal, because servers refuse in many ways.
  * It may also be a broken page or a server that is down. */
-static inline bool wr_tide_is_vague(const struct wr_told *answer)
+static inline bool wr_tide_is_vague(const struct wr_pace_response *answer)
 {
     return !wr_status_refuses(answer->status) && answer->status != 403;
 }
@@ -347,33 +347,33 @@ static inline void wr_tide_count_refused(struct wr_tide *tide)
 
 /* tide_rate.c */
 void wr_tide_cut(struct wr_tide *tide);
-void wr_tide_mark(struct wr_tide *tide, const struct wr_told *answer);
+void wr_tide_mark(struct wr_tide *tide, const struct wr_pace_response *answer);
 void wr_tide_search(struct wr_tide *tide, float rate, float bad);
 void wr_tide_cruise(struct wr_tide *tide, float centre, float margin, float span);
 void wr_tide_restart(struct wr_tide *tide, float rate);
 /* Notes the rate accepted before a rejection, because the limit may be that of a window. */
-void wr_tide_hope(struct wr_tide *tide, const struct wr_told *answer);
-void wr_tide_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
-void wr_tide_rejected(struct wr_tide *tide, const struct wr_told *answer);
+void wr_tide_note_window_rate(struct wr_tide *tide, const struct wr_pace_response *answer);
+void wr_tide_accepted(struct wr_tide *tide, const struct wr_pace_response *answer, int64_t now);
+void wr_tide_rejected(struct wr_tide *tide, const struct wr_pace_response *answer);
 
 /* tide_block.c */
-void wr_tide_block(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
+void wr_tide_block(struct wr_tide *tide, const struct wr_pace_response *answer, int64_t now);
 void wr_tide_probe_failed(struct wr_tide *tide, int64_t now);
-void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
+void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_pace_response *answer, int64_t now);
 /* Handles a rejection while a silence is tested. Returns true if it means a block. */
-bool wr_tide_test_rejected(struct wr_tide *tide, const struct wr_told *answer);
+bool wr_tide_test_rejected(struct wr_tide *tide, const struct wr_pace_response *answer);
 void wr_tide_hold_accepted(struct wr_tide *tide, int64_t now);
 
 /* tide_cap.c */
-void wr_tide_cap_sent(struct wr_tide *tide, const struct wr_start *start);
-void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now);
+void wr_tide_cap_sent(struct wr_tide *tide, const struct wr_pace_start *start);
+void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_pace_response *answer, int64_t now);
 uint32_t wr_tide_cap(const struct wr_tide *tide);
 /* Returns true if the number in flight caused the rejection, not the rate. */
-bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_told *answer);
+bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_pace_response *answer);
 /* Returns true if the number in flight caused a rejection that seems independent of the rate. */
-bool wr_tide_cap_stray(struct wr_tide *tide, const struct wr_told *answer);
+bool wr_tide_cap_stray(struct wr_tide *tide, const struct wr_pace_response *answer);
 
-/* tide_belief.c */
-const char *wr_tide_believe(const void *state, int64_t now, struct wr_buf *buf);
+/* tide_describe.c */
+const char *wr_tide_describe_limit(const void *state, int64_t now, struct wr_buf *buf);
 
 #endif

@@ -19,7 +19,7 @@ static const float forbidden_at[] = {10.7f, 41.5f, 103, 164, 290, 612, 1810, 361
 static const float probe_at[] = {2,     3.2f,   5.1f,   7.65f, 10.3f, 15.3f, 20.6f, 30.6f, 43.3f, 61.2f,
                                  86.5f, 122.4f, 173.0f, 245,   306,   432,   612,   905,   1810,  3610};
 
-static float after(const float *times, size_t count, float elapsed)
+static float probe_time_after(const float *times, size_t count, float elapsed)
 {
     for (size_t i = 0; i < count; i++)
         if (times[i] > 1.15f * elapsed)
@@ -46,9 +46,9 @@ static float first_probe(const struct wr_tide *tide)
     return tide->broken ? TIDE_BROKEN_PAUSE : TIDE_BLOCK_PAUSE;
 }
 
-void wr_tide_block(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
+void wr_tide_block(struct wr_tide *tide, const struct wr_pace_response *answer, int64_t now)
 {
-    wr_tide_hope(tide, answer);
+    wr_tide_note_window_rate(tide, answer);
     tide->mode = WR_TIDE_BLOCKED;
     tide->outage = wr_tide_is_vague(answer);
     /* In this mode `phase` is the time of the last failed probe, in seconds since block_at. A
@@ -70,7 +70,7 @@ static float next_probe(const struct wr_tide *tide, float elapsed)
         return elapsed +
                wr_tide_most(tide->broken ? TIDE_BROKEN_PAUSE : TIDE_OUTAGE_PAUSE, TIDE_OUTAGE_SHARE * elapsed);
     if (tide->forbidden)
-        return after(forbidden_at, sizeof forbidden_at / sizeof *forbidden_at, elapsed);
+        return probe_time_after(forbidden_at, sizeof forbidden_at / sizeof *forbidden_at, elapsed);
     if (tide->traits & WR_TIDE_WINDOWED)
         return elapsed + wr_tide_most(TIDE_WINDOW_PAUSE, TIDE_PROBE_SHARE * elapsed);
     if (tide->testing) /* a share of the window that is assumed */
@@ -86,7 +86,7 @@ static float next_probe(const struct wr_tide *tide, float elapsed)
         /* The last block may have ended by a silence of this length. */
         return tide->block_most - tide->block_least;
     }
-    return after(probe_at, sizeof probe_at / sizeof *probe_at, elapsed);
+    return probe_time_after(probe_at, sizeof probe_at / sizeof *probe_at, elapsed);
 }
 
 void wr_tide_probe_failed(struct wr_tide *tide, int64_t now)
@@ -101,7 +101,7 @@ void wr_tide_probe_failed(struct wr_tide *tide, int64_t now)
         tide->next_at = at;
 }
 
-static void hold(struct wr_tide *tide, float rate)
+static void hold_rate_at(struct wr_tide *tide, float rate)
 {
     tide->mode = WR_TIDE_HOLD;
     tide->rate = tide->centre = wr_tide_most(rate, TIDE_RATE_LEAST);
@@ -153,7 +153,7 @@ static float usual_within(float least, float most)
 static void hold_longer(struct wr_tide *tide, float span)
 {
     float window = span < TIDE_WINDOW_SHORT ? TIDE_WINDOW_SHORT : usual_window(span, 2 * span + TIDE_WINDOW_LONG);
-    hold(tide, hold_rate(tide, window > 0 ? window : 2 * span));
+    hold_rate_at(tide, hold_rate(tide, window > 0 ? window : 2 * span));
 }
 
 /* Returns how many requests were sent in the last `span` seconds before the first block, which came
@@ -212,7 +212,7 @@ static void hold_exact(struct wr_tide *tide, float window)
 {
     float least = is_tarpit(tide) ? TIDE_HOLD_AGAIN : 0;
     float share = hold_rate(tide, usual_within(window, 2 * window)) / tide->resume;
-    hold(tide, wr_tide_within(share, least, TIDE_HOLD_AGAIN) * tide->resume);
+    hold_rate_at(tide, wr_tide_within(share, least, TIDE_HOLD_AGAIN) * tide->resume);
 }
 
 /* Handles a ban as long as the one before. It came `span` seconds after the end of the first, and
@@ -230,11 +230,11 @@ static void hold_ban(struct wr_tide *tide, float n, float span)
              (within && tide->block_most < TIDE_BAN_SHORT))
         hold_exact(tide, within ? span : 1.08f * tide->quota / tide->resume);
     else if (tide->blocks > 2) /* the rate was nearly right, or must be now */
-        hold(tide, (tide->blocks > 3 && !is_tarpit(tide) ? TIDE_HOLD_AT_LAST : TIDE_HOLD_AGAIN) * tide->resume);
+        hold_rate_at(tide, (tide->blocks > 3 && !is_tarpit(tide) ? TIDE_HOLD_AT_LAST : TIDE_HOLD_AGAIN) * tide->resume);
     else if (within)
         hold_longer(tide, span);
     else
-        hold(tide, wr_tide_least(climbed_to(tide, span), TIDE_HOLD_SHARE * tide->resume));
+        hold_rate_at(tide, wr_tide_least(climbed_to(tide, span), TIDE_HOLD_SHARE * tide->resume));
 }
 
 /* Sets `resume` to the rate that was refused first, if the rate only fell since. */
@@ -260,12 +260,12 @@ static void hold_quota(struct wr_tide *tide, float n, float span, float length)
     find_first_rate(tide);
     /* The number accepted in a short window, at most what the rate sends in one. */
     tide->quota = wr_tide_least(n - early, TIDE_WINDOW_SHORT * tide->resume);
-    hold(tide, TIDE_HOLD_SHARE * n / window);
+    hold_rate_at(tide, TIDE_HOLD_SHARE * n / window);
     tide->bad = TIDE_CLIMB_TOP * tide->resume;
     tide->climbing = tide->rate < climb_most(tide, length);
 }
 
-static void resume(struct wr_tide *tide)
+static void resume_former_mode(struct wr_tide *tide)
 {
     tide->marked = false;
     if (tide->resume_mode == WR_TIDE_CRUISE) {
@@ -292,7 +292,7 @@ static void found_ban(struct wr_tide *tide, float n, float span)
     tide->quota = n;
     tide->traits |= WR_TIDE_BANS;
     tide->blocks = 2;
-    hold(tide, hold_rate(tide, wr_tide_most(least, most)));
+    hold_rate_at(tide, hold_rate(tide, wr_tide_most(least, most)));
     tide->bad = hold_rate(tide, usual_within(least, 1.6f * least));
     tide->climbing = tide->rate < tide->bad;
     tide->exact = true;
@@ -310,7 +310,7 @@ static float round_window(float least, float most)
     return (least + most) / 2;
 }
 
-static void long_block(struct wr_tide *tide, const struct wr_told *answer, float length)
+static void long_block(struct wr_tide *tide, const struct wr_pace_response *answer, float length)
 {
     float n = (float)tide->accepted - 1, span = wr_tide_seconds(tide->block_at - tide->free_at);
     float least = tide->phase, early = tide->block_most - tide->block_least;
@@ -325,7 +325,7 @@ static void long_block(struct wr_tide *tide, const struct wr_told *answer, float
     /* Cruise meets the end of a window shortly before it, so this long block is a ban. */
     if (first && tide->resume_mode == WR_TIDE_CRUISE) {
         tide->traits |= WR_TIDE_BANS;
-        hold(tide, TIDE_HOLD_AGAIN * tide->resume);
+        hold_rate_at(tide, TIDE_HOLD_AGAIN * tide->resume);
     } else if (first && n < TIDE_MEASURED) { /* too few for a quota */
         wr_tide_restart(tide, wr_tide_least(tide->resume, TIDE_FIRST_RATE));
     } else if (first) {
@@ -358,10 +358,10 @@ static void long_block(struct wr_tide *tide, const struct wr_told *answer, float
 /* Starts a test. A silence of some seconds is the rest of a window, a ban, or the time until a slow
  * bucket has a token. Requests are now sent fast: they use up a window, which ends a whole window
  * after it began; a ban is as long as the last; a bucket refuses the next request. */
-static void begin_test(struct wr_tide *tide, const struct wr_told *answer, float length)
+static void begin_test(struct wr_tide *tide, const struct wr_pace_response *answer, float length)
 {
     find_first_rate(tide);
-    hold(tide, TIDE_TEST_RATE * tide->resume);
+    hold_rate_at(tide, TIDE_TEST_RATE * tide->resume);
     tide->centre = tide->resume;
     tide->quota = (float)tide->accepted - 1;
     tide->span = wr_tide_seconds(tide->block_at - tide->free_at);
@@ -392,7 +392,7 @@ static void slow_bucket(struct wr_tide *tide, float least, float most)
     wr_tide_search(tide, wr_tide_least(rate, tide->resume / 2), tide->resume);
 }
 
-bool wr_tide_test_rejected(struct wr_tide *tide, const struct wr_told *answer)
+bool wr_tide_test_rejected(struct wr_tide *tide, const struct wr_pace_response *answer)
 {
     if ((float)tide->accepted > TIDE_MEASURED || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS)
         return true;
@@ -418,7 +418,7 @@ static bool is_down(struct wr_tide *tide)
     return false;
 }
 
-static void end_outage(struct wr_tide *tide, const struct wr_told *answer, float length)
+static void end_outage(struct wr_tide *tide, const struct wr_pace_response *answer, float length)
 {
     if (tide->blocks == 0) {
         tide->quota = (float)tide->accepted - 1;
@@ -429,7 +429,7 @@ static void end_outage(struct wr_tide *tide, const struct wr_told *answer, float
         tide->accepted = 1;
         tide->was_out = true;
     }
-    resume(tide);
+    resume_former_mode(tide);
 }
 
 /* Returns true if the block was the end of a window that was met a little early: it is short
@@ -445,7 +445,7 @@ static bool is_brief(const struct wr_tide *tide, float length, float since)
 
 /* Handles the end of a window: computes the limit from the requests accepted since the last end. A
  * limit that was held as a ban is recognised as a window. */
-static void end_window(struct wr_tide *tide, const struct wr_told *answer, float length, float since)
+static void end_window(struct wr_tide *tide, const struct wr_pace_response *answer, float length, float since)
 {
     float n = tide->marked ? (float)(answer->seq - tide->empty_seq - tide->refused) : (float)tide->accepted;
     float window = since + length;
@@ -461,7 +461,7 @@ static void end_window(struct wr_tide *tide, const struct wr_told *answer, float
     wr_tide_mark(tide, answer);
 }
 
-void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
+void wr_tide_probe_accepted(struct wr_tide *tide, const struct wr_pace_response *answer, int64_t now)
 {
     float length = wr_tide_seconds(answer->sent_at - tide->block_at);
     float since = wr_tide_seconds(tide->block_at - (tide->marked ? tide->empty_at : tide->free_at));

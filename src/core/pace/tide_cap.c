@@ -7,7 +7,7 @@
 
 #define CAP_MOST 100000.0f
 
-void wr_tide_cap_sent(struct wr_tide *tide, const struct wr_start *start)
+void wr_tide_cap_sent(struct wr_tide *tide, const struct wr_pace_start *start)
 {
     float in_flight = (float)start->in_flight;
     tide->flight += (in_flight - tide->flight) / 32;
@@ -85,7 +85,7 @@ static void end_epoch(struct wr_tide *tide, int64_t now)
     }
 }
 
-void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
+void wr_tide_cap_accepted(struct wr_tide *tide, const struct wr_pace_response *answer, int64_t now)
 {
     if (tide->crowd_ok < UINT16_MAX) {
         tide->crowd_ok++;
@@ -132,7 +132,7 @@ static void set_cap(struct wr_tide *tide, float cap)
 
 /* Returns true if rejections point at a concurrency limit. They come at the same number in flight
  * at any rate, or far above the usual number. */
-static bool points_at_crowd(struct wr_tide *tide, const struct wr_told *answer)
+static bool points_at_crowd(struct wr_tide *tide, const struct wr_pace_response *answer)
 {
     float n = (float)answer->in_flight_then;
     bool spike = n >= 1.1f * tide->flight + 1;
@@ -182,7 +182,7 @@ static void find_crowd(struct wr_tide *tide, float n)
     wr_tide_restart(tide, 1.5f * before);
 }
 
-bool wr_tide_cap_stray(struct wr_tide *tide, const struct wr_told *answer)
+bool wr_tide_cap_stray(struct wr_tide *tide, const struct wr_pace_response *answer)
 {
     float n = (float)answer->in_flight_then;
     if (n <= 1 || !points_at_crowd(tide, answer))
@@ -192,7 +192,7 @@ bool wr_tide_cap_stray(struct wr_tide *tide, const struct wr_told *answer)
     return true;
 }
 
-bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_told *answer)
+bool wr_tide_cap_rejected(struct wr_tide *tide, const struct wr_pace_response *answer)
 {
     float n = (float)answer->in_flight_then;
     if (answer->status == 403 || answer->retry_after_ns >= TIDE_BLOCK_RETRY_NS || n <= 1)

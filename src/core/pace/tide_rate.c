@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* The limit as a rejection shows it. */
-struct measure {
+struct limit_measurement {
     float n;           /* requests accepted since the last rejection; negative if unknown */
     float least, most; /* bounds of the limit: the bucket may have overflowed in server waits */
     float rate;        /* rate at which the rejected request was sent */
@@ -17,7 +17,7 @@ void wr_tide_cut(struct wr_tide *tide)
     tide->phase = 0;
 }
 
-void wr_tide_mark(struct wr_tide *tide, const struct wr_told *answer)
+void wr_tide_mark(struct wr_tide *tide, const struct wr_pace_response *answer)
 {
     tide->marked = true;
     tide->empty_at = answer->sent_at;
@@ -84,9 +84,9 @@ static float cruise_step(const struct wr_tide *tide)
     return 1 / (tide->span * (1 + TIDE_DEBT * debt));
 }
 
-static struct measure measure(const struct wr_tide *tide, const struct wr_told *answer)
+static struct limit_measurement limit_measurement(const struct wr_tide *tide, const struct wr_pace_response *answer)
 {
-    struct measure m = {.n = -1, .rate = tide->rate};
+    struct limit_measurement m = {.n = -1, .rate = tide->rate};
     if (tide->mode == WR_TIDE_CRUISE) {
         float phase = tide->phase - (float)(tide->sent_seq - answer->seq) * cruise_step(tide);
         m.rate = wr_tide_least(m.rate, cruise_rate(tide, wr_tide_most(phase, 0)));
@@ -115,7 +115,7 @@ static void learn_burst(struct wr_tide *tide, float limit)
     tide->burst = wr_tide_most(0, (float)tide->empty_seq - 1 - limit * wr_tide_seconds(tide->empty_at - tide->free_at));
 }
 
-static void search_rejected(struct wr_tide *tide, const struct measure *m)
+static void search_rejected(struct wr_tide *tide, const struct limit_measurement *m)
 {
     if (m->n < TIDE_MEASURED) {
         wr_tide_search(tide, guess(tide, tide->rate), tide->rate);
@@ -131,7 +131,7 @@ static void search_rejected(struct wr_tide *tide, const struct measure *m)
 
 /* Returns the tokens that the bucket must have held if the limit was constant: the requests beyond
  * the limit while the rate grew by e-folds. */
-static float tokens_needed(const struct wr_tide *tide, const struct measure *m)
+static float tokens_needed(const struct wr_tide *tide, const struct limit_measurement *m)
 {
     return logf(m->rate / m->most) / (TIDE_GROWTH * cruise_step(tide));
 }
@@ -139,12 +139,12 @@ static float tokens_needed(const struct wr_tide *tide, const struct measure *m)
 /* Returns the window that is assumed, s. An empty bucket accepts only what it refills; a window
  * accepts its quota again when it has passed. So the recent accepted rate is tried once the window
  * has passed at a lower rate. */
-static float horizon(const struct wr_tide *tide)
+static float assumed_window(const struct wr_tide *tide)
 {
     return 10 * (float)(tide->horizon + 1);
 }
 
-void wr_tide_hope(struct wr_tide *tide, const struct wr_told *answer)
+void wr_tide_note_window_rate(struct wr_tide *tide, const struct wr_pace_response *answer)
 {
     if (tide->hoped && tide->mode == WR_TIDE_CRUISE && tide->phase < TIDE_EARLY && tide->horizon < TIDE_HORIZONS)
         tide->horizon++; /* rejected early at the hoped rate: the limit is no such window */
@@ -158,14 +158,14 @@ void wr_tide_hope(struct wr_tide *tide, const struct wr_told *answer)
     bool keeps = tide->hope > 0 && !(tide->mode == WR_TIDE_CRUISE && tide->phase >= TIDE_EARLY);
     float rate = answer->good_rate[tide->horizon];
     if (!keeps)
-        tide->hope = rate * horizon(tide) < TIDE_HOPE_LEAST ? 0 : TIDE_HOPE_SHARE * rate;
+        tide->hope = rate * assumed_window(tide) < TIDE_HOPE_LEAST ? 0 : TIDE_HOPE_SHARE * rate;
 }
 
 /* Tries the recent accepted rate when its time has come. Returns true if it is tried now. */
-static bool hopes(struct wr_tide *tide, int64_t now)
+static bool try_window_rate(struct wr_tide *tide, int64_t now)
 {
     if (tide->hope <= 0 || tide->horizon >= TIDE_HORIZONS || !tide->marked ||
-        wr_tide_seconds(now - tide->empty_at) < horizon(tide))
+        wr_tide_seconds(now - tide->empty_at) < assumed_window(tide))
         return false;
     float rate = tide->hope, here = tide->mode == WR_TIDE_CRUISE ? tide->centre : tide->rate;
     tide->hope = 0;
@@ -176,7 +176,7 @@ static bool hopes(struct wr_tide *tide, int64_t now)
     return true;
 }
 
-static void cruise_rejected(struct wr_tide *tide, const struct measure *m)
+static void cruise_rejected(struct wr_tide *tide, const struct limit_measurement *m)
 {
     float phase = tide->phase, margin = tide->margin, span = tide->span;
     if (m->n < 0) {
@@ -211,11 +211,11 @@ static void start_rejected(struct wr_tide *tide)
     wr_tide_search(tide, tide->rate / 2, tide->rate);
 }
 
-void wr_tide_rejected(struct wr_tide *tide, const struct wr_told *answer)
+void wr_tide_rejected(struct wr_tide *tide, const struct wr_pace_response *answer)
 {
-    struct measure m = measure(tide, answer);
+    struct limit_measurement m = limit_measurement(tide, answer);
     enum wr_tide_mode mode = tide->mode;
-    wr_tide_hope(tide, answer);
+    wr_tide_note_window_rate(tide, answer);
     float floor = wr_tide_least(TIDE_RATE_FLOOR, mode == WR_TIDE_CRUISE ? tide->centre : tide->rate);
 
     if (mode == WR_TIDE_START)
@@ -262,7 +262,7 @@ static void cruise_accepted(struct wr_tide *tide)
 }
 
 /* Returns true if the rate is far below its peak or at the floor, without recent rejections. */
-static bool is_far(const struct wr_tide *tide)
+static bool is_far_below_peak(const struct wr_tide *tide)
 {
     if (tide->traits & WR_TIDE_WINDOWED) /* the peak was for part of a window only */
         return false;
@@ -271,13 +271,13 @@ static bool is_far(const struct wr_tide *tide)
 }
 
 /* Handles an accepted request. Only starts that the rate delayed show that it is right. */
-void wr_tide_accepted(struct wr_tide *tide, const struct wr_told *answer, int64_t now)
+void wr_tide_accepted(struct wr_tide *tide, const struct wr_pace_response *answer, int64_t now)
 {
     if (!tide->paced)
         return;
-    if (tide->mode != WR_TIDE_START && is_far(tide))
+    if (tide->mode != WR_TIDE_START && is_far_below_peak(tide))
         wr_tide_restart(tide, wr_tide_most(tide->rate, TIDE_RATE_FLOOR));
-    if (tide->mode != WR_TIDE_START && hopes(tide, now))
+    if (tide->mode != WR_TIDE_START && try_window_rate(tide, now))
         return;
     if (tide->mode == WR_TIDE_SEARCH) {
         search_accepted(tide);

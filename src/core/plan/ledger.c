@@ -8,11 +8,11 @@
 
 void wr_ledger_init(struct wr_ledger *ret_ledger, uint64_t pages, uint64_t bytes, uint32_t threshold)
 {
-    *ret_ledger = (struct wr_ledger){.left = {[WR_DRAW_PAGES] = pages, [WR_DRAW_BYTES] = bytes},
+    *ret_ledger = (struct wr_ledger){.left = {[WR_BUDGET_PAGES] = pages, [WR_BUDGET_BYTES] = bytes},
                                      .threshold = threshold != 0 ? threshold : WR_LEDGER_THRESHOLD};
 }
 
-uint64_t wr_ledger_draw(struct wr_ledger *ledger, enum wr_draw what, uint64_t count, bool *ret_is_last)
+uint64_t wr_ledger_take_budget(struct wr_ledger *ledger, enum wr_budget_kind what, uint64_t count, bool *ret_is_last)
 {
     uint64_t *left = &ledger->left[what];
     uint64_t most = *left / SHARES + (*left > 0);
@@ -23,14 +23,15 @@ uint64_t wr_ledger_draw(struct wr_ledger *ledger, enum wr_draw what, uint64_t co
     return granted;
 }
 
-enum wr_ledger_end wr_ledger_end_of(const struct wr_fate *fate, int status)
+enum wr_ledger_end wr_ledger_end_of(const struct wr_task_outcome *fate, int status)
 {
-    if (fate->kind == WR_FATE_DONE)
+    if (fate->kind == WR_TASK_OUTCOME_DONE)
         return WR_LEDGER_SUCCESS;
-    return fate->why == WR_NEXT_PERMANENT && status >= 400 && status <= 499 ? WR_LEDGER_ANSWER : WR_LEDGER_FAILURE;
+    return fate->why == WR_RETRY_PERMANENT && status >= 400 && status <= 499 ? WR_LEDGER_CLIENT_ERROR
+                                                                             : WR_LEDGER_FAILURE;
 }
 
-bool wr_ledger_ended(struct wr_ledger *ledger, enum wr_ledger_end end)
+bool wr_ledger_count_end(struct wr_ledger *ledger, enum wr_ledger_end end)
 {
     if (ledger->is_over)
         return false;

@@ -3,7 +3,7 @@
 #include "core/plan/plan.h"
 
 #include "base/error.h"
-#include "core/plan/state.h"
+#include "core/plan/plan_state.h"
 
 #include <stdalign.h>
 
@@ -22,27 +22,27 @@
 #define SITEMAPS 10000
 #define MAX_DEFER_NS (30 * WEIR_MINUTE)
 
-static uint32_t or_else(uint32_t number, uint32_t otherwise)
+static uint32_t number_or_default(uint32_t number, uint32_t otherwise)
 {
     return number != 0 ? number : otherwise;
 }
 
-static int check(const struct wr_plan_options *given, struct wr_plan_options *ret_options)
+static int check_plan_options(const struct wr_plan_options *given, struct wr_plan_options *ret_options)
 {
     struct wr_plan_options options = *given;
-    options.max_jobs = or_else(options.max_jobs, JOBS);
-    options.max_hosts = or_else(options.max_hosts, HOSTS);
-    options.max_tasks = or_else(options.max_tasks, TASKS);
+    options.max_jobs = number_or_default(options.max_jobs, JOBS);
+    options.max_hosts = number_or_default(options.max_hosts, HOSTS);
+    options.max_tasks = number_or_default(options.max_tasks, TASKS);
     options.text_bytes = options.text_bytes != 0 ? options.text_bytes : TEXT_BYTES;
     options.rules_bytes = options.rules_bytes != 0 ? options.rules_bytes : RULES_BYTES;
     options.known_max = options.known_max != 0 ? options.known_max : KNOWN;
-    options.window = or_else(options.window, WINDOW);
-    options.max_loads = or_else(options.max_loads, LOADS);
-    options.max_in_flight = or_else(options.max_in_flight, IN_FLIGHT);
-    options.max_hops = or_else(options.max_hops, HOPS);
-    options.max_repeats = or_else(options.max_repeats, REPEATS);
-    options.max_variants = or_else(options.max_variants, VARIANTS);
-    options.max_sitemaps = or_else(options.max_sitemaps, SITEMAPS);
+    options.window = number_or_default(options.window, WINDOW);
+    options.max_loads = number_or_default(options.max_loads, LOADS);
+    options.max_in_flight = number_or_default(options.max_in_flight, IN_FLIGHT);
+    options.max_hops = number_or_default(options.max_hops, HOPS);
+    options.max_repeats = number_or_default(options.max_repeats, REPEATS);
+    options.max_variants = number_or_default(options.max_variants, VARIANTS);
+    options.max_sitemaps = number_or_default(options.max_sitemaps, SITEMAPS);
     options.delay_factor = options.delay_factor != 0 ? options.delay_factor : 1;
     options.max_defer_ns = options.max_defer_ns != 0 ? options.max_defer_ns : MAX_DEFER_NS;
     if (options.hash_key == NULL || options.allocator == NULL)
@@ -61,12 +61,12 @@ static int check(const struct wr_plan_options *given, struct wr_plan_options *re
     return 0;
 }
 
-static int take_parts(struct wr_plan *plan)
+static int make_plan_parts(struct wr_plan *plan)
 {
     const struct wr_plan_options *options = &plan->options;
     /* Tasks for robots.txt and errands, which are in no window. */
     uint32_t beside = options->max_in_flight + WR_POOL_BLOCK;
-    plan->jobs = wr_take_array(options->allocator, options->max_jobs, sizeof *plan->jobs, alignof(struct wr_job));
+    plan->jobs = wr_alloc_array(options->allocator, options->max_jobs, sizeof *plan->jobs, alignof(struct wr_job));
     int error = plan->jobs == NULL ? WEIR_E_NOMEM : 0;
     if (error == 0)
         error = wr_pool_init(&plan->pool, options->allocator, options->max_tasks + beside,
@@ -74,7 +74,7 @@ static int take_parts(struct wr_plan *plan)
     if (error == 0)
         error = wr_pool_reserve(&plan->pool, beside);
     if (error == 0)
-        error = wr_known_init(&plan->known, options->allocator, options->known_max);
+        error = wr_known_urls_init(&plan->known, options->allocator, options->known_max);
     if (error == 0)
         error = wr_variants_init(&plan->variants, options->allocator);
     return error;
@@ -83,10 +83,10 @@ static int take_parts(struct wr_plan *plan)
 int wr_plan_new(const struct wr_plan_options *given, struct wr_plan **ret_plan)
 {
     struct wr_plan_options options;
-    int error = check(given, &options);
+    int error = check_plan_options(given, &options);
     if (error != 0)
         return error;
-    struct wr_plan *plan = wr_take(options.allocator, sizeof *plan, alignof(struct wr_plan));
+    struct wr_plan *plan = wr_alloc(options.allocator, sizeof *plan, alignof(struct wr_plan));
     if (plan == NULL)
         return WEIR_E_NOMEM;
     plan->options = options;
@@ -103,7 +103,7 @@ int wr_plan_new(const struct wr_plan_options *given, struct wr_plan **ret_plan)
     wr_map_init(&plan->groups, options.allocator, options.hash_key, options.max_hosts);
     wr_heap_init(&plan->groups_timed, options.allocator, options.max_hosts);
     plan->pool.allocator = plan->known.allocator = plan->variants.allocator = options.allocator;
-    error = take_parts(plan);
+    error = make_plan_parts(plan);
     if (error != 0) {
         wr_plan_free(plan);
         return error;
@@ -122,10 +122,10 @@ void wr_plan_free(struct wr_plan *plan)
     wr_heap_release(&plan->timed);
     wr_heap_release(&plan->largest);
     wr_pool_release(&plan->pool);
-    wr_known_release(&plan->known);
+    wr_known_urls_release(&plan->known);
     wr_variants_release(&plan->variants);
-    wr_give(allocator, plan->jobs, plan->options.max_jobs * sizeof *plan->jobs, alignof(struct wr_job));
-    wr_give(allocator, plan, sizeof *plan, alignof(struct wr_plan));
+    wr_free(allocator, plan->jobs, plan->options.max_jobs * sizeof *plan->jobs, alignof(struct wr_job));
+    wr_free(allocator, plan, sizeof *plan, alignof(struct wr_plan));
 }
 
 void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_stats)
@@ -136,7 +136,7 @@ void wr_plan_stats_get(const struct wr_plan *plan, struct wr_plan_stats *ret_sta
     ret_stats->in_flight = plan->in_flight;
     ret_stats->known = plan->known.count;
     ret_stats->rules_bytes = plan->rules_bytes;
-    ret_stats->known_bytes = wr_known_bytes(&plan->known);
+    ret_stats->known_bytes = wr_known_urls_bytes(&plan->known);
     ret_stats->memory_bytes = sizeof *plan + plan->options.max_jobs * sizeof *plan->jobs + wr_map_bytes(&plan->hosts) +
                               wr_map_bytes(&plan->groups) + wr_heap_bytes(&plan->timed) +
                               wr_heap_bytes(&plan->largest) + wr_heap_bytes(&plan->groups_timed) +
@@ -151,37 +151,40 @@ struct count {
     uint64_t tasks, in_flight;
 };
 
-static bool lane_ok(const struct wr_lane *lane, struct count *count)
+static bool host_queue_ok(const struct wr_host_queue *host_queue, struct count *count)
 {
-    uint32_t listed = lane->fifo[0].count + lane->fifo[1].count + lane->delayed.count;
-    count->tasks += listed + lane->in_flight;
-    count->in_flight += lane->in_flight;
-    return listed == lane->queued[0] + lane->queued[1] && lane->flying.count == lane->in_flight &&
-           (lane->since <= lane->in_store || !lane->loading);
+    uint32_t listed = host_queue->fifo[0].count + host_queue->fifo[1].count + host_queue->delayed.count;
+    count->tasks += listed + host_queue->in_flight;
+    count->in_flight += host_queue->in_flight;
+    return listed == host_queue->queued[0] + host_queue->queued[1] &&
+           host_queue->flying.count == host_queue->in_flight &&
+           (host_queue->since <= host_queue->in_store || !host_queue->loading);
 }
 
 /* Returns true unless the host has work and no list, timer or event would bring it up. */
 static bool host_ok(struct wr_plan *plan, struct wr_plan_host *host, struct count *count)
 {
-    bool waits = wr_list_holds(&host->place) || wr_heap_item_waits(&host->timer) || host->expiring != 0;
+    bool waits = wr_list_is_linked(&host->place) || wr_heap_item_is_queued(&host->timer) || host->expiring != 0;
     uint64_t queued = host->errands.count, flies = 0;
-    for (const struct wr_lane *lane = host->lanes; lane != NULL; lane = lane->beside) {
-        if (!lane_ok(lane, count))
+    for (const struct wr_host_queue *host_queue = host->host_queues; host_queue != NULL;
+         host_queue = host_queue->beside) {
+        if (!host_queue_ok(host_queue, count))
             return false;
-        bool stands_still = lane->job->paused || lane->job->ended;
-        if (!stands_still && lane->in_store > 0 && lane->queued[0] + lane->queued[1] + lane->in_flight == 0 &&
-            !lane->loading && !wr_list_holds(&lane->loads) && lane->job->stirred == NULL)
+        bool stands_still = host_queue->job->paused || host_queue->job->ended;
+        if (!stands_still && host_queue->in_store > 0 &&
+            host_queue->queued[0] + host_queue->queued[1] + host_queue->in_flight == 0 && !host_queue->loading &&
+            !wr_list_is_linked(&host_queue->loads) && host_queue->job->next_to_reschedule == NULL)
             return false; /* no LOAD would ever follow for this host queue */
-        waits |= wr_list_holds(&lane->ready) || wr_list_holds(&lane->loads) || lane->loading;
-        queued += stands_still ? 0 : lane->queued[0] + lane->queued[1];
-        flies += lane->in_flight;
+        waits |= wr_list_is_linked(&host_queue->ready) || wr_list_is_linked(&host_queue->loads) || host_queue->loading;
+        queued += stands_still ? 0 : host_queue->queued[0] + host_queue->queued[1];
+        flies += host_queue->in_flight;
     }
     count->tasks += host->errands.count;
-    waits |= queued == 0 || flies > 0 || host->claims > queued || wr_list_holds(&host->recalls) || host->recalling ||
-             host->unlent || wr_gate_paused(wr_host_gate_of(host));
-    return waits && wr_gate_ok(wr_host_gate_of(host), wr_host_pace(plan, host)) &&
-           wr_lifecycle_ok(&host->robots[0], &plan->options.robots) &&
-           wr_lifecycle_ok(&host->robots[1], &plan->options.robots);
+    waits |= queued == 0 || flies > 0 || host->claims > queued || wr_list_is_linked(&host->recalls) ||
+             host->recalling || host->lacks_lease || wr_gate_paused(wr_host_gate_of(host));
+    return waits && wr_gate_ok(wr_host_gate_of(host), wr_host_pace_options(plan, host)) &&
+           wr_robots_lifecycle_ok(&host->robots[0], &plan->options.robots) &&
+           wr_robots_lifecycle_ok(&host->robots[1], &plan->options.robots);
 }
 
 bool wr_plan_ok(const struct wr_plan *plan)

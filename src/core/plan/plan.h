@@ -8,14 +8,14 @@
  *
  * Pure: no clock (`now` is an argument), no I/O, no lock. Each loop has one plan, and a host
  * belongs to one loop. The plan owns the gate (core/pace) and the robots.txt state
- * (core/rules/robots/lifecycle.h) of its hosts. Only hosts wait: a host that may not be asked yet
+ * (core/web/robots/lifecycle.h) of its hosts. Only hosts wait: a host that may not be asked yet
  * is in a heap, under the time at which it may.
  *
  *     offered ──▶ store ──load──▶ window of its queue ──start──▶ in flight ──▶ done, failed
  *                                    ▲                              │
  *                                    └──── retry, after a backoff ──┘   given back: at no cost
  *
- * A *host queue* (struct wr_lane) holds the tasks of one job at one host. Tasks live in the store.
+ * A *host queue* (struct wr_host_queue) holds the tasks of one job at one host. Tasks live in the store.
  * The queue keeps a window of at most `window` of them in memory, and requests more by LOAD: one
  * LOAD at a time, after the position of the last row. An offered URL goes to the store only, so a
  * window holds nothing that a crash could lose. The store must answer a LOAD after all writes that
@@ -23,18 +23,18 @@
  * fingerprint), a keyed hash of its canonical URL, so every write may be repeated.
  *
  * A *start* is defined in gate.h. START and ROBOTS hold a reservation: the engine connects, calls
- * wr_plan_may_send just before it writes, wr_plan_sent when it writes, and wr_plan_told at the end.
- * If it must not or cannot send, or does not know how the request ended, it calls wr_plan_given:
+ * wr_plan_may_send just before it writes, wr_plan_sent when it writes, and wr_plan_page_finished at the end.
+ * If it must not or cannot send, or does not know how the request ended, it calls wr_plan_task_given_back:
  * the task returns to its place, and nothing is counted.
  *
  * A *redirect* is a link with one more hop and the same depth. The engine offers its target, and
  * the page that redirected has ended. So each hop is a task of its own host, on any loop, under its
  * robots.txt, gate, scope and budgets. A loop of redirects ends at a known URL, a chain at
  * max_hops. Hops of a robots.txt are not tasks: within the host, ROBOTS is returned with `is_hop`;
- * at another host, on any loop, the hop is an errand (wr_plan_errand), which passes the gate of
+ * at another host, on any loop, the hop is an errand (wr_plan_robots_hop_add), which passes the gate of
  * that host before its pages.
  *
- * Links to hosts of other loops: wr_plan_screen returns whether they are worth posting. They are
+ * Links to hosts of other loops: wr_plan_check_url returns whether they are worth posting. They are
  * written with the page that contains them, and then offered to the plan of their own loop with
  * `is_stored`. One that this plan refuses must be ended in the store. (One that is loaded before it
  * is offered counts as accepted; one that was refused is not loaded.) If the plan returns
@@ -57,9 +57,9 @@
 
 #include "base/hash.h"
 #include "core/pace/gate.h"
-#include "core/rules/retry/attempts.h"
-#include "core/rules/robots/lifecycle.h"
-#include "core/rules/url/url.h"
+#include "core/web/retry/attempts.h"
+#include "core/web/robots/lifecycle.h"
+#include "core/web/url/url.h"
 
 /* ---- creating ---- */
 
@@ -68,10 +68,10 @@ struct wr_plan_host;
 
 /* Options of a plan. 0 means the default. */
 struct wr_plan_options {
-    weir_pace_options pace;             /* pacing of each host, already checked */
-    struct wr_life_options robots;      /* robots.txt options, already checked */
-    const struct wr_statuses *statuses; /* status codes to retry; NULL: WR_STATUSES_JOBS */
-    const struct wr_hash_key *hash_key; /* secret to hash hosts and paths; must outlive the plan */
+    weir_pace_options pace;                    /* pacing of each host, already checked */
+    struct wr_robots_lifecycle_options robots; /* robots.txt options, already checked */
+    const struct wr_statuses *statuses;        /* status codes to retry; NULL: WR_STATUSES_JOBS */
+    const struct wr_hash_key *hash_key;        /* secret to hash hosts and paths; must outlive the plan */
     /* Returns true if the URL is in scope of the job. NULL: all URLs are. */
     bool (*in_scope)(void *context, uint32_t job, const struct wr_url *url);
     /* Returns the key of a new host's group, valid until the next call, or an empty one. NULL: no
@@ -80,7 +80,7 @@ struct wr_plan_options {
     /* Receives the last report of a host that is evicted, so that a report over all hosts is
      * complete. If the host returns, its counts restart. NULL: not called. */
     void (*host_left)(void *context, const struct wr_plan_host_report *report);
-    /* Called if a response changed something; `news` is a set of wr_gate_news. NULL: not called. */
+    /* Called if a response changed something; `news` is a set of wr_gate_change. NULL: not called. */
     void (*news)(void *context, const struct wr_plan_host *host, uint32_t news, int status, int64_t now);
     void *context;
     bool ignores_robots;
@@ -124,8 +124,8 @@ struct wr_plan_job {
     uint32_t max_depth;   /* most links from a seed to a page */
     uint32_t host_pages;  /* most URLs accepted per host */
     int64_t deadline_at;  /* time at which the job ends; 0: never */
-    bool draws_pages;     /* accepted URLs are taken from the ledger */
-    bool draws_bytes;     /* fetched bytes are taken from the ledger */
+    bool has_page_budget; /* accepted URLs are taken from the ledger */
+    bool has_byte_budget; /* fetched bytes are taken from the ledger */
 };
 
 /* Adds a job. Returns 0, WEIR_E_FULL for more than max_jobs, or WEIR_E_INVAL for an invalid id. */
@@ -137,7 +137,7 @@ int wr_plan_job_change(struct wr_plan *plan, const struct wr_plan_job *options);
 int wr_plan_job_pause(struct wr_plan *plan, uint32_t id, weir_reason why);
 /* Reschedules some hosts of a paused job, so that their waits are booked while wr_plan_next is not
  * called. Returns true if more are left. */
-bool wr_plan_stir(struct wr_plan *plan, int64_t now);
+bool wr_plan_reschedule_paused(struct wr_plan *plan, int64_t now);
 /* Ends the job (cancelled, failed, out of budget): accepts and starts nothing more, and empties its
  * windows. Its tasks stay in the store unchanged. Requests in flight may finish. */
 int wr_plan_job_end(struct wr_plan *plan, uint32_t id);
@@ -146,41 +146,41 @@ bool wr_plan_job_is_drained(const struct wr_plan *plan, uint32_t id);
 /* Removes a drained job, to make room for another. Returns WEIR_E_INVAL if some of it is left. */
 int wr_plan_job_forget(struct wr_plan *plan, uint32_t id);
 
-enum wr_draw {
-    WR_DRAW_PAGES,
-    WR_DRAW_BYTES,
-    WR_DRAWS
+enum wr_budget_kind {
+    WR_BUDGET_PAGES,
+    WR_BUDGET_BYTES,
+    WR_BUDGET_KINDS
 };
 /* Adds the ledger's answer to DRAW. `is_last`: the budget is used up by it. A job without bytes
  * ends (OVER follows); one without pages accepts no more URLs. */
-int wr_plan_grant(struct wr_plan *plan, uint32_t id, enum wr_draw what, uint64_t count, bool is_last);
+int wr_plan_grant_budget(struct wr_plan *plan, uint32_t id, enum wr_budget_kind what, uint64_t count, bool is_last);
 
 /* ---- URLs ---- */
 
-#define WR_OFFERS(X)                                                                             \
-    X(WR_OFFER_NEW, "new") /* accepted: the caller writes it to the store */                     \
-    X(WR_OFFER_KNOWN, "known")                                                                   \
-    X(WR_OFFER_ASK_STORE, "ask_store") /* write it; if it was not stored, offer with `is_new` */ \
-    X(WR_OFFER_LATER, "later")         /* waits for the ledger: offer it after the grant */      \
-    X(WR_OFFER_SCOPE, "scope")         /* this verdict and all below are refusals */             \
-    X(WR_OFFER_DEPTH, "depth")                                                                   \
-    X(WR_OFFER_HOPS, "hops")                                                                     \
-    X(WR_OFFER_BUDGET, "budget") /* the page budget of the job or of this host */                \
-    X(WR_OFFER_TRAP, "trap")     /* repeated segments, or too many queries of one path */        \
-    X(WR_OFFER_OVER, "over")     /* the job has ended or is unknown */                           \
-    X(WR_OFFER_MEMORY, "memory") /* not enough memory */
+#define WR_ADD_URL_VERDICTS(X)                                                                     \
+    X(WR_ADD_URL_NEW, "new") /* accepted: the caller writes it to the store */                     \
+    X(WR_ADD_URL_KNOWN, "known")                                                                   \
+    X(WR_ADD_URL_ASK_STORE, "ask_store") /* write it; if it was not stored, offer with `is_new` */ \
+    X(WR_ADD_URL_LATER, "later")         /* waits for the ledger: offer it after the grant */      \
+    X(WR_ADD_URL_SCOPE, "scope")         /* this verdict and all below are refusals */             \
+    X(WR_ADD_URL_DEPTH, "depth")                                                                   \
+    X(WR_ADD_URL_HOPS, "hops")                                                                     \
+    X(WR_ADD_URL_BUDGET, "budget") /* the page budget of the job or of this host */                \
+    X(WR_ADD_URL_TRAP, "trap")     /* repeated segments, or too many queries of one path */        \
+    X(WR_ADD_URL_OVER, "over")     /* the job has ended or is unknown */                           \
+    X(WR_ADD_URL_MEMORY, "memory") /* not enough memory */
 
-enum wr_offer_verdict {
+enum wr_add_url_verdict {
 #define X(verdict, name) verdict,
-    WR_OFFERS(X)
+    WR_ADD_URL_VERDICTS(X)
 #undef X
 };
 
 /* Returns "new" and so on; NULL for an invalid number. */
-const char *wr_offer_name(enum wr_offer_verdict verdict);
+const char *wr_add_url_verdict_name(enum wr_add_url_verdict verdict);
 
 /* A link that was found, or a seed. */
-struct wr_offer {
+struct wr_url_to_add {
     uint32_t job;
     uint64_t fingerprint;
     const struct wr_url *url; /* canonical URL of the link */
@@ -193,23 +193,23 @@ struct wr_offer {
 };
 
 /* Checks a link to another loop's host by scope, depth, hops and segments. NEW: worth posting. */
-enum wr_offer_verdict wr_plan_screen(const struct wr_plan *plan, const struct wr_offer *offer);
-enum wr_offer_verdict wr_plan_offer(struct wr_plan *plan, const struct wr_offer *offer, int64_t now);
+enum wr_add_url_verdict wr_plan_check_url(const struct wr_plan *plan, const struct wr_url_to_add *offer);
+enum wr_add_url_verdict wr_plan_add_url(struct wr_plan *plan, const struct wr_url_to_add *offer, int64_t now);
 
 /* Returns true if the URL was accepted here, or refused though stored: it need not be offered. */
-bool wr_plan_knows(const struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
-/* Prefetches the memory that wr_plan_knows will read, which is in no cache if the set is large. */
-void wr_plan_expect(const struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
+bool wr_plan_knows_url(const struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
+/* Prefetches the memory that wr_plan_knows_url will read, which is in no cache if the set is large. */
+void wr_plan_prefetch_url(const struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
 
 /* Adds a known URL of a resumed job. When all are added (or in a new plan, when nothing was stored)
- * the set is complete. If it is not, call wr_plan_known_incomplete: then the store is asked about
+ * the set is complete. If it is not, call wr_plan_set_known_incomplete: then the store is asked about
  * URLs that are not in the set. */
-void wr_plan_known(struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
-void wr_plan_known_incomplete(struct wr_plan *plan);
-/* Returns true if the set of fingerprints is crowded. wr_plan_grow doubles it: call it between
+void wr_plan_add_known_url(struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
+void wr_plan_set_known_incomplete(struct wr_plan *plan);
+/* Returns true if the set of fingerprints is crowded. wr_plan_known_grow doubles it: call it between
  * steps, because it takes memory and time. */
-bool wr_plan_is_crowded(const struct wr_plan *plan);
-int wr_plan_grow(struct wr_plan *plan);
+bool wr_plan_known_is_crowded(const struct wr_plan *plan);
+int wr_plan_known_grow(struct wr_plan *plan);
 
 /* ---- answers of the store ---- */
 
@@ -224,14 +224,14 @@ struct wr_plan_position {
  * and in answer to HOSTS. Ignored if the job's queue at this host is in memory; but outside an
  * answer to HOSTS an empty queue is read from the front once more. Returns 0; WEIR_E_FULL if there
  * is no room, and HOSTS will ask later; WEIR_E_ABSENT; WEIR_E_NOMEM. */
-int wr_plan_host_waits(struct wr_plan *plan, uint32_t id, struct wr_span key, uint64_t queued, int64_t now);
+int wr_plan_hosts_row(struct wr_plan *plan, uint32_t id, struct wr_span key, uint64_t queued, int64_t now);
 /* Completes the answer to HOSTS. `is_end`: no host follows `last_id`. */
-void wr_plan_hosts_listed(struct wr_plan *plan, uint32_t id, int64_t last_id, bool is_end, int64_t now);
+void wr_plan_hosts_end(struct wr_plan *plan, uint32_t id, int64_t last_id, bool is_end, int64_t now);
 
 /* The stored state of a host and its robots.txt; [1] is for https. */
-struct wr_plan_memory {
+struct wr_plan_stored_host {
     const weir_pace_memory *pace; /* learned pacing; NULL: the host is new */
-    int64_t blocked_ns;           /* time left of its block (wr_plan_wall), ns; 0: not blocked */
+    int64_t blocked_ns;           /* time left of its block (wr_plan_firewall_seen), ns; 0: not blocked */
     uint8_t blocked_by;           /* number of the wall, until a good response lifts it; 0: none */
     bool is_paused;
     int64_t set_interval_ns; /* interval that a user set; 0: none */
@@ -244,8 +244,8 @@ struct wr_plan_memory {
     } robots[2];
 };
 /* Passes what the store knows of a host: first in the answer to a LOAD with `wants_memory`. */
-void wr_plan_remember(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_memory *memory, int64_t now,
-                      int64_t wall_now);
+void wr_plan_restore_host(struct wr_plan *plan, struct wr_plan_host *host, const struct wr_plan_stored_host *memory,
+                          int64_t now, int64_t wall_now);
 
 struct wr_plan_row {
     uint64_t fingerprint;
@@ -256,35 +256,35 @@ struct wr_plan_row {
 };
 /* Passes a row of the answer to a LOAD, in order. WEIR_E_NOMEM and WEIR_E_FULL: it was not taken.
  * Then pass no more rows, and end the answer with is_end false. */
-int wr_plan_load(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, const struct wr_plan_row *row,
-                 int64_t now);
+int wr_plan_load_row(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, const struct wr_plan_row *row,
+                     int64_t now);
 /* Completes the answer to a LOAD. `is_end`: the store had fewer rows than requested. `accepted`:
  * tasks of this job and host in the store, ended or not; 0: not counted. */
-void wr_plan_loaded(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, bool is_end, uint32_t accepted,
-                    int64_t now);
+void wr_plan_load_end(struct wr_plan *plan, struct wr_plan_host *host, uint32_t id, bool is_end, uint32_t accepted,
+                      int64_t now);
 
 /* ---- next action ---- */
 
-#define WR_PLAN_KINDS(X)                                                                             \
-    X(WR_PLAN_IDLE, "idle")       /* nothing to do until `at`; WEIR_FOREVER: until a report */       \
-    X(WR_PLAN_START, "start")     /* fetch `url`, the page of the task */                            \
-    X(WR_PLAN_ERRAND, "errand")   /* fetch `url` for the errand with this `tag` */                   \
-    X(WR_PLAN_ROBOTS, "robots")   /* fetch `url`, a robots.txt; is_hop: a redirect of it */          \
-    X(WR_PLAN_LOAD, "load")       /* load `count` tasks of the job for the host, after `after` */    \
-    X(WR_PLAN_HOSTS, "hosts")     /* list up to `count` hosts of the job, after `after.id` */        \
-    X(WR_PLAN_END, "end")         /* end the task unsent: `reason` is robots, or the deferral */     \
-    X(WR_PLAN_DRAW, "draw")       /* take `count` of `draw` from the ledger, then wr_plan_grant */   \
-    X(WR_PLAN_OVER, "over")       /* out of `draw`, or of time (WR_DRAWS): end the job everywhere */ \
-    X(WR_PLAN_DRAINED, "drained") /* nothing of the job is left here; repeated after more offers */
+#define WR_PLAN_ACTION_KINDS(X)                                                                               \
+    X(WR_PLAN_IDLE, "idle")         /* nothing to do until `at`; WEIR_FOREVER: until a report */              \
+    X(WR_PLAN_START, "start")       /* fetch `url`, the page of the task */                                   \
+    X(WR_PLAN_ROBOTS_HOP, "errand") /* fetch `url` for the errand with this `tag` */                          \
+    X(WR_PLAN_ROBOTS, "robots")     /* fetch `url`, a robots.txt; is_hop: a redirect of it */                 \
+    X(WR_PLAN_LOAD, "load")         /* load `count` tasks of the job for the host, after `after` */           \
+    X(WR_PLAN_HOSTS, "hosts")       /* list up to `count` hosts of the job, after `after.id` */               \
+    X(WR_PLAN_END, "end")           /* end the task unsent: `reason` is robots, or the deferral */            \
+    X(WR_PLAN_TAKE_BUDGET, "draw")  /* take `count` of `draw` from the ledger, then wr_plan_grant_budget */   \
+    X(WR_PLAN_OVER, "over")         /* out of `draw`, or of time (WR_BUDGET_KINDS): end the job everywhere */ \
+    X(WR_PLAN_DRAINED, "drained")   /* nothing of the job is left here; repeated after more offers */
 
-enum wr_plan_kind {
+enum wr_plan_action_kind {
 #define X(kind, name) kind,
-    WR_PLAN_KINDS(X)
+    WR_PLAN_ACTION_KINDS(X)
 #undef X
 };
 
 /* Returns "start" and so on; NULL for an invalid number. */
-const char *wr_plan_kind_name(enum wr_plan_kind kind);
+const char *wr_plan_action_kind_name(enum wr_plan_action_kind kind);
 
 /* How long a task was held, in ms by reason, since it was loaded, was retried or was given back.
  * While it is the host's next task, the reason is what holds the host (wr_plan_why). Before, it is
@@ -297,7 +297,7 @@ struct wr_plan_waited {
 };
 
 struct wr_plan_action {
-    enum wr_plan_kind kind;
+    enum wr_plan_action_kind kind;
     int64_t at;    /* IDLE: time of the next call of wr_plan_next */
     uint32_t job;  /* job of the action; not set for ROBOTS and ERRAND */
     uint32_t task; /* START, ROBOTS, ERRAND: number for reports; END: no longer valid */
@@ -309,12 +309,12 @@ struct wr_plan_action {
     bool is_conditional; /* ROBOTS: send the validators of the copy */
     bool is_hop;         /* ROBOTS: `url` is a redirect target */
     bool is_denied;      /* END: robots.txt denies it; else it was deferred too long */
-    bool wants_memory;   /* LOAD: call wr_plan_remember first */
-    uint64_t tag;        /* ERRAND: its tag; END: tag of wr_plan_give_up, or 0 */
+    bool wants_memory;   /* LOAD: call wr_plan_restore_host first */
+    uint64_t tag;        /* ERRAND: its tag; END: tag of wr_plan_origin_unreachable, or 0 */
     uint8_t blocked_by;  /* END: number of the wall that blocks the host; 0: none */
     struct wr_plan_position after;
     uint64_t count;
-    enum wr_draw draw;
+    enum wr_budget_kind draw;
     weir_reason reason;
     /* START, ROBOTS, ERRAND: least time to the host's next; WEIR_FOREVER: none */
     int64_t next_ns;
@@ -325,127 +325,128 @@ void wr_plan_next(struct wr_plan *plan, int64_t now, struct wr_plan_action *ret_
 
 /* Returns no START, ERRAND or ROBOTS before `until`: for limits over all hosts, such as a total
  * rate or bandwidth. Requests that have started may still be sent. A time in the past resumes. */
-void wr_plan_hold(struct wr_plan *plan, int64_t until);
+void wr_plan_hold_starts(struct wr_plan *plan, int64_t until);
 
 /* ---- requests ---- */
 
-/* Checks a request just before it is written. If the verdict is not WEIR_GO, call wr_plan_given. */
+/* Checks a request just before it is written. If the verdict is not WEIR_GO, call wr_plan_task_given_back. */
 weir_decision wr_plan_may_send(struct wr_plan *plan, uint32_t number, int64_t now);
 void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now);
 /* Reports that a request reported as sent is written only now: spacing counts from here. */
-void wr_plan_late(struct wr_plan *plan, uint32_t number, int64_t now);
+void wr_plan_sent_late(struct wr_plan *plan, uint32_t number, int64_t now);
 /* Returns a task whose request was not sent, or was sent and ended in an unknown way (our own
  * fault, or cancelled). It goes back to its place, and its host waits at least 100 ms. */
-void wr_plan_given(struct wr_plan *plan, uint32_t number, int64_t now);
+void wr_plan_task_given_back(struct wr_plan *plan, uint32_t number, int64_t now);
 
 /* Reports the head of a response: the waiting times in it bind at once, the result is reported
- * later. Returns news, as in wr_fate. */
-uint32_t wr_plan_hear(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now);
+ * later. Returns news, as in wr_task_outcome. */
+uint32_t wr_plan_response_head(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now);
 
-#define WR_FATES(X)                                             \
-    X(WR_FATE_DONE, "done")                                     \
-    X(WR_FATE_AGAIN, "again") /* the page is retried at `at` */ \
-    X(WR_FATE_FAILED, "failed")
+#define WR_TASK_OUTCOMES(X)                                             \
+    X(WR_TASK_OUTCOME_DONE, "done")                                     \
+    X(WR_TASK_OUTCOME_RETRY, "again") /* the page is retried at `at` */ \
+    X(WR_TASK_OUTCOME_FAILED, "failed")
 
-enum wr_fate_kind {
+enum wr_task_outcome_kind {
 #define X(kind, name) kind,
-    WR_FATES(X)
+    WR_TASK_OUTCOMES(X)
 #undef X
 };
 
-struct wr_fate {
-    enum wr_fate_kind kind;
-    enum wr_next why;  /* FAILED: permanent, or no attempts left */
-    int64_t at;        /* AGAIN: time of the retry */
-    uint32_t attempts; /* attempts at the task so far */
-    uint32_t news;     /* wr_gate_news; RETRY_AFTER: store the host now; HOPELESS: end the job */
+struct wr_task_outcome {
+    enum wr_task_outcome_kind kind;
+    enum wr_retry_step why; /* FAILED: permanent, or no attempts left */
+    int64_t at;             /* AGAIN: time of the retry */
+    uint32_t attempts;      /* attempts at the task so far */
+    uint32_t news;          /* wr_gate_change; RETRY_AFTER: store the host now; HOPELESS: end the job */
 };
 
 /* Reports the response to a page. */
-struct wr_fate wr_plan_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, uint64_t bytes,
-                            int64_t now);
+struct wr_task_outcome wr_plan_page_finished(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
+                                             uint64_t bytes, int64_t now);
 
 /* Reports that a page failed, but not by a response. `outcome` is for the host's gate; NULL if the
- * host was not the cause. `is_final`: a retry would fail too. Otherwise as wr_plan_told. */
-struct wr_fate wr_plan_failed(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, bool is_final,
-                              int64_t now);
+ * host was not the cause. `is_final`: a retry would fail too. Otherwise as wr_plan_page_finished. */
+struct wr_task_outcome wr_plan_page_failed(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
+                                           bool is_final, int64_t now);
 
-/* Reports the result of a robots.txt (`outcome` may be NULL, as for wr_plan_failed). `event` is
+/* Reports the result of a robots.txt (`outcome` may be NULL, as for wr_plan_page_failed). `event` is
  * ANSWERED or FAILED; its `unit` is set here. The plan owns `rules` in any case; NULL: there are
  * none. In the result, `fetch` ON means that the Location is fetched next: by another ROBOTS if
  * `stays` (it is at the same host), else by an errand of the caller, whose response is reported by
- * wr_plan_robots_came. `copy` says what to store. */
-struct wr_life_action wr_plan_robots_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
-                                          const struct wr_life_event *event, struct wr_robots *rules, bool stays,
-                                          int64_t now);
-/* Reports the result of a hop that was an errand; otherwise as wr_plan_robots_told. */
-struct wr_life_action wr_plan_robots_came(struct wr_plan *plan, struct wr_plan_host *host, bool is_https,
-                                          const struct wr_life_event *event, struct wr_robots *rules, bool stays,
-                                          int64_t now);
+ * wr_plan_robots_arrived. `copy` says what to store. */
+struct wr_robots_action wr_plan_robots_finished(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
+                                                const struct wr_robots_event *event, struct wr_robots *rules,
+                                                bool stays, int64_t now);
+/* Reports the result of a hop that was an errand; otherwise as wr_plan_robots_finished. */
+struct wr_robots_action wr_plan_robots_arrived(struct wr_plan *plan, struct wr_plan_host *host, bool is_https,
+                                               const struct wr_robots_event *event, struct wr_robots *rules, bool stays,
+                                               int64_t now);
 
 /* Reports that all requests to this origin fail: the host does not exist, must not be asked or does
  * not answer. Until its robots.txt is known, pages that wait for it end at once, not only after
  * max_defer_ns, and their END has `tag`, which is not 0. */
-void wr_plan_give_up(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, uint8_t tag, int64_t now);
+void wr_plan_origin_unreachable(struct wr_plan *plan, struct wr_plan_host *host, bool is_https, uint8_t tag,
+                                int64_t now);
 
 /* Reports whether a response came from a firewall that blocks the crawl: `by` is the caller's
- * number for that wall, 0 for a good response. After WR_PLAN_WALLS of the former without one of the
+ * number for that wall, 0 for a good response. After WR_PLAN_FIREWALL_PAGES of the former without one of the
  * latter in between the host is blocked for WR_PLAN_BLOCKED_NS: only errands are sent, and its
  * tasks end. The first good response after that lifts the block. */
-#define WR_PLAN_WALLS 2
+#define WR_PLAN_FIREWALL_PAGES 2
 #define WR_PLAN_BLOCKED_NS WEIR_DAY
-enum wr_wall_news {
-    WR_WALL_NO_NEWS,
-    WR_WALL_BLOCKED, /* the host is blocked from now on */
-    WR_WALL_LIFTED,  /* a block known to this plan or to the store has ended */
+enum wr_firewall_change {
+    WR_FIREWALL_CHANGE_NONE,
+    WR_FIREWALL_CHANGE_BLOCKED, /* the host is blocked from now on */
+    WR_FIREWALL_CHANGE_LIFTED,  /* a block known to this plan or to the store has ended */
 };
-enum wr_wall_news wr_plan_wall(struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now);
+enum wr_firewall_change wr_plan_firewall_seen(struct wr_plan *plan, struct wr_plan_host *host, uint8_t by, int64_t now);
 
 /* Returns how many times in a row its robots.txt could not be fetched. */
 uint32_t wr_plan_robots_failures(const struct wr_plan_host *host, bool is_https);
 
 /* Adds a request to a host of this plan for the robots.txt of another host: ERRAND follows when its
  * gate opens, before pages. Returns 0, WEIR_E_FULL or WEIR_E_NOMEM. */
-int wr_plan_errand(struct wr_plan *plan, const struct wr_url *url, uint64_t tag, int64_t now);
+int wr_plan_robots_hop_add(struct wr_plan *plan, const struct wr_url *url, uint64_t tag, int64_t now);
 /* Removes an errand. Returns false if it has started or is not here. */
-bool wr_plan_errand_take(struct wr_plan *plan, struct wr_plan_host *host, uint64_t tag, int64_t now);
-/* Reports the result of an errand (`outcome` may be NULL). Returns news, as in wr_fate. */
-uint32_t wr_plan_errand_told(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now);
+bool wr_plan_robots_hop_remove(struct wr_plan *plan, struct wr_plan_host *host, uint64_t tag, int64_t now);
+/* Reports the result of an errand (`outcome` may be NULL). Returns news, as in wr_task_outcome. */
+uint32_t wr_plan_robots_hop_finished(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome, int64_t now);
 
 /* ---- leases ---- */
 
 /* Records the lease of a host: nothing is sent to it after `until`. */
 void wr_plan_host_lease(struct wr_plan *plan, struct wr_plan_host *host, uint64_t token, int64_t until, int64_t now);
-uint64_t wr_plan_host_token(const struct wr_plan_host *host); /* 0: the host is not leased */
+uint64_t wr_plan_host_lease_token(const struct wr_plan_host *host); /* 0: the host is not leased */
 /* Marks a host that was just leased, and had been released for a rest: the rest is over, and
  * nothing was sent to it. Its tasks were held for `held_ns` before, which counts against
  * max_defer_ns. */
-void wr_plan_host_rested_for(struct wr_plan_host *host, int64_t held_ns);
+void wr_plan_host_was_released(struct wr_plan_host *host, int64_t held_ns);
 /* Stops or resumes starts at a host; another process asks for it, so that it can be released. */
-void wr_plan_host_yield(struct wr_plan *plan, struct wr_plan_host *host, bool yields, int64_t now);
-bool wr_plan_host_yields(const struct wr_plan_host *host);
+void wr_plan_host_yield_lease(struct wr_plan *plan, struct wr_plan_host *host, bool yields, int64_t now);
+bool wr_plan_host_yields_lease(const struct wr_plan_host *host);
 /* Returns the time at which the host may be asked next, if only its gate holds it and nothing is
  * lost by releasing it until then. Returns WEIR_FOREVER if it is paused; `now` if it has work, or
- * the time is unknown. `ret_held_ns` is that of wr_plan_host_rested_for. */
-int64_t wr_plan_host_rests_until(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now,
-                                 int64_t *ret_held_ns);
+ * the time is unknown. `ret_held_ns` is that of wr_plan_host_was_released. */
+int64_t wr_plan_host_releasable_until(const struct wr_plan *plan, struct wr_plan_host *host, int64_t now,
+                                      int64_t *ret_held_ns);
 /* Gives up a host that another process has: drops its tasks from memory, which stay in the store
- * unchanged. Errands wait (wr_plan_errand_take). Requests in flight may finish. */
-void wr_plan_host_lose(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
+ * unchanged. Errands wait (wr_plan_robots_hop_remove). Requests in flight may finish. */
+void wr_plan_host_lease_lost(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* Returns true if the host has no tasks here, none known in the store, and nothing in progress. */
-bool wr_plan_host_rests(const struct wr_plan_host *host);
-/* Marks a host that has a result not yet posted to the store: until wr_plan_host_pay it does not
+bool wr_plan_host_is_idle(const struct wr_plan_host *host);
+/* Marks a host that has a result not yet posted to the store: until wr_plan_host_end_post it does not
  * rest, counts as in progress, and stays in memory. */
-void wr_plan_host_owe(struct wr_plan_host *host);
-void wr_plan_host_pay(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
+void wr_plan_host_begin_post(struct wr_plan_host *host);
+void wr_plan_host_end_post(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* Returns true if a request, LOAD or errand is in progress, or a result is not yet posted. */
-bool wr_plan_host_flies(const struct wr_plan_host *host);
+bool wr_plan_host_is_busy(const struct wr_plan_host *host);
 /* Removes a host from memory. Returns false if it does not rest. */
-bool wr_plan_host_leave(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
+bool wr_plan_host_remove(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* Keeps for the caller the beat at which it last saw the lease, and the start of a rest, or 0. */
-void wr_plan_host_mark(struct wr_plan_host *host, uint64_t beat, int64_t rests_since);
-uint64_t wr_plan_host_marked(const struct wr_plan_host *host);
-int64_t wr_plan_host_rested(const struct wr_plan_host *host);
+void wr_plan_host_set_lease_seen(struct wr_plan_host *host, uint64_t beat, int64_t rests_since);
+uint64_t wr_plan_host_lease_beat(const struct wr_plan_host *host);
+int64_t wr_plan_host_idle_since(const struct wr_plan_host *host);
 
 /* ---- groups ---- */
 
@@ -504,8 +505,8 @@ struct wr_plan_host *wr_plan_host_next(const struct wr_plan *plan, size_t *curso
 size_t wr_plan_host_slots(const struct wr_plan *plan);
 
 /* Returns the next host whose memory changed since the last call for it, to be stored, or NULL. */
-const struct wr_plan_host *wr_plan_save(struct wr_plan *plan, int64_t now, int64_t wall_now,
-                                        weir_pace_memory *ret_memory);
+const struct wr_plan_host *wr_plan_next_unsaved_host(struct wr_plan *plan, int64_t now, int64_t wall_now,
+                                                     weir_pace_memory *ret_memory);
 
 struct wr_plan_stats {
     size_t hosts, tasks, in_flight, known; /* tasks: those in windows and in flight */
@@ -513,7 +514,7 @@ struct wr_plan_stats {
     uint64_t rejected; /* requests rejected, as in wr_plan_host_report */
     /* Starts that came too soon, also at evicted hosts: must be 0. */
     uint64_t hasty;
-    uint64_t hopeless;                /* times that WR_NEWS_HOPELESS was reported */
+    uint64_t hopeless;                /* times that WR_GATE_CHANGE_HOPELESS was reported */
     size_t lowered;                   /* hosts whose learned delay lowers a job's concurrency */
     uint64_t overrides;               /* changes of such a reduction at a host */
     uint64_t dropped;                 /* robots.txt rules dropped for lack of room */

@@ -19,8 +19,8 @@ int wr_pool_init(struct wr_pool *ret_pool, const weir_allocator *allocator, uint
     struct wr_pool pool = {.allocator = allocator, .free_task = WR_NO_TASK, .free_cell = WR_NO_TASK};
     pool.task_blocks_max = blocks_for(tasks);
     pool.cell_blocks_max = blocks_for(text_bytes / WR_CELL_TEXT + 1);
-    pool.tasks = wr_take_array(allocator, pool.task_blocks_max, sizeof(void *), alignof(void *));
-    pool.cells = wr_take_array(allocator, pool.cell_blocks_max, sizeof(void *), alignof(void *));
+    pool.tasks = wr_alloc_array(allocator, pool.task_blocks_max, sizeof(void *), alignof(void *));
+    pool.cells = wr_alloc_array(allocator, pool.cell_blocks_max, sizeof(void *), alignof(void *));
     *ret_pool = pool;
     if (pool.tasks != NULL && pool.cells != NULL)
         return 0;
@@ -32,24 +32,24 @@ void wr_pool_release(struct wr_pool *pool)
 {
     const weir_allocator *allocator = pool->allocator;
     for (uint32_t i = 0; i < pool->task_blocks; i++)
-        wr_give(allocator, pool->tasks[i], WR_POOL_BLOCK * sizeof(struct wr_task), alignof(struct wr_task));
+        wr_free(allocator, pool->tasks[i], WR_POOL_BLOCK * sizeof(struct wr_task), alignof(struct wr_task));
     for (uint32_t i = 0; i < pool->cell_blocks; i++)
-        wr_give(allocator, pool->cells[i], WR_POOL_BLOCK * sizeof(struct wr_cell), alignof(struct wr_cell));
-    wr_give(allocator, pool->tasks, pool->task_blocks_max * sizeof(void *), alignof(void *));
-    wr_give(allocator, pool->cells, pool->cell_blocks_max * sizeof(void *), alignof(void *));
+        wr_free(allocator, pool->cells[i], WR_POOL_BLOCK * sizeof(struct wr_text_cell), alignof(struct wr_text_cell));
+    wr_free(allocator, pool->tasks, pool->task_blocks_max * sizeof(void *), alignof(void *));
+    wr_free(allocator, pool->cells, pool->cell_blocks_max * sizeof(void *), alignof(void *));
     *pool = (struct wr_pool){.allocator = allocator};
 }
 
-static struct wr_cell *cell_at(const struct wr_pool *pool, uint32_t number)
+static struct wr_text_cell *cell_at(const struct wr_pool *pool, uint32_t number)
 {
     return &pool->cells[number / WR_POOL_BLOCK][number % WR_POOL_BLOCK];
 }
 
-static int more_tasks(struct wr_pool *pool)
+static int add_task_block(struct wr_pool *pool)
 {
     if (pool->task_blocks == pool->task_blocks_max)
         return WEIR_E_FULL;
-    struct wr_task *block = wr_take_array(pool->allocator, WR_POOL_BLOCK, sizeof *block, alignof(struct wr_task));
+    struct wr_task *block = wr_alloc_array(pool->allocator, WR_POOL_BLOCK, sizeof *block, alignof(struct wr_task));
     if (block == NULL)
         return WEIR_E_NOMEM;
     uint32_t first = pool->task_blocks * WR_POOL_BLOCK;
@@ -61,11 +61,12 @@ static int more_tasks(struct wr_pool *pool)
     return 0;
 }
 
-static int more_cells(struct wr_pool *pool)
+static int add_cell_block(struct wr_pool *pool)
 {
     if (pool->cell_blocks == pool->cell_blocks_max)
         return WEIR_E_FULL;
-    struct wr_cell *block = wr_take_array(pool->allocator, WR_POOL_BLOCK, sizeof *block, alignof(struct wr_cell));
+    struct wr_text_cell *block =
+        wr_alloc_array(pool->allocator, WR_POOL_BLOCK, sizeof *block, alignof(struct wr_text_cell));
     if (block == NULL)
         return WEIR_E_NOMEM;
     uint32_t first = pool->cell_blocks * WR_POOL_BLOCK;
@@ -77,10 +78,10 @@ static int more_cells(struct wr_pool *pool)
     return 0;
 }
 
-static void give_cells(struct wr_pool *pool, uint32_t number)
+static void free_text_cells(struct wr_pool *pool, uint32_t number)
 {
     while (number != WR_NO_TASK) {
-        struct wr_cell *cell = cell_at(pool, number);
+        struct wr_text_cell *cell = cell_at(pool, number);
         uint32_t next = cell->next;
         cell->next = pool->free_cell;
         pool->free_cell = number;
@@ -90,18 +91,18 @@ static void give_cells(struct wr_pool *pool, uint32_t number)
 }
 
 /* Copies the text from its end to its start, so that each cell can refer to the next. */
-static int take_cells(struct wr_pool *pool, struct wr_span text, uint32_t *ret_first)
+static int take_text_cells(struct wr_pool *pool, struct wr_span text, uint32_t *ret_first)
 {
     uint32_t first = WR_NO_TASK;
     for (size_t end = text.bytes; end > 0;) {
         size_t bytes = (end - 1) % WR_CELL_TEXT + 1;
-        int error = pool->free_cell == WR_NO_TASK ? more_cells(pool) : 0;
+        int error = pool->free_cell == WR_NO_TASK ? add_cell_block(pool) : 0;
         if (error != 0) {
-            give_cells(pool, first);
+            free_text_cells(pool, first);
             return error;
         }
         uint32_t number = pool->free_cell;
-        struct wr_cell *cell = cell_at(pool, number);
+        struct wr_text_cell *cell = cell_at(pool, number);
         pool->free_cell = cell->next;
         pool->used_cells++;
         cell->next = first;
@@ -117,9 +118,9 @@ int wr_pool_take(struct wr_pool *pool, struct wr_span text, uint32_t *ret_number
 {
     uint32_t first;
     assert(text.bytes <= UINT16_MAX);
-    int error = pool->free_task == WR_NO_TASK ? more_tasks(pool) : 0;
+    int error = pool->free_task == WR_NO_TASK ? add_task_block(pool) : 0;
     if (error == 0)
-        error = take_cells(pool, text, &first);
+        error = take_text_cells(pool, text, &first);
     if (error != 0)
         return error;
     *ret_number = pool->free_task;
@@ -138,7 +139,7 @@ void wr_pool_give(struct wr_pool *pool, uint32_t number)
 {
     struct wr_task *task = wr_task_at(pool, number);
     assert((task->flags & WR_TASK_USED) != 0);
-    give_cells(pool, task->text);
+    free_text_cells(pool, task->text);
     *task = (struct wr_task){.next = pool->free_task};
     pool->free_task = number;
     pool->used--;
@@ -148,9 +149,9 @@ int wr_pool_reserve(struct wr_pool *pool, uint32_t count)
 {
     int error = 0;
     while (error == 0 && pool->task_blocks * (size_t)WR_POOL_BLOCK < (size_t)pool->used + count)
-        error = more_tasks(pool);
+        error = add_task_block(pool);
     while (error == 0 && pool->cell_blocks * (size_t)WR_POOL_BLOCK < (size_t)pool->used_cells + count)
-        error = more_cells(pool);
+        error = add_cell_block(pool);
     return error;
 }
 
@@ -169,7 +170,7 @@ size_t wr_pool_bytes(const struct wr_pool *pool)
 {
     return pool->task_blocks_max * sizeof(void *) + pool->cell_blocks_max * sizeof(void *) +
            (size_t)pool->task_blocks * WR_POOL_BLOCK * sizeof(struct wr_task) +
-           (size_t)pool->cell_blocks * WR_POOL_BLOCK * sizeof(struct wr_cell);
+           (size_t)pool->cell_blocks * WR_POOL_BLOCK * sizeof(struct wr_text_cell);
 }
 
 /* ---- queues ---- */

@@ -20,13 +20,13 @@
 enum wr_task_flags {
     WR_TASK_HTTPS = 1,
     WR_TASK_ROBOTS = 2, /* the task fetches the host's robots.txt */
-    WR_TASK_ERRAND = 4,
+    WR_TASK_ROBOTS_HOP = 4,
     WR_TASK_SENT = 8, /* sent; without it, a task in flight is reserved */
     /* Counted as sent before it was written, because the host's starts are not spaced. */
-    WR_TASK_LOOSE = 16,
-    WR_TASK_USED = 32,     /* the pool entry is in use */
-    WR_TASK_FLIES = 64,    /* the request is in flight: the caller has it */
-    WR_TASK_GROUPED = 128, /* in flight, and counted at the group of its host */
+    WR_TASK_UNSPACED = 16,
+    WR_TASK_USED = 32,      /* the pool entry is in use */
+    WR_TASK_IN_FLIGHT = 64, /* the request is in flight: the caller has it */
+    WR_TASK_GROUPED = 128,  /* in flight, and counted at the group of its host */
 };
 
 struct wr_task {
@@ -57,7 +57,7 @@ struct wr_tasks {
     uint32_t count;
 };
 
-struct wr_cell {
+struct wr_text_cell {
     uint32_t next;
     char text[WR_CELL_TEXT];
 };
@@ -65,7 +65,7 @@ struct wr_cell {
 struct wr_pool {
     const weir_allocator *allocator;
     struct wr_task **tasks; /* blocks of WR_POOL_BLOCK tasks */
-    struct wr_cell **cells;
+    struct wr_text_cell **cells;
     uint32_t task_blocks, cell_blocks;         /* blocks allocated so far */
     uint32_t task_blocks_max, cell_blocks_max; /* length of the arrays of pointers */
     uint32_t free_task, free_cell;             /* first task and cell of the chains of free ones */

@@ -46,14 +46,16 @@ static void start_8(const weir_pace_options *options, void *state, const weir_pa
     start_with(state, 8, now);
 }
 
-static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+static void autothrottle_sent(const weir_pace_options *options, void *state, const struct wr_pace_start *start,
+                              int64_t now)
 {
     (void)options, (void)start;
     struct autothrottle *throttle = state;
     throttle->next_at = now + wr_ns_up(throttle->delay_ns * (0.5 + wr_rng_unit(&throttle->rng)));
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
+static void autothrottle_tell(const weir_pace_options *options, void *state, const struct wr_pace_response *answer,
+                              int64_t now)
 {
     (void)options, (void)now;
     struct autothrottle *throttle = state;
@@ -63,11 +65,11 @@ static void tell(const weir_pace_options *options, void *state, const struct wr_
         throttle->delay_ns = delay_ns;
 }
 
-static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+static struct wr_pace_bounds autothrottle_want(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)now;
     const struct autothrottle *throttle = state;
-    return (struct wr_want){
+    return (struct wr_pace_bounds){
         .earliest_at = throttle->next_at,
         .reason = WEIR_REASON_PACE,
         .cap = IN_FLIGHT_MAX,
@@ -79,9 +81,9 @@ const struct wr_strategy wr_peer_autothrottle_1 = {
     .name = "autothrottle-1",
     .state_bytes = sizeof(struct autothrottle),
     .start = start_1,
-    .sent = sent,
-    .tell = tell,
-    .want = want,
+    .sent = autothrottle_sent,
+    .tell = autothrottle_tell,
+    .want = autothrottle_want,
     .mode = wr_peer_mode,
 };
 
@@ -89,8 +91,8 @@ const struct wr_strategy wr_peer_autothrottle_8 = {
     .name = "autothrottle-8",
     .state_bytes = sizeof(struct autothrottle),
     .start = start_8,
-    .sent = sent,
-    .tell = tell,
-    .want = want,
+    .sent = autothrottle_sent,
+    .tell = autothrottle_tell,
+    .want = autothrottle_want,
     .mode = wr_peer_mode,
 };

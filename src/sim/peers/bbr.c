@@ -26,7 +26,7 @@
 #define SENT_RING 1024  /* a power of two above the number in flight */
 #define FIRST_RATE 10.0 /* per second, before the first delivery */
 
-enum mode {
+enum bbr_mode {
     STARTUP,
     DRAIN,
     CRUISE,
@@ -34,7 +34,7 @@ enum mode {
 };
 
 struct bbr {
-    enum mode mode, before_look;
+    enum bbr_mode mode, before_look;
     uint32_t delivered;
     int64_t delivered_at;
     uint32_t round_ends;  /* a request sent after this many deliveries ends the round trip */
@@ -81,14 +81,14 @@ static double product(const struct bbr *bbr)
     return bandwidth(bbr) * (double)bbr->least_ns / (double)WEIR_SECOND;
 }
 
-static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+static void bbr_start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
 {
     (void)options, (void)memory;
     struct bbr *bbr = state;
     bbr->delivered_at = bbr->next_at = bbr->least_at = now;
 }
 
-static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+static void bbr_sent(const weir_pace_options *options, void *state, const struct wr_pace_start *start, int64_t now)
 {
     (void)options;
     struct bbr *bbr = state;
@@ -115,7 +115,7 @@ static void end_round(struct bbr *bbr)
     }
 }
 
-static void deliver(struct bbr *bbr, const struct wr_told *answer, int64_t now)
+static void deliver(struct bbr *bbr, const struct wr_pace_response *answer, int64_t now)
 {
     uint32_t delivered = bbr->sent[answer->seq % SENT_RING].delivered;
     int64_t took_ns = now - bbr->sent[answer->seq % SENT_RING].delivered_at;
@@ -135,7 +135,7 @@ static void deliver(struct bbr *bbr, const struct wr_told *answer, int64_t now)
     }
 }
 
-static void advance(struct bbr *bbr, const struct wr_told *answer, int64_t now)
+static void bbr_advance(struct bbr *bbr, const struct wr_pace_response *answer, int64_t now)
 {
     if (bbr->mode == DRAIN && answer->in_flight <= product(bbr)) {
         bbr->mode = CRUISE;
@@ -157,21 +157,21 @@ static void advance(struct bbr *bbr, const struct wr_told *answer, int64_t now)
     }
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
+static void bbr_tell(const weir_pace_options *options, void *state, const struct wr_pace_response *answer, int64_t now)
 {
     (void)options;
     struct bbr *bbr = state;
     if (answer->status == 200)
         deliver(bbr, answer, now);
-    advance(bbr, answer, now);
+    bbr_advance(bbr, answer, now);
 }
 
-static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+static struct wr_pace_bounds bbr_want(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)now;
     const struct bbr *bbr = state;
     double window = bbr->mode == LOOK ? 0 : (bbr->mode == STARTUP ? HIGH_GAIN : WINDOW_GAIN) * product(bbr);
-    struct wr_want want = wr_peer_limit(fmax(IN_FLIGHT_LEAST, window));
+    struct wr_pace_bounds want = wr_peer_limit(fmax(IN_FLIGHT_LEAST, window));
     want.earliest_at = bbr->next_at;
     want.reason = WEIR_REASON_PACE;
     want.rate = gain(bbr) * bandwidth(bbr);
@@ -181,9 +181,9 @@ static struct wr_want want(const weir_pace_options *options, const void *state, 
 const struct wr_strategy wr_peer_bbr = {
     .name = "bbr",
     .state_bytes = sizeof(struct bbr),
-    .start = start,
-    .sent = sent,
-    .tell = tell,
-    .want = want,
+    .start = bbr_start,
+    .sent = bbr_sent,
+    .tell = bbr_tell,
+    .want = bbr_want,
     .mode = wr_peer_mode,
 };

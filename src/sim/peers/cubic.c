@@ -31,7 +31,7 @@ struct cubic {
     bool limiting;
 };
 
-static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+static void cubic_start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
 {
     (void)options, (void)memory;
     struct cubic *cubic = state;
@@ -39,25 +39,25 @@ static void start(const weir_pace_options *options, void *state, const weir_pace
     cubic->bucket_at = now - now % BUCKET_NS;
 }
 
-static void fill(struct cubic *cubic, int64_t now)
+static void cubic_refill(struct cubic *cubic, int64_t now)
 {
     double seconds = (double)(now - cubic->filled_at) / (double)WEIR_SECOND;
     cubic->tokens = fmin(cubic->capacity, cubic->tokens + seconds * cubic->fill);
     cubic->filled_at = now;
 }
 
-static void sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+static void cubic_sent(const weir_pace_options *options, void *state, const struct wr_pace_start *start, int64_t now)
 {
     (void)options, (void)start;
     struct cubic *cubic = state;
     if (!cubic->limiting)
         return;
-    fill(cubic, now);
+    cubic_refill(cubic, now);
     cubic->tokens -= 1;
 }
 
 /* Measures the rate. It counts responses, as the SDKs do. */
-static void measure(struct cubic *cubic, int64_t now)
+static void cubic_measure(struct cubic *cubic, int64_t now)
 {
     int64_t bucket_at = now - now % BUCKET_NS;
     cubic->starts++;
@@ -69,7 +69,7 @@ static void measure(struct cubic *cubic, int64_t now)
     cubic->starts = 0;
 }
 
-static double throttled(struct cubic *cubic, int64_t now)
+static double cubic_rate_throttled(struct cubic *cubic, int64_t now)
 {
     cubic->max = cubic->limiting ? fmin(cubic->measured, cubic->fill) : cubic->measured;
     cubic->window_s = cbrt(cubic->max * (1 - BETA) / SCALE);
@@ -78,31 +78,32 @@ static double throttled(struct cubic *cubic, int64_t now)
     return cubic->max * BETA;
 }
 
-static double succeeded(const struct cubic *cubic, int64_t now)
+static double cubic_rate_succeeded(const struct cubic *cubic, int64_t now)
 {
     double seconds = (double)(now - cubic->throttled_at) / (double)WEIR_SECOND - cubic->window_s;
     return SCALE * seconds * seconds * seconds + cubic->max;
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
+static void cubic_tell(const weir_pace_options *options, void *state, const struct wr_pace_response *answer,
+                       int64_t now)
 {
     (void)options;
     struct cubic *cubic = state;
-    measure(cubic, now);
-    double rate = wr_peer_dropped(answer) ? throttled(cubic, now) : succeeded(cubic, now);
+    cubic_measure(cubic, now);
+    double rate = wr_peer_dropped(answer) ? cubic_rate_throttled(cubic, now) : cubic_rate_succeeded(cubic, now);
     rate = fmin(rate, 2 * cubic->measured);
-    fill(cubic, now);
+    cubic_refill(cubic, now);
     cubic->fill = fmax(rate, FILL_LEAST);
     cubic->capacity = fmax(rate, CAPACITY_LEAST);
     cubic->tokens = fmin(cubic->tokens, cubic->capacity);
 }
 
-static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+static struct wr_pace_bounds cubic_want(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)now;
     const struct cubic *cubic = state;
     double missing = 1 - cubic->tokens;
-    struct wr_want want = {.reason = WEIR_REASON_TOKENS, .cap = UINT32_MAX, .rate = (double)INFINITY};
+    struct wr_pace_bounds want = {.reason = WEIR_REASON_TOKENS, .cap = UINT32_MAX, .rate = (double)INFINITY};
     if (!cubic->limiting)
         return want;
     want.rate = cubic->fill;
@@ -114,9 +115,9 @@ static struct wr_want want(const weir_pace_options *options, const void *state, 
 const struct wr_strategy wr_peer_cubic = {
     .name = "cubic",
     .state_bytes = sizeof(struct cubic),
-    .start = start,
-    .sent = sent,
-    .tell = tell,
-    .want = want,
+    .start = cubic_start,
+    .sent = cubic_sent,
+    .tell = cubic_tell,
+    .want = cubic_want,
     .mode = wr_peer_mode,
 };

@@ -44,7 +44,7 @@ static void measure_ideal(struct envoy *envoy)
     envoy->answers = 0;
 }
 
-static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+static void envoy_start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
 {
     (void)options, (void)memory;
     struct envoy *envoy = state;
@@ -54,7 +54,7 @@ static void start(const weir_pace_options *options, void *state, const weir_pace
     measure_ideal(envoy);
 }
 
-static void insert(struct envoy *envoy, double latency_ns)
+static void insert_latency(struct envoy *envoy, double latency_ns)
 {
     if (envoy->answers == ANSWERS_MAX)
         return;
@@ -81,7 +81,7 @@ static void end_ideal(struct envoy *envoy, int64_t now)
     envoy->ideal_at = now + wr_ns_up((double)IDEAL_EVERY_NS * (1 + IDEAL_JITTER * wr_rng_unit(&envoy->rng)));
 }
 
-static void step(struct envoy *envoy, int64_t now)
+static void envoy_step(struct envoy *envoy, int64_t now)
 {
     double gradient = wr_within(BUFFER * envoy->ideal_ns / take_median(envoy), 0.5, 2);
     double limit = gradient * envoy->limit;
@@ -92,18 +92,19 @@ static void step(struct envoy *envoy, int64_t now)
         measure_ideal(envoy);
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
+static void envoy_tell(const weir_pace_options *options, void *state, const struct wr_pace_response *answer,
+                       int64_t now)
 {
     (void)options;
     struct envoy *envoy = state;
-    insert(envoy, (double)answer->latency_ns);
+    insert_latency(envoy, (double)answer->latency_ns);
     if (envoy->measuring && envoy->answers >= IDEAL_ANSWERS)
         end_ideal(envoy, now);
     else if (!envoy->measuring && now >= envoy->step_at)
-        step(envoy, now);
+        envoy_step(envoy, now);
 }
 
-static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+static struct wr_pace_bounds envoy_want(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)now;
     const struct envoy *envoy = state;
@@ -113,9 +114,9 @@ static struct wr_want want(const weir_pace_options *options, const void *state, 
 const struct wr_strategy wr_peer_envoy = {
     .name = "envoy",
     .state_bytes = sizeof(struct envoy),
-    .start = start,
+    .start = envoy_start,
     .sent = wr_peer_sent,
-    .tell = tell,
-    .want = want,
+    .tell = envoy_tell,
+    .want = envoy_want,
     .mode = wr_peer_mode,
 };

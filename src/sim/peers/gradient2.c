@@ -35,7 +35,7 @@ struct gradient2 {
     int64_t ends_at;
 };
 
-static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+static void gradient2_start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
 {
     (void)options, (void)memory;
     struct gradient2 *gradient = state;
@@ -43,7 +43,7 @@ static void start(const weir_pace_options *options, void *state, const weir_pace
     gradient->ends_at = now + WINDOW_NS;
 }
 
-static void measure(struct gradient2 *gradient, double latency_ns)
+static void gradient2_measure(struct gradient2 *gradient, double latency_ns)
 {
     if (gradient->windows < WARM_UP) {
         gradient->windows++;
@@ -54,9 +54,9 @@ static void measure(struct gradient2 *gradient, double latency_ns)
     }
 }
 
-static void update(struct gradient2 *gradient, double latency_ns, uint32_t in_flight)
+static void gradient2_update(struct gradient2 *gradient, double latency_ns, uint32_t in_flight)
 {
-    measure(gradient, latency_ns);
+    gradient2_measure(gradient, latency_ns);
     double long_ns = gradient->long_ns;
     if (long_ns > 2 * latency_ns)
         gradient->long_ns *= 0.9;
@@ -67,7 +67,8 @@ static void update(struct gradient2 *gradient, double latency_ns, uint32_t in_fl
     gradient->limit = fmax(LEAST, fmin(MOST, limit));
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
+static void gradient2_tell(const weir_pace_options *options, void *state, const struct wr_pace_response *answer,
+                           int64_t now)
 {
     (void)options;
     struct gradient2 *gradient = state;
@@ -78,13 +79,13 @@ static void tell(const weir_pace_options *options, void *state, const struct wr_
         gradient->in_flight = answer->in_flight_then;
     if (now < gradient->ends_at || gradient->answers < WINDOW_ANSWERS)
         return;
-    update(gradient, gradient->sum_ns / gradient->answers, gradient->in_flight);
+    gradient2_update(gradient, gradient->sum_ns / gradient->answers, gradient->in_flight);
     gradient->answers = gradient->in_flight = 0;
     gradient->sum_ns = 0;
     gradient->ends_at = now + WINDOW_NS;
 }
 
-static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+static struct wr_pace_bounds gradient2_want(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)now;
     const struct gradient2 *gradient = state;
@@ -94,9 +95,9 @@ static struct wr_want want(const weir_pace_options *options, const void *state, 
 const struct wr_strategy wr_peer_gradient2 = {
     .name = "gradient2",
     .state_bytes = sizeof(struct gradient2),
-    .start = start,
+    .start = gradient2_start,
     .sent = wr_peer_sent,
-    .tell = tell,
-    .want = want,
+    .tell = gradient2_tell,
+    .want = gradient2_want,
     .mode = wr_peer_mode,
 };

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-void wr_peer_sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now)
+void wr_peer_sent(const weir_pace_options *options, void *state, const struct wr_pace_start *start, int64_t now)
 {
     (void)options, (void)state, (void)start, (void)now;
 }
@@ -15,9 +15,9 @@ const char *wr_peer_mode(const void *state)
     return "peer";
 }
 
-struct wr_want wr_peer_limit(double limit)
+struct wr_pace_bounds wr_peer_limit(double limit)
 {
-    return (struct wr_want){
+    return (struct wr_pace_bounds){
         .reason = WEIR_REASON_CONCURRENCY,
         .cap = limit < 1 ? 1 : (uint32_t)limit,
         .rate = (double)INFINITY,

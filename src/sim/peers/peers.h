@@ -21,16 +21,16 @@ extern const struct wr_strategy wr_peer_envoy;
 extern const struct wr_strategy wr_peer_bbr;
 
 /* Common functions of pacers that do nothing more at a start, and have no modes. */
-void wr_peer_sent(const weir_pace_options *options, void *state, const struct wr_start *start, int64_t now);
+void wr_peer_sent(const weir_pace_options *options, void *state, const struct wr_pace_start *start, int64_t now);
 const char *wr_peer_mode(const void *state);
 
 /* Returns the bounds of a concurrency limit: its whole part in flight, at any rate. */
-struct wr_want wr_peer_limit(double limit);
+struct wr_pace_bounds wr_peer_limit(double limit);
 
 /* Returns true if the server refused because of pace: a drop or a throttling error. */
-static inline bool wr_peer_dropped(const struct wr_told *answer)
+static inline bool wr_peer_dropped(const struct wr_pace_response *answer)
 {
-    return answer->status == 429 || answer->status == 503 || answer->kind == WR_TOLD_LOST;
+    return answer->status == 429 || answer->status == 503 || answer->kind == WR_PACE_RESPONSE_LOST;
 }
 
 #endif

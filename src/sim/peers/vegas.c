@@ -37,7 +37,7 @@ static void draw_jitter(struct vegas *vegas)
     vegas->jitter = 0.5 + 0.5 * wr_rng_unit(&vegas->rng);
 }
 
-static void start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
+static void vegas_start(const weir_pace_options *options, void *state, const weir_pace_memory *memory, int64_t now)
 {
     (void)options, (void)memory, (void)now;
     struct vegas *vegas = state;
@@ -46,7 +46,7 @@ static void start(const weir_pace_options *options, void *state, const weir_pace
     draw_jitter(vegas);
 }
 
-static double change(const struct vegas *vegas, const struct wr_told *answer, double step)
+static double vegas_limit_change(const struct vegas *vegas, const struct wr_pace_response *answer, double step)
 {
     double queue = ceil(vegas->limit * (1 - vegas->least_ns / (double)answer->latency_ns));
 
@@ -59,7 +59,8 @@ static double change(const struct vegas *vegas, const struct wr_told *answer, do
     return queue > BETA * step ? -step : 0;
 }
 
-static void tell(const weir_pace_options *options, void *state, const struct wr_told *answer, int64_t now)
+static void vegas_tell(const weir_pace_options *options, void *state, const struct wr_pace_response *answer,
+                       int64_t now)
 {
     (void)options, (void)now;
     struct vegas *vegas = state;
@@ -76,11 +77,11 @@ static void tell(const weir_pace_options *options, void *state, const struct wr_
     } else if (vegas->least_ns <= 0 || latency_ns < vegas->least_ns) {
         vegas->least_ns = latency_ns;
     } else {
-        vegas->limit = fmax(1, fmin(MOST, vegas->limit + change(vegas, answer, step)));
+        vegas->limit = fmax(1, fmin(MOST, vegas->limit + vegas_limit_change(vegas, answer, step)));
     }
 }
 
-static struct wr_want want(const weir_pace_options *options, const void *state, int64_t now)
+static struct wr_pace_bounds vegas_want(const weir_pace_options *options, const void *state, int64_t now)
 {
     (void)options, (void)now;
     const struct vegas *vegas = state;
@@ -90,9 +91,9 @@ static struct wr_want want(const weir_pace_options *options, const void *state, 
 const struct wr_strategy wr_peer_vegas = {
     .name = "vegas",
     .state_bytes = sizeof(struct vegas),
-    .start = start,
+    .start = vegas_start,
     .sent = wr_peer_sent,
-    .tell = tell,
-    .want = want,
+    .tell = vegas_tell,
+    .want = vegas_want,
     .mode = wr_peer_mode,
 };

@@ -62,7 +62,7 @@ static inline const char *url_at(int port, const char *path)
 static inline weir_response *get_with(struct rig *rig, const char *url, const weir_fetch_options *options)
 {
     weir_response *response;
-    assert_int_equal(weir_client_get(rig->client, url, options, NULL, &response), 0);
+    assert_int_equal(weir_client_fetch(rig->client, url, options, NULL, &response), 0);
     return response;
 }
 
@@ -155,7 +155,7 @@ static inline void crowd_count(void *context, weir_response *response)
 
 static inline void crowd_ask(struct crowd *crowd, const char *url, const weir_fetch_options *options)
 {
-    assert_int_equal(weir_client_fetch(crowd->rig->client, url, options, crowd_count, crowd, NULL), 0);
+    assert_int_equal(weir_client_fetch_async(crowd->rig->client, url, options, crowd_count, crowd, NULL), 0);
     crowd->asked++;
 }
 

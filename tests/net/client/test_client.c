@@ -237,17 +237,17 @@ static void control_characters_in_agent_headers_and_values_are_refused(void **st
         assert_int_equal(weir_client_new(&client_options, &client), WEIR_E_INVAL);
         weir_fetch_options_init(&options);
         options.headers = lines;
-        assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
+        assert_int_equal(weir_client_fetch(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
     }
     weir_client_options client_options = rig.options;
     client_options.agent = "weir\r\nEvil: x";
     assert_int_equal(weir_client_new(&client_options, &client), WEIR_E_INVAL);
     weir_fetch_options_init(&options);
     options.etag = "\"a\"\r\nEvil: x";
-    assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
+    assert_int_equal(weir_client_fetch(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
     options.etag = NULL;
     options.method = "GET / HTTP/1.1\r\nX:";
-    assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
+    assert_int_equal(weir_client_fetch(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
     rig_tear_down(&rig);
 }
 
@@ -261,13 +261,13 @@ static void methods_that_cannot_be_are_refused_at_the_door(void **state)
     rig_set_up(&rig);
     weir_fetch_options_init(&options);
     options.method = "CONNECT";
-    assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
+    assert_int_equal(weir_client_fetch(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
     assert_non_null(strstr(weir_error_detail(), "CONNECT"));
     options.body = "x";
     options.body_bytes = 1;
     for (size_t i = 0; i < sizeof bodiless / sizeof bodiless[0]; i++) {
         options.method = bodiless[i];
-        assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
+        assert_int_equal(weir_client_fetch(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
         assert_non_null(strstr(weir_error_detail(), "body"));
     }
     rig_tear_down(&rig);
@@ -282,7 +282,7 @@ static void what_is_no_url_is_refused(void **state)
     weir_response *response;
     rig_set_up(&rig);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(weir_client_get(rig.client, bad[i], NULL, NULL, &response), WEIR_E_INVAL);
+        assert_int_equal(weir_client_fetch(rig.client, bad[i], NULL, NULL, &response), WEIR_E_INVAL);
         assert_non_null(strstr(weir_error_detail(), "url"));
     }
     rig_tear_down(&rig);
@@ -343,12 +343,12 @@ static void fetch_next(void *context, weir_response *response)
     weir_response *nested;
     assert_int_equal(response->status, 200);
     weir_response_free(response);
-    assert_int_equal(weir_client_get(chain->rig->client, "http://127.0.0.1/", NULL, NULL, &nested), WEIR_E_INVAL);
+    assert_int_equal(weir_client_fetch(chain->rig->client, "http://127.0.0.1/", NULL, NULL, &nested), WEIR_E_INVAL);
     if (--chain->left == 0)
         chain->done = true;
     else
-        assert_int_equal(weir_client_fetch(chain->rig->client, url_at(chain->port, "/"), NULL, fetch_next, chain, NULL),
-                         0);
+        assert_int_equal(
+            weir_client_fetch_async(chain->rig->client, url_at(chain->port, "/"), NULL, fetch_next, chain, NULL), 0);
 }
 
 static void a_callback_may_ask_for_more_but_not_wait(void **state)
@@ -358,7 +358,7 @@ static void a_callback_may_ask_for_more_but_not_wait(void **state)
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     struct chain chain = {.rig = &rig, .port = origin_port(origin), .left = 20};
     rig_set_up(&rig);
-    assert_int_equal(weir_client_fetch(rig.client, url_at(chain.port, "/"), NULL, fetch_next, &chain, NULL), 0);
+    assert_int_equal(weir_client_fetch_async(rig.client, url_at(chain.port, "/"), NULL, fetch_next, &chain, NULL), 0);
     while (!chain.done)
         sleep_ns(MS);
     assert_int_equal(origin_requests(origin), 20);
@@ -402,8 +402,9 @@ static void more_than_the_queue_holds_is_refused(void **state)
     rig_start(&rig);
     for (int i = 0; i < 3; i++)
         crowd_ask(&crowd, url_at(origin_port(origin), "/slow"), NULL);
-    assert_int_equal(weir_client_fetch(rig.client, url_at(origin_port(origin), "/"), NULL, crowd_count, &crowd, NULL),
-                     WEIR_E_FULL);
+    assert_int_equal(
+        weir_client_fetch_async(rig.client, url_at(origin_port(origin), "/"), NULL, crowd_count, &crowd, NULL),
+        WEIR_E_FULL);
     rig_tear_down(&rig);
     assert_int_equal(crowd.finished, 3);
     assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], 3);
@@ -421,7 +422,8 @@ static void a_fetch_on_the_wire_can_be_cancelled(void **state)
     weir_fetch *fetch;
     rig_set_up(&rig);
     assert_int_equal(
-        weir_client_fetch(rig.client, url_at(origin_port(origin), "/slow"), NULL, crowd_count, &crowd, &fetch), 0);
+        weir_client_fetch_async(rig.client, url_at(origin_port(origin), "/slow"), NULL, crowd_count, &crowd, &fetch),
+        0);
     while (origin_requests(origin) == 0)
         sleep_ns(MS);
     weir_fetch_cancel(fetch);
@@ -447,7 +449,7 @@ static void *get_in_thread(void *context)
 {
     struct getter *getter = context;
     weir_response *response;
-    getter->error = weir_client_get(getter->rig->client, getter->url, NULL, getter->cancel, &response);
+    getter->error = weir_client_fetch(getter->rig->client, getter->url, NULL, getter->cancel, &response);
     if (getter->error == 0) {
         getter->failure = response->failure;
         weir_response_free(response);
@@ -493,7 +495,7 @@ static void closing_ends_all_that_is_under_way_or_waits(void **state)
     weir_client_close(rig.client);
     assert_int_equal(crowd.finished, 50);
     assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], 50);
-    assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", NULL, NULL, &response), WEIR_E_CLOSED);
+    assert_int_equal(weir_client_fetch(rig.client, "http://127.0.0.1/", NULL, NULL, &response), WEIR_E_CLOSED);
     weir_client_close(rig.client);
     rig_tear_down(&rig);
     weir_client_free(NULL);
@@ -568,7 +570,7 @@ static void want_of_memory_is_an_error_and_nothing_leaks(void **state)
         rig.options.allocator = &allocator.allocator;
         allocator.fail_at = n;
         if (weir_client_new(&rig.options, &rig.client) == 0) {
-            int error = weir_client_get(rig.client, url_at(origin_port(origin), "/"), NULL, NULL, &response);
+            int error = weir_client_fetch(rig.client, url_at(origin_port(origin), "/"), NULL, NULL, &response);
             assert_true(error == 0 || error == WEIR_E_NOMEM);
             if (error == 0) {
                 through = response->status == 200 && allocator.fail_at > 0;

@@ -2,9 +2,9 @@
 /* test_client_bad_robots.c - robots.txt files that are none, never end, move, change and lie, on the wire (B, V3). */
 #include "rig.h"
 
+#include "http/client/client_internal.h"
 #include "lib/hostile.h"
 #include "lib/hostile_tls.h"
-#include "shell/client/client.h"
 
 /* ---- what comes instead of rules ---- */
 
@@ -204,17 +204,17 @@ static struct origin_reply serve_changing(void *context, const struct origin_req
 static void rules_that_change_hold_for_what_waits_already(void **state)
 {
     (void)state;
-    static const struct wr_client_world hasty = {.life = {.refresh_min_ns = WEIR_SECOND}};
-    const struct wr_client_world *before = wr_client_world;
+    static const struct wr_client_test_hooks hasty = {.life = {.refresh_min_ns = WEIR_SECOND}};
+    const struct wr_client_test_hooks *before = wr_client_test_hooks;
     struct rig rig;
     int asked = 0;
     struct origin *origin = origin_new(serve_changing, &asked, NULL);
     struct crowd crowd = {.rig = &rig};
     rig_init(&rig);
     rig.options.robots = WEIR_ROBOTS_RFC9309;
-    wr_client_world = &hasty;
+    wr_client_test_hooks = &hasty;
     rig_start(&rig);
-    wr_client_world = before;
+    wr_client_test_hooks = before;
     for (int i = 0; i < 20; i++) /* six seconds of work */
         crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
     crowd_await(&crowd);
@@ -241,7 +241,7 @@ static void *visit(void *context)
 {
     struct visitor *visitor = context;
     weir_response *response;
-    if (weir_client_get(visitor->rig->client, visitor->url, NULL, NULL, &response) == 0) {
+    if (weir_client_fetch(visitor->rig->client, visitor->url, NULL, NULL, &response) == 0) {
         visitor->status = response->status;
         weir_response_free(response);
     }

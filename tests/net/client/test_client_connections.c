@@ -128,8 +128,8 @@ static void ask_thrice(void *context, weir_response *response)
     weir_response_free(response);
     followers->connections_before = origin_connections(followers->origin);
     for (int i = 0; i < 3; i++)
-        if (weir_client_fetch(followers->crowd.rig->client, followers->url, NULL, crowd_count, &followers->crowd,
-                              NULL) == 0)
+        if (weir_client_fetch_async(followers->crowd.rig->client, followers->url, NULL, crowd_count, &followers->crowd,
+                                    NULL) == 0)
             followers->crowd.asked++;
     followers->are_in_line = true;
 }
@@ -152,7 +152,7 @@ static void with_many_connections_who_is_in_line_uses_that_of_his_host(void **st
         assert_int_equal(get_status(&rig, url_at(origin_port(origins[i]), "/")), 200);
     struct origin *last = origins[HOSTS - 1];
     struct followers followers = {.crowd = {.rig = &rig}, .origin = last, .url = url_at(origin_port(last), "/")};
-    assert_int_equal(weir_client_fetch(rig.client, followers.url, NULL, ask_thrice, &followers, NULL), 0);
+    assert_int_equal(weir_client_fetch_async(rig.client, followers.url, NULL, ask_thrice, &followers, NULL), 0);
     while (!followers.are_in_line)
         sleep_ns(MS);
     crowd_await(&followers.crowd);

@@ -73,7 +73,7 @@ static void end(struct handling *handling)
 }
 
 /* The status, or minus libcurl's code. Fails if the handler refused. */
-static long perform(struct handling *handling, const char *url, weir_said *ret_said)
+static long perform(struct handling *handling, const char *url, weir_server_limits *ret_said)
 {
     CURLcode code = CURLE_OK;
     long status = 0;
@@ -133,7 +133,7 @@ static void a_window_that_the_server_names_is_kept(void **state)
     (void)state;
     struct handling handling;
     int asked = 0;
-    weir_said said;
+    weir_server_limits said;
     struct origin *origin = origin_new(serve, &asked, NULL);
     start_paced(&handling, 0);
     assert_int_equal(perform(&handling, url_at(origin_port(origin), "/away"), &said), 429);
@@ -270,7 +270,7 @@ static void fields_are_told_only_if_asked_for(void **state)
     for (int asks = 0; asks < 2; asks++) {
         struct handling handling = {.pacer = NULL};
         int asked = 0;
-        weir_said said;
+        weir_server_limits said;
         struct origin *origin = origin_new(serve, &asked, NULL);
         weir_handler_options_init(&handling.options);
         handling.options.respect_server_headers = asks != 0;
@@ -351,7 +351,7 @@ static uint64_t starts_at(const struct handling *handling, struct origin *origin
     weir_pace_entry entry;
     char key[64];
     int bytes = snprintf(key, sizeof key, "127.0.0.1:%d", origin_port(origin));
-    assert_int_equal(weir_pacer_look(handling->pacer, key, (size_t)bytes, &entry, NULL, NULL), 0);
+    assert_int_equal(weir_pacer_inspect(handling->pacer, key, (size_t)bytes, &entry, NULL, NULL), 0);
     return entry.starts;
 }
 

@@ -11,7 +11,7 @@ static weir_pace_entry look(struct rig *rig, int port)
     weir_pace_entry entry = {.key = NULL};
     char key[64];
     int bytes = snprintf(key, sizeof key, "127.0.0.1:%d", port);
-    (void)weir_pacer_look(weir_client_pacer(rig->client), key, (size_t)bytes, &entry, NULL, NULL);
+    (void)weir_pacer_inspect(weir_client_pacer(rig->client), key, (size_t)bytes, &entry, NULL, NULL);
     return entry;
 }
 

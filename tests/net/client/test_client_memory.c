@@ -118,14 +118,14 @@ static bool live_with_want(struct origin *origin, long n, bool for_ever)
     allocator.fail_for_ever = for_ever;
     allocator.fail_at = n;
     if (weir_client_new(&rig.options, &rig.client) == 0) {
-        int error = weir_client_get(rig.client, url_at(origin_port(origin), "/old"), &options, NULL, &response);
+        int error = weir_client_fetch(rig.client, url_at(origin_port(origin), "/old"), &options, NULL, &response);
         assert_true(error == 0 || error == WEIR_E_NOMEM);
         if (error == 0) {
             went_well = response->status == 200 && response->failure == WEIR_FAILURE_NONE && allocator.fail_at > 0;
             weir_response_free(response);
         }
         allocator.fail_at = 0;
-        error = weir_client_get(rig.client, url_at(origin_port(origin), "/new"), NULL, NULL, &response);
+        error = weir_client_fetch(rig.client, url_at(origin_port(origin), "/new"), NULL, NULL, &response);
         assert_int_equal(error, 0); /* it is as good as new */
         assert_int_equal(response->status, 200);
         weir_response_free(response);
@@ -175,7 +175,7 @@ static void want_of_memory_does_not_send_a_post_twice(void **state)
     options.method = "POST";
     options.body = "x";
     options.body_bytes = 1;
-    assert_int_equal(weir_client_get(rig.client, url_at(origin_port(origin), "/"), &options, NULL, &response), 0);
+    assert_int_equal(weir_client_fetch(rig.client, url_at(origin_port(origin), "/"), &options, NULL, &response), 0);
     assert_int_equal(response->failure, WEIR_FAILURE_INTERNAL);
     assert_int_equal(origin_requests(origin), 1);
     weir_response_free(response);
@@ -196,7 +196,7 @@ static void *get_with_a_small_stack(void *context)
     weir_response *response;
     char url[64];
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/old", small->port);
-    small->error = weir_client_get(small->rig->client, url, NULL, NULL, &response);
+    small->error = weir_client_fetch(small->rig->client, url, NULL, NULL, &response);
     if (small->error == 0) {
         small->status = response->status;
         weir_response_free(response);
@@ -241,7 +241,7 @@ static void bodies_beyond_the_most_are_refused_at_the_door(void **state)
     rig_set_up(&rig);
     weir_fetch_options_init(&options);
     options.max_body_bytes = UINT64_MAX;
-    assert_int_equal(weir_client_get(rig.client, url_at(origin_port(origin), "/"), &options, NULL, &response),
+    assert_int_equal(weir_client_fetch(rig.client, url_at(origin_port(origin), "/"), &options, NULL, &response),
                      WEIR_E_INVAL);
     assert_non_null(strstr(weir_error_detail(), "max_body_bytes must be 1 to 2^40"));
     rig.options.max_body_bytes = (UINT64_C(1) << 40) + 1;

@@ -282,7 +282,7 @@ static weir_pace_entry look(struct rig *rig, int port)
     weir_pace_entry entry;
     char key[64];
     int bytes = snprintf(key, sizeof key, "127.0.0.1:%d", port);
-    assert_int_equal(weir_pacer_look(weir_client_pacer(rig->client), key, (size_t)bytes, &entry, NULL, NULL), 0);
+    assert_int_equal(weir_pacer_inspect(weir_client_pacer(rig->client), key, (size_t)bytes, &entry, NULL, NULL), 0);
     return entry;
 }
 

@@ -2,7 +2,7 @@
 /* test_client_redirect.c - redirects: where they are followed to, and what goes along (A10 to A13, C12, V10). */
 #include "rig.h"
 
-#include "shell/client/client.h"
+#include "http/client/client_internal.h"
 
 /* ---- where to ---- */
 
@@ -190,8 +190,8 @@ static enum wr_guard_class judge(void *context, const struct wr_address *address
 static void a_redirect_to_an_inner_address_is_blocked(void **state)
 {
     (void)state;
-    static const struct wr_client_world guarded = {.judge = judge};
-    const struct wr_client_world *before = wr_client_world;
+    static const struct wr_client_test_hooks guarded = {.judge = judge};
+    const struct wr_client_test_hooks *before = wr_client_test_hooks;
     struct rig rig;
     char location[100];
     struct origin *inner = origin_new(lead_to, NULL, "127.0.0.2");
@@ -199,9 +199,9 @@ static void a_redirect_to_an_inner_address_is_blocked(void **state)
     struct origin *origin = origin_new(lead_to, location, NULL);
     rig_init(&rig);
     rig.options.allow_private = false;
-    wr_client_world = &guarded;
+    wr_client_test_hooks = &guarded;
     rig_start(&rig);
-    wr_client_world = before;
+    wr_client_test_hooks = before;
     weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
     assert_int_equal(response->failure, WEIR_FAILURE_GUARD);
     assert_int_equal(response->hops, 1);
@@ -326,7 +326,7 @@ static void secrets_stay_with_the_origin_they_were_meant_for(void **state)
     weir_client *client;
     plain.headers = NULL;
     assert_int_equal(weir_client_new(&plain, &client), 0);
-    assert_int_equal(weir_client_get(client, url, NULL, NULL, &response), 0);
+    assert_int_equal(weir_client_fetch(client, url, NULL, NULL, &response), 0);
     assert_int_equal(response->status, 200);
     weir_response_free(response);
     weir_client_free(client);
@@ -405,7 +405,7 @@ static void a_hop_is_no_retry(void **state)
 static uint64_t starts_of(struct rig *rig, const char *key)
 {
     weir_pace_entry entry;
-    int error = weir_pacer_look(weir_client_pacer(rig->client), key, strlen(key), &entry, NULL, NULL);
+    int error = weir_pacer_inspect(weir_client_pacer(rig->client), key, strlen(key), &entry, NULL, NULL);
     return error == 0 ? entry.starts : 0;
 }
 

@@ -57,7 +57,8 @@ static int fetch_all(struct rig *rig, int port, struct page *pages)
         char path[16];
         (void)snprintf(path, sizeof path, "/%d", i);
         pages[i] = (struct page){.number = i};
-        assert_int_equal(weir_client_fetch(rig->client, url_at(port, path), NULL, count_page, &pages[i], NULL), 0);
+        assert_int_equal(weir_client_fetch_async(rig->client, url_at(port, path), NULL, count_page, &pages[i], NULL),
+                         0);
     }
     int64_t until = monotonic() + WEIR_MINUTE;
     for (int i = 0; i < PAGES; i++) {

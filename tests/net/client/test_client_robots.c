@@ -2,7 +2,7 @@
 /* test_client_robots.c - robots.txt as the client obeys it, judged by what the servers logged (V3, U8, S4). */
 #include "rig.h"
 
-#include "shell/client/client.h"
+#include "http/client/client_internal.h"
 
 /* What a site says, and how. */
 struct site {
@@ -177,7 +177,7 @@ static void longest_of_several_waits_is_told(void **state)
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
         fetch.joined_at = weir_clock_now(clock);
         assert_int_equal(weir_clock_fake_advance(clock, waits[i].wait_ns), 0);
-        wr_fetch_waited(&fetch, waits[i].reason);
+        wr_fetch_add_wait(&fetch, waits[i].reason);
         assert_int_equal(fetch.waited_for, waits[i].longest);
     }
     assert_int_equal(fetch.waited_ns, 1900 * MS);
@@ -275,8 +275,8 @@ static void while_robots_fails_a_page_waits(void **state)
     atomic_int reason = -1;
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
     rig_start(&rig);
-    assert_int_equal(weir_client_fetch(rig.client, url_at(origin_port(origin), "/"), NULL, note_reason, &reason, NULL),
-                     0);
+    assert_int_equal(
+        weir_client_fetch_async(rig.client, url_at(origin_port(origin), "/"), NULL, note_reason, &reason, NULL), 0);
     await_requests(origin, 3);
     rig_tear_down(&rig);
     assert_int_equal(reason, WEIR_REASON_ROBOTS);
@@ -357,18 +357,18 @@ static void a_host_that_is_not_there_fails_as_such(void **state)
 
 /* ---- whose failure it is ---- */
 
-static const struct wr_client_world prompt = {.life = {.retry = {.base_ns = WEIR_SECOND, .max_ns = WEIR_SECOND}}};
+static const struct wr_client_test_hooks prompt = {.life = {.retry = {.base_ns = WEIR_SECOND, .max_ns = WEIR_SECOND}}};
 
 /* One failure is enough; robots.txt is asked for again after 0.5 to 1 s. */
 static void start_impatient(struct rig *rig, uint32_t attempts, int64_t deadline_ns)
 {
-    const struct wr_client_world *before = wr_client_world;
+    const struct wr_client_test_hooks *before = wr_client_test_hooks;
     rig_init_robots(rig, WEIR_ROBOTS_RFC9309);
     rig->pace.retry.attempts = attempts;
     rig->options.deadline_ns = deadline_ns;
-    wr_client_world = &prompt;
+    wr_client_test_hooks = &prompt;
     rig_start(rig);
-    wr_client_world = before;
+    wr_client_test_hooks = before;
 }
 
 static struct origin_reply say_nothing_of_moved(void *context, const struct origin_request *request)
@@ -474,24 +474,25 @@ static void a_port_where_nobody_listens_is_told_within_seconds(void **state)
     rig_tear_down(&rig);
 }
 
-static void find_nothing(void *context, const char *name, struct wr_answer *ret_answer)
+static void find_nothing(void *context, const char *name, struct wr_dns_answer *ret_answer)
 {
     (void)context, (void)name;
-    *ret_answer = (struct wr_answer){.kind = WR_ANSWER_ABSENT};
+    *ret_answer = (struct wr_dns_answer){.kind = WR_DNS_ABSENT};
 }
 
 /* Another try of its robots.txt, an hour later, would only find the same. */
 static void a_host_that_does_not_exist_fails_at_once(void **state)
 {
     (void)state;
-    static const struct wr_client_world empty = {.lookup = find_nothing, .life = {.retry = {.base_ns = WEIR_HOUR}}};
-    const struct wr_client_world *before = wr_client_world;
+    static const struct wr_client_test_hooks empty = {.lookup = find_nothing,
+                                                      .life = {.retry = {.base_ns = WEIR_HOUR}}};
+    const struct wr_client_test_hooks *before = wr_client_test_hooks;
     struct rig rig;
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
     rig.options.deadline_ns = 10 * WEIR_SECOND;
-    wr_client_world = &empty;
+    wr_client_test_hooks = &empty;
     rig_start(&rig);
-    wr_client_world = before;
+    wr_client_test_hooks = before;
     assert_int_equal(get_failure(&rig, "http://nobody.invalid/"), WEIR_FAILURE_DNS);
     rig_tear_down(&rig);
 }

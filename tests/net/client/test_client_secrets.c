@@ -221,11 +221,11 @@ static void refusals_show_no_secret(void **state)
         const char *const headers[] = {lines[i], NULL};
         weir_fetch_options_init(&options);
         options.headers = headers;
-        assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
+        assert_int_equal(weir_client_fetch(rig.client, "http://127.0.0.1/", &options, NULL, &response), WEIR_E_INVAL);
         assert_null(strstr(weir_error_detail(), "s3cret"));
     }
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
-        assert_int_equal(weir_client_get(rig.client, urls[i], NULL, NULL, &response), WEIR_E_INVAL);
+        assert_int_equal(weir_client_fetch(rig.client, urls[i], NULL, NULL, &response), WEIR_E_INVAL);
         assert_null(strstr(weir_error_detail(), "s3cret"));
     }
     for (size_t i = 0; i < sizeof proxies / sizeof proxies[0]; i++) {

@@ -3,8 +3,8 @@
  * S0-44). */
 #include "rig.h"
 
+#include "http/client/client_internal.h"
 #include "lib/hostile.h"
-#include "shell/client/client.h"
 
 /* A fetch that does not end by itself within an hour. */
 struct stuck {
@@ -31,25 +31,25 @@ static void stick_to(struct stuck *stuck, const struct hostile_step *steps)
 static atomic_bool may_answer;
 static atomic_int lookups;
 
-static void look_up_slowly(void *context, const char *name, struct wr_answer *ret_answer)
+static void look_up_slowly(void *context, const char *name, struct wr_dns_answer *ret_answer)
 {
     (void)context, (void)name;
     atomic_fetch_add(&lookups, 1);
     while (!may_answer)
         sleep_ns(5 * MS);
-    ret_answer->kind = WR_ANSWER_FAILED;
+    ret_answer->kind = WR_DNS_FAILED;
     atomic_fetch_sub(&lookups, 1);
 }
 
 static void in_its_name(struct stuck *stuck)
 {
-    static const struct wr_client_world slow = {.lookup = look_up_slowly};
-    const struct wr_client_world *before = wr_client_world;
+    static const struct wr_client_test_hooks slow = {.lookup = look_up_slowly};
+    const struct wr_client_test_hooks *before = wr_client_test_hooks;
     may_answer = false;
     (void)snprintf(stuck->url, sizeof stuck->url, "http://slow.example/");
-    wr_client_world = &slow;
+    wr_client_test_hooks = &slow;
     rig_start(&stuck->rig);
-    wr_client_world = before;
+    wr_client_test_hooks = before;
 }
 
 static void in_connecting(struct stuck *stuck)
@@ -229,7 +229,7 @@ static void a_fetch_can_be_cancelled_at_every_stage(void **state)
         struct crowd crowd = {.rig = &stuck.rig, .asked = 1};
         weir_fetch *fetch;
         set_up(&stuck, &stages[i]);
-        assert_int_equal(weir_client_fetch(stuck.rig.client, stuck.url, NULL, crowd_count, &crowd, &fetch), 0);
+        assert_int_equal(weir_client_fetch_async(stuck.rig.client, stuck.url, NULL, crowd_count, &crowd, &fetch), 0);
         sleep_ns(100 * MS); /* until it is stuck */
         assert_int_equal(crowd.finished, 0);
         weir_fetch_cancel(fetch);
@@ -255,7 +255,7 @@ static void who_is_cancelled_has_waited_no_longer_than_it_took(void **state)
         _Atomic(weir_response *) place = NULL;
         weir_fetch *fetch;
         set_up(&stuck, &stages[i]);
-        assert_int_equal(weir_client_fetch(stuck.rig.client, stuck.url, NULL, keep_response, &place, &fetch), 0);
+        assert_int_equal(weir_client_fetch_async(stuck.rig.client, stuck.url, NULL, keep_response, &place, &fetch), 0);
         sleep_ns(400 * MS); /* until it is stuck */
         weir_fetch_cancel(fetch);
         weir_fetch_free(fetch);
@@ -279,7 +279,7 @@ static void *get_in_thread(void *context)
 {
     struct getter *getter = context;
     weir_response *response;
-    if (weir_client_get(getter->stuck->rig.client, getter->stuck->url, NULL, getter->cancel, &response) == 0) {
+    if (weir_client_fetch(getter->stuck->rig.client, getter->stuck->url, NULL, getter->cancel, &response) == 0) {
         getter->failure = response->failure;
         weir_response_free(response);
     }
@@ -362,7 +362,7 @@ static void post_until_closed(void *context, weir_response *response)
     struct crowd *crowd = context;
     int error;
     do {
-        error = weir_client_fetch(crowd->rig->client, "http://127.0.0.1:1/", NULL, crowd_count, crowd, NULL);
+        error = weir_client_fetch_async(crowd->rig->client, "http://127.0.0.1:1/", NULL, crowd_count, crowd, NULL);
         crowd->asked += error == 0;
         has_posted = true;
     } while (error != WEIR_E_CLOSED);
@@ -373,7 +373,8 @@ static void post_until_closed(void *context, weir_response *response)
 static void ask_and_cancel(struct crowd *crowd, weir_fetched *fetched)
 {
     weir_fetch *fetch;
-    assert_int_equal(weir_client_fetch(crowd->rig->client, "http://127.0.0.1:1/", NULL, fetched, crowd, &fetch), 0);
+    assert_int_equal(weir_client_fetch_async(crowd->rig->client, "http://127.0.0.1:1/", NULL, fetched, crowd, &fetch),
+                     0);
     crowd->asked++;
     weir_fetch_cancel(fetch);
     weir_fetch_free(fetch);
@@ -481,7 +482,7 @@ static void a_fetch_can_be_cancelled_and_let_go_after_its_client(void **state)
     struct crowd crowd = {.rig = &rig};
     weir_fetch *fetch;
     rig_set_up(&rig);
-    assert_int_equal(weir_client_fetch(rig.client, "http://127.0.0.1:1/", NULL, crowd_count, &crowd, &fetch), 0);
+    assert_int_equal(weir_client_fetch_async(rig.client, "http://127.0.0.1:1/", NULL, crowd_count, &crowd, &fetch), 0);
     rig_tear_down(&rig);
     assert_int_equal(crowd.finished, 1);
     weir_fetch_cancel(fetch);
@@ -514,8 +515,9 @@ static void who_is_cancelled_at_a_gate_holds_up_nobody_behind_it(void **state)
     crowd_ask(&slow, url_at(origin_port(origin), "/slow"), NULL);
     while (origin_requests(origin) == 0)
         sleep_ns(MS);
-    assert_int_equal(
-        weir_client_fetch(one.client, url_at(origin_port(origin), "/waits"), NULL, crowd_count, &cancelled, &waits), 0);
+    assert_int_equal(weir_client_fetch_async(one.client, url_at(origin_port(origin), "/waits"), NULL, crowd_count,
+                                             &cancelled, &waits),
+                     0);
     sleep_ns(100 * MS);
     weir_fetch_cancel(waits);
     weir_fetch_free(waits);
@@ -535,8 +537,8 @@ static void a_get_without_a_client_or_a_place_is_refused(void **state)
     struct rig rig;
     weir_response *response;
     rig_set_up(&rig);
-    assert_int_equal(weir_client_get(NULL, "http://127.0.0.1/", NULL, NULL, &response), WEIR_E_INVAL);
-    assert_int_equal(weir_client_get(rig.client, "http://127.0.0.1/", NULL, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_client_fetch(NULL, "http://127.0.0.1/", NULL, NULL, &response), WEIR_E_INVAL);
+    assert_int_equal(weir_client_fetch(rig.client, "http://127.0.0.1/", NULL, NULL, NULL), WEIR_E_INVAL);
     rig_tear_down(&rig);
 }
 

@@ -2,7 +2,7 @@
 /* test_client_wire.c - everything that reaches a server passed its gate, whoever sent it and why (R20, U8, V1, V2). */
 #include "rig.h"
 
-#include "shell/client/client.h"
+#include "http/client/client_internal.h"
 
 /* ---- U8: each kind of request, in one go ---- */
 
@@ -38,8 +38,8 @@ static struct origin_reply serve_trouble(void *context, const struct origin_requ
 static void every_kind_of_request_waits_its_turn(void **state)
 {
     (void)state;
-    static const struct wr_client_world hasty = {.life = {.refresh_min_ns = WEIR_SECOND}};
-    const struct wr_client_world *before = wr_client_world;
+    static const struct wr_client_test_hooks hasty = {.life = {.refresh_min_ns = WEIR_SECOND}};
+    const struct wr_client_test_hooks *before = wr_client_test_hooks;
     struct rig rig;
     int times_asked = 0;
     struct origin *origin = origin_new(serve_trouble, &times_asked, NULL);
@@ -50,9 +50,9 @@ static void every_kind_of_request_waits_its_turn(void **state)
     rig.pace.retry.base_ns = MS;
     rig.pace.retry.attempts = 4; /* what the gate does not let be sent again at once is one more */
     rig.options.robots = WEIR_ROBOTS_RFC9309;
-    wr_client_world = &hasty;
+    wr_client_test_hooks = &hasty;
     rig_start(&rig);
-    wr_client_world = before;
+    wr_client_test_hooks = before;
     weir_fetch_options_init(&options);
     options.etag = "\"v1\"";
     crowd_ask(&crowd, url_at(origin_port(origin), "/old"), NULL);
@@ -163,7 +163,7 @@ static void *visit(void *context)
         weir_response *response;
         int port = origin_port(visitor->origins[(visitor->number + i) % HOSTS]);
         (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/%d", port, i);
-        if (weir_client_get(visitor->rig->client, url, NULL, NULL, &response) != 0)
+        if (weir_client_fetch(visitor->rig->client, url, NULL, NULL, &response) != 0)
             continue;
         visitor->answered += response->status == 200;
         weir_response_free(response);

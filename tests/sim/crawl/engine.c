@@ -57,21 +57,21 @@ static void note_host(struct world *world, uint32_t loop, uint32_t index)
 
 /* ---- links ---- */
 
-enum wr_offer_verdict world_offer(struct world *world, uint32_t loop, const struct event *link)
+enum wr_add_url_verdict world_offer(struct world *world, uint32_t loop, const struct event *link)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
     world_parse(link->url, memory, &url);
-    struct wr_offer offer = {.job = link->job,
-                             .fingerprint = world_fingerprint(world, link->url),
-                             .url = &url,
-                             .depth = link->depth,
-                             .hops = link->hops,
-                             .is_new = link->is_new,
-                             .is_stored = link->kind == EVENT_POSTED};
+    struct wr_url_to_add offer = {.job = link->job,
+                                  .fingerprint = world_fingerprint(world, link->url),
+                                  .url = &url,
+                                  .depth = link->depth,
+                                  .hops = link->hops,
+                                  .is_new = link->is_new,
+                                  .is_stored = link->kind == EVENT_POSTED};
     if (world_loop_of(world, web_host_of(wr_span_of(link->url))) != loop)
-        return wr_plan_screen(world->plans[loop], &offer);
-    return wr_plan_offer(world->plans[loop], &offer, world->now);
+        return wr_plan_check_url(world->plans[loop], &offer);
+    return wr_plan_add_url(world->plans[loop], &offer, world->now);
 }
 
 static bool insert(struct world *world, const struct event *link, int64_t commit_at, uint32_t *ret_row)
@@ -103,15 +103,15 @@ static bool offer_link(struct world *world, uint32_t loop, const struct event *l
 {
     uint32_t row;
     bool is_own = world_loop_of(world, web_host_of(wr_span_of(link->url))) == loop;
-    enum wr_offer_verdict verdict = world_offer(world, loop, link);
-    if (verdict == WR_OFFER_LATER)
+    enum wr_add_url_verdict verdict = world_offer(world, loop, link);
+    if (verdict == WR_ADD_URL_LATER)
         return false;
-    if (verdict == WR_OFFER_ASK_STORE || (verdict == WR_OFFER_NEW && !is_own)) {
+    if (verdict == WR_ADD_URL_ASK_STORE || (verdict == WR_ADD_URL_NEW && !is_own)) {
         bool is_new = insert(world, link, commit_at, &row);
         if (!is_new && is_own)
             return true; /* the store has the URL */
         post(world, link, row, is_new, is_own, is_own ? commit_at : world->now + MS);
-    } else if (verdict == WR_OFFER_NEW) {
+    } else if (verdict == WR_ADD_URL_NEW) {
         /* the URL may have been found by another loop */
         if (!insert(world, link, commit_at, &row) && world->store.rows[row].has_ended)
             laws_break(&world->laws, "V4: a URL that has ended is new to its plan", wr_span_of(link->url), world->now);
@@ -129,23 +129,23 @@ static void end_row(struct world *world, uint32_t row, bool failed, int64_t comm
 static void posted(struct world *world, struct event *event)
 {
     const struct store_row *row = &world->store.rows[event->row];
-    enum wr_offer_verdict verdict = world_offer(world, event->loop, event);
+    enum wr_add_url_verdict verdict = world_offer(world, event->loop, event);
     /* the plan's set of URLs is incomplete, and the store has answered */
-    if (verdict == WR_OFFER_ASK_STORE) {
+    if (verdict == WR_ADD_URL_ASK_STORE) {
         if (!event->was_new)
             return;
         event->is_new = true;
         verdict = world_offer(world, event->loop, event);
     }
-    if (verdict == WR_OFFER_LATER) {
+    if (verdict == WR_ADD_URL_LATER) {
         repeat(world, event, EVENT_POSTED, world->now + 10 * MS);
         return;
     }
-    if (verdict == WR_OFFER_NEW) {
+    if (verdict == WR_ADD_URL_NEW) {
         world->accepted++;
         return;
     }
-    if (verdict != WR_OFFER_KNOWN && verdict != WR_OFFER_OVER && !row->has_ended)
+    if (verdict != WR_ADD_URL_KNOWN && verdict != WR_ADD_URL_OVER && !row->has_ended)
         end_row(world, event->row, true, commit_time(world));
 }
 
@@ -243,12 +243,12 @@ static void connected(struct world *world, struct event *event)
     if (world->grouping == GROUPS_ADDRESS)
         join(world, event);
     if (world_once_in(world, 25) || wr_plan_may_send(plan, task, world->now).verdict != WEIR_GO) {
-        wr_plan_given(plan, task, world->now);
+        wr_plan_task_given_back(plan, task, world->now);
         came_back(world, event);
         return;
     }
     if (world->over[event->job] && event->job != 0) {
-        wr_plan_given(plan, task, world->now); /* ended while connecting */
+        wr_plan_task_given_back(plan, task, world->now); /* ended while connecting */
         return;
     }
     laws_send(&world->laws, row_of(world, event), span_of(event), world->now);
@@ -277,39 +277,39 @@ static weir_outcome outcome_of(const struct event *event)
 static void heard(struct world *world, const struct event *event)
 {
     weir_outcome outcome = outcome_of(event);
-    uint32_t news = wr_plan_hear(world->plans[event->loop], event->action.task, &outcome, world->now);
+    uint32_t news = wr_plan_response_head(world->plans[event->loop], event->action.task, &outcome, world->now);
     laws_hear(&world->laws, span_of(event), event->answer.retry_after_ns, world->now);
     laws_group_hear(&world->laws, event->group, event->answer.retry_after_ns, world->now);
-    if ((news & WR_NEWS_RETRY_AFTER) != 0)
+    if ((news & WR_GATE_CHANGE_RETRY_AFTER) != 0)
         note_host(world, event->loop, web_host_of(span_of(event)));
 }
 
 /* Reports the outcome of a request. Without an answer, either the host or something between has
  * failed. */
-static struct wr_fate tell(struct world *world, const struct event *event, const weir_outcome *outcome)
+static struct wr_task_outcome tell(struct world *world, const struct event *event, const weir_outcome *outcome)
 {
     struct wr_plan *plan = world->plans[event->loop];
     if (!event->is_lost || world_once_in(world, 2))
-        return wr_plan_told(plan, event->action.task, outcome, 1000, world->now);
+        return wr_plan_page_finished(plan, event->action.task, outcome, 1000, world->now);
     bool is_hosts = world_once_in(world, 2), is_final = world_once_in(world, 4);
-    return wr_plan_failed(plan, event->action.task, is_hosts ? outcome : NULL, is_final, world->now);
+    return wr_plan_page_failed(plan, event->action.task, is_hosts ? outcome : NULL, is_final, world->now);
 }
 
 static void told_page(struct world *world, struct event *event)
 {
     weir_outcome outcome = outcome_of(event);
-    struct wr_fate fate = tell(world, event, &outcome);
+    struct wr_task_outcome fate = tell(world, event, &outcome);
     uint32_t job = event->job;
-    if ((fate.news & WR_NEWS_RETRY_AFTER) != 0 || !world->store.posted[web_host_of(span_of(event))].has_memory)
+    if ((fate.news & WR_GATE_CHANGE_RETRY_AFTER) != 0 || !world->store.posted[web_host_of(span_of(event))].has_memory)
         note_host(world, event->loop, web_host_of(span_of(event)));
     came_back(world, event);
-    if (fate.kind == WR_FATE_AGAIN)
+    if (fate.kind == WR_TASK_OUTCOME_RETRY)
         return;
-    bool fails = wr_ledger_ended(&world->ledgers[job], wr_ledger_end_of(&fate, outcome.status));
+    bool fails = wr_ledger_count_end(&world->ledgers[job], wr_ledger_end_of(&fate, outcome.status));
     event->next = 0;
     if (event->is_lost)
         event->answer.status = 0;
-    if (fate.kind == WR_FATE_FAILED)
+    if (fate.kind == WR_TASK_OUTCOME_FAILED)
         event->answer.location[0] = '\0';
     offer_links(world, event);
     if (fails)
@@ -318,13 +318,13 @@ static void told_page(struct world *world, struct event *event)
 
 /* ---- robots.txt ---- */
 
-static struct wr_life_event life_event(const struct event *event)
+static struct wr_robots_event life_event(const struct event *event)
 {
-    struct wr_life_event life = {.kind = event->is_lost ? WR_LIFE_FAILED : WR_LIFE_ANSWERED,
-                                 .status = event->answer.status,
-                                 .leads = event->answer.location[0] != '\0',
-                                 .max_age_ns = -1,
-                                 .retry_after_ns = event->answer.retry_after_ns};
+    struct wr_robots_event life = {.kind = event->is_lost ? WR_ROBOTS_EVENT_FAILED : WR_ROBOTS_EVENT_ANSWERED,
+                                   .status = event->answer.status,
+                                   .leads = event->answer.location[0] != '\0',
+                                   .max_age_ns = -1,
+                                   .retry_after_ns = event->answer.retry_after_ns};
     return life;
 }
 
@@ -339,15 +339,15 @@ static struct wr_robots *rules_of(const struct event *event)
 }
 
 static void note_robots(struct world *world, uint32_t loop, uint32_t host, bool is_https, const struct event *event,
-                        enum wr_life_copy copy)
+                        enum wr_robots_copy_action copy)
 {
     struct store_host *known = &world->store.posted[host];
-    if (copy != WR_COPY_READ && copy != WR_COPY_DROP)
+    if (copy != WR_ROBOTS_COPY_READ && copy != WR_ROBOTS_COPY_DROP)
         return;
     known->robots[is_https].is_known = true;
-    known->robots[is_https].has_rules = copy == WR_COPY_READ && event->answer.robots[0] != '\0';
+    known->robots[is_https].has_rules = copy == WR_ROBOTS_COPY_READ && event->answer.robots[0] != '\0';
     known->robots[is_https].wall_at = world->now;
-    snprintf(known->robots[is_https].text, WEB_URL, "%s", copy == WR_COPY_READ ? event->answer.robots : "");
+    snprintf(known->robots[is_https].text, WEB_URL, "%s", copy == WR_ROBOTS_COPY_READ ? event->answer.robots : "");
     const char *delay = strstr(known->robots[is_https].text, "Crawl-delay: ");
     laws_robots(&world->laws, host, is_https, known->robots[is_https].has_rules,
                 delay != NULL ? strtol(delay + 13, NULL, 10) * WEIR_SECOND : 0);
@@ -368,8 +368,8 @@ static void send_errand(struct world *world, const struct event *from, struct wr
 
 static void robots_fail(struct world *world, struct event *errand)
 {
-    struct wr_life_event life = {.kind = WR_LIFE_FAILED, .retry_after_ns = -1};
-    wr_plan_robots_came(world->plans[errand->asker], errand->host, errand->is_https, &life, NULL, false, world->now);
+    struct wr_robots_event life = {.kind = WR_ROBOTS_EVENT_FAILED, .retry_after_ns = -1};
+    wr_plan_robots_arrived(world->plans[errand->asker], errand->host, errand->is_https, &life, NULL, false, world->now);
 }
 
 static bool stays(const struct event *event, uint32_t host)
@@ -380,27 +380,27 @@ static bool stays(const struct event *event, uint32_t host)
 static void told_robots(struct world *world, struct event *event)
 {
     weir_outcome outcome = outcome_of(event);
-    struct wr_life_event life = life_event(event);
+    struct wr_robots_event life = life_event(event);
     uint32_t host = web_host_of(span_of(event));
     bool is_https = event->action.is_https;
     struct wr_plan_host *asker = event->action.host;
-    struct wr_life_action action = wr_plan_robots_told(world->plans[event->loop], event->action.task, &outcome, &life,
-                                                       rules_of(event), stays(event, host), world->now);
+    struct wr_robots_action action = wr_plan_robots_finished(world->plans[event->loop], event->action.task, &outcome,
+                                                             &life, rules_of(event), stays(event, host), world->now);
     note_robots(world, event->loop, host, is_https, event, action.copy);
     if (outcome.has_retry_after)
         note_host(world, event->loop, host);
-    if (action.fetch == WR_FETCH_ON && !stays(event, host))
+    if (action.fetch == WR_ROBOTS_FETCH_REDIRECT && !stays(event, host))
         send_errand(world, event, asker, is_https, event->loop);
 }
 
 static void came(struct world *world, struct event *event)
 {
-    struct wr_life_event life = life_event(event);
+    struct wr_robots_event life = life_event(event);
     uint32_t host = world_index_of(event->host);
-    struct wr_life_action action = wr_plan_robots_came(world->plans[event->asker], event->host, event->is_https, &life,
-                                                       rules_of(event), false, world->now);
+    struct wr_robots_action action = wr_plan_robots_arrived(world->plans[event->asker], event->host, event->is_https,
+                                                            &life, rules_of(event), false, world->now);
     note_robots(world, event->asker, host, event->is_https, event, action.copy);
-    if (action.fetch == WR_FETCH_ON)
+    if (action.fetch == WR_ROBOTS_FETCH_REDIRECT)
         send_errand(world, event, event->host, event->is_https, event->asker);
 }
 
@@ -412,7 +412,7 @@ static void start_errand(struct world *world, struct event *event)
     world_parse(event->url, memory, &url);
     while (tag < 64 && world->errands[tag] != NULL)
         tag++;
-    if (tag == 64 || wr_plan_errand(world->plans[event->loop], &url, tag, world->now) != 0) {
+    if (tag == 64 || wr_plan_robots_hop_add(world->plans[event->loop], &url, tag, world->now) != 0) {
         robots_fail(world, event);
         return;
     }
@@ -430,9 +430,9 @@ static void told_errand(struct world *world, struct event *event)
     uint32_t host = web_host_of(span_of(event));
     world->errands[event->action.tag] = NULL;
     bool is_hosts = !event->is_lost || world_once_in(world, 2);
-    uint32_t news =
-        wr_plan_errand_told(world->plans[event->loop], event->action.task, is_hosts ? &outcome : NULL, world->now);
-    if ((news & WR_NEWS_RETRY_AFTER) != 0 || !world->store.posted[host].has_memory)
+    uint32_t news = wr_plan_robots_hop_finished(world->plans[event->loop], event->action.task,
+                                                is_hosts ? &outcome : NULL, world->now);
+    if ((news & WR_GATE_CHANGE_RETRY_AFTER) != 0 || !world->store.posted[host].has_memory)
         note_host(world, event->loop, host);
     struct event *back = world_event(world, EVENT_CAME, world->now + MS);
     back->asker = errand->asker;
@@ -451,7 +451,7 @@ static void answered(struct world *world, struct event *event)
     laws_answer(&world->laws, row_of(world, event), span_of(event), retry_after_ns, world->now);
     laws_group_answer(&world->laws, event->group, is_dropped ? -1 : retry_after_ns, world->now);
     if (is_dropped) {
-        wr_plan_given(world->plans[event->loop], event->action.task, world->now);
+        wr_plan_task_given_back(world->plans[event->loop], event->action.task, world->now);
         came_back(world, event);
         world->laws.hosts[web_host_of(span_of(event))].window_end =
             retry_after_ns > 0 ? world->laws.durable_window_end[web_host_of(span_of(event))]
@@ -486,7 +486,7 @@ static void end_unsent(struct world *world, const struct wr_plan_action *action)
     if (action->is_denied && web_kind_of(action->url) != 'x')
         laws_break(&world->laws, "V3: denied by a robots.txt that does not", action->url, world->now);
     gone(world, row, action);
-    bool fails = !action->is_denied && wr_ledger_ended(&world->ledgers[action->job], WR_LEDGER_EXPIRED);
+    bool fails = !action->is_denied && wr_ledger_count_end(&world->ledgers[action->job], WR_LEDGER_EXPIRED);
     end_row(world, row, true, commit_time(world));
     if (fails)
         world_end_job(world, action->job);
@@ -515,7 +515,7 @@ void world_pump(struct world *world, uint32_t loop)
                 laws_break(&world->laws, "a start of a job that is over or paused", action.url, world->now);
             connect_later(world, loop, &action);
             break;
-        case WR_PLAN_ERRAND:
+        case WR_PLAN_ROBOTS_HOP:
         case WR_PLAN_ROBOTS:
             connect_later(world, loop, &action);
             break;
@@ -528,7 +528,7 @@ void world_pump(struct world *world, uint32_t loop)
         case WR_PLAN_END:
             end_unsent(world, &action);
             break;
-        case WR_PLAN_DRAW:
+        case WR_PLAN_TAKE_BUDGET:
             world_draw(world, loop, &action);
             break;
         case WR_PLAN_OVER:

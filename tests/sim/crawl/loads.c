@@ -9,7 +9,7 @@ static void remember(struct world *world, const struct event *event)
 {
     const struct store_host *known = &world->store.committed[world_index_of(event->action.host)];
     struct wr_robots_options options = {.agent = wr_span_of("weir"), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
-    struct wr_plan_memory memory = {.pace = known->has_memory ? &known->memory : NULL};
+    struct wr_plan_stored_host memory = {.pace = known->has_memory ? &known->memory : NULL};
     for (int i = 0; i < 2; i++) {
         memory.robots[i].is_known = known->robots[i].is_known;
         memory.robots[i].max_age_ns = -1;
@@ -19,7 +19,7 @@ static void remember(struct world *world, const struct event *event)
                             &memory.robots[i].rules) != 0)
             abort();
     }
-    wr_plan_remember(world->plans[event->loop], event->action.host, &memory, world->now, world->now);
+    wr_plan_restore_host(world->plans[event->loop], event->action.host, &memory, world->now, world->now);
 }
 
 void world_loaded(struct world *world, struct event *event)
@@ -40,11 +40,11 @@ void world_loaded(struct world *world, struct event *event)
             continue;
         world_parse(row->url, memory, &url);
         struct wr_plan_row out = {row->fingerprint, {(int64_t)i + 1, 0}, &url, row->depth, row->hops, 0, 0};
-        error = wr_plan_load(plan, action->host, action->job, &out, world->now);
+        error = wr_plan_load_row(plan, action->host, action->job, &out, world->now);
         given += error == 0;
         row->came_at = world->now;
     }
-    wr_plan_loaded(plan, action->host, action->job, error == 0 && given < action->count, 0, world->now);
+    wr_plan_load_end(plan, action->host, action->job, error == 0 && given < action->count, 0, world->now);
 }
 
 void world_listed(struct world *world, struct event *event)
@@ -57,9 +57,9 @@ void world_listed(struct world *world, struct event *event)
         uint32_t queued = store_queued(&world->store, job, host);
         snprintf(key, sizeof key, "h%u.example", host);
         if (world_loop_of(world, host) == event->loop && queued > 0)
-            error = wr_plan_host_waits(plan, job, wr_span_of(key), queued, world->now);
+            error = wr_plan_hosts_row(plan, job, wr_span_of(key), queued, world->now);
     }
-    wr_plan_hosts_listed(plan, job, (int64_t)host - (error != 0), error == 0, world->now);
+    wr_plan_hosts_end(plan, job, (int64_t)host - (error != 0), error == 0, world->now);
 }
 
 /* ---- ledgers ---- */
@@ -67,6 +67,6 @@ void world_listed(struct world *world, struct event *event)
 void world_draw(struct world *world, uint32_t loop, const struct wr_plan_action *action)
 {
     bool is_last;
-    uint64_t granted = wr_ledger_draw(&world->ledgers[action->job], action->draw, action->count / 16, &is_last);
-    wr_plan_grant(world->plans[loop], action->job, action->draw, granted, is_last);
+    uint64_t granted = wr_ledger_take_budget(&world->ledgers[action->job], action->draw, action->count / 16, &is_last);
+    wr_plan_grant_budget(world->plans[loop], action->job, action->draw, granted, is_last);
 }

@@ -63,8 +63,8 @@ void web_init(struct web *web, uint64_t seed)
     *web = (struct web){.seed = seed, .count = (uint32_t)(1 + wr_rng_below(&rng, WEB_HOSTS_MAX))};
     for (uint32_t i = 0; i < web->count; i++) {
         draw_host(web, &web->hosts[i], &rng);
-        if (wr_site_init(&web->hosts[i].site, &web->hosts[i].origin, DURATION_NS, seed * 100 + i,
-                         weir_allocator_system()) != 0)
+        if (wr_sim_origin_init(&web->hosts[i].site, &web->hosts[i].origin, DURATION_NS, seed * 100 + i,
+                               weir_allocator_system()) != 0)
             abort();
     }
 }
@@ -72,7 +72,7 @@ void web_init(struct web *web, uint64_t seed)
 void web_release(struct web *web)
 {
     for (uint32_t i = 0; i < web->count; i++)
-        wr_site_release(&web->hosts[i].site);
+        wr_sim_origin_release(&web->hosts[i].site);
 }
 
 /* ---- URLs: "http://h12.example/p/34" ---- */
@@ -211,8 +211,8 @@ static void answer_page(const struct web *web, const struct place *place, struct
 void web_ask(struct web *web, struct wr_span url, int64_t now, struct web_answer *ret_answer)
 {
     struct place place = place_of(url);
-    struct wr_reply reply;
-    wr_site_arrive(&web->hosts[place.host].site, now, &reply);
+    struct wr_sim_reply reply;
+    wr_sim_origin_arrive(&web->hosts[place.host].site, now, &reply);
     *ret_answer = (struct web_answer){
         .status = reply.status, .at = reply.done_at + RTT_NS, .retry_after_ns = reply.retry_after_ns};
     if (reply.status != 200)

@@ -13,7 +13,7 @@
 #ifndef WEIR_TEST_CRAWL_WEB_H
 #define WEIR_TEST_CRAWL_WEB_H
 
-#include "core/rules/url/url.h"
+#include "core/web/url/url.h"
 #include "sim/origin.h"
 
 #define WEB_HOSTS_MAX 24
@@ -38,7 +38,7 @@ struct web_host {
     int64_t late_until;
     uint32_t away;
     struct wr_origin origin;
-    struct wr_site site;
+    struct wr_sim_origin site;
 };
 
 struct web {

@@ -2,7 +2,7 @@
 /* world.c - simulates a whole crawl in virtual time: its start, its crashes and its end. */
 #include "sim/crawl/world.h"
 
-#include "core/pace/options.h"
+#include "core/pace/pace_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,14 +87,15 @@ static void draw_options(struct world *world)
                                             WEIR_PROFILE_LEARNED, WEIR_PROFILE_UNLIMITED};
     static const unsigned char secret[WR_HASH_SECRET_BYTES] = {11};
     struct wr_plan_options *options = &world->options;
-    struct wr_life_options robots = {.on_error = WR_ON_ERROR_RFC9309};
+    struct wr_robots_lifecycle_options robots = {.on_error = WR_ROBOTS_ON_ERROR_RFC9309};
     weir_pace_options pace;
     weir_pace_options_profile(&pace, profiles[wr_rng_below(&world->rng, 5)]);
     if (world_once_in(world, 3))
         pace.min_interval_ns = (int64_t)(50 + wr_rng_below(&world->rng, 1000)) * WEIR_MILLISECOND;
     pace.max_in_flight = (uint32_t)(1 + wr_rng_below(&world->rng, 6));
     wr_hash_key_init(&world->key, secret);
-    if (wr_pace_options_check(&pace, &options->pace) != 0 || wr_life_options_check(&robots, &options->robots) != 0)
+    if (wr_pace_options_check(&pace, &options->pace) != 0 ||
+        wr_robots_lifecycle_options_check(&robots, &options->robots) != 0)
         abort();
     options->hash_key = &world->key;
     options->allocator = weir_allocator_system();
@@ -122,7 +123,7 @@ static void draw_jobs(struct world *world)
     world->job_options.max_depth = world_once_in(world, 2) ? (uint32_t)(2 + wr_rng_below(&world->rng, 6)) : 0;
     world->job_options.host_pages = world_once_in(world, 4) ? (uint32_t)(5 + wr_rng_below(&world->rng, 30)) : 0;
     world->page_budget = world_once_in(world, 4) ? 20 + wr_rng_below(&world->rng, 200) : WR_LEDGER_UNLIMITED;
-    world->job_options.draws_pages = world->page_budget != WR_LEDGER_UNLIMITED;
+    world->job_options.has_page_budget = world->page_budget != WR_LEDGER_UNLIMITED;
 }
 
 /* ---- lives ---- */
@@ -138,14 +139,14 @@ static void begin_job(struct world *world, uint32_t job)
     }
     for (uint32_t i = 0; i < world->store.count; i++)
         if (world->store.rows[i].job == job && !world->store.rows[i].is_gone && !world->is_incomplete)
-            wr_plan_known(world->plans[world_loop_of(world, world->store.rows[i].host)], job,
-                          world->store.rows[i].fingerprint);
+            wr_plan_add_known_url(world->plans[world_loop_of(world, world->store.rows[i].host)], job,
+                                  world->store.rows[i].fingerprint);
     for (uint32_t host = 0; host < world->web.count; host++) {
         char key[24];
         uint32_t waits = store_queued(&world->store, job, host);
         snprintf(key, sizeof key, "h%u.example", host);
         if (waits > 0)
-            wr_plan_host_waits(world->plans[world_loop_of(world, host)], job, wr_span_of(key), waits, world->now);
+            wr_plan_hosts_row(world->plans[world_loop_of(world, host)], job, wr_span_of(key), waits, world->now);
     }
 }
 
@@ -155,7 +156,7 @@ static void begin_life(struct world *world)
         if (wr_plan_new(&world->options, &world->plans[i]) != 0)
             abort();
         if (world->is_incomplete)
-            wr_plan_known_incomplete(world->plans[i]);
+            wr_plan_set_known_incomplete(world->plans[i]);
     }
     for (uint32_t job = 1; job <= world->jobs; job++)
         if (!world->over[job])
@@ -218,10 +219,10 @@ static void offer_seeds(struct world *world)
             row.fingerprint = world_fingerprint(world, link.url);
             row.host = host;
             snprintf(row.url, sizeof row.url, "%s", link.url);
-            enum wr_offer_verdict verdict;
-            while ((verdict = world_offer(world, world_loop_of(world, host), &link)) == WR_OFFER_LATER)
+            enum wr_add_url_verdict verdict;
+            while ((verdict = world_offer(world, world_loop_of(world, host), &link)) == WR_ADD_URL_LATER)
                 world_pump(world, world_loop_of(world, host));
-            if (verdict == WR_OFFER_NEW) {
+            if (verdict == WR_ADD_URL_NEW) {
                 store_insert(&world->store, &row, world->now, &number);
             }
         }
@@ -234,7 +235,7 @@ static void hold(struct world *world)
 {
     world->held_until = world->now + (int64_t)wr_rng_below(&world->rng, 3000) * WEIR_MILLISECOND;
     for (uint32_t i = 0; i < world->loops; i++)
-        wr_plan_hold(world->plans[i], world->held_until);
+        wr_plan_hold_starts(world->plans[i], world->held_until);
 }
 
 static void meddle(struct world *world)
@@ -262,8 +263,8 @@ static void check_bounds(struct world *world)
             laws_break(&world->laws, "V6: more than there may be", wr_span_of("-"), world->now);
         if (!wr_plan_ok(world->plans[i]))
             laws_break(&world->laws, "the plan's invariants do not hold", wr_span_of("-"), world->now);
-        if (wr_plan_is_crowded(world->plans[i]) && world_once_in(world, 2))
-            wr_plan_grow(world->plans[i]);
+        if (wr_plan_known_is_crowded(world->plans[i]) && world_once_in(world, 2))
+            wr_plan_known_grow(world->plans[i]);
     }
 }
 
@@ -330,9 +331,9 @@ static void check_closed(struct world *world, const struct store_row *page)
     for (size_t i = 0; i < count; i++) {
         struct wr_url url;
         world_parse(links[i], memory, &url);
-        struct wr_offer offer = {.job = page->job, .url = &url, .depth = page->depth + 1};
+        struct wr_url_to_add offer = {.job = page->job, .url = &url, .depth = page->depth + 1};
         char kind = web_kind_of(wr_span_of(links[i]));
-        if (kind == 't' || wr_plan_screen(world->plans[0], &offer) != WR_OFFER_NEW)
+        if (kind == 't' || wr_plan_check_url(world->plans[0], &offer) != WR_ADD_URL_NEW)
             continue;
         if (store_find(&world->store, page->job, world_fingerprint(world, links[i])) == UINT32_MAX)
             laws_break(&world->laws, "V4: a link was lost", wr_span_of(links[i]), world->now);
@@ -341,7 +342,7 @@ static void check_closed(struct world *world, const struct store_row *page)
 
 static void check_end(struct world *world)
 {
-    bool has_budget = world->job_options.host_pages != 0 || world->job_options.draws_pages;
+    bool has_budget = world->job_options.host_pages != 0 || world->job_options.has_page_budget;
     for (uint32_t i = 0; i < world->store.count; i++) {
         const struct store_row *row = &world->store.rows[i];
         if (row->is_gone || world->over[row->job])

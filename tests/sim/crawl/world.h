@@ -87,7 +87,7 @@ struct event *world_event(struct world *world, enum event_kind kind, int64_t at)
 void world_pump(struct world *world, uint32_t loop);
 void world_happen(struct world *world, struct event *event);
 uint32_t world_loop_of(const struct world *world, uint32_t host);
-enum wr_offer_verdict world_offer(struct world *world, uint32_t loop, const struct event *link);
+enum wr_add_url_verdict world_offer(struct world *world, uint32_t loop, const struct event *link);
 bool world_once_in(struct world *world, uint64_t n);
 uint64_t world_fingerprint(const struct world *world, const char *url);
 void world_parse(const char *text, char memory[WR_URL_ROOM], struct wr_url *ret_url);

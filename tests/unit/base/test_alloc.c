@@ -9,13 +9,13 @@ static void block_is_zero_and_goes_back_with_its_size(void **state)
     (void)state;
     test_allocator test;
     test_allocator_init(&test);
-    char *block = wr_take(&test.allocator, 100, 64);
+    char *block = wr_alloc(&test.allocator, 100, 64);
     assert_non_null(block);
     assert_int_equal((uintptr_t)block % 64, 0);
     for (int i = 0; i < 100; i++)
         assert_int_equal(block[i], 0);
     assert_int_equal(test.live_bytes, 100);
-    wr_give(&test.allocator, block, 100, 64);
+    wr_free(&test.allocator, block, 100, 64);
     assert_int_equal(test.live, 0);
     assert_int_equal(test.live_bytes, 0);
 }
@@ -25,12 +25,12 @@ static void array_that_overflows_is_never_asked_for(void **state)
     (void)state;
     test_allocator test;
     test_allocator_init(&test);
-    assert_null(wr_take_array(&test.allocator, SIZE_MAX / 2 + 1, 2, 8));
-    assert_null(wr_take_array(&test.allocator, SIZE_MAX, SIZE_MAX, 8));
+    assert_null(wr_alloc_array(&test.allocator, SIZE_MAX / 2 + 1, 2, 8));
+    assert_null(wr_alloc_array(&test.allocator, SIZE_MAX, SIZE_MAX, 8));
     assert_int_equal(test.takes, 0);
-    void *array = wr_take_array(&test.allocator, 3, 5, 1);
+    void *array = wr_alloc_array(&test.allocator, 3, 5, 1);
     assert_int_equal(test.live_bytes, 15);
-    wr_give(&test.allocator, array, 15, 1);
+    wr_free(&test.allocator, array, 15, 1);
 }
 
 static void nothing_is_neither_taken_nor_given(void **state)
@@ -38,10 +38,10 @@ static void nothing_is_neither_taken_nor_given(void **state)
     (void)state;
     test_allocator test;
     test_allocator_init(&test);
-    assert_null(wr_take(&test.allocator, 0, 1));
-    assert_null(wr_take_array(&test.allocator, 0, 8, 8));
-    assert_null(wr_take_array(&test.allocator, 8, 0, 8));
-    wr_give(&test.allocator, NULL, 8, 8);
+    assert_null(wr_alloc(&test.allocator, 0, 1));
+    assert_null(wr_alloc_array(&test.allocator, 0, 8, 8));
+    assert_null(wr_alloc_array(&test.allocator, 8, 0, 8));
+    wr_free(&test.allocator, NULL, 8, 8);
     assert_int_equal(test.takes, 0);
     assert_int_equal(test.live, 0);
 }

@@ -13,7 +13,7 @@ static void expect_taken(test_allocator *test, struct wr_buf *buf, const char *e
     assert_int_equal(wr_buf_take_string(buf, &string, &bytes), 0);
     assert_string_equal(string, expected);
     assert_int_equal(bytes, strlen(expected));
-    wr_give(&test->allocator, string, bytes + 1, 1);
+    wr_free(&test->allocator, string, bytes + 1, 1);
     wr_buf_release(buf);
     assert_int_equal(test->live_bytes, 0);
 }
@@ -125,7 +125,7 @@ static void every_failing_allocation_is_told_at_the_end(void **state)
             wr_buf_append_string(&buf, "abc");
         error = wr_buf_take_string(&buf, &string, &bytes);
         if (error == 0)
-            wr_give(&test.allocator, string, bytes + 1, 1);
+            wr_free(&test.allocator, string, bytes + 1, 1);
         else
             assert_int_equal(error, WEIR_E_NOMEM);
         wr_buf_release(&buf);

@@ -121,13 +121,13 @@ static void plain_detail_has_nothing_of_what_was_quoted(void **state)
     (void)state;
     const char *text = "hunter2";
     (void)wr_invalid_text("duration", text, strlen(text), "unknown unit", 2, "use ns");
-    assert_string_equal(wr_error_plain(), "unknown unit at character 3; use ns");
+    assert_string_equal(wr_error_unquoted(), "unknown unit at character 3; use ns");
     assert_int_equal(wr_invalid_in("forget"), WEIR_E_INVAL);
     assert_string_equal(weir_error_detail(), "forget: duration \"hunter2\": unknown unit at character 3; use ns");
-    assert_string_equal(wr_error_plain(), "unknown unit at character 3; use ns");
-    wr_error_note_cause("cannot read", text, "no such file");
-    assert_string_equal(wr_error_plain(), "no such file");
-    wr_error_note(wr_error_plain());
+    assert_string_equal(wr_error_unquoted(), "unknown unit at character 3; use ns");
+    wr_error_set_cause("cannot read", text, "no such file");
+    assert_string_equal(wr_error_unquoted(), "no such file");
+    wr_error_set(wr_error_unquoted());
     assert_int_equal(wr_invalid_in("item 3"), WEIR_E_INVAL);
     assert_string_equal(weir_error_detail(), "item 3: no such file");
     char where[300];
@@ -135,9 +135,9 @@ static void plain_detail_has_nothing_of_what_was_quoted(void **state)
     where[sizeof where - 1] = '\0';
     (void)wr_invalid_text("duration", text, strlen(text), "unknown unit", 2, "use ns");
     (void)wr_invalid_in(where);
-    assert_string_equal(wr_error_plain(), "");
+    assert_string_equal(wr_error_unquoted(), "");
     (void)wr_invalid("it is 0");
-    assert_string_equal(wr_error_plain(), "it is 0");
+    assert_string_equal(wr_error_unquoted(), "it is 0");
 }
 
 WEIR_TESTS(test(every_code_has_its_own_name_and_text), test(number_that_is_no_code_is_an_unknown_error),

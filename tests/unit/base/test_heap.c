@@ -25,7 +25,7 @@ static void earliest_key_comes_first(void **state)
         assert_true(key == sorted[i]);
         assert_true(keys[item - items] == key);
         assert_ptr_equal(wr_heap_pop(&heap), item);
-        assert_false(wr_heap_item_waits(item));
+        assert_false(wr_heap_item_is_queued(item));
     }
     assert_null(wr_heap_peek(&heap, NULL));
     assert_null(wr_heap_pop(&heap));
@@ -66,14 +66,14 @@ static void removing_twice_is_harmless(void **state)
     wr_heap_remove(&heap, &a);
     assert_int_equal(wr_heap_push(&heap, 1, &a), 0);
     assert_int_equal(wr_heap_push(&heap, 2, &b), 0);
-    assert_true(wr_heap_item_waits(&a));
+    assert_true(wr_heap_item_is_queued(&a));
     wr_heap_remove(&heap, &a);
     wr_heap_remove(&heap, &a);
-    assert_false(wr_heap_item_waits(&a));
+    assert_false(wr_heap_item_is_queued(&a));
     assert_int_equal(heap.count, 1);
     assert_ptr_equal(wr_heap_peek(&heap, NULL), &b);
     wr_heap_release(&heap);
-    assert_false(wr_heap_item_waits(&b));
+    assert_false(wr_heap_item_is_queued(&b));
 }
 
 static void full_heap_refuses_and_takes_again_after_a_pop(void **state)
@@ -90,7 +90,7 @@ static void full_heap_refuses_and_takes_again_after_a_pop(void **state)
             assert_int_equal(wr_heap_push(&heap, (int64_t)i, &items[i]), 0);
         struct wr_heap_item *extra = &items[maxima[m]];
         assert_int_equal(wr_heap_push(&heap, -1, extra), WEIR_E_FULL);
-        assert_false(wr_heap_item_waits(extra));
+        assert_false(wr_heap_item_is_queued(extra));
         assert_ptr_equal(wr_heap_pop(&heap), &items[0]);
         assert_int_equal(wr_heap_push(&heap, -1, extra), 0);
         assert_ptr_equal(wr_heap_peek(&heap, NULL), extra);

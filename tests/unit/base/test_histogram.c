@@ -24,7 +24,7 @@ static void each_time_is_in_the_first_bucket_that_holds_it(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct wr_histogram histogram = {0};
         struct wr_histogram_sum sum = {0};
-        wr_histogram_note(&histogram, &buckets, cases[i].ns);
+        wr_histogram_add(&histogram, &buckets, cases[i].ns);
         wr_histogram_sum(&histogram, &sum);
         for (size_t bucket = 0; bucket <= WR_BUCKETS_MAX; bucket++)
             assert_int_equal(sum.counts[bucket], bucket == cases[i].bucket);
@@ -37,9 +37,9 @@ static void several_are_added_up(void **state)
     struct wr_histogram first = {0}, second = {0};
     struct wr_histogram_sum sum = {0};
     (void)state;
-    wr_histogram_note(&first, &buckets, 5 * WEIR_MILLISECOND);
-    wr_histogram_note(&second, &buckets, 6 * WEIR_MILLISECOND);
-    wr_histogram_note(&second, &buckets, WEIR_MINUTE);
+    wr_histogram_add(&first, &buckets, 5 * WEIR_MILLISECOND);
+    wr_histogram_add(&second, &buckets, 6 * WEIR_MILLISECOND);
+    wr_histogram_add(&second, &buckets, WEIR_MINUTE);
     wr_histogram_sum(&first, &sum);
     wr_histogram_sum(&second, &sum);
     assert_int_equal(sum.counts[1], 2);

@@ -32,18 +32,19 @@ struct arrival {
 
 static inline void check_arrivals(const struct wr_scenario *scenario, const struct arrival *arrivals, size_t count)
 {
-    struct wr_site site;
-    struct wr_reply reply;
+    struct wr_sim_origin site;
+    struct wr_sim_reply reply;
     assert_null(wr_scenario_wrong(scenario));
-    assert_int_equal(wr_site_init(&site, &scenario->origin, scenario->duration_ns, 1, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&site, &scenario->origin, scenario->duration_ns, 1, weir_allocator_system()),
+                     0);
     for (size_t i = 0; i < count; i++) {
-        wr_site_arrive(&site, arrivals[i].at_ns, &reply);
+        wr_sim_origin_arrive(&site, arrivals[i].at_ns, &reply);
         if (reply.status != arrivals[i].status || reply.retry_after_ns != arrivals[i].retry_after_ns ||
             reply.done_at - arrivals[i].at_ns != arrivals[i].done_ns)
             fail_msg("arrival %zu: %d, Retry-After %lld, done after %lld", i, reply.status,
                      (long long)reply.retry_after_ns, (long long)(reply.done_at - arrivals[i].at_ns));
     }
-    wr_site_release(&site);
+    wr_sim_origin_release(&site);
 }
 
 #define ARRIVALS(scenario, ...)                                        \

@@ -145,25 +145,25 @@ static void others_take_their_share_of_a_bucket(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket(2, 2);
-    struct wr_site site;
-    struct wr_reply reply;
+    struct wr_sim_origin site;
+    struct wr_sim_reply reply;
     int ok = 0;
     scenario.origin.cross = 0.5;
-    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
     for (int64_t at = 0; at < 1000 * S; at += 900 * MS) {
-        wr_site_arrive(&site, at, &reply);
+        wr_sim_origin_arrive(&site, at, &reply);
         ok += reply.status == 200;
     }
-    wr_site_release(&site);
+    wr_sim_origin_release(&site);
     assert_in_range(ok, 900, 1090); /* 1112 requests in all */
 }
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-static void check_headers(struct wr_site *site, int64_t at, int64_t limit, int64_t remaining, int64_t reset_ns)
+static void check_headers(struct wr_sim_origin *site, int64_t at, int64_t limit, int64_t remaining, int64_t reset_ns)
 {
-    struct wr_reply reply;
-    wr_site_arrive(site, at, &reply);
+    struct wr_sim_reply reply;
+    wr_sim_origin_arrive(site, at, &reply);
     assert_int_equal(reply.quota_limit, limit);
     assert_int_equal(reply.quota_remaining, remaining);
     assert_int_equal(reply.quota_reset_ns, reset_ns);
@@ -173,36 +173,36 @@ static void headers_count_a_window_down(void **state)
 {
     (void)state;
     struct wr_scenario scenario = window(3, 100 * S);
-    struct wr_site site;
+    struct wr_sim_origin site;
     scenario.origin.reject.headers = true;
-    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
     check_headers(&site, 0, 3, 2, 63 * S);
     check_headers(&site, 500 * MS, 3, 1, 63 * S);
     check_headers(&site, 62 * S, 3, 0, 1 * S);
     check_headers(&site, 62 * S, 3, 0, 1 * S); /* a rejection */
     check_headers(&site, 63 * S, 3, 2, 100 * S);
-    wr_site_release(&site);
+    wr_sim_origin_release(&site);
 }
 
 static void headers_tell_of_a_bucket_and_of_a_ban(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket(1, 4);
-    struct wr_site site;
+    struct wr_sim_origin site;
     scenario.origin.reject.headers = true;
-    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
     check_headers(&site, 0, 4, 3, 1 * S);
     /* 2.5 tokens are left; the bucket is full in 1.5 s */
     check_headers(&site, 500 * MS, 4, 2, 2 * S);
-    wr_site_release(&site);
+    wr_sim_origin_release(&site);
 
     scenario = ban(1, 10 * S, 30 * S);
     scenario.origin.reject.headers = true;
-    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
     check_headers(&site, 0, 1, 0, 10 * S);
     check_headers(&site, 4 * S, 1, 0, 30 * S);
-    assert_int_equal(site.turnstile.bans, 1);
-    wr_site_release(&site);
+    assert_int_equal(site.origin_limiter.bans, 1);
+    wr_sim_origin_release(&site);
 }
 
 /* A bucket that gets a token in eleven days: the wait for ten thousand tokens in ns exceeds 64
@@ -211,24 +211,24 @@ static void wait_that_is_said_is_at_most_a_billion_seconds(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket(1e-6, 1e7);
-    struct wr_site site;
+    struct wr_sim_origin site;
     scenario.origin.reject.headers = true;
-    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
     check_headers(&site, 0, 10000000, 9999999, 1000000 * S);
     for (int i = 0; i < 20000; i++)
-        wr_site_arrive(&site, 0, &(struct wr_reply){0});
+        wr_sim_origin_arrive(&site, 0, &(struct wr_sim_reply){0});
     check_headers(&site, 0, 10000000, 9979998, 1000000000 * S);
-    wr_site_release(&site);
+    wr_sim_origin_release(&site);
 }
 
 static void origin_without_headers_says_nothing(void **state)
 {
     (void)state;
     struct wr_scenario scenario = window(3, 100 * S);
-    struct wr_site site;
-    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
+    struct wr_sim_origin site;
+    assert_int_equal(wr_sim_origin_init(&site, &scenario.origin, 1000 * S, 1, weir_allocator_system()), 0);
     check_headers(&site, 0, -1, -1, -1);
-    wr_site_release(&site);
+    wr_sim_origin_release(&site);
 }
 
 static void window_may_begin_with_a_request(void **state)

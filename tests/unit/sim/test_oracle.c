@@ -6,13 +6,14 @@
 
 static void assert_total(const struct wr_scenario *scenario, double total)
 {
-    struct wr_site site;
+    struct wr_sim_origin site;
     assert_null(wr_scenario_wrong(scenario));
-    assert_int_equal(wr_site_init(&site, &scenario->origin, scenario->duration_ns, 1, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&site, &scenario->origin, scenario->duration_ns, 1, weir_allocator_system()),
+                     0);
     double is = wr_oracle_total(&site, scenario);
     if (!(fabs(is - total) < 1e-6 * total))
         fail_msg("the oracle says %.9g, not %.9g", is, total);
-    wr_site_release(&site);
+    wr_sim_origin_release(&site);
 }
 
 /* Returns a scenario of 600 s with 20/s, a burst of 20, 100 ms service, 50 ms round trip and 64
@@ -151,29 +152,29 @@ static void oracle_of_a_backlog_needs_what_the_rate_needs_and_a_last_answer(void
 {
     (void)state;
     struct wr_scenario scenario = bucket();
-    struct wr_site site;
-    assert_int_equal(wr_site_init(&site, &scenario.origin, scenario.duration_ns, 1, weir_allocator_system()), 0);
+    struct wr_sim_origin site;
+    assert_int_equal(wr_sim_origin_init(&site, &scenario.origin, scenario.duration_ns, 1, weir_allocator_system()), 0);
     assert_true(fabs(wr_oracle_makespan(&site, &scenario, 20) - 0.15) < 1e-9);
     assert_true(fabs(wr_oracle_makespan(&site, &scenario, 30) - 0.65) < 1e-9);
     assert_true(fabs(wr_oracle_makespan(&site, &scenario, 1020) - 50.15) < 1e-9);
     assert_true(wr_oracle_makespan(&site, &scenario, 1000000) == 600);
-    wr_site_release(&site);
+    wr_sim_origin_release(&site);
 }
 
 static void rate_of_the_moment_is_none_in_an_outage(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket();
-    struct wr_site site;
+    struct wr_sim_origin site;
     scenario.origin.outage.from_ns = 100 * S;
     scenario.origin.outage.to_ns = 160 * S;
     scenario.origin.vary.kind = WR_VARY_STEP;
-    assert_int_equal(wr_site_init(&site, &scenario.origin, scenario.duration_ns, 1, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&site, &scenario.origin, scenario.duration_ns, 1, weir_allocator_system()), 0);
     assert_true(wr_oracle_rate(&site, &scenario, 99) == 20);
     assert_true(wr_oracle_rate(&site, &scenario, 100) == 0);
     assert_true(wr_oracle_rate(&site, &scenario, 160) == 20);
     assert_true(wr_oracle_rate(&site, &scenario, 300) == 5);
-    wr_site_release(&site);
+    wr_sim_origin_release(&site);
 }
 
 WEIR_TESTS(test(bucket_allows_its_rate_and_once_its_burst), test(windows_allow_their_quota_spread_over_their_length),

@@ -65,16 +65,16 @@ static void measure(const struct wr_scenario *scenario, double *ret_mean, double
         MANY = 200000
     };
     const double many = MANY;
-    struct wr_site site;
-    struct wr_reply reply;
+    struct wr_sim_origin site;
+    struct wr_sim_reply reply;
     double sum = 0, squares = 0;
-    assert_int_equal(wr_site_init(&site, &scenario->origin, 1000 * S, 7, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&site, &scenario->origin, 1000 * S, 7, weir_allocator_system()), 0);
     for (int i = 0; i < MANY; i++) {
-        wr_site_arrive(&site, 0, &reply);
+        wr_sim_origin_arrive(&site, 0, &reply);
         double ms = (double)reply.done_at / 1e6;
         sum += ms, squares += ms * ms;
     }
-    wr_site_release(&site);
+    wr_sim_origin_release(&site);
     *ret_mean = sum / many;
     *ret_deviation = sqrt(squares / many - *ret_mean * *ret_mean);
 }
@@ -113,20 +113,20 @@ static void service_takes_at_least_a_nanosecond_and_never_overflows(void **state
 {
     (void)state;
     const int64_t means_ns[] = {WEIR_MICROSECOND, WEIR_HOUR};
-    struct wr_reply reply;
+    struct wr_sim_reply reply;
     for (size_t i = 0; i < 2; i++) {
         struct wr_scenario scenario = plain_scenario();
-        struct wr_site site;
+        struct wr_sim_origin site;
         scenario.origin.service.mean_ns = means_ns[i];
         scenario.origin.service.sigma = 3;
         scenario.origin.service.tail = 0.5;
         assert_null(wr_scenario_wrong(&scenario));
-        assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 7, weir_allocator_system()), 0);
+        assert_int_equal(wr_sim_origin_init(&site, &scenario.origin, 1000 * S, 7, weir_allocator_system()), 0);
         for (int k = 0; k < 100000; k++) {
-            wr_site_arrive(&site, 0, &reply);
+            wr_sim_origin_arrive(&site, 0, &reply);
             assert_in_range(reply.done_at, 1, 30 * WEIR_DAY);
         }
-        wr_site_release(&site);
+        wr_sim_origin_release(&site);
     }
 }
 
@@ -134,20 +134,20 @@ static void errors_come_as_often_as_asked_for_and_take_their_time(void **state)
 {
     (void)state;
     struct wr_scenario scenario = plain_scenario();
-    struct wr_site site;
-    struct wr_reply reply;
+    struct wr_sim_origin site;
+    struct wr_sim_reply reply;
     int broken = 0, busy = 0;
     scenario.origin.errors.p500 = 0.05;
     scenario.origin.errors.p503 = 0.02;
-    assert_int_equal(wr_site_init(&site, &scenario.origin, 1000 * S, 7, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&site, &scenario.origin, 1000 * S, 7, weir_allocator_system()), 0);
     for (int i = 0; i < 100000; i++) {
-        wr_site_arrive(&site, 0, &reply);
+        wr_sim_origin_arrive(&site, 0, &reply);
         assert_int_equal(reply.cause, reply.status == 200 ? WR_REPLY_GOOD : WR_REPLY_BROKEN);
         assert_int_equal(reply.done_at, 100 * MS);
         broken += reply.status == 500;
         busy += reply.status == 503;
     }
-    wr_site_release(&site);
+    wr_sim_origin_release(&site);
     assert_in_range(broken, 4800, 5200);
     assert_in_range(busy, 1780, 2020);
 }
@@ -161,23 +161,23 @@ static void streams_of_chance_do_not_disturb_each_other(void **state)
     plain.origin.errors.p500 = 0.5;
     struct wr_scenario tailed = plain;
     tailed.origin.service.tail = 0.5;
-    struct wr_site one, other, foreign;
-    struct wr_reply reply, again;
+    struct wr_sim_origin one, other, foreign;
+    struct wr_sim_reply reply, again;
     int differ = 0;
-    assert_int_equal(wr_site_init(&one, &plain.origin, 1000 * S, 5, weir_allocator_system()), 0);
-    assert_int_equal(wr_site_init(&other, &tailed.origin, 1000 * S, 5, weir_allocator_system()), 0);
-    assert_int_equal(wr_site_init(&foreign, &plain.origin, 1000 * S, 6, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&one, &plain.origin, 1000 * S, 5, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&other, &tailed.origin, 1000 * S, 5, weir_allocator_system()), 0);
+    assert_int_equal(wr_sim_origin_init(&foreign, &plain.origin, 1000 * S, 6, weir_allocator_system()), 0);
     for (int i = 0; i < 1000; i++) {
-        wr_site_arrive(&one, 0, &reply);
-        wr_site_arrive(&other, 0, &again);
+        wr_sim_origin_arrive(&one, 0, &reply);
+        wr_sim_origin_arrive(&other, 0, &again);
         assert_int_equal(reply.status, again.status);
-        wr_site_arrive(&foreign, 0, &again);
+        wr_sim_origin_arrive(&foreign, 0, &again);
         differ += reply.status != again.status;
     }
     assert_in_range(differ, 400, 600);
-    wr_site_release(&one);
-    wr_site_release(&other);
-    wr_site_release(&foreign);
+    wr_sim_origin_release(&one);
+    wr_sim_origin_release(&other);
+    wr_sim_origin_release(&foreign);
 }
 
 static void origin_that_gets_no_memory_says_so_and_leaks_nothing(void **state)
@@ -189,12 +189,12 @@ static void origin_that_gets_no_memory_says_so_and_leaks_nothing(void **state)
     scenario.origin.vary.kind = WR_VARY_WALK;
     scenario.origin.vary.period_ns = 10 * S;
     for (int n = 1;; n++) {
-        struct wr_site site;
+        struct wr_sim_origin site;
         test_allocator_init(&memory);
         memory.fail_at = n;
-        int error = wr_site_init(&site, &scenario.origin, 1000 * S, 1, &memory.allocator);
+        int error = wr_sim_origin_init(&site, &scenario.origin, 1000 * S, 1, &memory.allocator);
         if (error == 0)
-            wr_site_release(&site);
+            wr_sim_origin_release(&site);
         assert_int_equal(memory.live, 0);
         if (error == 0) {
             assert_int_equal(n, 4); /* walk, ring, station, and one that was not reached */

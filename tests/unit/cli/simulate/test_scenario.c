@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 #include "cli/simulate/builtin.h"
-#include "cli/simulate/scenario.h"
+#include "cli/simulate/scenario_file.h"
 
 static const char whole[] = "name: all of it\n"
                             "duration: 2h\n"

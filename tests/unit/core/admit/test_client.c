@@ -15,7 +15,7 @@ struct example {
 };
 
 /* Returns the key of the request, or NULL if it has none. */
-static const char *key_of(const weir_key *key, const struct example *example)
+static const char *key_of(const weir_key_rule *key, const struct example *example)
 {
     static char buffer[WEIR_KEY_MAX + 1];
     weir_header_list list = {example->headers, HEADERS_MAX};
@@ -31,7 +31,7 @@ static const char *key_of(const weir_key *key, const struct example *example)
     return buffer;
 }
 
-static void check(const weir_key *key, const struct example *examples, size_t count)
+static void check(const weir_key_rule *key, const struct example *examples, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *got = key_of(key, &examples[i]);
@@ -57,10 +57,10 @@ static void forged_headers_are_ignored_unless_the_peer_is_a_trusted_proxy(void *
         {"odd peer", "localhost", {{"X-Forwarded-For", "198.51.100.1"}}, NULL},
     };
     weir_network proxies;
-    weir_key key;
+    weir_key_rule key;
 
     (void)state;
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     check(&key, examples, sizeof examples / sizeof examples[0]);
     assert_int_equal(weir_network_parse("10.0.0.0/8", &proxies), 0);
     key.trusted = &proxies;
@@ -99,12 +99,12 @@ static void behind_trusted_proxies_the_right_most_untrusted_hop_is_the_caller(vo
         {"the other header is not believed", "10.0.0.1", {{"X-Real-IP", "198.51.100.1"}}, "10.0.0.1"},
     };
     weir_network proxies[2];
-    weir_key key;
+    weir_key_rule key;
 
     (void)state;
     assert_int_equal(weir_network_parse("10.0.0.0/8", &proxies[0]), 0);
     assert_int_equal(weir_network_parse("fd00::/8", &proxies[1]), 0);
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     key.trusted = proxies;
     key.trusted_count = 2;
     check(&key, examples, sizeof examples / sizeof examples[0]);
@@ -117,11 +117,11 @@ static void a_proxy_may_name_the_caller_in_another_header(void **state)
         {"not named", "10.0.0.1", {{"X-Forwarded-For", "1.1.1.1"}}, "10.0.0.1"},
     };
     weir_network proxy;
-    weir_key key;
+    weir_key_rule key;
 
     (void)state;
     assert_int_equal(weir_network_parse("10.0.0.1", &proxy), 0);
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     key.header = "cf-connecting-ip";
     key.trusted = &proxy;
     key.trusted_count = 1;
@@ -133,13 +133,13 @@ static void an_unreadable_peer_is_malformed_not_missing(void **state)
 {
     static const char *const peers[] = {"garbage", "999.1.1.1", "1.2.3", "01.2.3.4", "[::1", "::1]:80", "1.2.3.4:x"};
     char buffer[WEIR_KEY_MAX];
-    weir_key key;
+    weir_key_rule key;
 
     (void)state;
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
         weir_request request;
-        weir_fault fault = WEIR_FAULT_NONE;
+        weir_request_fault fault = WEIR_FAULT_NONE;
         size_t bytes = 4711;
         weir_request_init(&request, "GET", "/", peers[i]);
         key.share_malformed = false;
@@ -163,10 +163,10 @@ static void a_unix_socket_is_trusted_only_if_we_say_so(void **state)
         {"an address is not a Unix socket", "203.0.113.7", {{"X-Forwarded-For", "1.1.1.1"}}, "203.0.113.7"},
         {"nor is garbage", "unknown", {{"X-Forwarded-For", "1.1.1.1"}}, NULL},
     };
-    weir_key key;
+    weir_key_rule key;
 
     (void)state;
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     key.trust_unix = true;
     check(&key, examples, sizeof examples / sizeof examples[0]);
 }
@@ -187,10 +187,10 @@ static void first_hop_mode_takes_the_first_forwarded_address(void **state)
         {"one spelling", NULL, {{"X-Forwarded-For", "[2001:DB8:1:2::3]:80"}}, "2001:db8:1:2::/64"},
         {"no address", NULL, {{"X-Forwarded-For", "evil\"key"}}, NULL},
     };
-    weir_key key;
+    weir_key_rule key;
 
     (void)state;
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     key.hops = WEIR_HOPS_FIRST;
     check(&key, examples, sizeof examples / sizeof examples[0]);
 }
@@ -203,10 +203,10 @@ static void a_mapped_address_and_its_ipv4_address_are_one_caller(void **state)
         {"mapped", "::ffff:1.2.3.4", {{NULL, NULL}}, "1.2.3.4"},
         {"mapped, in hex", "[::FFFF:102:304]:1", {{NULL, NULL}}, "1.2.3.4"},
     };
-    weir_key key;
+    weir_key_rule key;
 
     (void)state;
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     check(&key, examples, sizeof examples / sizeof examples[0]);
 }
 
@@ -219,14 +219,14 @@ static void a_long_list_of_hops_is_read_to_its_end(void **state)
     static char value[HOPS * 10 + 32];
     struct example example = {"long", "10.0.0.1", {{"X-Forwarded-For", value}}, "203.0.113.7"};
     weir_network proxy;
-    weir_key key;
+    weir_key_rule key;
 
     (void)state;
     for (int i = 0; i < HOPS; i++)
         memcpy(value + 9 * i, "1.2.3.4 ,", 9);
     memcpy(value + 9 * HOPS, "203.0.113.7", sizeof "203.0.113.7");
     assert_int_equal(weir_network_parse("10.0.0.0/8", &proxy), 0);
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     key.trusted = &proxy;
     key.trusted_count = 1;
     check(&key, &example, 1);
@@ -241,8 +241,8 @@ static void forwarding_lines_without_end_are_refused(void **state)
         lines[i] = (weir_header){"X-Forwarded-For", "203.0.113.7"};
     weir_network proxies;
     assert_int_equal(weir_network_parse("10.0.0.0/8", &proxies), 0);
-    weir_key key;
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule key;
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     key.trusted = &proxies;
     key.trusted_count = 1;
     weir_request request;
@@ -252,7 +252,7 @@ static void forwarding_lines_without_end_are_refused(void **state)
     request.header_context = &list;
     char buffer[WEIR_KEY_MAX];
     size_t bytes;
-    weir_fault fault;
+    weir_request_fault fault;
     assert_int_equal(weir_key_extract(&key, &request, buffer, sizeof buffer, &bytes, &fault), 0);
     assert_int_equal(fault, WEIR_FAULT_NONE);
     assert_memory_equal(buffer, "203.0.113.7", bytes);

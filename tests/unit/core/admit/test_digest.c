@@ -3,7 +3,7 @@
  * point. */
 #include "lib/test.h"
 
-#include "core/admit/digest.h"
+#include "core/admit/sha256.h"
 
 static void assert_digest(struct wr_span first, struct wr_span second, const char *expected)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* test_edges.c - tests boundary values of the admission parsers, and the texts of their errors. */
 #include "base/ascii.h"
-#include "core/admit/admission.h"
+#include "core/admit/admission_result.h"
 #include "core/admit/credentials.h"
+#include "core/admit/limit_text.h"
 #include "core/admit/match.h"
 #include "core/admit/method.h"
+#include "core/admit/numbered_keys.h"
 #include "core/admit/ranges.h"
-#include "core/admit/record.h"
-#include "core/admit/request.h"
-#include "core/admit/wording.h"
-#include "core/admit/words.h"
+#include "core/admit/request_headers.h"
+#include "core/admit/usage_record.h"
 #include "lib/test.h"
 
 #include <weir/time.h>
@@ -150,14 +150,14 @@ static void host_that_ends_in_a_number_is_an_address_or_refused(void **state)
         char memory[WR_HOST_MAX + 1];
         struct wr_buf host;
         wr_buf_init_fixed(&host, memory, sizeof memory);
-        weir_fault fault = wr_host_append(&host, wr_span_of(rows[i].host));
+        weir_request_fault fault = wr_host_append(&host, wr_span_of(rows[i].host));
         if ((fault == WEIR_FAULT_NONE) != (rows[i].spelling != NULL) ||
             (fault == WEIR_FAULT_NONE && !wr_span_is(wr_buf_from(&host, 0), rows[i].spelling)))
             fail_msg("%s", rows[i].host);
     }
 }
 
-static struct wr_asked asked;
+static struct wr_request_reading asked;
 
 static void what_patterns_tell_apart_makes_readings_of_any_path(void **state)
 {
@@ -165,19 +165,21 @@ static void what_patterns_tell_apart_makes_readings_of_any_path(void **state)
     weir_request request;
     weir_request_init(&request, "GET", "/login", NULL);
     for (unsigned loose = 1; loose <= WR_LOOSE_ALL; loose *= 2) {
-        assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH | WR_ASKED_LOOSE(loose), 0, &asked), WEIR_FAULT_NONE);
+        assert_int_equal(wr_request_reading_begin(&request, WR_READS_PATH | WR_READS_LOOSE(loose), 0, &asked),
+                         WEIR_FAULT_NONE);
         assert_int_equal(asked.varies, loose);
-        assert_true(wr_asked_next(&asked));
+        assert_true(wr_request_reading_next(&asked));
         assert_int_equal(asked.loose, loose);
-        assert_false(wr_asked_next(&asked));
+        assert_false(wr_request_reading_next(&asked));
         assert_int_equal(asked.loose, 0);
-        assert_int_equal(wr_asked_read(&request, WR_ASKED_LOOSE(loose), 0, &asked), WEIR_FAULT_NONE);
+        assert_int_equal(wr_request_reading_begin(&request, WR_READS_LOOSE(loose), 0, &asked), WEIR_FAULT_NONE);
         assert_int_equal(asked.varies, 0); /* no rule compares paths */
     }
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH | WR_ASKED_LOOSE(WR_LOOSE_CASE), WEIR_EXACT_CASE, &asked),
-                     WEIR_FAULT_NONE);
+    assert_int_equal(
+        wr_request_reading_begin(&request, WR_READS_PATH | WR_READS_LOOSE(WR_LOOSE_CASE), WEIR_EXACT_CASE, &asked),
+        WEIR_FAULT_NONE);
     assert_int_equal(asked.varies, 0);
-    assert_false(wr_asked_next(&asked));
+    assert_false(wr_request_reading_next(&asked));
 }
 
 static void root_is_read_in_one_way(void **state)
@@ -219,12 +221,12 @@ static void known_methods_have_one_spelling_where_a_rule_looks_at_them(void **st
     (void)state;
     weir_request request;
     weir_request_init(&request, "geT", "/", NULL);
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_METHOD, 0, &asked), WEIR_FAULT_NONE);
+    assert_int_equal(wr_request_reading_begin(&request, WR_READS_METHOD, 0, &asked), WEIR_FAULT_NONE);
     assert_string_equal(asked.request.method, "GET");
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH | WR_ASKED_HOST, 0, &asked), WEIR_FAULT_NONE);
+    assert_int_equal(wr_request_reading_begin(&request, WR_READS_PATH | WR_READS_HOST, 0, &asked), WEIR_FAULT_NONE);
     assert_string_equal(asked.request.method, "geT");
     weir_request_init(&request, "brew", "/", NULL);
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_METHOD, 0, &asked), WEIR_FAULT_NONE);
+    assert_int_equal(wr_request_reading_begin(&request, WR_READS_METHOD, 0, &asked), WEIR_FAULT_NONE);
     assert_string_equal(asked.request.method, "brew");
 }
 
@@ -239,8 +241,8 @@ static void prefix_of_a_trusted_network_is_at_most_128(void **state)
     weir_request_init(&request, "GET", "/", "203.0.113.7");
     for (unsigned prefix = 127; prefix <= 130; prefix++) {
         weir_network network = {.prefix = (uint8_t)prefix};
-        weir_key key;
-        weir_key_init(&key, WEIR_KEY_IP);
+        weir_key_rule key;
+        weir_key_rule_init(&key, WEIR_KEY_IP);
         key.trusted = &network;
         key.trusted_count = 1;
         assert_int_equal(weir_key_extract(&key, &request, buffer, sizeof buffer, &bytes, NULL),
@@ -260,18 +262,18 @@ static void prefixes_of_a_key_are_those_of_an_address(void **state)
     size_t bytes;
     weir_request_init(&request, "GET", "/", "203.0.113.7");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        weir_key key, user, composite;
-        weir_key_init(&key, WEIR_KEY_IP);
+        weir_key_rule key, user, composite;
+        weir_key_rule_init(&key, WEIR_KEY_IP);
         key.v4_prefix = rows[i].v4;
         key.v6_prefix = rows[i].v6;
         int wanted = rows[i].is_ok ? 0 : WEIR_E_INVAL;
         assert_int_equal(weir_key_extract(&key, &request, buffer, sizeof buffer, &bytes, NULL), wanted);
-        weir_key_init(&user, WEIR_KEY_USER); /* user keys ignore the prefixes */
+        weir_key_rule_init(&user, WEIR_KEY_USER); /* user keys ignore the prefixes */
         user.v4_prefix = rows[i].v4;
         user.v6_prefix = rows[i].v6;
         assert_int_equal(weir_key_extract(&user, &request, buffer, sizeof buffer, &bytes, NULL), 0);
-        const weir_key *parts[2] = {&key, &user};
-        weir_key_init(&composite, WEIR_KEY_COMPOSITE);
+        const weir_key_rule *parts[2] = {&key, &user};
+        weir_key_rule_init(&composite, WEIR_KEY_COMPOSITE);
         composite.parts = parts;
         composite.parts_count = 2;
         assert_int_equal(weir_key_extract(&composite, &request, buffer, sizeof buffer, &bytes, NULL), wanted);
@@ -341,8 +343,8 @@ static void network_reaches_to_its_last_address(void **state)
 static void peer_is_a_unix_socket_by_its_first_five_bytes(void **state)
 {
     (void)state;
-    weir_key key;
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule key;
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     key.trust_unix = true;
     assert_true(wr_peer_is_trusted(&key, (struct wr_span){"unix:/run/x", 11}));
     assert_true(wr_peer_is_trusted(&key, (struct wr_span){"unix:", 5}));
@@ -357,9 +359,9 @@ static void peer_is_trusted_by_its_network(void **state)
 {
     (void)state;
     weir_network network;
-    weir_key key;
+    weir_key_rule key;
     assert_int_equal(weir_network_parse("10.0.0.0/8", &network), 0);
-    weir_key_init(&key, WEIR_KEY_IP);
+    weir_key_rule_init(&key, WEIR_KEY_IP);
     key.trusted = &network;
     key.trusted_count = 1;
     assert_true(wr_peer_is_trusted(&key, wr_span_of("10.1.2.3")));
@@ -371,10 +373,11 @@ static void peer_is_trusted_by_its_network(void **state)
 static void fault_that_is_none_has_the_words_of_none(void **state)
 {
     (void)state;
-    assert_string_equal(weir_fault_name(WEIR_FAULT_NONE), "none");
+    assert_string_equal(weir_request_fault_name(WEIR_FAULT_NONE), "none");
     for (unsigned fault = WEIR_FAULT_NONE + 1; fault < 200; fault++) {
-        bool is_known = strcmp(weir_fault_name((weir_fault)fault), "none") != 0;
-        bool has_text = strcmp(weir_fault_text((weir_fault)fault), weir_fault_text(WEIR_FAULT_NONE)) != 0;
+        bool is_known = strcmp(weir_request_fault_name((weir_request_fault)fault), "none") != 0;
+        bool has_text =
+            strcmp(weir_request_fault_text((weir_request_fault)fault), weir_request_fault_text(WEIR_FAULT_NONE)) != 0;
         assert_int_equal(is_known, has_text);
         assert_true(fault > 3 || is_known);
         assert_true(fault < 30 || !is_known);
@@ -440,56 +443,56 @@ static void refused_limits_are_quoted_with_what_is_wrong(void **state)
 static void words_behind_the_list_are_not_read(void **state)
 {
     (void)state;
-    struct wr_word words[] = {{wr_span_of("fig"), 1}, {wr_span_of("pear"), 2}, {wr_span_of("pear"), 3}};
-    assert_null(wr_words_sort(words, 2));
-    assert_null(wr_words_sort(words, 1));
-    assert_null(wr_words_sort(words, 0));
-    assert_non_null(wr_words_sort(words, 3));
-    struct wr_word twice[] = {{wr_span_of("fig"), 1}, {wr_span_of("fig"), 2}, {wr_span_of("pear"), 3}};
-    assert_non_null(wr_words_sort(twice, 2));
-    assert_non_null(wr_words_sort(twice, 3));
-    struct wr_word many[26];
+    struct wr_numbered_key words[] = {{wr_span_of("fig"), 1}, {wr_span_of("pear"), 2}, {wr_span_of("pear"), 3}};
+    assert_null(wr_numbered_keys_sort(words, 2));
+    assert_null(wr_numbered_keys_sort(words, 1));
+    assert_null(wr_numbered_keys_sort(words, 0));
+    assert_non_null(wr_numbered_keys_sort(words, 3));
+    struct wr_numbered_key twice[] = {{wr_span_of("fig"), 1}, {wr_span_of("fig"), 2}, {wr_span_of("pear"), 3}};
+    assert_non_null(wr_numbered_keys_sort(twice, 2));
+    assert_non_null(wr_numbered_keys_sort(twice, 3));
+    struct wr_numbered_key many[26];
     static const char letters[] = "qwertyuiopasdfghjklzxcvbnm";
     for (uint32_t i = 0; i < 26; i++)
-        many[i] = (struct wr_word){{letters + i, 1}, i};
-    assert_null(wr_words_sort(many, 26));
+        many[i] = (struct wr_numbered_key){{letters + i, 1}, i};
+    assert_null(wr_numbered_keys_sort(many, 26));
     for (uint32_t i = 0; i < 26; i++)
-        assert_int_equal(wr_words_find(many, 26, (struct wr_span){letters + i, 1})->number, i);
+        assert_int_equal(wr_numbered_keys_find(many, 26, (struct wr_span){letters + i, 1})->number, i);
 }
 
 static void longest_key_fits_a_line_of_state_and_a_longer_one_is_refused(void **state)
 {
     (void)state;
     static char text[2 * WEIR_KEY_MAX + 64];
-    static struct wr_record record;
+    static struct wr_usage_record record;
     for (size_t bytes = WEIR_KEY_MAX - 1; bytes <= WEIR_KEY_MAX + 1; bytes++)
         for (size_t kind = 0; kind < 3; kind++) {
             size_t at = (size_t)snprintf(text, sizeof text, "%c ", "kct"[kind]);
             memset(text + at, '6', 2 * bytes);
             memcpy(text + at + 2 * bytes, " 17", 4);
-            assert_int_equal(wr_record_parse(wr_span_of(text), &record), bytes <= WEIR_KEY_MAX);
+            assert_int_equal(wr_usage_record_parse(wr_span_of(text), &record), bytes <= WEIR_KEY_MAX);
             if (bytes > WEIR_KEY_MAX)
                 continue;
             assert_int_equal(record.kind, "kct"[kind]);
             assert_int_equal(record.key_bytes, bytes);
-            assert_int_equal(record.pasts[0].used, 17);
+            assert_int_equal(record.usages[0].used, 17);
         }
 }
 
 static void past_of_a_nanosecond_is_one(void **state)
 {
     (void)state;
-    static struct wr_record record;
-    assert_true(wr_record_parse(wr_span_of("k 61 5/1"), &record));
-    assert_int_equal(record.pasts[0].back_ns, 1);
-    assert_false(wr_record_parse(wr_span_of("k 61 5/0"), &record));
-    assert_false(wr_record_parse((struct wr_span){"k 616 5", 7}, &record));
+    static struct wr_usage_record record;
+    assert_true(wr_usage_record_parse(wr_span_of("k 61 5/1"), &record));
+    assert_int_equal(record.usages[0].back_ns, 1);
+    assert_false(wr_usage_record_parse(wr_span_of("k 61 5/0"), &record));
+    assert_false(wr_usage_record_parse((struct wr_span){"k 616 5", 7}, &record));
 }
 
 static void refusal_of_arguments_says_which(void **state)
 {
     (void)state;
-    weir_admission admission = {.allowed = true};
+    weir_admission_result admission = {.allowed = true};
     char buffer[64];
     size_t bytes;
     (void)weir_field_format(NULL, WEIR_FIELD_RETRY_AFTER, 0, buffer, sizeof buffer, &bytes);

@@ -7,8 +7,8 @@
 
 #define WALL (1700000000 * WEIR_SECOND)
 
-static void granted(weir_admission *admission, const char *name, uint32_t limit, uint32_t remaining, int64_t reset_ns,
-                    int64_t period_ns)
+static void granted(weir_admission_result *admission, const char *name, uint32_t limit, uint32_t remaining,
+                    int64_t reset_ns, int64_t period_ns)
 {
     weir_ruling *ruling = &admission->rulings[admission->count++];
 
@@ -18,7 +18,7 @@ static void granted(weir_admission *admission, const char *name, uint32_t limit,
     ruling->quota = (weir_quota){limit, remaining, reset_ns, period_ns};
 }
 
-static void refused(weir_admission *admission, weir_verdict verdict, int64_t wait_ns, int64_t retry_after_s)
+static void refused(weir_admission_result *admission, weir_verdict verdict, int64_t wait_ns, int64_t retry_after_s)
 {
     weir_ruling *ruling = &admission->rulings[admission->count - 1];
 
@@ -28,7 +28,7 @@ static void refused(weir_admission *admission, weir_verdict verdict, int64_t wai
     admission->retry_after_s = retry_after_s;
 }
 
-static void assert_lines(const weir_admission *admission, unsigned fields, int64_t wall_ns, const char *expected)
+static void assert_lines(const weir_admission_result *admission, unsigned fields, int64_t wall_ns, const char *expected)
 {
     char buffer[WEIR_FIELDS_BYTES_MAX];
     size_t bytes = 4711;
@@ -40,10 +40,10 @@ static void assert_lines(const weir_admission *admission, unsigned fields, int64
 
 static void an_allowed_request_is_told_what_is_left(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
 
     (void)state;
-    admission = (weir_admission){.allowed = true};
+    admission = (weir_admission_result){.allowed = true};
     granted(&admission, "per-ip", 100, 42, 5800 * WEIR_MILLISECOND, 10 * WEIR_SECOND);
     assert_lines(&admission, WEIR_FIELDS_ALL, WALL,
                  "RateLimit: \"per-ip\";r=42;t=6\r\n"
@@ -51,15 +51,15 @@ static void an_allowed_request_is_told_what_is_left(void **state)
                  "X-RateLimit-Limit: 100\r\n"
                  "X-RateLimit-Remaining: 42\r\n"
                  "X-RateLimit-Reset: 1700000006\r\n");
-    assert_int_equal(weir_admission_status(&admission), 200);
+    assert_int_equal(weir_admission_result_status(&admission), 200);
 }
 
 static void a_refused_request_is_told_when_to_come_again(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
 
     (void)state;
-    admission = (weir_admission){.allowed = true};
+    admission = (weir_admission_result){.allowed = true};
     granted(&admission, "per-ip", 100, 0, 10 * WEIR_SECOND, 10 * WEIR_SECOND);
     refused(&admission, WEIR_WAIT, 2 * WEIR_SECOND + 1, 3);
     assert_lines(&admission, WEIR_FIELDS_ALL, WALL,
@@ -69,15 +69,15 @@ static void a_refused_request_is_told_when_to_come_again(void **state)
                  "X-RateLimit-Limit: 100\r\n"
                  "X-RateLimit-Remaining: 0\r\n"
                  "X-RateLimit-Reset: 1700000003\r\n");
-    assert_int_equal(weir_admission_status(&admission), 429);
+    assert_int_equal(weir_admission_result_status(&admission), 429);
 }
 
 static void several_rules_are_members_of_one_list(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
 
     (void)state;
-    admission = (weir_admission){.allowed = true};
+    admission = (weir_admission_result){.allowed = true};
     granted(&admission, "user", 50, 25, 30 * WEIR_SECOND, WEIR_MINUTE);
     granted(&admission, "at once", 8, 7, 0, 0);
     granted(&admission, "in shadow", 10, 1, WEIR_SECOND, WEIR_SECOND);
@@ -91,16 +91,16 @@ static void several_rules_are_members_of_one_list(void **state)
         "X-RateLimit-Limit: 1000\r\n" /* the limit with the smallest share left */
         "X-RateLimit-Remaining: 100\r\n"
         "X-RateLimit-Reset: 1700000060\r\n");
-    assert_ptr_equal(weir_admission_decisive(&admission), &admission.rulings[4]);
+    assert_ptr_equal(weir_admission_result_decisive(&admission), &admission.rulings[4]);
 }
 
 /* RFC 9651 3.3.3 */
 static void names_are_escaped_as_structured_field_strings(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
 
     (void)state;
-    admission = (weir_admission){.allowed = true};
+    admission = (weir_admission_result){.allowed = true};
     granted(&admission, "a\"b\\c, d;q=9", 1, 1, 0, WEIR_SECOND);
     assert_lines(&admission, WEIR_FIELD_RATELIMIT, WALL, "RateLimit: \"a\\\"b\\\\c, d;q=9\";r=1;t=0\r\n");
 }
@@ -121,9 +121,9 @@ static void every_time_is_rounded_up(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        static weir_admission admission;
+        static weir_admission_result admission;
         char expected[80];
-        admission = (weir_admission){.allowed = true};
+        admission = (weir_admission_result){.allowed = true};
         granted(&admission, "x", 9, 3, cases[i].ns, WEIR_SECOND);
         snprintf(expected, sizeof expected, "RateLimit: \"x\";r=3;t=%s\r\n", cases[i].seconds);
         assert_lines(&admission, WEIR_FIELD_RATELIMIT, 0, expected);
@@ -133,10 +133,10 @@ static void every_time_is_rounded_up(void **state)
 /* The fraction of the wall clock is added to the wait before rounding: 0.6 s + 0.6 s gives 2 s. */
 static void the_reset_time_is_rounded_once(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
 
     (void)state;
-    admission = (weir_admission){.allowed = true};
+    admission = (weir_admission_result){.allowed = true};
     granted(&admission, "x", 9, 3, 600 * WEIR_MILLISECOND, WEIR_SECOND);
     assert_lines(&admission, WEIR_FIELD_X_RESET, WALL + 600 * WEIR_MILLISECOND, "X-RateLimit-Reset: 1700000002\r\n");
     assert_lines(&admission, WEIR_FIELD_X_RESET, WALL + 400 * WEIR_MILLISECOND, "X-RateLimit-Reset: 1700000001\r\n");
@@ -161,9 +161,9 @@ static void a_policy_is_scaled_to_whole_seconds(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        static weir_admission admission;
+        static weir_admission_result admission;
         char expected[80];
-        admission = (weir_admission){.allowed = true};
+        admission = (weir_admission_result){.allowed = true};
         granted(&admission, "x", cases[i].limit, 1, 0, cases[i].period_ns);
         snprintf(expected, sizeof expected, "RateLimit-Policy: \"x\";%s\r\n", cases[i].policy);
         assert_lines(&admission, WEIR_FIELD_RATELIMIT_POLICY, WALL, expected);
@@ -172,10 +172,10 @@ static void a_policy_is_scaled_to_whole_seconds(void **state)
 
 static void where_no_clock_tells_no_time_is_told(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
 
     (void)state;
-    admission = (weir_admission){.allowed = true};
+    admission = (weir_admission_result){.allowed = true};
     granted(&admission, "at-once", 8, 0, 0, 0);
     refused(&admission, WEIR_WAIT, WEIR_UNTIL_RELEASE, 1);
     assert_lines(&admission, WEIR_FIELDS_ALL, WALL,
@@ -190,12 +190,12 @@ static void where_no_clock_tells_no_time_is_told(void **state)
 
 static void without_a_quota_there_is_nothing_to_tell(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
 
     (void)state;
-    admission = (weir_admission){.allowed = true};
+    admission = (weir_admission_result){.allowed = true};
     assert_lines(&admission, WEIR_FIELDS_ALL, WALL, "");
-    assert_null(weir_admission_decisive(&admission));
+    assert_null(weir_admission_result_decisive(&admission));
     granted(&admission, "x", 0, 0, 0, 0);
     assert_lines(&admission, WEIR_FIELDS_ALL, WALL, "");
     assert_lines(&admission, 0, WALL, "");
@@ -203,12 +203,12 @@ static void without_a_quota_there_is_nothing_to_tell(void **state)
 
 static void one_value_can_be_had_without_its_name(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
     char buffer[64];
     size_t bytes = 4711;
 
     (void)state;
-    admission = (weir_admission){.allowed = true};
+    admission = (weir_admission_result){.allowed = true};
     granted(&admission, "x", 9, 3, WEIR_SECOND, WEIR_SECOND);
     assert_int_equal(weir_field_format(&admission, WEIR_FIELD_RATELIMIT, WALL, buffer, sizeof buffer, &bytes), 0);
     assert_string_equal(buffer, "\"x\";r=3;t=1");
@@ -223,12 +223,12 @@ static void one_value_can_be_had_without_its_name(void **state)
 
 static void a_buffer_of_any_size_is_never_overrun(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
     char whole[WEIR_FIELDS_BYTES_MAX];
     size_t needed;
 
     (void)state;
-    admission = (weir_admission){.allowed = true};
+    admission = (weir_admission_result){.allowed = true};
     granted(&admission, "per-ip", 100, 0, 10 * WEIR_SECOND, 10 * WEIR_SECOND);
     refused(&admission, WEIR_WAIT, WEIR_SECOND, 1);
     assert_int_equal(weir_fields_format(&admission, WEIR_FIELDS_ALL, WALL, whole, sizeof whole, &needed), 0);
@@ -245,7 +245,7 @@ static void a_buffer_of_any_size_is_never_overrun(void **state)
 
 static void the_largest_admission_fits_the_stated_size(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
     char buffer[WEIR_FIELDS_BYTES_MAX];
     char name[WEIR_RULE_NAME_MAX + 1];
     size_t bytes;
@@ -253,7 +253,7 @@ static void the_largest_admission_fits_the_stated_size(void **state)
     (void)state;
     memset(name, '"', WEIR_RULE_NAME_MAX);
     name[WEIR_RULE_NAME_MAX] = '\0';
-    admission = (weir_admission){.allowed = true};
+    admission = (weir_admission_result){.allowed = true};
     for (int i = 0; i < WEIR_RULINGS_MAX; i++)
         granted(&admission, name, UINT32_MAX, UINT32_MAX, WEIR_DURATION_MAX, WEIR_DURATION_MAX);
     refused(&admission, WEIR_WAIT, WEIR_DURATION_MAX, INT64_MAX);
@@ -264,29 +264,29 @@ static void the_largest_admission_fits_the_stated_size(void **state)
 
 static void statuses_fit_the_outcome(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
 
     (void)state;
-    admission = (weir_admission){.allowed = false};
-    assert_int_equal(weir_admission_status(&admission), 503);
-    assert_int_equal(weir_admission_status(NULL), 503);
+    admission = (weir_admission_result){.allowed = false};
+    assert_int_equal(weir_admission_result_status(&admission), 503);
+    assert_int_equal(weir_admission_result_status(NULL), 503);
     granted(&admission, "x", 0, 0, 0, 0);
     admission.rulings[0].outcome = WEIR_OUTCOME_MALFORMED;
-    assert_int_equal(weir_admission_status(&admission), 400);
+    assert_int_equal(weir_admission_result_status(&admission), 400);
     admission.rulings[0].outcome = WEIR_OUTCOME_FAILED;
-    assert_int_equal(weir_admission_status(&admission), 503);
+    assert_int_equal(weir_admission_result_status(&admission), 503);
     admission.rulings[0].outcome = WEIR_OUTCOME_REFUSED;
-    assert_int_equal(weir_admission_status(&admission), 429);
+    assert_int_equal(weir_admission_result_status(&admission), 429);
 }
 
 static void bad_arguments_are_refused(void **state)
 {
-    static weir_admission admission;
+    static weir_admission_result admission;
     char buffer[64];
     size_t bytes = 4711;
 
     (void)state;
-    admission = (weir_admission){.allowed = true};
+    admission = (weir_admission_result){.allowed = true};
     assert_int_equal(weir_fields_format(NULL, 1, WALL, buffer, sizeof buffer, &bytes), WEIR_E_INVAL);
     assert_int_equal(weir_fields_format(&admission, 1, WALL, NULL, sizeof buffer, &bytes), WEIR_E_INVAL);
     assert_int_equal(weir_fields_format(&admission, 1, WALL, buffer, 0, &bytes), WEIR_E_INVAL);

@@ -5,7 +5,7 @@
 #include "lib/test.h"
 
 #include "base/rng.h"
-#include "core/admit/rule.h"
+#include "core/admit/rule_cost.h"
 
 struct request {
     weir_request request;
@@ -29,23 +29,23 @@ static void user_init(struct request *ret_request, const char *user)
 }
 
 /* Returns the key as a string. Fails the test if the request has no key. */
-static const char *key_of(const weir_key *key, const weir_request *request)
+static const char *key_of(const weir_key_rule *key, const weir_request *request)
 {
     static char buffer[WEIR_KEY_MAX + 1];
     size_t bytes = 0;
-    weir_fault fault = WEIR_FAULT_NONE;
+    weir_request_fault fault = WEIR_FAULT_NONE;
 
     if (weir_key_extract(key, request, buffer, WEIR_KEY_MAX, &bytes, &fault) < 0)
-        fail_msg("no key: %s, %s", weir_fault_name(fault), weir_error_detail());
+        fail_msg("no key: %s, %s", weir_request_fault_name(fault), weir_error_detail());
     buffer[bytes] = '\0';
     return buffer;
 }
 
-static weir_fault fault_of(const weir_key *key, const weir_request *request)
+static weir_request_fault fault_of(const weir_key_rule *key, const weir_request *request)
 {
     char buffer[WEIR_KEY_MAX];
     size_t bytes = 4711;
-    weir_fault fault = WEIR_FAULT_NONE;
+    weir_request_fault fault = WEIR_FAULT_NONE;
 
     assert_int_equal(weir_key_extract(key, request, buffer, WEIR_KEY_MAX, &bytes, &fault), WEIR_E_ABSENT);
     assert_int_equal(bytes, 4711);
@@ -55,11 +55,11 @@ static weir_fault fault_of(const weir_key *key, const weir_request *request)
 /* S3-24, S3-25 */
 static void the_global_key_is_the_same_for_all(void **state)
 {
-    weir_key key;
+    weir_key_rule key;
     weir_request request;
 
     (void)state;
-    weir_key_init(&key, WEIR_KEY_GLOBAL);
+    weir_key_rule_init(&key, WEIR_KEY_GLOBAL);
     weir_request_init(&request, NULL, NULL, NULL);
     assert_string_equal(key_of(&key, &request), "__global__");
     weir_request_init(&request, "POST", "/x", "1.2.3.4");
@@ -69,12 +69,12 @@ static void the_global_key_is_the_same_for_all(void **state)
 /* S3-27 */
 static void the_user_key_is_a_header_or_anonymous(void **state)
 {
-    weir_key key;
+    weir_key_rule key;
     struct request request;
     weir_header token = {"AUTHORIZATION", "Bearer x"};
 
     (void)state;
-    weir_key_init(&key, WEIR_KEY_USER);
+    weir_key_rule_init(&key, WEIR_KEY_USER);
     user_init(&request, "alice");
     assert_string_equal(key_of(&key, &request.request), "alice");
     user_init(&request, " \tAlice Smith\t ");
@@ -96,11 +96,11 @@ static void the_user_key_is_a_header_or_anonymous(void **state)
 /* S3-28 */
 static void the_route_key_is_the_path(void **state)
 {
-    weir_key key;
+    weir_key_rule key;
     weir_request request;
 
     (void)state;
-    weir_key_init(&key, WEIR_KEY_ROUTE);
+    weir_key_rule_init(&key, WEIR_KEY_ROUTE);
     weir_request_init(&request, "GET", "/api/v1/items?page=2#top", NULL);
     assert_string_equal(key_of(&key, &request), "/api/v1/items");
     key.with_method = true;
@@ -123,13 +123,13 @@ static size_t host_key(void *context, const weir_request *request, char *buffer,
 static void a_custom_key_is_what_the_function_says(void **state)
 {
     static char long_host[WEIR_KEY_MAX + 1];
-    weir_key key;
+    weir_key_rule key;
     weir_request request;
     int calls = 0;
 
     (void)state;
     memset(long_host, 'h', sizeof long_host);
-    weir_key_init(&key, WEIR_KEY_CUSTOM);
+    weir_key_rule_init(&key, WEIR_KEY_CUSTOM);
     key.custom = host_key;
     key.custom_context = &calls;
     weir_request_init(&request, "GET", "/", NULL);
@@ -152,15 +152,15 @@ static void a_custom_key_is_what_the_function_says(void **state)
 /* S3-30 */
 static void a_composite_key_joins_its_parts(void **state)
 {
-    weir_key ip, user, route, key;
-    const weir_key *parts[] = {&user, &route, &ip};
+    weir_key_rule ip, user, route, key;
+    const weir_key_rule *parts[] = {&user, &route, &ip};
     struct request request;
 
     (void)state;
-    weir_key_init(&ip, WEIR_KEY_IP);
-    weir_key_init(&user, WEIR_KEY_USER);
-    weir_key_init(&route, WEIR_KEY_ROUTE);
-    weir_key_init(&key, WEIR_KEY_COMPOSITE);
+    weir_key_rule_init(&ip, WEIR_KEY_IP);
+    weir_key_rule_init(&user, WEIR_KEY_USER);
+    weir_key_rule_init(&route, WEIR_KEY_ROUTE);
+    weir_key_rule_init(&key, WEIR_KEY_COMPOSITE);
     key.parts = parts;
     key.parts_count = 3;
     user_init(&request, "alice");
@@ -177,14 +177,14 @@ static void a_composite_key_joins_its_parts(void **state)
 
 static void a_composite_has_no_key_if_a_part_has_none(void **state)
 {
-    weir_key user, route, key;
-    const weir_key *parts[] = {&user, &route};
+    weir_key_rule user, route, key;
+    const weir_key_rule *parts[] = {&user, &route};
     struct request request;
 
     (void)state;
-    weir_key_init(&user, WEIR_KEY_USER);
-    weir_key_init(&route, WEIR_KEY_ROUTE);
-    weir_key_init(&key, WEIR_KEY_COMPOSITE);
+    weir_key_rule_init(&user, WEIR_KEY_USER);
+    weir_key_rule_init(&route, WEIR_KEY_ROUTE);
+    weir_key_rule_init(&key, WEIR_KEY_COMPOSITE);
     key.parts = parts;
     key.parts_count = 2;
     user_init(&request, "alice");
@@ -240,19 +240,19 @@ static void different_parts_never_make_the_same_key(void **state)
 {
     static struct triple triples[TRIPLES];
     const char *texts[3];
-    weir_key parts[3], key;
-    const weir_key *pointers[] = {&parts[0], &parts[1], &parts[2]};
+    weir_key_rule parts[3], key;
+    const weir_key_rule *pointers[] = {&parts[0], &parts[1], &parts[2]};
     weir_request request;
     struct wr_rng rng;
 
     (void)state;
     wr_rng_init(&rng, weir_test_seed());
     weir_request_init(&request, NULL, NULL, NULL);
-    weir_key_init(&key, WEIR_KEY_COMPOSITE);
+    weir_key_rule_init(&key, WEIR_KEY_COMPOSITE);
     key.parts = pointers;
     key.parts_count = 3;
     for (int i = 0; i < 3; i++) {
-        weir_key_init(&parts[i], WEIR_KEY_CUSTOM);
+        weir_key_rule_init(&parts[i], WEIR_KEY_CUSTOM);
         parts[i].custom = part_key;
         parts[i].custom_context = &texts[i];
     }
@@ -294,7 +294,7 @@ static void malformed_keys_are_refused_or_share_one_key(void **state)
     static char megabyte[1 << 20];
     static const struct {
         struct raw raw;
-        weir_fault fault;
+        weir_request_fault fault;
     } cases[] = {
         {{megabyte, sizeof megabyte, 1}, WEIR_FAULT_LONG},
         {{megabyte, WEIR_KEY_MAX + 1, 1}, WEIR_FAULT_LONG},
@@ -314,7 +314,7 @@ static void malformed_keys_are_refused_or_share_one_key(void **state)
         {{"alice", 5, 2}, WEIR_FAULT_REPEATED},
         {{"", 0, 2}, WEIR_FAULT_REPEATED},
     };
-    weir_key key;
+    weir_key_rule key;
     weir_request request;
 
     (void)state;
@@ -324,7 +324,7 @@ static void malformed_keys_are_refused_or_share_one_key(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct raw raw = cases[i].raw;
         request.header_context = &raw;
-        weir_key_init(&key, WEIR_KEY_USER);
+        weir_key_rule_init(&key, WEIR_KEY_USER);
         assert_int_equal(fault_of(&key, &request), cases[i].fault);
         key.share_malformed = true;
         assert_string_equal(key_of(&key, &request), "anonymous");
@@ -337,14 +337,14 @@ static void what_is_well_formed_is_taken_as_it_is(void **state)
     static const struct raw cases[] = {
         {longest, sizeof longest, 1}, {"caf\xc3\xa9", 5, 1},      {"\xe2\x82\xac", 3, 1}, {"\xed\x9f\xbf", 3, 1},
         {"\xf0\x9f\x8c\x8a", 4, 1},   {"\xf4\x8f\xbf\xbf", 4, 1}, {"a b\"<>", 6, 1},      {"\xc2\x80", 2, 1}};
-    weir_key key;
+    weir_key_rule key;
     weir_request request;
 
     (void)state;
     memset(longest, 'a', sizeof longest);
     weir_request_init(&request, "GET", "/", NULL);
     request.header = raw_find;
-    weir_key_init(&key, WEIR_KEY_USER);
+    weir_key_rule_init(&key, WEIR_KEY_USER);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct raw raw = cases[i];
         request.header_context = &raw;
@@ -358,11 +358,11 @@ static void a_key_that_does_not_fit_the_buffer_is_told_so(void **state)
 {
     char buffer[8] = "1234567";
     size_t bytes = 4711;
-    weir_key key;
+    weir_key_rule key;
     struct request request;
 
     (void)state;
-    weir_key_init(&key, WEIR_KEY_USER);
+    weir_key_rule_init(&key, WEIR_KEY_USER);
     user_init(&request, "alice");
     assert_int_equal(weir_key_extract(&key, &request.request, buffer, 4, &bytes, NULL), WEIR_E_SPACE);
     assert_string_equal(buffer, "1234567");
@@ -374,11 +374,11 @@ static void a_key_that_does_not_fit_the_buffer_is_told_so(void **state)
 
 static void a_missing_key_is_refused_where_nothing_stands_in(void **state)
 {
-    weir_key key;
+    weir_key_rule key;
     struct request request;
 
     (void)state;
-    weir_key_init(&key, WEIR_KEY_USER);
+    weir_key_rule_init(&key, WEIR_KEY_USER);
     key.fallback = NULL;
     user_init(&request, NULL);
     assert_int_equal(fault_of(&key, &request.request), WEIR_FAULT_MISSING);
@@ -390,13 +390,13 @@ static void a_missing_key_is_refused_where_nothing_stands_in(void **state)
 static void a_secret_value_does_not_show_in_its_key(void **state)
 {
     static char token[4096];
-    weir_key key;
+    weir_key_rule key;
     struct request request;
     char first[64], other[64];
 
     (void)state;
     memset(token, 't', sizeof token - 1);
-    weir_key_init(&key, WEIR_KEY_USER);
+    weir_key_rule_init(&key, WEIR_KEY_USER);
     key.secret = "pepper";
     user_init(&request, token); /* longer than WEIR_KEY_MAX */
     snprintf(first, sizeof first, "%s", key_of(&key, &request.request));
@@ -458,7 +458,7 @@ static void costs_from_a_header_are_checked(void **state)
         uint32_t permits = 4711;
         request_init(&request, "/", &header, 1);
         request.request.cost = cases[i].cost;
-        weir_fault fault = wr_rule_cost(&rule, &request.request, &permits);
+        weir_request_fault fault = wr_rule_cost(&rule, &request.request, &permits);
         assert_int_equal(fault, cases[i].permits == 0 ? WEIR_FAULT_COST : WEIR_FAULT_NONE);
         assert_int_equal(permits, cases[i].permits == 0 ? 4711 : cases[i].permits);
     }
@@ -480,7 +480,7 @@ static void a_repeated_cost_is_refused(void **state)
 
 /* ---- bad arguments --------------------------------------------------------------------------- */
 
-static void assert_refused(const weir_key *key, const char *because)
+static void assert_refused(const weir_key_rule *key, const char *because)
 {
     char buffer[WEIR_KEY_MAX];
     size_t bytes = 4711;
@@ -494,21 +494,21 @@ static void assert_refused(const weir_key *key, const char *because)
 
 static void keys_that_make_no_sense_are_refused(void **state)
 {
-    weir_key key, part;
-    const weir_key *parts[] = {&part, &part, NULL};
+    weir_key_rule key, part;
+    const weir_key_rule *parts[] = {&part, &part, NULL};
 
     (void)state;
-    assert_refused(NULL, "weir_key_init");
-#define REFUSED(kind, change, because)     \
-    do {                                   \
-        weir_key_init(&key, kind);         \
-        weir_key_init(&part, WEIR_KEY_IP); \
-        key.parts = parts;                 \
-        key.parts_count = 2;               \
-        change;                            \
-        assert_refused(&key, because);     \
+    assert_refused(NULL, "weir_key_rule_init");
+#define REFUSED(kind, change, because)          \
+    do {                                        \
+        weir_key_rule_init(&key, kind);         \
+        weir_key_rule_init(&part, WEIR_KEY_IP); \
+        key.parts = parts;                      \
+        key.parts_count = 2;                    \
+        change;                                 \
+        assert_refused(&key, because);          \
     } while (0)
-    REFUSED(WEIR_KEY_IP, key.size = 0, "weir_key_init");
+    REFUSED(WEIR_KEY_IP, key.size = 0, "weir_key_rule_init");
     REFUSED((weir_key_kind)99, (void)0, "kind");
     REFUSED((weir_key_kind)-1, (void)0, "kind");
     REFUSED(WEIR_KEY_USER, key.header = NULL, "x-user-id");
@@ -529,7 +529,7 @@ static void keys_that_make_no_sense_are_refused(void **state)
     REFUSED(WEIR_KEY_COMPOSITE, key.parts_count = 1, "2 ... 8");
     REFUSED(WEIR_KEY_COMPOSITE, key.parts_count = 9, "2 ... 8");
     REFUSED(WEIR_KEY_COMPOSITE, key.parts = NULL, "2 ... 8");
-    REFUSED(WEIR_KEY_COMPOSITE, key.parts_count = 3, "weir_key_init");
+    REFUSED(WEIR_KEY_COMPOSITE, key.parts_count = 3, "weir_key_rule_init");
     REFUSED(WEIR_KEY_COMPOSITE, key.separator = '\\', "separator");
     REFUSED(WEIR_KEY_COMPOSITE, key.separator = ' ', "separator");
     REFUSED(WEIR_KEY_COMPOSITE, key.separator = '\n', "separator");
@@ -545,11 +545,11 @@ static void bad_requests_and_buffers_are_refused(void **state)
 {
     char buffer[WEIR_KEY_MAX];
     size_t bytes;
-    weir_key key;
+    weir_key_rule key;
     weir_request request;
 
     (void)state;
-    weir_key_init(&key, WEIR_KEY_GLOBAL);
+    weir_key_rule_init(&key, WEIR_KEY_GLOBAL);
     weir_request_init(&request, "GET", "/", NULL);
     assert_int_equal(weir_key_extract(&key, NULL, buffer, WEIR_KEY_MAX, &bytes, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_key_extract(&key, &request, NULL, WEIR_KEY_MAX, &bytes, NULL), WEIR_E_INVAL);
@@ -559,17 +559,17 @@ static void bad_requests_and_buffers_are_refused(void **state)
     assert_non_null(strstr(weir_error_detail(), "0 bytes"));
     request.size = 0;
     assert_int_equal(weir_key_extract(&key, &request, buffer, WEIR_KEY_MAX, &bytes, NULL), WEIR_E_INVAL);
-    weir_key_init(NULL, WEIR_KEY_IP);
+    weir_key_rule_init(NULL, WEIR_KEY_IP);
     weir_request_init(NULL, NULL, NULL, NULL);
 }
 
 static void faults_have_names(void **state)
 {
     (void)state;
-    assert_string_equal(weir_fault_name(WEIR_FAULT_MISSING), "missing");
-    assert_string_equal(weir_fault_name(WEIR_FAULT_COST), "bad_cost");
-    assert_string_equal(weir_fault_name((weir_fault)99), "none");
-    assert_string_equal(weir_fault_name((weir_fault)-1), "none");
+    assert_string_equal(weir_request_fault_name(WEIR_FAULT_MISSING), "missing");
+    assert_string_equal(weir_request_fault_name(WEIR_FAULT_COST), "bad_cost");
+    assert_string_equal(weir_request_fault_name((weir_request_fault)99), "none");
+    assert_string_equal(weir_request_fault_name((weir_request_fault)-1), "none");
 }
 
 static void digest_of_a_secret_is_a_hash_sign_and_32_hex_digits_in_small_letters(void **state)

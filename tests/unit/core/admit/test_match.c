@@ -160,25 +160,25 @@ static void a_path_too_long_to_rewrite_is_malformed(void **state)
 {
     (void)state;
     static char target[20000];
-    static struct wr_asked asked;
+    static struct wr_request_reading asked;
     memset(target, 'a', sizeof target - 1);
     target[0] = '/';
     weir_request request;
     weir_request_init(&request, "GET", target, NULL);
     /* compared in place, without a copy */
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_NONE);
+    assert_int_equal(wr_request_reading_begin(&request, WR_READS_PATH, 0, &asked), WEIR_FAULT_NONE);
     target[5] = '|';
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_LONG);
+    assert_int_equal(wr_request_reading_begin(&request, WR_READS_PATH, 0, &asked), WEIR_FAULT_LONG);
     target[5] = 'A';
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_LONG);
+    assert_int_equal(wr_request_reading_begin(&request, WR_READS_PATH, 0, &asked), WEIR_FAULT_LONG);
     /* no rule compares the path */
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_HOST, 0, &asked), WEIR_FAULT_NONE);
+    assert_int_equal(wr_request_reading_begin(&request, WR_READS_HOST, 0, &asked), WEIR_FAULT_NONE);
 }
 
 static void a_host_that_is_too_long_is_malformed(void **state)
 {
     static char long_host[WR_HOST_MAX + 2];
-    static struct wr_asked asked;
+    static struct wr_request_reading asked;
     weir_request request;
 
     (void)state;
@@ -186,20 +186,20 @@ static void a_host_that_is_too_long_is_malformed(void **state)
     weir_request_init(&request, NULL, NULL, NULL);
     request.host = long_host;
     request.host_bytes = WR_HOST_MAX;
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_HOST, 0, &asked), WEIR_FAULT_NONE);
+    assert_int_equal(wr_request_reading_begin(&request, WR_READS_HOST, 0, &asked), WEIR_FAULT_NONE);
     request.host_bytes = WR_HOST_MAX + 1;
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_HOST, 0, &asked), WEIR_FAULT_LONG);
+    assert_int_equal(wr_request_reading_begin(&request, WR_READS_HOST, 0, &asked), WEIR_FAULT_LONG);
 }
 
 static bool fits_request(const struct wr_match *match, const char *method, const char *target, weir_header_list *list)
 {
-    static struct wr_asked asked;
+    static struct wr_request_reading asked;
     weir_request request;
 
     weir_request_init(&request, method, target, NULL);
     request.header = weir_header_list_find;
     request.header_context = list;
-    assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_NONE);
+    assert_int_equal(wr_request_reading_begin(&request, WR_READS_PATH, 0, &asked), WEIR_FAULT_NONE);
     return wr_match_fits(match, &asked);
 }
 

@@ -5,13 +5,13 @@
 
 #include "base/rng.h"
 #include "core/admit/credentials.h"
-#include "core/admit/host.h"
+#include "core/admit/host_name.h"
 #include "core/admit/match.h"
 #include "core/admit/method.h"
 
 static char buffer[WEIR_KEY_MAX + 1];
 
-static weir_fault route(const char *target)
+static weir_request_fault route(const char *target)
 {
     struct wr_buf buf;
 
@@ -100,14 +100,14 @@ static void what_services_tell_apart_is_told_apart(void **state)
 
 struct refused {
     const char *target;
-    weir_fault fault;
+    weir_request_fault fault;
 };
 
 static void assert_refused(const struct refused *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (route(cases[i].target) != cases[i].fault)
-            fail_msg("%s: %s", cases[i].target, weir_fault_name(route(cases[i].target)));
+            fail_msg("%s: %s", cases[i].target, weir_request_fault_name(route(cases[i].target)));
     }
 }
 
@@ -245,20 +245,20 @@ static void a_route_is_its_own_route(void **state)
 /* Returns all readings of a target, separated by blanks, or the name of the fault. */
 static const char *readings_of(const char *target, unsigned exact)
 {
-    static struct wr_asked asked;
+    static struct wr_request_reading asked;
     static char memory[16 * (WR_READ_MAX / 16 + 8)];
     struct wr_buf all;
     weir_request request;
 
     wr_buf_init_fixed(&all, memory, sizeof memory);
     weir_request_init(&request, "GET", target, NULL);
-    weir_fault fault = wr_asked_read(&request, WR_ASKED_PATH, exact, &asked);
+    weir_request_fault fault = wr_request_reading_begin(&request, WR_READS_PATH, exact, &asked);
     if (fault != WEIR_FAULT_NONE)
-        return weir_fault_name(fault);
+        return weir_request_fault_name(fault);
     do {
         wr_buf_append_string(&all, all.length > 0 ? " " : "");
         wr_buf_append_span(&all, (struct wr_span){asked.request.target, asked.request.target_bytes});
-    } while (wr_asked_next(&asked));
+    } while (wr_request_reading_next(&asked));
     assert_int_equal(asked.loose, 0); /* back at the first reading */
     assert_memory_equal(memory, asked.request.target, asked.request.target_bytes);
     return memory;
@@ -353,7 +353,7 @@ static void a_method_that_is_no_token_is_refused_where_a_rule_names_methods(void
 {
     static const struct {
         const char *method;
-        weir_fault fault;
+        weir_request_fault fault;
     } rows[] = {{"POST", WEIR_FAULT_NONE},
                 {"x-!#$%&'*+.^_`|~9", WEIR_FAULT_NONE},
                 {"", WEIR_FAULT_NONE},
@@ -368,12 +368,12 @@ static void a_method_that_is_no_token_is_refused_where_a_rule_names_methods(void
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         weir_request request;
-        struct wr_asked asked;
+        struct wr_request_reading asked;
         weir_request_init(&request, rows[i].method, "/login", NULL);
-        weir_fault fault = wr_asked_read(&request, WR_ASKED_METHOD | WR_ASKED_PATH, 0, &asked);
+        weir_request_fault fault = wr_request_reading_begin(&request, WR_READS_METHOD | WR_READS_PATH, 0, &asked);
         if (fault != rows[i].fault)
-            fail_msg("%s: %s", rows[i].method, weir_fault_name(fault));
-        assert_int_equal(wr_asked_read(&request, WR_ASKED_PATH, 0, &asked), WEIR_FAULT_NONE);
+            fail_msg("%s: %s", rows[i].method, weir_request_fault_name(fault));
+        assert_int_equal(wr_request_reading_begin(&request, WR_READS_PATH, 0, &asked), WEIR_FAULT_NONE);
     }
 }
 
@@ -435,9 +435,9 @@ static void a_host_has_one_spelling_or_is_refused(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct wr_buf buf;
         wr_buf_init_fixed(&buf, buffer, sizeof buffer);
-        weir_fault fault = wr_host_append(&buf, wr_span_of(rows[i].host));
+        weir_request_fault fault = wr_host_append(&buf, wr_span_of(rows[i].host));
         if (fault != (rows[i].written == NULL ? WEIR_FAULT_HOST : WEIR_FAULT_NONE))
-            fail_msg("%s: %s", rows[i].host, weir_fault_name(fault));
+            fail_msg("%s: %s", rows[i].host, weir_request_fault_name(fault));
         if (rows[i].written != NULL)
             assert_string_equal(buffer, rows[i].written);
     }
@@ -447,7 +447,7 @@ static void ports_of_a_host_are_0_to_65535(void **state)
 {
     static const struct {
         const char *host;
-        weir_fault fault;
+        weir_request_fault fault;
     } rows[] = {{"example.org:0", WEIR_FAULT_NONE},
                 {"example.org:65535", WEIR_FAULT_NONE},
                 {"example.org:65536", WEIR_FAULT_HOST}};
@@ -462,14 +462,16 @@ static void ports_of_a_host_are_0_to_65535(void **state)
 /* Returns the host that rules are compared with, or the name of the fault. */
 static const char *host_of(const char *target, const char *host)
 {
-    static struct wr_asked asked;
+    static struct wr_request_reading asked;
     weir_request request;
 
     weir_request_init(&request, "GET", target, NULL);
     request.host = host;
     request.host_bytes = host == NULL ? 0 : strlen(host);
-    weir_fault fault = wr_asked_read(&request, WR_ASKED_HOST, 0, &asked);
-    return fault != WEIR_FAULT_NONE ? weir_fault_name(fault) : asked.request.host == NULL ? "none" : asked.request.host;
+    weir_request_fault fault = wr_request_reading_begin(&request, WR_READS_HOST, 0, &asked);
+    return fault != WEIR_FAULT_NONE     ? weir_request_fault_name(fault)
+           : asked.request.host == NULL ? "none"
+                                        : asked.request.host;
 }
 
 /* RFC 9112 3.2.2 */
@@ -536,9 +538,9 @@ static void spellings_of_one_credential_are_one(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct wr_span token;
-        weir_fault fault = wr_credentials_read(wr_span_of(rows[i].value), &token);
+        weir_request_fault fault = wr_credentials_read(wr_span_of(rows[i].value), &token);
         if (fault != (rows[i].token == NULL ? WEIR_FAULT_CREDENTIALS : WEIR_FAULT_NONE))
-            fail_msg("%s: %s", rows[i].value, weir_fault_name(fault));
+            fail_msg("%s: %s", rows[i].value, weir_request_fault_name(fault));
         if (rows[i].token != NULL)
             assert_true(wr_span_is(token, rows[i].token));
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_wording.c - tests parsing of limits, keys, networks and lists as users write them, and of
  * lines of a state file. */
-#include "core/admit/wording.h"
+#include "core/admit/limit_text.h"
 
+#include "core/admit/numbered_keys.h"
 #include "core/admit/ranges.h"
-#include "core/admit/record.h"
-#include "core/admit/words.h"
+#include "core/admit/usage_record.h"
 #include "lib/test.h"
 
 static void limits_are_read_as_they_are_written(void **state)
@@ -157,35 +157,35 @@ static void networks_may_be_listed_in_any_order(void **state)
 static void words_are_found_and_one_that_is_there_twice_is_told(void **state)
 {
     (void)state;
-    struct wr_word words[] = {{wr_span_of("pear"), 1}, {wr_span_of("fig"), 2}, {wr_span_of("apple"), 3}};
-    assert_null(wr_words_sort(words, 3));
-    assert_int_equal(wr_words_find(words, 3, wr_span_of("fig"))->number, 2);
-    assert_int_equal(wr_words_find(words, 3, wr_span_of("apple"))->number, 3);
-    assert_null(wr_words_find(words, 3, wr_span_of("appl")));
-    assert_null(wr_words_find(words, 0, wr_span_of("fig")));
+    struct wr_numbered_key words[] = {{wr_span_of("pear"), 1}, {wr_span_of("fig"), 2}, {wr_span_of("apple"), 3}};
+    assert_null(wr_numbered_keys_sort(words, 3));
+    assert_int_equal(wr_numbered_keys_find(words, 3, wr_span_of("fig"))->number, 2);
+    assert_int_equal(wr_numbered_keys_find(words, 3, wr_span_of("apple"))->number, 3);
+    assert_null(wr_numbered_keys_find(words, 3, wr_span_of("appl")));
+    assert_null(wr_numbered_keys_find(words, 0, wr_span_of("fig")));
     words[0].text = words[2].text;
-    assert_non_null(wr_words_sort(words, 3));
+    assert_non_null(wr_numbered_keys_sort(words, 3));
 }
 
 static void a_line_of_state_is_read_as_it_was_written_and_no_other(void **state)
 {
     (void)state;
-    char memory[WR_RECORD_BYTES_MAX];
+    char memory[WR_USAGE_RECORD_BYTES_MAX];
     struct wr_buf buf;
-    struct wr_record record;
-    struct wr_past pasts[] = {{17, 0}, {3, 1500000000}};
+    struct wr_usage_record record;
+    struct wr_limit_usage usages[] = {{17, 0}, {3, 1500000000}};
     wr_buf_init_fixed(&buf, memory, sizeof memory);
-    wr_record_append(&buf, 'k', (struct wr_span){"a\0\n", 3}, pasts, 2);
+    wr_usage_record_append(&buf, 'k', (struct wr_span){"a\0\n", 3}, usages, 2);
     assert_string_equal(buf.bytes, "k 61000a 17 3/1500000000");
-    assert_true(wr_record_parse(wr_buf_from(&buf, 0), &record));
+    assert_true(wr_usage_record_parse(wr_buf_from(&buf, 0), &record));
     assert_int_equal(record.key_bytes, 3);
     assert_memory_equal(record.key, "a\0\n", 3);
     assert_int_equal(record.count, 2);
-    assert_int_equal(record.pasts[1].used, 3);
-    assert_int_equal(record.pasts[1].back_ns, 1500000000);
+    assert_int_equal(record.usages[1].used, 3);
+    assert_int_equal(record.usages[1].back_ns, 1500000000);
     /* the first of its two limits is unused */
-    assert_true(wr_record_parse(wr_span_of("k 61 0 1"), &record));
-    assert_true(record.count == 2 && record.pasts[0].used == 0 && record.pasts[1].used == 1);
+    assert_true(wr_usage_record_parse(wr_span_of("k 61 0 1"), &record));
+    assert_true(record.count == 2 && record.usages[0].used == 0 && record.usages[1].used == 1);
     static const char *const wrong[] = {"",
                                         "k",
                                         "k 61",
@@ -201,7 +201,7 @@ static void a_line_of_state_is_read_as_it_was_written_and_no_other(void **state)
                                         "k 61 1 1 1 1 1 1 1 1 1",
                                         "k 61 1  2"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        if (wr_record_parse(wr_span_of(wrong[i]), &record))
+        if (wr_usage_record_parse(wr_span_of(wrong[i]), &record))
             fail_msg("\"%s\"", wrong[i]);
     }
 }

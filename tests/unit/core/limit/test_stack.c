@@ -240,7 +240,7 @@ static void first_rule_that_gives_up_decides_and_no_other_is_asked(void **state)
         rig_init(&rig, limits, 4, T0);
         refusals = rows[i].says;
         asked = 0;
-        assert_int_equal(wr_stack_give_up(&rig.stack, rig.state, T0 + 7), rows[i].error);
+        assert_int_equal(wr_stack_wait_error(&rig.stack, rig.state, T0 + 7), rows[i].error);
         assert_int_equal(asked, rows[i].asked);
         rig_release(&rig);
     }

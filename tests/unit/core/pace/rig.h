@@ -4,7 +4,7 @@
 #define WEIR_TEST_PACE_RIG_H
 
 #include "core/pace/gate.h"
-#include "core/pace/options.h"
+#include "core/pace/pace_options.h"
 #include "lib/test.h"
 
 #define MS WEIR_MILLISECOND
@@ -108,7 +108,7 @@ static inline uint32_t rig_answer(struct rig *rig, int status, int64_t now)
 static inline weir_pace_entry rig_look(const struct rig *rig, int64_t now)
 {
     weir_pace_entry entry = {0};
-    wr_gate_look(rig->gate, &rig->options, now, &entry);
+    wr_gate_inspect(rig->gate, &rig->options, now, &entry);
     return entry;
 }
 

@@ -57,7 +57,7 @@ static inline void rig_release(struct rig *rig)
     rig->state = NULL;
 }
 
-static inline struct wr_want rig_want(const struct rig *rig, int64_t now)
+static inline struct wr_pace_bounds rig_want(const struct rig *rig, int64_t now)
 {
     return rig->strategy->want(&rig->options, rig->state, now);
 }
@@ -71,7 +71,7 @@ static inline int64_t rig_wait(const struct rig *rig, int64_t now)
 
 static inline void rig_send(struct rig *rig, int64_t now)
 {
-    struct wr_start start = {.seq = ++rig->seq, .in_flight = ++rig->in_flight};
+    struct wr_pace_start start = {.seq = ++rig->seq, .in_flight = ++rig->in_flight};
     rig->strategy->sent(&rig->options, rig->state, &start, now);
 }
 
@@ -88,8 +88,8 @@ static inline bool rig_try(struct rig *rig, int64_t now)
 static inline void rig_tell(struct rig *rig, int64_t now, int status, int64_t latency_ns, int64_t retry_after_ns)
 {
     rig->in_flight -= rig->in_flight > 0;
-    struct wr_told answer = {
-        .kind = wr_told_kind(status),
+    struct wr_pace_response answer = {
+        .kind = wr_pace_response_kind(status),
         .status = status,
         .seq = rig->seq,
         .in_flight_then = rig->in_flight + 1,

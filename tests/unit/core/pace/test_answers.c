@@ -28,7 +28,7 @@ static void nothing_starts_before_retry_after_has_passed(void **state)
     (void)state;
     struct rig rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
-    assert_true(rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, 30 * S, T0) & WR_NEWS_RETRY_AFTER);
+    assert_true(rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, 30 * S, T0) & WR_GATE_CHANGE_RETRY_AFTER);
     assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 30 * S);
     assert_waits(&rig, T0 + 30 * S - 1, WEIR_REASON_RETRY_AFTER, 1);
     rig_send(&rig, T0 + 30 * S);
@@ -63,7 +63,7 @@ static void absurd_waits_are_clamped(void **state)
         struct rig rig;
         rig_told(&rig, (weir_outcome){.status = 200, .has_retry_after = true, .retry_after_ns = waits[i][0]});
         assert_int_equal(rig_ask(&rig, T0).wait_ns, waits[i][1]);
-        assert_int_equal((rig.news & WR_NEWS_RETRY_AFTER) != 0, waits[i][1] > 0);
+        assert_int_equal((rig.news & WR_GATE_CHANGE_RETRY_AFTER) != 0, waits[i][1] > 0);
         rig_release(&rig);
     }
 }
@@ -91,7 +91,7 @@ static void most_restrictive_wait_wins_whatever_comes_first(void **state)
     rig_init(&rig, bare_options());
     struct wr_gate_start first = rig_send(&rig, T0), second = rig_send(&rig, T0);
     rig_tell_retry_after(&rig, first, 429, 30 * S, T0);
-    assert_int_equal(rig_tell_retry_after(&rig, second, 429, 5 * S, T0 + S) & WR_NEWS_RETRY_AFTER, 0);
+    assert_int_equal(rig_tell_retry_after(&rig, second, 429, 5 * S, T0 + S) & WR_GATE_CHANGE_RETRY_AFTER, 0);
     assert_waits(&rig, T0 + S, WEIR_REASON_RETRY_AFTER, 29 * S);
     /* a shorter window learned elsewhere does not shorten it */
     wr_gate_hold(rig.gate, &rig.options, T0 + 20 * S, T0 + S);
@@ -333,7 +333,7 @@ static void one_response_has_one_effect_on_each_part(void **state)
     struct rig rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
     uint32_t news = rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, 2 * S, T0);
-    assert_int_equal(news, WR_NEWS_REJECTED | WR_NEWS_RETRY_AFTER | WR_NEWS_DELAY);
+    assert_int_equal(news, WR_GATE_CHANGE_REJECTED | WR_GATE_CHANGE_RETRY_AFTER | WR_GATE_CHANGE_DELAY);
     weir_pace_entry entry = rig_look(&rig, T0);
     assert_true(entry.rate == 1); /* the rate is halved once */
     assert_true(entry.error_streak == 1 && entry.rejected == 1 && entry.error_rate == 1);
@@ -362,7 +362,7 @@ static void streaks_count_good_answers_and_rejections_in_a_row(void **state)
         weir_pace_entry entry = rig_look(&rig, now);
         assert_int_equal(entry.success_streak, rows[i].successes);
         assert_int_equal(entry.error_streak, rows[i].errors);
-        assert_int_equal((rig.news & WR_NEWS_REJECTED) != 0,
+        assert_int_equal((rig.news & WR_GATE_CHANGE_REJECTED) != 0,
                          rows[i].errors > 0 && rows[i].status > 100 && rows[i].status != 500);
         if (rows[i].successes > 0)
             assert_int_equal(entry.last_success_at, now);
@@ -416,7 +416,7 @@ static void hopeless_is_said_once_after_so_many_429s_at_the_longest_delay(void *
         int at_most = 0, said = 0; /* at_most: 429s at a delay of at least 60 s */
         for (int i = 0; i < 200; i++) {
             now += 61 * S;
-            bool news = rig_answer(&rig, 429, now) & WR_NEWS_HOPELESS;
+            bool news = rig_answer(&rig, 429, now) & WR_GATE_CHANGE_HOPELESS;
             at_most += rig_look(&rig, now).delay_ns >= 60 * S;
             if (!news)
                 continue;
@@ -431,7 +431,7 @@ static void hopeless_is_said_once_after_so_many_429s_at_the_longest_delay(void *
     options.cancel_after = 0; /* the default: never */
     rig_init(&rig, options);
     for (now = T0; now < T0 + WEIR_DAY; now += 61 * S)
-        assert_int_equal(rig_answer(&rig, 429, now) & WR_NEWS_HOPELESS, 0);
+        assert_int_equal(rig_answer(&rig, 429, now) & WR_GATE_CHANGE_HOPELESS, 0);
     rig_release(&rig);
 }
 
@@ -445,16 +445,16 @@ static void change_of_the_learned_delay_is_news(void **state)
     int64_t now = T0;
     options.breaker = false;
     rig_init(&rig, options);
-    assert_true(rig_answer(&rig, 429, now) & WR_NEWS_DELAY);
+    assert_true(rig_answer(&rig, 429, now) & WR_GATE_CHANGE_DELAY);
     assert_true(wr_gate_unsaved(rig.gate));
     assert_int_equal(rig_look(&rig, now).delay_ns, 1500 * MS);
     wr_gate_saved(rig.gate);
     for (int i = 0; i < 19; i++)
-        changes += (rig_answer(&rig, 200, now += 2 * S) & WR_NEWS_DELAY) != 0;
+        changes += (rig_answer(&rig, 200, now += 2 * S) & WR_GATE_CHANGE_DELAY) != 0;
     assert_int_equal(changes, 0);
     assert_false(wr_gate_unsaved(rig.gate));
     /* the 20th success starts a probe */
-    assert_true(rig_answer(&rig, 200, now += 2 * S) & WR_NEWS_DELAY);
+    assert_true(rig_answer(&rig, 200, now += 2 * S) & WR_GATE_CHANGE_DELAY);
     assert_true(wr_gate_unsaved(rig.gate));
     rig_release(&rig);
 }

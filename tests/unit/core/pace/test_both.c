@@ -7,7 +7,7 @@ static struct rig begin(const weir_pace_memory *memory)
 {
     weir_pace_options options = rig_options();
     struct rig rig;
-    rig_init(&rig, &wr_both, &options, memory, T0);
+    rig_init(&rig, &wr_aimd_learned, &options, memory, T0);
     return rig;
 }
 

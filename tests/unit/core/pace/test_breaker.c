@@ -52,7 +52,7 @@ static void error_rate_opens_it_once_there_are_enough_samples(void **state)
     assert_int_equal(state_at(&rig, T0), WEIR_BREAKER_CLOSED);
     tells(&rig, 200, 1, T0);
     tells(&rig, 500, 1, T0 + S); /* 5 failures of 10 */
-    assert_int_equal(rig.news & WR_NEWS_BREAKER, WR_NEWS_BREAKER);
+    assert_int_equal(rig.news & WR_GATE_CHANGE_BREAKER, WR_GATE_CHANGE_BREAKER);
     assert_int_equal(state_at(&rig, T0 + S), WEIR_BREAKER_OPEN);
     rig_release(&rig);
 
@@ -199,7 +199,7 @@ static void three_good_probes_close_it(void **state)
         assert_int_equal(state_at(&rig, now), WEIR_BREAKER_HALF_OPEN);
         rig_answer(&rig, 200, now);
     }
-    assert_int_equal(rig.news & WR_NEWS_BREAKER, WR_NEWS_BREAKER);
+    assert_int_equal(rig.news & WR_GATE_CHANGE_BREAKER, WR_GATE_CHANGE_BREAKER);
     assert_int_equal(state_at(&rig, now), WEIR_BREAKER_CLOSED);
     assert_true(rig_look(&rig, now).error_rate == 0); /* failures before the probes are cleared */
     rig_answer(&rig, 500, now);
@@ -218,7 +218,7 @@ static void first_bad_probe_opens_it_again_for_the_whole_time(void **state)
     rig_answer(&rig, 200, now);
     struct wr_gate_start slow = rig_send(&rig, now);
     rig_answer(&rig, 500, now);
-    assert_int_equal(rig.news & WR_NEWS_BREAKER, WR_NEWS_BREAKER);
+    assert_int_equal(rig.news & WR_GATE_CHANGE_BREAKER, WR_GATE_CHANGE_BREAKER);
     assert_waits(&rig, now, WEIR_REASON_BREAKER, 15 * S);
     rig_tell(&rig, slow, 0, now + S); /* other probes of this round do not prolong it */
     assert_waits(&rig, now + S, WEIR_REASON_BREAKER, 14 * S);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_edges.c - tests rules of a gate at their boundary values: feedback, counts, and the reason
  * of a wait. */
-#include "core/pace/state.h"
+#include "core/pace/gate_state.h"
+#include "core/pace/gate_transfer.h"
 #include "core/pace/strategy.h"
-#include "core/pace/travel.h"
 #include "rig.h"
 
 #include <math.h>
@@ -13,18 +13,20 @@ static void statuses_are_sorted_into_four_kinds(void **state)
     (void)state;
     static const struct {
         int status;
-        enum wr_told_kind kind;
+        enum wr_pace_response_kind kind;
     } rows[] = {
-        {-1, WR_TOLD_LOST},      {0, WR_TOLD_LOST},       {99, WR_TOLD_LOST},      {600, WR_TOLD_LOST},
-        {998, WR_TOLD_LOST},     {100, WR_TOLD_OK},       {200, WR_TOLD_OK},       {304, WR_TOLD_OK},
-        {404, WR_TOLD_OK},       {402, WR_TOLD_OK},       {499, WR_TOLD_OK},       {403, WR_TOLD_REJECTED},
-        {420, WR_TOLD_REJECTED}, {429, WR_TOLD_REJECTED}, {430, WR_TOLD_REJECTED}, {503, WR_TOLD_REJECTED},
-        {509, WR_TOLD_REJECTED}, {529, WR_TOLD_REJECTED}, {999, WR_TOLD_REJECTED}, {500, WR_TOLD_ERROR},
-        {502, WR_TOLD_ERROR},    {599, WR_TOLD_ERROR},
+        {-1, WR_PACE_RESPONSE_LOST},      {0, WR_PACE_RESPONSE_LOST},       {99, WR_PACE_RESPONSE_LOST},
+        {600, WR_PACE_RESPONSE_LOST},     {998, WR_PACE_RESPONSE_LOST},     {100, WR_PACE_RESPONSE_OK},
+        {200, WR_PACE_RESPONSE_OK},       {304, WR_PACE_RESPONSE_OK},       {404, WR_PACE_RESPONSE_OK},
+        {402, WR_PACE_RESPONSE_OK},       {499, WR_PACE_RESPONSE_OK},       {403, WR_PACE_RESPONSE_REJECTED},
+        {420, WR_PACE_RESPONSE_REJECTED}, {429, WR_PACE_RESPONSE_REJECTED}, {430, WR_PACE_RESPONSE_REJECTED},
+        {503, WR_PACE_RESPONSE_REJECTED}, {509, WR_PACE_RESPONSE_REJECTED}, {529, WR_PACE_RESPONSE_REJECTED},
+        {999, WR_PACE_RESPONSE_REJECTED}, {500, WR_PACE_RESPONSE_ERROR},    {502, WR_PACE_RESPONSE_ERROR},
+        {599, WR_PACE_RESPONSE_ERROR},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (wr_told_kind(rows[i].status) != rows[i].kind)
-            fail_msg("%d is of kind %d", rows[i].status, (int)wr_told_kind(rows[i].status));
+        if (wr_pace_response_kind(rows[i].status) != rows[i].kind)
+            fail_msg("%d is of kind %d", rows[i].status, (int)wr_pace_response_kind(rows[i].status));
 }
 
 static void request_that_is_being_written_does_not_count_against_itself(void **state)
@@ -90,7 +92,7 @@ static void look_tells_the_limit_that_tide_believes_in(void **state)
     char text[sizeof(((weir_pace_entry *)0)->limit_why)];
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, text, sizeof text);
-    const char *kind = wr_strategy_of(rig.options.strategy)->believe(rig.gate + 1, T0 + WEIR_MINUTE, &buf);
+    const char *kind = wr_strategy_of(rig.options.strategy)->describe_limit(rig.gate + 1, T0 + WEIR_MINUTE, &buf);
     weir_pace_entry entry = rig_look(&rig, T0 + WEIR_MINUTE);
     assert_true(strlen(kind) > 0);
     assert_string_equal(entry.limit, kind);
@@ -114,11 +116,11 @@ static void first_good_probe_is_no_news_and_the_last_one_is(void **state)
     options.breaker = true;
     rig_init(&rig, options);
     open_breaker(&rig, T0);
-    assert_true(rig.news & WR_NEWS_BREAKER);
+    assert_true(rig.news & WR_GATE_CHANGE_BREAKER);
     int64_t now = T0 + 15 * S;
-    assert_false(rig_tell(&rig, rig_send(&rig, now), 200, now) & WR_NEWS_BREAKER);
-    assert_false(rig_tell(&rig, rig_send(&rig, now), 200, now) & WR_NEWS_BREAKER);
-    assert_true(rig_tell(&rig, rig_send(&rig, now), 200, now) & WR_NEWS_BREAKER);
+    assert_false(rig_tell(&rig, rig_send(&rig, now), 200, now) & WR_GATE_CHANGE_BREAKER);
+    assert_false(rig_tell(&rig, rig_send(&rig, now), 200, now) & WR_GATE_CHANGE_BREAKER);
+    assert_true(rig_tell(&rig, rig_send(&rig, now), 200, now) & WR_GATE_CHANGE_BREAKER);
     rig_release(&rig);
 }
 
@@ -192,7 +194,7 @@ static void count_of_flights_leaves_the_reservation_in_place(void **state)
     struct rig rig;
     rig_init(&rig, bare_options());
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0);
-    wr_gate_count(rig.gate, 3);
+    wr_gate_set_in_flight(rig.gate, 3);
     assert_true(wr_gate_ok(rig.gate, &rig.options));
     assert_int_equal(rig_look(&rig, T0).in_flight, 4);
     wr_gate_give(rig.gate, &rig.options, seq, T0);
@@ -261,12 +263,12 @@ static void gate_that_is_off_takes_no_notice_of_late_starts_and_heads(void **sta
     options.off = true;
     rig_init(&rig, options);
     struct wr_gate_start start = rig_send(&rig, T0);
-    wr_gate_late(rig.gate, &rig.options, WEIR_HOUR, T0);
-    assert_int_equal(wr_gate_hear(rig.gate, &rig.options, &start, &outcome, T0, 0), 0);
+    wr_gate_sent_late(rig.gate, &rig.options, WEIR_HOUR, T0);
+    assert_int_equal(wr_gate_tell_head(rig.gate, &rig.options, &start, &outcome, T0, 0), 0);
     rig.options.off = false;
     assert_true(rig_goes(&rig, T0));
     /* this request was not counted as a start */
-    assert_int_equal(wr_gate_hear(rig.gate, &rig.options, &start, &outcome, T0, 0), 0);
+    assert_int_equal(wr_gate_tell_head(rig.gate, &rig.options, &start, &outcome, T0, 0), 0);
     assert_true(rig_goes(&rig, T0));
     rig_release(&rig);
 }
@@ -278,11 +280,11 @@ static void head_of_an_answer_binds_at_once_and_frees_nothing(void **state)
     weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = 7 * S};
     rig_init(&rig, bare_options());
     struct wr_gate_start start = rig_send(&rig, T0);
-    assert_int_equal(wr_gate_hear(rig.gate, &rig.options, &start, &outcome, T0, 0), WR_NEWS_RETRY_AFTER);
+    assert_int_equal(wr_gate_tell_head(rig.gate, &rig.options, &start, &outcome, T0, 0), WR_GATE_CHANGE_RETRY_AFTER);
     assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 7 * S);
     assert_true(rig_look(&rig, T0).in_flight == 1 && rig_look(&rig, T0).rejected == 0);
     /* repeated: reports nothing new */
-    assert_int_equal(wr_gate_hear(rig.gate, &rig.options, &start, &outcome, T0, 0), 0);
+    assert_int_equal(wr_gate_tell_head(rig.gate, &rig.options, &start, &outcome, T0, 0), 0);
     assert_true(wr_gate_unsaved(rig.gate));
     rig_tell_all(&rig, &start, outcome, T0, 0);
     assert_true(rig_look(&rig, T0).in_flight == 0 && rig_look(&rig, T0).rejected == 1);
@@ -310,7 +312,7 @@ static void reservation_of_another_is_no_bound_for_who_looks_beyond_it(void **st
     rig_tell(&rig, rig_send(&rig, T0), 200, T0);
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + S);
     assert_waits(&rig, T0 + S, WEIR_REASON_PACE, 120 * S);
-    assert_int_equal(wr_gate_ask_beyond(rig.gate, &rig.options, T0 + S).verdict, WEIR_GO);
+    assert_int_equal(wr_gate_ask_as_holder(rig.gate, &rig.options, T0 + S).verdict, WEIR_GO);
     assert_int_equal(wr_gate_ask_again(rig.gate, &rig.options, seq, T0 + S).verdict, WEIR_GO);
     assert_int_equal(wr_gate_ask_again(rig.gate, &rig.options, seq + 1, T0 + S).wait_ns, 120 * S);
     rig_release(&rig);
@@ -408,8 +410,8 @@ static void host_is_hopeless_once_after_so_many_rejections_at_the_longest_delay(
         options.cancel_delay_ns = delay_ns;
         rig_init(&rig, options);
         for (int i = 1; i <= 5; i++) {
-            uint32_t hopeless = i == 3 && delay_ns == S ? WR_NEWS_HOPELESS : 0;
-            assert_int_equal(rig_answer(&rig, 429, T0 + i * WEIR_MINUTE), WR_NEWS_REJECTED | hopeless);
+            uint32_t hopeless = i == 3 && delay_ns == S ? WR_GATE_CHANGE_HOPELESS : 0;
+            assert_int_equal(rig_answer(&rig, 429, T0 + i * WEIR_MINUTE), WR_GATE_CHANGE_REJECTED | hopeless);
         }
         rig_release(&rig);
     }
@@ -486,7 +488,7 @@ static void good_answer_without_a_breaker_is_no_news(void **state)
     rig_init(&rig, bare_options());
     assert_int_equal(rig_answer(&rig, 200, T0), 0);
     assert_int_equal(rig_answer(&rig, 500, T0), 0);
-    assert_int_equal(rig_answer(&rig, 429, T0), WR_NEWS_REJECTED);
+    assert_int_equal(rig_answer(&rig, 429, T0), WR_GATE_CHANGE_REJECTED);
     rig_release(&rig);
 }
 

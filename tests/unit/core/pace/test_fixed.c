@@ -96,7 +96,7 @@ static void of_both_the_larger_delay_wins_and_never_the_sum(void **state)
     (void)state;
     weir_pace_options options = rig_options();
     struct rig both, aimd, learned;
-    rig_init(&both, &wr_both, &options, NULL, T0);
+    rig_init(&both, &wr_aimd_learned, &options, NULL, T0);
     rig_init(&aimd, &wr_aimd, &options, NULL, T0);
     rig_init(&learned, &wr_learned, &options, NULL, T0);
     const int answers[] = {200, 500, 503, 200, 429, 200, 200, 500, 500, 200, 429, 200};
@@ -130,7 +130,7 @@ static void of_both_the_larger_delay_wins_and_never_the_sum(void **state)
 static void any_strategy_begins_where_another_left_off(void **state)
 {
     (void)state;
-    const struct wr_strategy *const all[] = {&wr_aimd, &wr_learned, &wr_both, &wr_gradient, &wr_pid};
+    const struct wr_strategy *const all[] = {&wr_aimd, &wr_learned, &wr_aimd_learned, &wr_gradient, &wr_pid};
     weir_pace_options options = rig_options();
     weir_pace_memory memory = {.delay_ns = 3 * WEIR_SECOND, .floor_ns = 2 * WEIR_SECOND};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -109,19 +109,19 @@ static void start_that_got_out_late_counts_from_then(void **state)
         rig_init(&rig, profile_options(cases[i].profile));
         int64_t out_at = T0 + 90 * S;
         rig_send(&rig, T0);
-        wr_gate_late(rig.gate, &rig.options, 0, out_at);
+        wr_gate_sent_late(rig.gate, &rig.options, 0, out_at);
         assert_true(wr_gate_ok(rig.gate, &rig.options));
         if (cases[i].interval_ns > 0)
             assert_waits(&rig, out_at + 1, WEIR_REASON_PACE, cases[i].interval_ns - 1);
         assert_true(rig_goes(&rig, out_at + cases[i].interval_ns));
         wr_gate_robots_delay(rig.gate, 5 * S, out_at);
         assert_waits(&rig, out_at + 1, WEIR_REASON_ROBOTS_DELAY, 5 * S - 1);
-        wr_gate_late(rig.gate, &rig.options, 0, T0 + S); /* an earlier time changes nothing */
+        wr_gate_sent_late(rig.gate, &rig.options, 0, T0 + S); /* an earlier time changes nothing */
         assert_waits(&rig, out_at + 1, WEIR_REASON_ROBOTS_DELAY, 5 * S - 1);
-        wr_gate_late(rig.gate, &rig.options, 2 * S, out_at + S);
+        wr_gate_sent_late(rig.gate, &rig.options, 2 * S, out_at + S);
         assert_waits(&rig, out_at + S, WEIR_REASON_ROBOTS_DELAY, 4 * S);
         /* reported a second after the send */
-        wr_gate_late(rig.gate, &rig.options, S, out_at + 3 * S);
+        wr_gate_sent_late(rig.gate, &rig.options, S, out_at + 3 * S);
         assert_waits(&rig, out_at + 3 * S, WEIR_REASON_ROBOTS_DELAY, 4 * S);
         rig_release(&rig);
     }
@@ -133,13 +133,13 @@ static void a_little_late_moves_the_next_start_and_takes_no_burst_away(void **st
     struct rig rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
     rig_send(&rig, T0);
-    wr_gate_late(rig.gate, &rig.options, 0, T0 + MS);
+    wr_gate_sent_late(rig.gate, &rig.options, 0, T0 + MS);
     assert_waits(&rig, T0 + MS, WEIR_REASON_PACE, S);
     rig_release(&rig);
     rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
     for (int64_t at = T0; at < T0 + 4 * MS; at += MS) {
         rig_send(&rig, at);
-        wr_gate_late(rig.gate, &rig.options, 0, at + MS);
+        wr_gate_sent_late(rig.gate, &rig.options, 0, at + MS);
     }
     assert_false(rig_goes(&rig, T0 + 5 * MS));
     rig_release(&rig);
@@ -558,7 +558,7 @@ static void look_shows_what_the_gate_knows(void **state)
     rig_send(&rig, T0);
     rig_tell_all(&rig, &first, good, T0 + S, 0);
     rig_tell_all(&rig, &second, bad, T0 + S, 0);
-    wr_gate_look(rig.gate, &rig.options, T0 + S, &entry);
+    wr_gate_inspect(rig.gate, &rig.options, T0 + S, &entry);
     /* set by the caller and kept */
     assert_true(entry.key != NULL && entry.key_bytes == 1 && entry.waiters == 7);
     assert_true(fabs(entry.rate - 1.125) < 1e-9);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_memory.c - tests the memory that outlives a gate (R23, U3, S2-7 ... S2-9, F2, H2). */
-#include "core/pace/memory.h"
+#include "core/pace/gate_memory.h"
 #include "rig.h"
 
 #include "base/rng.h"
@@ -89,7 +89,7 @@ static void window_that_the_server_named_is_unsaved(void **state)
     (void)state;
     struct rig rig;
     rig_init(&rig, bare_options());
-    assert_int_equal(rig_tell_retry_after(&rig, rig_send(&rig, T0), 200, S, T0), WR_NEWS_RETRY_AFTER);
+    assert_int_equal(rig_tell_retry_after(&rig, rig_send(&rig, T0), 200, S, T0), WR_GATE_CHANGE_RETRY_AFTER);
     assert_true(wr_gate_unsaved(rig.gate));
     wr_gate_saved(rig.gate);
     wr_gate_hold(rig.gate, &rig.options, T0 + S, T0);

@@ -94,7 +94,7 @@ static void profiles_choose_strategy_and_numbers(void **state)
     o = profile_options(WEIR_PROFILE_UNLIMITED);
     assert_true(o.strategy == WEIR_STRATEGY_NONE && !o.breaker && !o.off && o.max_rate == 0 && o.max_in_flight == 0);
     o = profile_options(WEIR_PROFILE_ORIGIN_TUNED);
-    assert_true(o.strategy == WEIR_STRATEGY_BOTH && o.error_threshold == 0.4 && o.probe_after == 5);
+    assert_true(o.strategy == WEIR_STRATEGY_AIMD_LEARNED && o.error_threshold == 0.4 && o.probe_after == 5);
     assert_true(o.delay_up_ns == 500 * MS && o.delay_down_ns == 500 * MS && o.learn_on_403 && o.learn_on_503);
     assert_int_equal(weir_pace_options_profile(&o, (weir_profile)6), WEIR_E_INVAL);
     assert_int_equal(weir_pace_options_profile(NULL, WEIR_PROFILE_STRICT), WEIR_E_INVAL);

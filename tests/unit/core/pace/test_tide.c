@@ -67,19 +67,19 @@ static void one_round_trip_gets_one_reaction(void **state)
     (void)state;
     struct rig rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 30);
-    struct wr_told answers[5];
+    struct wr_pace_response answers[5];
     for (int i = 0; i < 5; i++) {
         now += rig_wait(&rig, now);
         rig_send(&rig, now);
-        answers[i] = (struct wr_told){.kind = WR_TOLD_REJECTED,
-                                      .status = 429,
-                                      .seq = rig.seq,
-                                      .in_flight_then = rig.in_flight,
-                                      .sent_at = now,
-                                      .latency_ns = LATENCY,
-                                      .retry_after_ns = -1,
-                                      .quota_remaining = -1,
-                                      .quota_reset_ns = -1};
+        answers[i] = (struct wr_pace_response){.kind = WR_PACE_RESPONSE_REJECTED,
+                                               .status = 429,
+                                               .seq = rig.seq,
+                                               .in_flight_then = rig.in_flight,
+                                               .sent_at = now,
+                                               .latency_ns = LATENCY,
+                                               .retry_after_ns = -1,
+                                               .quota_remaining = -1,
+                                               .quota_reset_ns = -1};
     }
     now += LATENCY;
     rig.strategy->tell(&rig.options, rig.state, &answers[0], now);
@@ -251,16 +251,16 @@ static void quota_of_headers_is_spread_over_the_time_until_reset(void **state)
     rig_send(&rig, now);
     now += LATENCY;
     rig.in_flight--;
-    struct wr_told answer = {.kind = WR_TOLD_OK,
-                             .status = 200,
-                             .seq = rig.seq,
-                             .in_flight_then = 1,
-                             .sent_at = now - LATENCY,
-                             .latency_ns = LATENCY,
-                             .retry_after_ns = -1,
-                             .quota_limit = 60,
-                             .quota_remaining = 30,
-                             .quota_reset_ns = 60 * WEIR_SECOND};
+    struct wr_pace_response answer = {.kind = WR_PACE_RESPONSE_OK,
+                                      .status = 200,
+                                      .seq = rig.seq,
+                                      .in_flight_then = 1,
+                                      .sent_at = now - LATENCY,
+                                      .latency_ns = LATENCY,
+                                      .retry_after_ns = -1,
+                                      .quota_limit = 60,
+                                      .quota_remaining = 30,
+                                      .quota_reset_ns = 60 * WEIR_SECOND};
     rig.strategy->tell(&rig.options, rig.state, &answer, now);
     /* the 31st request is due when the quota is restored */
     assert_near(rate_at(&rig, now), 31 / 60.0, 1e-6);

@@ -331,7 +331,7 @@ static const char *belief(const struct rig *rig, int64_t now, char text[160])
 {
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, text, 160);
-    const char *kind = rig->strategy->believe(rig->state, now, &buf);
+    const char *kind = rig->strategy->describe_limit(rig->state, now, &buf);
     assert_int_equal(buf.error, 0);
     return kind;
 }

@@ -55,9 +55,9 @@ static int status_of(struct host *host, int64_t at)
     return 200;
 }
 
-static void tell(struct rig *rig, const struct host *host, struct wr_told answer, int64_t now)
+static void tell(struct rig *rig, const struct host *host, struct wr_pace_response answer, int64_t now)
 {
-    answer.kind = wr_told_kind(answer.status);
+    answer.kind = wr_pace_response_kind(answer.status);
     answer.seq = rig->seq;
     answer.sent_at = now - answer.latency_ns;
     answer.retry_after_ns = answer.quota_limit = answer.quota_remaining = answer.quota_reset_ns = -1;
@@ -80,7 +80,7 @@ static double rate_of(struct rig *rig, struct host *host, double seconds)
         rig->in_flight--;
         int status = status_of(host, now);
         now += LATENCY;
-        tell(rig, host, (struct wr_told){.status = status, .in_flight_then = 1, .latency_ns = LATENCY}, now);
+        tell(rig, host, (struct wr_pace_response){.status = status, .in_flight_then = 1, .latency_ns = LATENCY}, now);
     }
     return (host->count - before) / (seconds / 2);
 }

@@ -158,8 +158,8 @@ static int64_t answer_quota(struct rig *rig, int64_t now, int64_t remaining)
     rig_send(rig, now);
     now += LATENCY;
     rig->in_flight--;
-    struct wr_told answer = {
-        .kind = WR_TOLD_OK,
+    struct wr_pace_response answer = {
+        .kind = WR_PACE_RESPONSE_OK,
         .status = 200,
         .seq = rig->seq,
         .in_flight_then = 1,

@@ -2,9 +2,9 @@
 /* test_travel.c - tests that a gate which is handed from process to process decides like one that
  * stays, whatever their clocks. */
 #include "base/rng.h"
-#include "core/pace/state.h"
+#include "core/pace/gate_state.h"
+#include "core/pace/gate_transfer.h"
 #include "core/pace/tide.h"
-#include "core/pace/travel.h"
 #include "rig.h"
 
 #include <math.h>
@@ -154,7 +154,7 @@ static void time_that_a_server_named_travels_and_none_is_forgotten_there(void **
     assert_waits(&there, 3 * T0, WEIR_REASON_RETRY_AFTER, 500 * S);
     wr_gate_robots_delay(there.gate, 30 * S, 3 * T0);
     assert_true(hand_over(&here, T0, &there, 3 * T0, 10 * S, false));
-    assert_int_equal(wr_gate_least(there.gate, &there.options), 30 * S);
+    assert_int_equal(wr_gate_min_interval(there.gate, &there.options), 30 * S);
     rig_release(&here);
     rig_release(&there);
 }
@@ -172,7 +172,7 @@ static void reservation_does_not_travel_and_flights_are_counted_anew(void **stat
     assert_false(wr_gate_reserved(there.gate, &there.options, T0));
     assert_int_equal(rig_look(&there, T0).in_flight, 1);
     assert_int_equal(rig_look(&there, T0).starts, 1);
-    wr_gate_count(there.gate, 5);
+    wr_gate_set_in_flight(there.gate, 5);
     assert_int_equal(rig_look(&there, T0).in_flight, 5);
     rig_release(&here);
     rig_release(&there);

@@ -5,7 +5,7 @@
 void rig_init(struct rig *rig)
 {
     static const unsigned char secret[WR_HASH_SECRET_BYTES] = {7};
-    static const struct wr_life_options robots = {.on_error = WR_ON_ERROR_RFC9309};
+    static const struct wr_robots_lifecycle_options robots = {.on_error = WR_ROBOTS_ON_ERROR_RFC9309};
     weir_pace_options pace;
     memset(rig, 0, sizeof *rig);
     test_allocator_init(&rig->allocator);
@@ -13,7 +13,7 @@ void rig_init(struct rig *rig)
     assert_int_equal(weir_pace_options_profile(&pace, WEIR_PROFILE_STRICT), 0);
     pace.max_in_flight = 4;
     assert_int_equal(wr_pace_options_check(&pace, &rig->options.pace), 0);
-    assert_int_equal(wr_life_options_check(&robots, &rig->options.robots), 0);
+    assert_int_equal(wr_robots_lifecycle_options_check(&robots, &rig->options.robots), 0);
     rig->options.hash_key = &rig->key;
     rig->options.allocator = &rig->allocator.allocator;
     rig->options.ignores_robots = true;
@@ -56,15 +56,15 @@ static void parse(const char *text, char memory[WR_URL_ROOM], struct wr_url *ret
     assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, WR_URL_ROOM, ret_url), WR_URL_OK);
 }
 
-enum wr_offer_verdict rig_offer_at(struct rig *rig, uint32_t job, const char *text, uint32_t depth, uint32_t hops)
+enum wr_add_url_verdict rig_offer_at(struct rig *rig, uint32_t job, const char *text, uint32_t depth, uint32_t hops)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
     parse(text, memory, &url);
-    struct wr_offer offer = {
+    struct wr_url_to_add offer = {
         .job = job, .fingerprint = wr_hash(&rig->key, url.text, url.bytes), .url = &url, .depth = depth, .hops = hops};
-    enum wr_offer_verdict verdict = wr_plan_offer(rig->plan, &offer, rig->now);
-    if (verdict == WR_OFFER_NEW) {
+    enum wr_add_url_verdict verdict = wr_plan_add_url(rig->plan, &offer, rig->now);
+    if (verdict == WR_ADD_URL_NEW) {
         assert_true(rig->count < ROWS);
         struct row *row = &rig->rows[rig->count++];
         *row = (struct row){.job = job, .fingerprint = offer.fingerprint};
@@ -73,7 +73,7 @@ enum wr_offer_verdict rig_offer_at(struct rig *rig, uint32_t job, const char *te
     return verdict;
 }
 
-enum wr_offer_verdict rig_offer(struct rig *rig, uint32_t job, const char *text)
+enum wr_add_url_verdict rig_offer(struct rig *rig, uint32_t job, const char *text)
 {
     return rig_offer_at(rig, job, text, 0, 0);
 }
@@ -83,7 +83,7 @@ void rig_offer_many(struct rig *rig, uint32_t job, const char *host, int count)
     char url[128];
     for (int i = 0; i < count; i++) {
         snprintf(url, sizeof url, "http://%s/%d", host, i);
-        assert_offer(rig_offer(rig, job, url), WR_OFFER_NEW);
+        assert_offer(rig_offer(rig, job, url), WR_ADD_URL_NEW);
     }
 }
 
@@ -107,7 +107,7 @@ static int give_row(struct rig *rig, const struct wr_plan_action *action, size_t
     row->ended = row->is_lost;
     if (row->is_lost)
         given.url = NULL;
-    int error = wr_plan_load(rig->plan, action->host, action->job, &given, rig->now);
+    int error = wr_plan_load_row(rig->plan, action->host, action->job, &given, rig->now);
     assert_true(error == 0 || (error == WEIR_E_NOMEM && rig->allocator.fail_for_ever));
     return error == 0 ? 1 : -1;
 }
@@ -117,11 +117,11 @@ void rig_answer_load(struct rig *rig, const struct wr_plan_action *action)
     uint64_t given = 0;
     int taken = 0;
     if (action->wants_memory) {
-        struct wr_plan_memory memory = {
+        struct wr_plan_stored_host memory = {
             .pace = rig->memory, .blocked_ns = rig->blocked_ns, .blocked_by = rig->blocked_by};
         memory.robots[0].is_known = memory.robots[1].is_known = rig->robots_are_known;
         memory.robots[0].max_age_ns = memory.robots[1].max_age_ns = -1;
-        wr_plan_remember(rig->plan, action->host, &memory, rig->now, 1700000000 * S + rig->now);
+        wr_plan_restore_host(rig->plan, action->host, &memory, rig->now, 1700000000 * S + rig->now);
     }
     if (action->count == 0)
         return;
@@ -129,7 +129,7 @@ void rig_answer_load(struct rig *rig, const struct wr_plan_action *action)
         taken = give_row(rig, action, i);
         given += taken > 0;
     }
-    wr_plan_loaded(rig->plan, action->host, action->job, taken >= 0 && given < action->count, 0, rig->now);
+    wr_plan_load_end(rig->plan, action->host, action->job, taken >= 0 && given < action->count, 0, rig->now);
 }
 
 struct wr_plan_action rig_next(struct rig *rig)
@@ -180,34 +180,34 @@ void rig_ended(struct rig *rig, const struct wr_plan_action *action)
             rig->rows[i].ended = true;
 }
 
-struct wr_fate rig_tell(struct rig *rig, const struct wr_plan_action *action, int status)
+struct wr_task_outcome rig_tell(struct rig *rig, const struct wr_plan_action *action, int status)
 {
     weir_outcome outcome = {.size = sizeof outcome, .status = status};
-    struct wr_fate fate = wr_plan_told(rig->plan, action->task, &outcome, 1000, rig->now);
-    if (fate.kind != WR_FATE_AGAIN)
+    struct wr_task_outcome fate = wr_plan_page_finished(rig->plan, action->task, &outcome, 1000, rig->now);
+    if (fate.kind != WR_TASK_OUTCOME_RETRY)
         rig_ended(rig, action);
     return fate;
 }
 
-struct wr_fate rig_fetch(struct rig *rig, const struct wr_plan_action *action, int status)
+struct wr_task_outcome rig_fetch(struct rig *rig, const struct wr_plan_action *action, int status)
 {
     rig_send(rig, action);
     rig->now += 10 * MS;
     return rig_tell(rig, action, status);
 }
 
-struct wr_life_action rig_robots(struct rig *rig, const struct wr_plan_action *action, int status, const char *text)
+struct wr_robots_action rig_robots(struct rig *rig, const struct wr_plan_action *action, int status, const char *text)
 {
     struct wr_robots *rules = NULL;
     struct wr_robots_options options = {.agent = wr_span_of("weir"), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
     weir_outcome outcome = {.size = sizeof outcome, .status = status};
-    struct wr_life_event event = {.kind = status == 0 ? WR_LIFE_FAILED : WR_LIFE_ANSWERED,
-                                  .status = status,
-                                  .max_age_ns = -1,
-                                  .retry_after_ns = -1};
+    struct wr_robots_event event = {.kind = status == 0 ? WR_ROBOTS_EVENT_FAILED : WR_ROBOTS_EVENT_ANSWERED,
+                                    .status = status,
+                                    .max_age_ns = -1,
+                                    .retry_after_ns = -1};
     if (text != NULL)
         assert_int_equal(wr_robots_parse(wr_span_of(text), &options, rig->options.allocator, &rules), 0);
     rig_send(rig, action);
     rig->now += 10 * MS;
-    return wr_plan_robots_told(rig->plan, action->task, &outcome, &event, rules, false, rig->now);
+    return wr_plan_robots_finished(rig->plan, action->task, &outcome, &event, rules, false, rig->now);
 }

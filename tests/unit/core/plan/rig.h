@@ -6,10 +6,10 @@
 #include "lib/alloc.h"
 #include "lib/test.h"
 
-#include "core/pace/options.h"
+#include "core/pace/pace_options.h"
 #include "core/plan/ledger.h"
 #include "core/plan/plan.h"
-#include "core/rules/robots/robots.h"
+#include "core/web/robots/robots.h"
 
 #define MS WEIR_MILLISECOND
 #define S WEIR_SECOND
@@ -51,8 +51,8 @@ void rig_release(struct rig *rig);
 
 void rig_job(struct rig *rig, uint32_t id);
 /* Offers a URL to the plan. A new one is also added to the store. */
-enum wr_offer_verdict rig_offer(struct rig *rig, uint32_t job, const char *url);
-enum wr_offer_verdict rig_offer_at(struct rig *rig, uint32_t job, const char *url, uint32_t depth, uint32_t hops);
+enum wr_add_url_verdict rig_offer(struct rig *rig, uint32_t job, const char *url);
+enum wr_add_url_verdict rig_offer_at(struct rig *rig, uint32_t job, const char *url, uint32_t depth, uint32_t hops);
 /* Offers `count` URLs: "http://HOST/0", "http://HOST/1" and so on. */
 void rig_offer_many(struct rig *rig, uint32_t job, const char *host, int count);
 
@@ -67,20 +67,22 @@ struct wr_plan_action rig_wait(struct rig *rig, int64_t until);
 struct wr_plan_action rig_page(struct rig *rig, int64_t until);
 
 void rig_send(struct rig *rig, const struct wr_plan_action *action);
-struct wr_fate rig_tell(struct rig *rig, const struct wr_plan_action *action, int status);
+struct wr_task_outcome rig_tell(struct rig *rig, const struct wr_plan_action *action, int status);
 /* Sends the page, and reports its answer after 10 ms. */
-struct wr_fate rig_fetch(struct rig *rig, const struct wr_plan_action *action, int status);
+struct wr_task_outcome rig_fetch(struct rig *rig, const struct wr_plan_action *action, int status);
 /* Sends a robots.txt request, and reports its answer after 10 ms. `text` NULL: no body. */
-struct wr_life_action rig_robots(struct rig *rig, const struct wr_plan_action *action, int status, const char *text);
+struct wr_robots_action rig_robots(struct rig *rig, const struct wr_plan_action *action, int status, const char *text);
 /* Marks the task as ended in the store. */
 void rig_ended(struct rig *rig, const struct wr_plan_action *action);
 
-#define assert_kind(action, expected) assert_string_equal(wr_plan_kind_name((action).kind), wr_plan_kind_name(expected))
+#define assert_kind(action, expected) \
+    assert_string_equal(wr_plan_action_kind_name((action).kind), wr_plan_action_kind_name(expected))
 #define assert_url(action, expected)                                            \
     do {                                                                        \
         assert_int_equal((action).url.bytes, strlen(expected));                 \
         assert_memory_equal((action).url.data, (expected), (action).url.bytes); \
     } while (0)
-#define assert_offer(verdict, expected) assert_string_equal(wr_offer_name(verdict), wr_offer_name(expected))
+#define assert_offer(verdict, expected) \
+    assert_string_equal(wr_add_url_verdict_name(verdict), wr_add_url_verdict_name(expected))
 
 #endif

@@ -163,10 +163,10 @@ static void hosts_without_spacing_start_several_at_once(void **state)
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
     rig_send(&rig, &flying[0]);
     weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = 7 * S};
-    wr_plan_told(rig.plan, flying[0].task, &outcome, 0, rig.now);
+    wr_plan_page_finished(rig.plan, flying[0].task, &outcome, 0, rig.now);
     for (int i = 1; i < 6; i++) {
         assert_int_not_equal(wr_plan_may_send(rig.plan, flying[i].task, rig.now).verdict, WEIR_GO);
-        wr_plan_given(rig.plan, flying[i].task, rig.now);
+        wr_plan_task_given_back(rig.plan, flying[i].task, rig.now);
     }
     int64_t at = rig.now;
     assert_kind(rig_page(&rig, rig.now + 10 * S), WR_PLAN_START);

@@ -77,9 +77,9 @@ static void what_one_host_is_told_binds_its_group(void **state)
         struct wr_plan_action action = rig_page(&rig, rig.now);
         rig_send(&rig, &action);
         if (heard)
-            wr_plan_hear(rig.plan, action.task, &outcome, rig.now);
+            wr_plan_response_head(rig.plan, action.task, &outcome, rig.now);
         else
-            wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+            wr_plan_page_finished(rig.plan, action.task, &outcome, 0, rig.now);
         weir_decision why = wr_plan_why(rig.plan, host_of(&rig, "b.one.example"), 1, rig.now);
         assert_int_equal(why.reason, WEIR_REASON_RETRY_AFTER);
         assert_int_equal(why.wait_ns, 7 * S);
@@ -87,7 +87,7 @@ static void what_one_host_is_told_binds_its_group(void **state)
         struct wr_plan_action other = rig_page(&rig, rig.now + 7 * S);
         assert_int_equal(rig.now, told_at + 7 * S);
         assert_int_equal(other.waited.ms[WEIR_REASON_RETRY_AFTER], 7000);
-        wr_plan_given(rig.plan, other.task, rig.now);
+        wr_plan_task_given_back(rig.plan, other.task, rig.now);
         if (heard)
             rig_tell(&rig, &action, 200);
         rig_release(&rig);
@@ -119,7 +119,7 @@ static void the_cap_holds_for_a_group_too(void **state)
         }
         flying[i % 3] = rig_page(&rig, rig.now); /* without waiting */
         if (i % 7 == 0) {
-            wr_plan_given(rig.plan, flying[i % 3].task, rig.now); /* another host is next */
+            wr_plan_task_given_back(rig.plan, flying[i % 3].task, rig.now); /* another host is next */
             flying[i % 3] = rig_page(&rig, rig.now);
         }
         rig_send(&rig, &flying[i % 3]);
@@ -173,7 +173,7 @@ static void a_host_that_joins_before_it_is_sent_asks_its_group(void **state)
                      WEIR_WAIT); /* the other host is about to send */
     wr_plan_sent(rig.plan, a.task, rig.now);
     assert_int_equal(wr_plan_may_send(rig.plan, b.task, rig.now).verdict, WEIR_WAIT);
-    wr_plan_given(rig.plan, b.task, rig.now);
+    wr_plan_task_given_back(rig.plan, b.task, rig.now);
     rig_tell(&rig, &a, 200);
     b = rig_page(&rig, rig.now + S);
     assert_url(b, "http://b.example/0");
@@ -402,7 +402,7 @@ static void only_the_first_in_line_is_called(void **state)
     for (int i = 0; i < 3; i++)
         rig_offer_many(&rig, 1, hosts[i], 1);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
-    wr_plan_hold(rig.plan, rig.now + M);
+    wr_plan_hold_starts(rig.plan, rig.now + M);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         rig.now += cases[i].after;
         assert_kind(rig_next(&rig), WR_PLAN_IDLE);

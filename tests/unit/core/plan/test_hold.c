@@ -15,7 +15,7 @@ static void nothing_starts_while_all_is_held(void **state)
     rig_offer_many(&rig, 1, "a.example", 1);
     rig_offer_many(&rig, 1, "b.example", 2);
     rig_page(&rig, rig.now);
-    wr_plan_hold(rig.plan, rig.now + 700 * MS);
+    wr_plan_hold_starts(rig.plan, rig.now + 700 * MS);
     rig_offer_many(&rig, 1, "c.example", 1);
     struct wr_plan_action action = rig_next(&rig);
     assert_kind(action, WR_PLAN_IDLE);
@@ -30,9 +30,9 @@ static void nothing_starts_while_all_is_held(void **state)
     assert_url(action, "http://b.example/0");
     assert_int_equal(action.waited.ms[WEIR_REASON_GLOBAL], 700);
     rig_send(&rig, &action);
-    wr_plan_hold(rig.plan, rig.now + S);
+    wr_plan_hold_starts(rig.plan, rig.now + S);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
-    wr_plan_hold(rig.plan, 0); /* the hold is withdrawn */
+    wr_plan_hold_starts(rig.plan, 0); /* the hold is withdrawn */
     action = rig_page(&rig, rig.now);
     assert_url(action, "http://c.example/0");
     rig_release(&rig);
@@ -50,13 +50,13 @@ static void robots_txt_and_errands_are_held_too(void **state)
     rig_offer_many(&rig, 1, "a.example", 1);
     assert_int_equal(wr_url_parse(wr_span_of("http://b.example/robots.txt"), NULL, NULL, memory, WR_URL_ROOM, &url),
                      WR_URL_OK);
-    assert_int_equal(wr_plan_errand(rig.plan, &url, 1, rig.now), 0);
-    wr_plan_hold(rig.plan, rig.now + S);
+    assert_int_equal(wr_plan_robots_hop_add(rig.plan, &url, 1, rig.now), 0);
+    wr_plan_hold_starts(rig.plan, rig.now + S);
     struct wr_plan_action action = rig_next(&rig);
     assert_kind(action, WR_PLAN_IDLE);
     assert_true(action.at == rig.now + S);
     rig.now += S;
-    assert_kind(rig_next(&rig), WR_PLAN_ERRAND);
+    assert_kind(rig_next(&rig), WR_PLAN_ROBOTS_HOP);
     assert_kind(rig_next(&rig), WR_PLAN_ROBOTS);
     rig_release(&rig);
 }
@@ -71,7 +71,7 @@ static void what_got_out_late_is_spaced_from_then(void **state)
     struct wr_plan_action action = rig_page(&rig, rig.now);
     rig_send(&rig, &action);
     rig.now += 90 * S;
-    wr_plan_late(rig.plan, action.task, rig.now);
+    wr_plan_sent_late(rig.plan, action.task, rig.now);
     int64_t out_at = rig.now;
     action = rig_page(&rig, rig.now + 10 * S);
     assert_true(rig.now == out_at + S);
@@ -87,7 +87,7 @@ static void who_waits_for_longer_is_not_woken_earlier(void **state)
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action action = rig_page(&rig, rig.now);
     rig_send(&rig, &action);
-    wr_plan_hold(rig.plan, rig.now + 400 * MS);
+    wr_plan_hold_starts(rig.plan, rig.now + 400 * MS);
     assert_true(rig_next(&rig).at == rig.now + S);
     rig_release(&rig);
 }
@@ -147,8 +147,8 @@ static void a_page_tells_that_its_host_is_hopeless_once(void **state)
     rig_offer_many(&rig, 1, "a.example", 2);
     for (int i = 1; i <= 12; i++) {
         struct wr_plan_action action = rig_page(&rig, rig.now + WEIR_HOUR);
-        struct wr_fate fate = rig_fetch(&rig, &action, 429);
-        said += (fate.news & WR_NEWS_HOPELESS) != 0;
+        struct wr_task_outcome fate = rig_fetch(&rig, &action, 429);
+        said += (fate.news & WR_GATE_CHANGE_HOPELESS) != 0;
         told = said == 1 && told == 0 ? i : told;
     }
     assert_int_equal(said, 1);
@@ -182,19 +182,19 @@ static void hope_that_was_lost_at_robots_txt_is_told_by_the_next_page(void **sta
         }
         action = rig_wait(&rig, rig.now + WEIR_DAY);
         if (action.kind == WR_PLAN_ROBOTS) {
-            struct wr_life_event event = {
-                .kind = WR_LIFE_ANSWERED, .status = 404, .max_age_ns = -1, .retry_after_ns = -1};
+            struct wr_robots_event event = {
+                .kind = WR_ROBOTS_EVENT_ANSWERED, .status = 404, .max_age_ns = -1, .retry_after_ns = -1};
             /* continues the row of rejections */
             weir_outcome outcome = {.size = sizeof outcome, .status = 429};
             rig_send(&rig, &action);
-            wr_plan_robots_told(rig.plan, action.task, &outcome, &event, NULL, false, rig.now);
+            wr_plan_robots_finished(rig.plan, action.task, &outcome, &event, NULL, false, rig.now);
             action = rig_page(&rig, rig.now + WEIR_DAY);
         }
-        struct wr_fate fate = rig_fetch(&rig, &action, status);
-        assert_int_equal(fate.news & WR_NEWS_HOPELESS, status == 429 ? WR_NEWS_HOPELESS : 0);
+        struct wr_task_outcome fate = rig_fetch(&rig, &action, status);
+        assert_int_equal(fate.news & WR_GATE_CHANGE_HOPELESS, status == 429 ? WR_GATE_CHANGE_HOPELESS : 0);
         action = rig_page(&rig, rig.now + WEIR_DAY);
         fate = rig_fetch(&rig, &action, 429);
-        assert_int_equal(fate.news & WR_NEWS_HOPELESS, 0);
+        assert_int_equal(fate.news & WR_GATE_CHANGE_HOPELESS, 0);
         wr_plan_stats_get(rig.plan, &stats);
         assert_int_equal(stats.hopeless, status == 429);
         rig_release(&rig);

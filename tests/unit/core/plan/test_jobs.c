@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_jobs.c - tests pausing, ending, limits and budgets of jobs. */
-#include "core/plan/look.h"
+#include "core/plan/inspect.h"
 #include "rig.h"
 
 static void a_paused_job_starts_nothing_and_goes_on_where_it_was(void **state)
@@ -45,7 +45,7 @@ static void what_a_limit_of_the_job_leaves_is_held_by_that_limit(void **state)
         if (is_asked)
             rig_next(&rig);
         else
-            assert_false(wr_plan_stir(rig.plan, rig.now));
+            assert_false(wr_plan_reschedule_paused(rig.plan, rig.now));
         rig.now += 3 * S;
         const struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("a.example"));
         assert_int_equal(wr_plan_why(rig.plan, host, 1, rig.now).reason, WEIR_REASON_JOB_LIMIT);
@@ -95,8 +95,8 @@ static void page_that_backs_off_keeps_its_attempts_while_its_job_is_paused(void 
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_page(&rig, rig.now);
-    struct wr_fate fate = rig_fetch(&rig, &action, 500);
-    assert_int_equal(fate.kind, WR_FATE_AGAIN);
+    struct wr_task_outcome fate = rig_fetch(&rig, &action, 500);
+    assert_int_equal(fate.kind, WR_TASK_OUTCOME_RETRY);
     assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED), 0);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
     assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_NONE), 0);
@@ -106,7 +106,7 @@ static void page_that_backs_off_keeps_its_attempts_while_its_job_is_paused(void 
     rig_fetch(&rig, &action, 500);
     action = rig_page(&rig, rig.now + 10 * S);
     fate = rig_fetch(&rig, &action, 500);
-    assert_int_equal(fate.kind, WR_FATE_FAILED); /* the third attempt */
+    assert_int_equal(fate.kind, WR_TASK_OUTCOME_FAILED); /* the third attempt */
     rig_release(&rig);
 }
 
@@ -127,15 +127,15 @@ static void a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all(voi
     struct wr_plan_action second = rig_page(&rig, rig.now);
     assert_int_equal(first.job * 100 + of_two.job * 10 + second.job, 121);
     assert_int_equal(wr_plan_job_end(rig.plan, 1), 0);
-    assert_offer(rig_offer(&rig, 1, "http://new.example/"), WR_OFFER_OVER);
+    assert_offer(rig_offer(&rig, 1, "http://new.example/"), WR_ADD_URL_OVER);
     rig_fetch(&rig, &of_two, 200);
     struct wr_plan_action action = rig_page(&rig, rig.now + 2 * S);
     assert_int_equal(action.job, 2);
     rig_fetch(&rig, &action, 200);
     assert_int_equal(rig_wait(&rig, rig.now).job, 2); /* DRAINED */
-    wr_plan_given(rig.plan, first.task, rig.now);
+    wr_plan_task_given_back(rig.plan, first.task, rig.now);
     rig_send(&rig, &second);
-    assert_int_equal(rig_tell(&rig, &second, 500).kind, WR_FATE_AGAIN);
+    assert_int_equal(rig_tell(&rig, &second, 500).kind, WR_TASK_OUTCOME_RETRY);
     action = rig_wait(&rig, rig.now + 2 * S);
     assert_kind(action, WR_PLAN_DRAINED);
     assert_int_equal(wr_plan_job_forget(rig.plan, action.job), 0);
@@ -207,7 +207,7 @@ static void a_job_ends_at_its_deadline_once(void **state)
     }
     struct wr_plan_action action = rig_wait(&rig, rig.now + S);
     assert_kind(action, WR_PLAN_OVER);
-    assert_int_equal(action.draw, WR_DRAWS);
+    assert_int_equal(action.draw, WR_BUDGET_KINDS);
     assert_int_equal(rig.now, began_at + 3500 * MS);
     assert_int_equal(wr_plan_job_end(rig.plan, 1), 0);
     assert_kind(rig_wait(&rig, rig.now), WR_PLAN_DRAINED);
@@ -246,16 +246,16 @@ static void bytes_are_drawn_from_the_ledger_and_end_the_job(void **state)
     rig_init(&rig);
     rig_begin(&rig);
     wr_ledger_init(&ledger, WR_LEDGER_UNLIMITED, 3500, 0);
-    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .draws_bytes = true}), 0);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .has_byte_budget = true}), 0);
     rig_offer_many(&rig, 1, "a.example", 10);
     int starts = 0;
     for (;;) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + S);
         if (action.kind == WR_PLAN_OVER)
             break;
-        if (action.kind == WR_PLAN_DRAW) {
-            uint64_t granted = wr_ledger_draw(&ledger, action.draw, action.count, &is_last);
-            wr_plan_grant(rig.plan, 1, action.draw, granted, is_last);
+        if (action.kind == WR_PLAN_TAKE_BUDGET) {
+            uint64_t granted = wr_ledger_take_budget(&ledger, action.draw, action.count, &is_last);
+            wr_plan_grant_budget(rig.plan, 1, action.draw, granted, is_last);
             continue;
         }
         rig_fetch(&rig, &action, 200); /* a page has 1000 bytes */
@@ -268,8 +268,8 @@ static void bytes_are_drawn_from_the_ledger_and_end_the_job(void **state)
 static struct wr_plan_action next_draw(struct rig *rig)
 {
     struct wr_plan_action action = rig_wait(rig, rig->now + S);
-    assert_kind(action, WR_PLAN_DRAW);
-    assert_int_equal(action.draw, WR_DRAW_BYTES);
+    assert_kind(action, WR_PLAN_TAKE_BUDGET);
+    assert_int_equal(action.draw, WR_BUDGET_BYTES);
     return action;
 }
 
@@ -287,12 +287,12 @@ static void bytes_beyond_what_was_left_are_paid_by_the_next_grants(void **state)
     static struct rig rig;
     rig_init(&rig);
     rig_begin(&rig);
-    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .draws_bytes = true}), 0);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .has_byte_budget = true}), 0);
     rig_offer_many(&rig, 1, "a.example", 10);
     next_draw(&rig);
     /* asks once for bytes and starts nothing until they are granted */
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
-    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 2400, false), 0);
+    assert_int_equal(wr_plan_grant_budget(rig.plan, 1, WR_BUDGET_BYTES, 2400, false), 0);
     fetch_page(&rig);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* more than half of the grant is left */
     fetch_page(&rig);
@@ -300,13 +300,13 @@ static void bytes_beyond_what_was_left_are_paid_by_the_next_grants(void **state)
     fetch_page(&rig); /* 600 bytes are owed */
     rig.now += M;
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
-    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 600, false), 0);
+    assert_int_equal(wr_plan_grant_budget(rig.plan, 1, WR_BUDGET_BYTES, 600, false), 0);
     next_draw(&rig);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE); /* the debt is paid and nothing is left */
-    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 1, false), 0);
+    assert_int_equal(wr_plan_grant_budget(rig.plan, 1, WR_BUDGET_BYTES, 1, false), 0);
     fetch_page(&rig); /* starts with one byte: then 999 are owed */
     next_draw(&rig);
-    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, 999, true), 0);
+    assert_int_equal(wr_plan_grant_budget(rig.plan, 1, WR_BUDGET_BYTES, 999, true), 0);
     assert_kind(rig_next(&rig), WR_PLAN_OVER);
     rig_release(&rig);
 }
@@ -322,15 +322,15 @@ static void job_is_over_with_its_last_byte(void **state)
         static struct rig rig;
         rig_init(&rig);
         rig_begin(&rig);
-        assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .draws_bytes = true}), 0);
+        assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .has_byte_budget = true}), 0);
         rig_offer_many(&rig, 1, "a.example", 10);
         next_draw(&rig);
-        assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_BYTES, cases[i].granted, true), 0);
+        assert_int_equal(wr_plan_grant_budget(rig.plan, 1, WR_BUDGET_BYTES, cases[i].granted, true), 0);
         for (int page = 0; page < cases[i].pages; page++)
             fetch_page(&rig);
         struct wr_plan_action action = rig_next(&rig);
         assert_kind(action, WR_PLAN_OVER);
-        assert_int_equal(action.draw, WR_DRAW_BYTES);
+        assert_int_equal(action.draw, WR_BUDGET_BYTES);
         rig.now += M;
         /* OVER is reported once, and nothing starts after it */
         assert_kind(rig_next(&rig), WR_PLAN_IDLE);
@@ -351,7 +351,7 @@ static void paused_job_asks_for_no_robots_txt(void **state)
     assert_kind(action, WR_PLAN_ROBOTS);
     rig_robots(&rig, &action, 404, NULL);
     action = rig_page(&rig, rig.now + S);
-    assert_int_equal(rig_fetch(&rig, &action, 500).kind, WR_FATE_AGAIN);
+    assert_int_equal(rig_fetch(&rig, &action, 500).kind, WR_TASK_OUTCOME_RETRY);
     assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED), 0);
     rig.now += 2 * WEIR_DAY;
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
@@ -409,11 +409,11 @@ static void hosts_that_are_slow_are_counted_until_they_leave(void **state)
     wr_plan_stats_get(rig.plan, &stats);
     assert_int_equal(stats.lowered, 2);
     assert_int_equal(stats.overrides, 2);
-    assert_true(wr_plan_host_leave(rig.plan, hosts[2], rig.now)); /* this host was not slow */
+    assert_true(wr_plan_host_remove(rig.plan, hosts[2], rig.now)); /* this host was not slow */
     wr_plan_stats_get(rig.plan, &stats);
     assert_int_equal(stats.lowered, 2);
-    wr_plan_host_forget(rig.plan, hosts[0], rig.now);
-    wr_plan_host_forget(rig.plan, hosts[0], rig.now);
+    wr_plan_host_forget_learned(rig.plan, hosts[0], rig.now);
+    wr_plan_host_forget_learned(rig.plan, hosts[0], rig.now);
     wr_plan_stats_get(rig.plan, &stats);
     assert_int_equal(stats.lowered, 1);
     struct wr_plan_action action = rig_page(&rig, rig.now + 10 * M);
@@ -423,7 +423,7 @@ static void hosts_that_are_slow_are_counted_until_they_leave(void **state)
         rig_fetch(&rig, &action, 404);
     }
     assert_ptr_equal(action.host, hosts[1]);
-    assert_true(wr_plan_host_leave(rig.plan, hosts[1], rig.now));
+    assert_true(wr_plan_host_remove(rig.plan, hosts[1], rig.now));
     wr_plan_stats_get(rig.plan, &stats);
     assert_int_equal(stats.lowered, 0);
     rig_release(&rig);
@@ -440,10 +440,10 @@ static void a_resumed_job_loads_what_the_store_has(void **state)
     rig.rows[2].ended = rig.rows[7].ended = true;
     rig_begin_job(&rig);
     for (size_t i = 0; i < rig.count; i++)
-        wr_plan_known(rig.plan, 1, rig.rows[i].fingerprint);
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 4, rig.now), 0);
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("b.example"), 4, rig.now), 0);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_OFFER_KNOWN);
+        wr_plan_add_known_url(rig.plan, 1, rig.rows[i].fingerprint);
+    assert_int_equal(wr_plan_hosts_row(rig.plan, 1, wr_span_of("a.example"), 4, rig.now), 0);
+    assert_int_equal(wr_plan_hosts_row(rig.plan, 1, wr_span_of("b.example"), 4, rig.now), 0);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_ADD_URL_KNOWN);
     for (int i = 0; i < 8; i++) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + S);
         assert_kind(action, WR_PLAN_START);
@@ -463,19 +463,19 @@ static void what_was_put_aside_is_read_again_from_the_front(void **state)
     rig.store_is_slow = true;
     struct wr_plan_action load = rig_next(&rig);
     assert_kind(load, WR_PLAN_LOAD);
-    wr_plan_remember(rig.plan, load.host, &(struct wr_plan_memory){.pace = NULL}, rig.now, 0);
+    wr_plan_restore_host(rig.plan, load.host, &(struct wr_plan_stored_host){.pace = NULL}, rig.now, 0);
     for (size_t i = 0; i < rig.count; i++) {
         const struct wr_plan_row row = {.fingerprint = rig.rows[i].fingerprint, .position = {(int64_t)i + 1, 0}};
-        assert_int_equal(wr_plan_load(rig.plan, load.host, 1, &row, rig.now), 0);
+        assert_int_equal(wr_plan_load_row(rig.plan, load.host, 1, &row, rig.now), 0);
     }
     /* the load is under way */
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0);
-    wr_plan_loaded(rig.plan, load.host, 1, true, 5, rig.now);
+    assert_int_equal(wr_plan_hosts_row(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0);
+    wr_plan_load_end(rig.plan, load.host, 1, true, 5, rig.now);
     assert_true(wr_plan_job_is_drained(rig.plan, 1));
     rig.store_is_slow = false;
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0);
+    assert_int_equal(wr_plan_hosts_row(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0);
     /* repeated: counts once */
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0);
+    assert_int_equal(wr_plan_hosts_row(rig.plan, 1, wr_span_of("a.example"), 5, rig.now), 0);
     assert_false(wr_plan_job_is_drained(rig.plan, 1));
     for (int i = 0; i < 5; i++) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + S);
@@ -494,13 +494,13 @@ static void what_was_learned_is_told_once_for_each_change(void **state)
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
-    assert_null(wr_plan_save(rig.plan, rig.now, 1700000000 * S, &memory));
+    assert_null(wr_plan_next_unsaved_host(rig.plan, rig.now, 1700000000 * S, &memory));
     rig_send(&rig, &action);
     weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = 9 * S};
-    wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
-    assert_ptr_equal(wr_plan_save(rig.plan, rig.now, 1700000000 * S, &memory), action.host);
+    wr_plan_page_finished(rig.plan, action.task, &outcome, 0, rig.now);
+    assert_ptr_equal(wr_plan_next_unsaved_host(rig.plan, rig.now, 1700000000 * S, &memory), action.host);
     assert_true(memory.retry_wall_at >= 1700000009 * S);
-    assert_null(wr_plan_save(rig.plan, rig.now, 1700000000 * S, &memory));
+    assert_null(wr_plan_next_unsaved_host(rig.plan, rig.now, 1700000000 * S, &memory));
     rig_release(&rig);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_lease.c - tests hosts that processes share: a host gets requests while it is leased, and is
  * dropped when the lease is lost. */
-#include "core/plan/look.h"
+#include "core/plan/inspect.h"
 #include "rig.h"
 
 #define HOST "a.example"
@@ -33,7 +33,7 @@ static void store(int count)
 
 static struct wr_plan_host *claim(uint64_t token, int64_t until, int queued)
 {
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of(HOST), (uint64_t)queued, rig.now), 0);
+    assert_int_equal(wr_plan_hosts_row(rig.plan, 1, wr_span_of(HOST), (uint64_t)queued, rig.now), 0);
     struct wr_plan_host *host = find();
     wr_plan_host_lease(rig.plan, host, token, until, rig.now);
     return host;
@@ -64,7 +64,7 @@ static void host_is_asked_once_it_is_leased(void **state)
     wr_plan_host_lease(rig.plan, host, 7, rig.now + M, rig.now);
     struct wr_plan_action action = rig_page(&rig, rig.now + M);
     (void)rig_fetch(&rig, &action, 200);
-    assert_int_equal(wr_plan_host_token(find()), 7);
+    assert_int_equal(wr_plan_host_lease_token(find()), 7);
     rig_release(&rig);
 }
 
@@ -82,7 +82,7 @@ static void nothing_is_sent_after_the_end_of_the_lease(void **state)
     weir_decision decision = wr_plan_may_send(rig.plan, second.task, rig.now);
     assert_int_equal(decision.verdict, WEIR_WAIT);
     assert_int_equal(decision.wait_ns, WEIR_UNTIL_RELEASE);
-    wr_plan_given(rig.plan, second.task, rig.now);
+    wr_plan_task_given_back(rig.plan, second.task, rig.now);
     assert_still(rig.now + M);
     /* the renewal was late, but the lease is still held */
     wr_plan_host_lease(rig.plan, host, 1, rig.now + 30 * S, rig.now);
@@ -100,15 +100,15 @@ static void lost_host_leaves_with_its_tasks_and_a_flight_may_end(void **state)
     struct wr_plan_host *host = claim(1, rig.now + 30 * S, 50);
     struct wr_plan_action flight = rig_page(&rig, rig.now + 10 * S);
     rig_send(&rig, &flight);
-    wr_plan_host_lose(rig.plan, host, rig.now);
-    assert_int_equal(wr_plan_host_token(host), 0);
-    assert_false(wr_plan_host_leave(rig.plan, host, rig.now)); /* a request is in flight */
-    assert_true(wr_plan_host_flies(host));
+    wr_plan_host_lease_lost(rig.plan, host, rig.now);
+    assert_int_equal(wr_plan_host_lease_token(host), 0);
+    assert_false(wr_plan_host_remove(rig.plan, host, rig.now)); /* a request is in flight */
+    assert_true(wr_plan_host_is_busy(host));
     assert_still(rig.now + S);
     (void)rig_tell(&rig, &flight, 503); /* fails, and is not retried in this plan */
-    assert_true(wr_plan_host_rests(host));
+    assert_true(wr_plan_host_is_idle(host));
     assert_still(rig.now + M);
-    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
+    assert_true(wr_plan_host_remove(rig.plan, host, rig.now));
     assert_null(find());
     rig_release(&rig);
 }
@@ -122,12 +122,12 @@ static void load_that_comes_after_the_loss_brings_nothing(void **state)
     struct wr_plan_host *host = claim(1, rig.now + 30 * S, 5);
     struct wr_plan_action load = rig_next(&rig);
     assert_kind(load, WR_PLAN_LOAD);
-    assert_true(wr_plan_host_flies(host));
-    wr_plan_host_lose(rig.plan, host, rig.now);
+    assert_true(wr_plan_host_is_busy(host));
+    wr_plan_host_lease_lost(rig.plan, host, rig.now);
     rig_answer_load(&rig, &load);
-    assert_true(wr_plan_host_rests(host));
+    assert_true(wr_plan_host_is_idle(host));
     assert_still(rig.now + M);
-    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
+    assert_true(wr_plan_host_remove(rig.plan, host, rig.now));
     rig_release(&rig);
 }
 
@@ -139,12 +139,12 @@ static void host_that_comes_back_is_asked_for_all_that_is_left(void **state)
     struct wr_plan_host *host = claim(1, rig.now + 30 * S, 3);
     struct wr_plan_action action = rig_page(&rig, rig.now + 10 * S);
     (void)rig_fetch(&rig, &action, 200);
-    wr_plan_host_lose(rig.plan, host, rig.now);
-    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
+    wr_plan_host_lease_lost(rig.plan, host, rig.now);
+    assert_true(wr_plan_host_remove(rig.plan, host, rig.now));
     (void)claim(2, rig.now + 30 * S, 2);
     for (int i = 0; i < 2; i++) {
         action = rig_page(&rig, rig.now + 10 * S);
-        assert_int_equal(wr_plan_host_token(action.host), 2);
+        assert_int_equal(wr_plan_host_lease_token(action.host), 2);
         (void)rig_fetch(&rig, &action, 200);
     }
     assert_still(rig.now + M);
@@ -157,16 +157,16 @@ static void host_rests_when_nothing_of_it_is_left(void **state)
     begin();
     store(1);
     struct wr_plan_host *host = claim(1, rig.now + M, 1);
-    assert_false(wr_plan_host_rests(host));
+    assert_false(wr_plan_host_is_idle(host));
     struct wr_plan_action action = rig_page(&rig, rig.now + 10 * S);
     rig_send(&rig, &action);
-    assert_false(wr_plan_host_rests(host));
+    assert_false(wr_plan_host_is_idle(host));
     (void)rig_tell(&rig, &action, 200);
     assert_still(rig.now + 2 * S);
-    assert_true(wr_plan_host_rests(host));
-    wr_plan_host_mark(host, 5, rig.now);
-    assert_int_equal(wr_plan_host_marked(host), 5);
-    assert_true(wr_plan_host_rested(host) == rig.now);
+    assert_true(wr_plan_host_is_idle(host));
+    wr_plan_host_set_lease_seen(host, 5, rig.now);
+    assert_int_equal(wr_plan_host_lease_beat(host), 5);
+    assert_true(wr_plan_host_idle_since(host) == rig.now);
     rig_release(&rig);
 }
 
@@ -184,11 +184,11 @@ static void leased_host_is_not_forgotten_for_want_of_room(void **state)
     (void)rig_fetch(&rig, &action, 200);
     assert_still(rig.now + 3000 * M);
     wr_gate_saved(wr_plan_host_gate(host));
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), WEIR_E_FULL);
+    assert_int_equal(wr_plan_hosts_row(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), WEIR_E_FULL);
     assert_ptr_equal(find(), host);
-    wr_plan_host_lose(rig.plan, host, rig.now);
-    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), 0);
+    wr_plan_host_lease_lost(rig.plan, host, rig.now);
+    assert_true(wr_plan_host_remove(rig.plan, host, rig.now));
+    assert_int_equal(wr_plan_hosts_row(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), 0);
     rig_release(&rig);
 }
 
@@ -202,31 +202,31 @@ static void host_of_which_an_end_is_not_posted_yet_does_not_rest(void **state)
     struct wr_plan_host *host = claim(1, rig.now + M, 1);
     struct wr_plan_action action = rig_page(&rig, rig.now + 10 * S);
     rig_send(&rig, &action);
-    wr_plan_host_owe(host);
+    wr_plan_host_begin_post(host);
     (void)rig_tell(&rig, &action, 200);
     assert_still(rig.now + 2 * S);
-    assert_false(wr_plan_host_rests(host));
-    assert_true(wr_plan_host_flies(host));
-    wr_plan_host_lose(rig.plan, host, rig.now);
-    assert_false(wr_plan_host_leave(rig.plan, host, rig.now));
-    wr_plan_host_pay(rig.plan, host, rig.now);
-    assert_false(wr_plan_host_flies(host));
-    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
+    assert_false(wr_plan_host_is_idle(host));
+    assert_true(wr_plan_host_is_busy(host));
+    wr_plan_host_lease_lost(rig.plan, host, rig.now);
+    assert_false(wr_plan_host_remove(rig.plan, host, rig.now));
+    wr_plan_host_end_post(rig.plan, host, rig.now);
+    assert_false(wr_plan_host_is_busy(host));
+    assert_true(wr_plan_host_remove(rig.plan, host, rig.now));
     rig_release(&rig);
 }
 
-static enum wr_offer_verdict offer(const char *path, bool is_stored)
+static enum wr_add_url_verdict offer(const char *path, bool is_stored)
 {
     char text[64], memory[WR_URL_ROOM];
     struct wr_url url;
     int bytes = snprintf(text, sizeof text, "http://" HOST "/%s", path);
     assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
-    const struct wr_offer given = {.job = 1,
-                                   .fingerprint = wr_hash(&rig.key, text, (size_t)bytes),
-                                   .url = &url,
-                                   .is_new = is_stored,
-                                   .is_stored = is_stored};
-    return wr_plan_offer(rig.plan, &given, rig.now);
+    const struct wr_url_to_add given = {.job = 1,
+                                        .fingerprint = wr_hash(&rig.key, text, (size_t)bytes),
+                                        .url = &url,
+                                        .is_new = is_stored,
+                                        .is_stored = is_stored};
+    return wr_plan_add_url(rig.plan, &given, rig.now);
 }
 
 /* Pages in the store are counted by loads: an offer of a stored page is neither counted nor
@@ -237,23 +237,23 @@ static void pages_of_a_host_are_counted_by_the_store_alone(void **state)
     rig_init(&rig);
     rig.options.leases = true;
     rig_begin(&rig);
-    wr_plan_known_incomplete(rig.plan);
+    wr_plan_set_known_incomplete(rig.plan);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .host_pages = 10}), 0);
     rig.store_is_slow = true;
     struct wr_plan_host *host = claim(1, rig.now + M, 1);
     struct wr_plan_action load = rig_next(&rig);
     assert_kind(load, WR_PLAN_LOAD);
-    wr_plan_remember(rig.plan, host, &(struct wr_plan_memory){.pace = NULL}, rig.now, 0);
-    wr_plan_loaded(rig.plan, host, 1, true, 9, rig.now);
-    assert_int_equal(offer("eighth", true), WR_OFFER_NEW); /* one of the nine stored pages */
-    assert_int_equal(offer("tenth", false), WR_OFFER_ASK_STORE);
-    assert_int_equal(offer("tenth", true), WR_OFFER_NEW);
+    wr_plan_restore_host(rig.plan, host, &(struct wr_plan_stored_host){.pace = NULL}, rig.now, 0);
+    wr_plan_load_end(rig.plan, host, 1, true, 9, rig.now);
+    assert_int_equal(offer("eighth", true), WR_ADD_URL_NEW); /* one of the nine stored pages */
+    assert_int_equal(offer("tenth", false), WR_ADD_URL_ASK_STORE);
+    assert_int_equal(offer("tenth", true), WR_ADD_URL_NEW);
     load = rig_next(&rig);
     assert_kind(load, WR_PLAN_LOAD);
-    wr_plan_loaded(rig.plan, host, 1, false, 10, rig.now);
-    assert_int_equal(offer("more", false), WR_OFFER_BUDGET);
+    wr_plan_load_end(rig.plan, host, 1, false, 10, rig.now);
+    assert_int_equal(offer("more", false), WR_ADD_URL_BUDGET);
     /* a page that is stored already is accepted */
-    assert_int_equal(offer("ninth", true), WR_OFFER_NEW);
+    assert_int_equal(offer("ninth", true), WR_ADD_URL_NEW);
     rig_release(&rig);
 }
 
@@ -263,13 +263,13 @@ static void answer_retry_after(const struct wr_plan_action *action, int64_t wait
 {
     weir_outcome outcome = {.size = sizeof outcome, .status = 503, .has_retry_after = true, .retry_after_ns = wait_ns};
     rig_send(&rig, action);
-    (void)wr_plan_told(rig.plan, action->task, &outcome, 0, rig.now);
+    (void)wr_plan_page_finished(rig.plan, action->task, &outcome, 0, rig.now);
 }
 
 static int64_t rests_until(struct wr_plan_host *host)
 {
     int64_t held_ns;
-    return wr_plan_host_rests_until(rig.plan, host, rig.now, &held_ns);
+    return wr_plan_host_releasable_until(rig.plan, host, rig.now, &held_ns);
 }
 
 static void host_that_waits_for_its_gate_rests_until_it_opens(void **state)
@@ -300,7 +300,7 @@ static void host_that_waits_for_its_group_does_not_rest(void **state)
     begin();
     store(2);
     struct wr_plan_host *host = claim(1, rig.now + WEIR_DAY, 2);
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), 0);
+    assert_int_equal(wr_plan_hosts_row(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), 0);
     struct wr_plan_host *other = wr_plan_host_find(rig.plan, wr_span_of("b.example"));
     wr_plan_host_lease(rig.plan, other, 2, rig.now + WEIR_DAY, rig.now);
     rig.rows[rig.count] = (struct row){.job = 1, .fingerprint = 1, .url = "http://b.example/"};
@@ -328,15 +328,15 @@ static void what_held_a_host_before_it_rested_counts_on(void **state)
     int64_t told_at = rig.now;
     answer_retry_after(&action, 2 * WEIR_HOUR);
     rig.now += 10 * M;
-    int64_t until = wr_plan_host_rests_until(rig.plan, host, rig.now, &held_ns);
+    int64_t until = wr_plan_host_releasable_until(rig.plan, host, rig.now, &held_ns);
     assert_true(until <= told_at + 30 * M); /* its tasks expire after max_defer_ns */
     assert_in_range(held_ns, 10 * M - S, 10 * M + S);
-    wr_plan_host_lose(rig.plan, host, rig.now);
-    assert_true(wr_plan_host_leave(rig.plan, host, rig.now));
+    wr_plan_host_lease_lost(rig.plan, host, rig.now);
+    assert_true(wr_plan_host_remove(rig.plan, host, rig.now));
     held_ns += until - rig.now;
     rig.now = until;
     host = claim(2, rig.now + WEIR_DAY, 3);
-    wr_plan_host_rested_for(host, held_ns);
+    wr_plan_host_was_released(host, held_ns);
     int64_t wall_now = 1700000000 * S + rig.now; /* the wall clock of rig_next */
     const weir_pace_memory memory = {.retry_wall_at = wall_now + WEIR_HOUR, .saved_wall_at = wall_now};
     rig.memory = &memory;
@@ -361,7 +361,7 @@ static int64_t claim_within_window(bool leases, bool has_rested, int64_t left_ns
     rig.memory = &memory;
     struct wr_plan_host *host = claim(1, rig.now + WEIR_DAY, 1);
     if (has_rested)
-        wr_plan_host_rested_for(host, 0);
+        wr_plan_host_was_released(host, 0);
     (void)rig_page(&rig, rig.now + 30 * S);
     int64_t waited_ns = rig.now - began_at;
     rig_release(&rig);
@@ -389,13 +389,13 @@ static void host_that_yields_starts_nothing_but_what_is_in_flight_may_end(void *
     struct wr_plan_host *host = claim(1, rig.now + WEIR_DAY, 4);
     struct wr_plan_action first = rig_page(&rig, rig.now + 10 * S);
     rig_send(&rig, &first);
-    wr_plan_host_yield(rig.plan, host, true, rig.now);
-    assert_true(wr_plan_host_yields(host) && wr_plan_host_flies(host));
+    wr_plan_host_yield_lease(rig.plan, host, true, rig.now);
+    assert_true(wr_plan_host_yields_lease(host) && wr_plan_host_is_busy(host));
     assert_still(rig.now + M);
     (void)rig_tell(&rig, &first, 200);
-    assert_false(wr_plan_host_flies(host));
+    assert_false(wr_plan_host_is_busy(host));
     /* no other process wants the host any more */
-    wr_plan_host_yield(rig.plan, host, false, rig.now);
+    wr_plan_host_yield_lease(rig.plan, host, false, rig.now);
     first = rig_page(&rig, rig.now + 10 * S);
     (void)rig_fetch(&rig, &first, 200);
     rig_release(&rig);
@@ -409,7 +409,7 @@ static void give_errand(uint64_t tag)
     struct wr_url url;
     assert_int_equal(wr_url_parse(wr_span_of("http://" HOST "/rules"), NULL, NULL, memory, sizeof memory, &url),
                      WR_URL_OK);
-    assert_int_equal(wr_plan_errand(rig.plan, &url, tag, rig.now), 0);
+    assert_int_equal(wr_plan_robots_hop_add(rig.plan, &url, tag, rig.now), 0);
 }
 
 /* V1: also for requests on behalf of another host. */
@@ -421,19 +421,19 @@ static void errands_wait_for_the_lease_of_their_host(void **state)
     assert_still(rig.now + M);
     wr_plan_host_lease(rig.plan, find(), 1, rig.now + 30 * S, rig.now);
     struct wr_plan_action action = rig_wait(&rig, rig.now + 10 * S);
-    assert_kind(action, WR_PLAN_ERRAND);
-    wr_plan_host_yield(rig.plan, find(), true, rig.now);
+    assert_kind(action, WR_PLAN_ROBOTS_HOP);
+    wr_plan_host_yield_lease(rig.plan, find(), true, rig.now);
     assert_int_equal(wr_plan_may_send(rig.plan, action.task, rig.now).verdict, WEIR_WAIT);
-    wr_plan_given(rig.plan, action.task, rig.now);
-    wr_plan_host_yield(rig.plan, find(), true, rig.now);
+    wr_plan_task_given_back(rig.plan, action.task, rig.now);
+    wr_plan_host_yield_lease(rig.plan, find(), true, rig.now);
     /* the errand is sent before the host is given away */
-    assert_false(wr_plan_host_yields(find()));
-    wr_plan_host_lose(rig.plan, find(), rig.now);
+    assert_false(wr_plan_host_yields_lease(find()));
+    wr_plan_host_lease_lost(rig.plan, find(), rig.now);
     assert_still(rig.now + M);
-    assert_false(wr_plan_host_leave(rig.plan, find(), rig.now));
-    assert_false(wr_plan_errand_take(rig.plan, find(), 18, rig.now));
-    assert_true(wr_plan_errand_take(rig.plan, find(), 17, rig.now));
-    assert_true(wr_plan_host_leave(rig.plan, find(), rig.now));
+    assert_false(wr_plan_host_remove(rig.plan, find(), rig.now));
+    assert_false(wr_plan_robots_hop_remove(rig.plan, find(), 18, rig.now));
+    assert_true(wr_plan_robots_hop_remove(rig.plan, find(), 17, rig.now));
+    assert_true(wr_plan_host_remove(rig.plan, find(), rig.now));
     rig_release(&rig);
 }
 

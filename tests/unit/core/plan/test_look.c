@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_look.c - tests views of a plan while it runs, and commands that steer it. */
-#include "core/plan/look.h"
+#include "core/plan/inspect.h"
 #include "rig.h"
 
 static struct wr_plan_host *host_of(const struct rig *rig, const char *key)
@@ -10,17 +10,17 @@ static struct wr_plan_host *host_of(const struct rig *rig, const char *key)
     return host;
 }
 
-static struct wr_plan_look look_at(const struct rig *rig, const char *key)
+static struct wr_plan_host_view look_at(const struct rig *rig, const char *key)
 {
-    struct wr_plan_look look;
-    wr_plan_look(rig->plan, host_of(rig, key), 1, rig->now, &look);
+    struct wr_plan_host_view look;
+    wr_plan_host_view(rig->plan, host_of(rig, key), 1, rig->now, &look);
     return look;
 }
 
-static struct wr_plan_glance glance_at(const struct rig *rig, const char *key)
+static struct wr_plan_host_brief glance_at(const struct rig *rig, const char *key)
 {
-    struct wr_plan_glance glance;
-    wr_plan_glance(rig->plan, host_of(rig, key), rig->now, &glance);
+    struct wr_plan_host_brief glance;
+    wr_plan_host_brief(rig->plan, host_of(rig, key), rig->now, &glance);
     return glance;
 }
 
@@ -33,8 +33,8 @@ static void a_glance_and_a_look_say_the_same(void **state)
     struct wr_plan_action action = rig_page(&rig, rig.now);
     rig_fetch(&rig, &action, 200);
     (void)rig_next(&rig);
-    struct wr_plan_glance glance = glance_at(&rig, "a.example");
-    struct wr_plan_look look = look_at(&rig, "a.example");
+    struct wr_plan_host_brief glance = glance_at(&rig, "a.example");
+    struct wr_plan_host_view look = look_at(&rig, "a.example");
     assert_int_equal(look.state, WR_HOST_ACTIVE);
     assert_int_equal(look.why.reason, WEIR_REASON_PACE);
     assert_int_equal(look.why.wait_ns, S - 10 * MS);
@@ -58,7 +58,7 @@ static void starts_are_counted_in_slices_of_time(void **state)
         struct wr_plan_action action = rig_page(&rig, rig.now + S);
         rig_fetch(&rig, &action, 200);
     }
-    struct wr_plan_look look = look_at(&rig, "a.example");
+    struct wr_plan_host_view look = look_at(&rig, "a.example");
     assert_int_equal(look.starts[WR_PLAN_SLICES - 1], 2);
     assert_int_equal(look.starts[WR_PLAN_SLICES - 2], 5);
     assert_true(look.rate > 0.9 && look.rate < 1.2);
@@ -140,14 +140,14 @@ static void pace_that_was_set_binds_at_once_until_it_is_taken_back(void **state)
     assert_int_equal(look_at(&rig, "a.example").interval_ns, 7 * S);
     assert_true(wr_plan_host_options(rig.plan, host)->min_interval_ns == 7 * S);
     (void)wr_plan_bounds(rig.plan, host, rig.now, bounds);
-    assert_true(bounds[0].source == WR_SOURCE_SET && bounds[0].value_ns == 7 * S);
+    assert_true(bounds[0].source == WR_BOUND_FROM_USER && bounds[0].value_ns == 7 * S);
     struct wr_plan_action idle = rig_next(&rig);
     assert_kind(idle, WR_PLAN_IDLE);
     assert_true(idle.at == sent_at + 7 * S);
     assert_int_equal(wr_plan_host_pace(rig.plan, host, 0, rig.now), 0);
     assert_int_equal(look_at(&rig, "a.example").set_interval_ns, 0);
     (void)wr_plan_bounds(rig.plan, host, rig.now, bounds);
-    assert_true(bounds[0].source == WR_SOURCE_OPTIONS && bounds[0].value_ns == S);
+    assert_true(bounds[0].source == WR_BOUND_FROM_OPTIONS && bounds[0].value_ns == S);
     idle = rig_next(&rig);
     assert_kind(idle, WR_PLAN_IDLE);
     assert_true(idle.at == sent_at + S);
@@ -214,7 +214,7 @@ static void a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent(void *
     assert_memory_equal(wr_plan_host_key(action.host).data, "a.example", 9);
     wr_plan_host_pause(rig.plan, host_of(&rig, "a.example"), true, rig.now);
     assert_int_equal(wr_plan_may_send(rig.plan, action.task, rig.now).reason, WEIR_REASON_PAUSED);
-    wr_plan_given(rig.plan, action.task, rig.now);
+    wr_plan_task_given_back(rig.plan, action.task, rig.now);
     action = rig_page(&rig, rig.now + M); /* a page of the other host */
     assert_memory_equal(wr_plan_host_key(action.host).data, "b.example", 9);
     rig_fetch(&rig, &action, 200);
@@ -262,21 +262,21 @@ static void a_task_is_found_with_its_place_in_the_queue(void **state)
     rig_offer_many(&rig, 1, "a.example", 4);
     struct wr_plan_action first = rig_page(&rig, rig.now);
     const struct wr_plan_host *host = host_of(&rig, "a.example");
-    struct wr_plan_seat seat = wr_plan_seat(rig.plan, host, 1, first.fingerprint, rig.now);
-    assert_true(seat.kind == WR_SEAT_FLIES && !seat.was_sent);
+    struct wr_plan_task_place seat = wr_plan_task_place(rig.plan, host, 1, first.fingerprint, rig.now);
+    assert_true(seat.kind == WR_TASK_PLACE_IN_FLIGHT && !seat.was_sent);
     rig_send(&rig, &first);
     rig.now += 5 * MS;
-    seat = wr_plan_seat(rig.plan, host, 1, first.fingerprint, rig.now);
+    seat = wr_plan_task_place(rig.plan, host, 1, first.fingerprint, rig.now);
     assert_true(seat.was_sent && seat.sent_ns == 5 * MS);
     for (uint32_t i = 1; i < 4; i++) {
-        seat = wr_plan_seat(rig.plan, host, 1, rig.rows[i].fingerprint, rig.now);
-        assert_true(seat.kind == WR_SEAT_WAITS && seat.before == i - 1 && seat.not_before_ns == 0);
+        seat = wr_plan_task_place(rig.plan, host, 1, rig.rows[i].fingerprint, rig.now);
+        assert_true(seat.kind == WR_TASK_PLACE_QUEUED && seat.before == i - 1 && seat.not_before_ns == 0);
     }
     rig_tell(&rig, &first, 500); /* it is retried after a backoff */
-    seat = wr_plan_seat(rig.plan, host, 1, first.fingerprint, rig.now);
-    assert_true(seat.kind == WR_SEAT_WAITS && seat.not_before_ns > 0 && seat.attempts == 1);
-    seat = wr_plan_seat(rig.plan, host, 1, 4711, rig.now);
-    assert_true(seat.kind == WR_SEAT_NONE && seat.before == 4);
+    seat = wr_plan_task_place(rig.plan, host, 1, first.fingerprint, rig.now);
+    assert_true(seat.kind == WR_TASK_PLACE_QUEUED && seat.not_before_ns > 0 && seat.attempts == 1);
+    seat = wr_plan_task_place(rig.plan, host, 1, 4711, rig.now);
+    assert_true(seat.kind == WR_TASK_PLACE_NONE && seat.before == 4);
     rig_release(&rig);
 }
 
@@ -288,17 +288,17 @@ static void tasks_of_both_schemes_wait_in_the_order_in_which_they_came(void **st
                                        "https://a.example/3", "http://a.example/4"};
     rig_plain(&rig);
     for (size_t i = 0; i < 5; i++)
-        assert_int_equal(rig_offer(&rig, 1, urls[i]), WR_OFFER_NEW);
+        assert_int_equal(rig_offer(&rig, 1, urls[i]), WR_ADD_URL_NEW);
     struct wr_plan_action first = rig_page(&rig, rig.now);
     const struct wr_plan_host *host = host_of(&rig, "a.example");
     assert_int_equal(first.fingerprint, rig.rows[0].fingerprint);
     for (uint32_t i = 1; i < 5; i++) {
-        struct wr_plan_seat seat = wr_plan_seat(rig.plan, host, 1, rig.rows[i].fingerprint, rig.now);
-        assert_int_equal(seat.kind, WR_SEAT_WAITS);
+        struct wr_plan_task_place seat = wr_plan_task_place(rig.plan, host, 1, rig.rows[i].fingerprint, rig.now);
+        assert_int_equal(seat.kind, WR_TASK_PLACE_QUEUED);
         assert_int_equal(seat.before, i - 1);
     }
-    assert_int_equal(wr_plan_seat(rig.plan, host, 1, 4711, rig.now).before, 4);
-    assert_int_equal(wr_plan_seat(rig.plan, host, 2, 4711, rig.now).kind, WR_SEAT_NONE);
+    assert_int_equal(wr_plan_task_place(rig.plan, host, 1, 4711, rig.now).before, 4);
+    assert_int_equal(wr_plan_task_place(rig.plan, host, 2, 4711, rig.now).kind, WR_TASK_PLACE_NONE);
     rig_release(&rig);
 }
 
@@ -325,41 +325,41 @@ static void bounds_are_listed_with_their_source_and_age(void **state)
     action = rig_page(&rig, rig.now + 5 * S);
     rig_send(&rig, &action);
     weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = 60 * S};
-    wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
-    assert_true((heard & WR_NEWS_REJECTED) != 0 && (heard & WR_NEWS_RETRY_AFTER) != 0);
+    wr_plan_page_finished(rig.plan, action.task, &outcome, 0, rig.now);
+    assert_true((heard & WR_GATE_CHANGE_REJECTED) != 0 && (heard & WR_GATE_CHANGE_RETRY_AFTER) != 0);
     rig.now += 10 * S;
     wr_plan_host_pace(rig.plan, host_of(&rig, "a.example"), 3 * S, rig.now);
     size_t count = wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds);
     assert_true(count >= 7);
-    assert_true(bounds[0].reason == WEIR_REASON_PACE && bounds[0].source == WR_SOURCE_SET);
+    assert_true(bounds[0].reason == WEIR_REASON_PACE && bounds[0].source == WR_BOUND_FROM_USER);
     assert_int_equal(bounds[0].value_ns, 3 * S);
     for (size_t i = 1; i < count; i++) {
         if (bounds[i].reason == WEIR_REASON_ROBOTS_DELAY)
-            assert_true(bounds[i].line == 3 && bounds[i].value_ns == 2 * S && bounds[i].source == WR_SOURCE_ROBOTS);
+            assert_true(bounds[i].line == 3 && bounds[i].value_ns == 2 * S && bounds[i].source == WR_BOUND_FROM_ROBOTS);
         if (bounds[i].reason == WEIR_REASON_RETRY_AFTER) {
-            assert_int_equal(bounds[i].source, WR_SOURCE_HEADER);
+            assert_int_equal(bounds[i].source, WR_BOUND_FROM_HEADER);
             /* the wait includes jitter */
             assert_true(bounds[i].wait_ns >= 50 * S && bounds[i].wait_ns <= 56 * S);
             assert_true(bounds[i].has_since && bounds[i].since_ns >= 10 * S && bounds[i].since_ns < 11 * S);
         }
         if (bounds[i].reason == WEIR_REASON_CONCURRENCY)
-            assert_true(bounds[i].count == 4 && bounds[i].source == WR_SOURCE_OPTIONS);
+            assert_true(bounds[i].count == 4 && bounds[i].source == WR_BOUND_FROM_OPTIONS);
     }
     struct wr_span rule;
-    struct wr_ruling ruling =
+    struct wr_robots_decision ruling =
         wr_plan_ruling(rig.plan, host_of(&rig, "a.example"), false, wr_span_of("/3"), rig.now, &rule);
     assert_true(ruling.decision.verdict == WEIR_DENY && ruling.line == 2 && wr_span_is(rule, "/3"));
     rig_release(&rig);
 }
 
-static const struct wr_plan_bound *bound_of(const struct rig *rig, weir_reason reason, enum wr_source source)
+static const struct wr_plan_bound *bound_of(const struct rig *rig, weir_reason reason, enum wr_bound_source source)
 {
     static struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
     size_t count = wr_plan_bounds(rig->plan, host_of(rig, "a.example"), rig->now, bounds);
     for (size_t i = 0; i < count; i++)
         if (bounds[i].reason == reason && bounds[i].source == source)
             return &bounds[i];
-    fail_msg("no bound of reason %d and source %s", (int)reason, wr_source_name(source));
+    fail_msg("no bound of reason %d and source %s", (int)reason, wr_bound_source_name(source));
     return NULL;
 }
 
@@ -379,24 +379,24 @@ static void what_was_learned_says_for_how_long_it_has_been_known(void **state)
     static struct rig rig;
     begin_learned(&rig);
     struct wr_plan_action action = rig_page(&rig, rig.now);
-    assert_false(bound_of(&rig, WEIR_REASON_PACE, WR_SOURCE_LEARNED)->has_since);
-    assert_false(bound_of(&rig, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED)->has_since);
+    assert_false(bound_of(&rig, WEIR_REASON_PACE, WR_BOUND_FROM_LEARNING)->has_since);
+    assert_false(bound_of(&rig, WEIR_REASON_BREAKER, WR_BOUND_FROM_LEARNING)->has_since);
     rig_send(&rig, &action);
     rig.now += S;
     rig_tell(&rig, &action, 429);
     int64_t learned_at = rig.now / S * S;
     rig.now += 3 * S;
-    const struct wr_plan_bound *bound = bound_of(&rig, WEIR_REASON_PACE, WR_SOURCE_LEARNED);
+    const struct wr_plan_bound *bound = bound_of(&rig, WEIR_REASON_PACE, WR_BOUND_FROM_LEARNING);
     assert_true(bound->has_since && bound->since_ns == rig.now - learned_at);
     assert_true(bound->value_ns > 0);
     struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
     size_t count = wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds);
     for (size_t i = 0; i < count; i++)
-        assert_true(bounds[i].source == WR_SOURCE_LEARNED || !bounds[i].has_since);
-    assert_false(bound_of(&rig, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED)->has_since);
-    assert_false(bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_SOURCE_HEADER)->has_since);
-    wr_plan_host_forget(rig.plan, host_of(&rig, "a.example"), rig.now);
-    assert_false(bound_of(&rig, WEIR_REASON_PACE, WR_SOURCE_LEARNED)->has_since);
+        assert_true(bounds[i].source == WR_BOUND_FROM_LEARNING || !bounds[i].has_since);
+    assert_false(bound_of(&rig, WEIR_REASON_BREAKER, WR_BOUND_FROM_LEARNING)->has_since);
+    assert_false(bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_BOUND_FROM_HEADER)->has_since);
+    wr_plan_host_forget_learned(rig.plan, host_of(&rig, "a.example"), rig.now);
+    assert_false(bound_of(&rig, WEIR_REASON_PACE, WR_BOUND_FROM_LEARNING)->has_since);
     rig_release(&rig);
 }
 
@@ -405,7 +405,7 @@ static void open_breaker_says_since_when_and_is_forgotten_with_what_was_learned(
     (void)state;
     static struct rig rig;
     begin_learned(&rig);
-    struct wr_plan_look look;
+    struct wr_plan_host_view look;
     int64_t told_at = 0;
     for (int i = 0; i < 20 && look_at(&rig, "a.example").report.now.breaker == WEIR_BREAKER_CLOSED; i++) {
         struct wr_plan_action action = rig_page(&rig, rig.now + 10 * M);
@@ -416,11 +416,11 @@ static void open_breaker_says_since_when_and_is_forgotten_with_what_was_learned(
     assert_int_equal(look.report.now.breaker, WEIR_BREAKER_OPEN);
     assert_int_equal(glance_at(&rig, "a.example").breaker, WEIR_BREAKER_OPEN);
     rig.now += 2 * S;
-    const struct wr_plan_bound *bound = bound_of(&rig, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED);
+    const struct wr_plan_bound *bound = bound_of(&rig, WEIR_REASON_BREAKER, WR_BOUND_FROM_LEARNING);
     assert_true(bound->wait_ns > 0 && look_at(&rig, "a.example").breaker_ns == bound->wait_ns);
     assert_true(bound->has_since && bound->since_ns == rig.now - told_at / S * S);
-    wr_plan_host_forget(rig.plan, host_of(&rig, "a.example"), rig.now);
-    assert_false(bound_of(&rig, WEIR_REASON_BREAKER, WR_SOURCE_LEARNED)->has_since);
+    wr_plan_host_forget_learned(rig.plan, host_of(&rig, "a.example"), rig.now);
+    assert_false(bound_of(&rig, WEIR_REASON_BREAKER, WR_BOUND_FROM_LEARNING)->has_since);
     rig_release(&rig);
 }
 
@@ -433,16 +433,16 @@ static void time_that_a_server_named_has_an_age_only_while_it_holds(void **state
     struct wr_plan_action action = rig_page(&rig, rig.now);
     rig_send(&rig, &action);
     weir_outcome outcome = {.size = sizeof outcome, .status = 503, .has_retry_after = true, .retry_after_ns = 9 * S};
-    wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+    wr_plan_page_finished(rig.plan, action.task, &outcome, 0, rig.now);
     int64_t heard_at = rig.now / S * S;
     rig.now += 4 * S;
-    const struct wr_plan_bound *bound = bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_SOURCE_HEADER);
+    const struct wr_plan_bound *bound = bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_BOUND_FROM_HEADER);
     assert_true(bound->has_since && bound->since_ns == rig.now - heard_at);
     assert_int_equal(look_at(&rig, "a.example").retry_after_ns, bound->wait_ns);
     rig.now += bound->wait_ns - 1;
-    assert_true(bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_SOURCE_HEADER)->has_since);
+    assert_true(bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_BOUND_FROM_HEADER)->has_since);
     rig.now++;
-    assert_false(bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_SOURCE_HEADER)->has_since);
+    assert_false(bound_of(&rig, WEIR_REASON_RETRY_AFTER, WR_BOUND_FROM_HEADER)->has_since);
     assert_int_equal(look_at(&rig, "a.example").retry_after_ns, 0);
     rig_release(&rig);
 }
@@ -456,12 +456,12 @@ static void bound_of_a_job_that_stands_still_names_its_source(void **state)
     rig_offer_many(&rig, 1, "a.example", 2);
     (void)rig_page(&rig, rig.now);
     assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_JOB_LIMIT), 0);
-    assert_int_equal(bound_of(&rig, WEIR_REASON_JOB_LIMIT, WR_SOURCE_OPTIONS)->wait_ns, WEIR_UNTIL_RELEASE);
+    assert_int_equal(bound_of(&rig, WEIR_REASON_JOB_LIMIT, WR_BOUND_FROM_OPTIONS)->wait_ns, WEIR_UNTIL_RELEASE);
     assert_int_equal(wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED), 0);
     struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
     size_t count = wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds);
     const struct wr_plan_bound *last = &bounds[count - 1];
-    assert_true(last->reason == WEIR_REASON_PAUSED && last->source == WR_SOURCE_SET);
+    assert_true(last->reason == WEIR_REASON_PAUSED && last->source == WR_BOUND_FROM_USER);
     assert_int_equal(last->wait_ns, WEIR_UNTIL_RELEASE);
     rig_release(&rig);
 }
@@ -475,13 +475,13 @@ static void limits_over_all_hosts_are_bounds_while_they_hold(void **state)
     rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action action = rig_page(&rig, rig.now);
-    assert_int_equal(bound_of(&rig, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS)->wait_ns, WEIR_UNTIL_RELEASE);
+    assert_int_equal(bound_of(&rig, WEIR_REASON_GLOBAL, WR_BOUND_FROM_OPTIONS)->wait_ns, WEIR_UNTIL_RELEASE);
     rig_fetch(&rig, &action, 200);
     struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
     size_t before = wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds);
-    wr_plan_hold(rig.plan, rig.now + 5 * S);
+    wr_plan_hold_starts(rig.plan, rig.now + 5 * S);
     assert_int_equal(wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds), before + 1);
-    assert_int_equal(bound_of(&rig, WEIR_REASON_GLOBAL, WR_SOURCE_OPTIONS)->wait_ns, 5 * S);
+    assert_int_equal(bound_of(&rig, WEIR_REASON_GLOBAL, WR_BOUND_FROM_OPTIONS)->wait_ns, 5 * S);
     rig.now += 5 * S;
     assert_int_equal(wr_plan_bounds(rig.plan, host_of(&rig, "a.example"), rig.now, bounds), before);
     rig_release(&rig);
@@ -495,17 +495,17 @@ static void tasks_that_are_due_again_go_before_those_that_were_never_tried(void 
                                        "https://a.example/3"};
     rig_plain(&rig);
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(rig_offer(&rig, 1, urls[i]), WR_OFFER_NEW);
+        assert_int_equal(rig_offer(&rig, 1, urls[i]), WR_ADD_URL_NEW);
     struct wr_plan_action action = rig_page(&rig, rig.now);
     const struct wr_plan_host *host = host_of(&rig, "a.example");
-    struct wr_fate fate = rig_fetch(&rig, &action, 500);
+    struct wr_task_outcome fate = rig_fetch(&rig, &action, 500);
     for (uint32_t i = 1; i < 4; i++) /* until the retry is due, the others go first */
-        assert_int_equal(wr_plan_seat(rig.plan, host, 1, rig.rows[i].fingerprint, rig.now).before, i - 1);
-    struct wr_plan_seat seat = wr_plan_seat(rig.plan, host, 1, rig.rows[0].fingerprint, rig.now);
+        assert_int_equal(wr_plan_task_place(rig.plan, host, 1, rig.rows[i].fingerprint, rig.now).before, i - 1);
+    struct wr_plan_task_place seat = wr_plan_task_place(rig.plan, host, 1, rig.rows[0].fingerprint, rig.now);
     assert_true(seat.before == 0 && seat.not_before_ns == fate.at - rig.now);
     for (uint32_t i = 1; i < 4; i++) /* when it is due, it goes first */
-        assert_int_equal(wr_plan_seat(rig.plan, host, 1, rig.rows[i].fingerprint, fate.at).before, i);
-    assert_int_equal(wr_plan_seat(rig.plan, host, 1, rig.rows[0].fingerprint, fate.at).not_before_ns, 0);
+        assert_int_equal(wr_plan_task_place(rig.plan, host, 1, rig.rows[i].fingerprint, fate.at).before, i);
+    assert_int_equal(wr_plan_task_place(rig.plan, host, 1, rig.rows[0].fingerprint, fate.at).not_before_ns, 0);
     rig_release(&rig);
 }
 
@@ -520,12 +520,12 @@ static void a_firewall_is_a_bound_while_it_lets_nobody_in(void **state)
     (void)rig_wait(&rig, rig.now);
     struct wr_plan_host *host = host_of(&rig, "a.example");
     size_t before = wr_plan_bounds(rig.plan, host, rig.now, bounds);
-    for (int i = 1; i <= WR_PLAN_WALLS; i++)
-        assert_int_equal(wr_plan_wall(rig.plan, host, 1, rig.now), i == WR_PLAN_WALLS);
+    for (int i = 1; i <= WR_PLAN_FIREWALL_PAGES; i++)
+        assert_int_equal(wr_plan_firewall_seen(rig.plan, host, 1, rig.now), i == WR_PLAN_FIREWALL_PAGES);
     size_t count = wr_plan_bounds(rig.plan, host, rig.now + S, bounds);
     assert_int_equal(count, before + 1);
     const struct wr_plan_bound *last = &bounds[count - 1];
-    assert_true(last->reason == WEIR_REASON_BREAKER && last->source == WR_SOURCE_LEARNED);
+    assert_true(last->reason == WEIR_REASON_BREAKER && last->source == WR_BOUND_FROM_LEARNING);
     assert_int_equal(last->wait_ns, WR_PLAN_BLOCKED_NS - S);
     assert_int_equal(wr_plan_bounds(rig.plan, host, rig.now + WR_PLAN_BLOCKED_NS, bounds), before);
     rig_release(&rig);

@@ -11,11 +11,11 @@ static void a_url_is_new_once_and_for_each_job(void **state)
     static struct rig rig;
     rig_plain(&rig);
     rig_job(&rig, 2);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_KNOWN);
-    assert_offer(rig_offer(&rig, 2, "http://a.example/"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/b"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 3, "http://a.example/"), WR_OFFER_OVER);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_ADD_URL_KNOWN);
+    assert_offer(rig_offer(&rig, 2, "http://a.example/"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/b"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 3, "http://a.example/"), WR_ADD_URL_OVER);
     rig_release(&rig);
 }
 
@@ -34,17 +34,17 @@ static void scope_depth_and_hops_are_refused_by_name_but_a_seed_never_by_scope(v
     rig.options.in_scope = only_a;
     rig_begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .max_depth = 3}), 0);
-    assert_offer(rig_offer_at(&rig, 1, "http://a.example/3", 3, 0), WR_OFFER_NEW);
-    assert_offer(rig_offer_at(&rig, 1, "http://a.example/4", 4, 0), WR_OFFER_DEPTH);
-    assert_offer(rig_offer_at(&rig, 1, "http://a.example/h", 1, 10), WR_OFFER_NEW);
-    assert_offer(rig_offer_at(&rig, 1, "http://a.example/i", 1, 11), WR_OFFER_HOPS);
-    assert_offer(rig_offer(&rig, 1, "http://b.example/"), WR_OFFER_SCOPE);
+    assert_offer(rig_offer_at(&rig, 1, "http://a.example/3", 3, 0), WR_ADD_URL_NEW);
+    assert_offer(rig_offer_at(&rig, 1, "http://a.example/4", 4, 0), WR_ADD_URL_DEPTH);
+    assert_offer(rig_offer_at(&rig, 1, "http://a.example/h", 1, 10), WR_ADD_URL_NEW);
+    assert_offer(rig_offer_at(&rig, 1, "http://a.example/i", 1, 11), WR_ADD_URL_HOPS);
+    assert_offer(rig_offer(&rig, 1, "http://b.example/"), WR_ADD_URL_SCOPE);
     char memory[WR_URL_ROOM];
     struct wr_url url;
     assert_int_equal(wr_url_parse(wr_span_of("http://b.example/"), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
-    struct wr_offer seed = {.job = 1, .fingerprint = 77, .url = &url, .is_seed = true};
-    assert_offer(wr_plan_screen(rig.plan, &seed), WR_OFFER_NEW);
-    assert_offer(wr_plan_offer(rig.plan, &seed, rig.now), WR_OFFER_NEW);
+    struct wr_url_to_add seed = {.job = 1, .fingerprint = 77, .url = &url, .is_seed = true};
+    assert_offer(wr_plan_check_url(rig.plan, &seed), WR_ADD_URL_NEW);
+    assert_offer(wr_plan_add_url(rig.plan, &seed, rig.now), WR_ADD_URL_NEW);
     rig_release(&rig);
 }
 
@@ -87,24 +87,24 @@ static void one_path_has_so_many_queries_and_no_more(void **state)
     rig_begin_job(&rig);
     for (int i = 0; i < 50; i++) {
         snprintf(url, sizeof url, "http://a.example/calendar?day=%d", i);
-        assert_offer(rig_offer(&rig, 1, url), WR_OFFER_NEW);
+        assert_offer(rig_offer(&rig, 1, url), WR_ADD_URL_NEW);
     }
-    assert_offer(rig_offer(&rig, 1, "http://a.example/calendar?day=50"), WR_OFFER_TRAP);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/calendar?day=1"), WR_OFFER_KNOWN);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/other?day=50"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://b.example/calendar?day=50"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/calendar"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/calendar?day=50"), WR_ADD_URL_TRAP);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/calendar?day=1"), WR_ADD_URL_KNOWN);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/other?day=50"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://b.example/calendar?day=50"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/calendar"), WR_ADD_URL_NEW);
     rig_release(&rig);
 }
 
-static enum wr_offer_verdict offer_sitemap(struct rig *rig, const char *text, uint64_t fingerprint)
+static enum wr_add_url_verdict offer_sitemap(struct rig *rig, const char *text, uint64_t fingerprint)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
     assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
-    return wr_plan_offer(
+    return wr_plan_add_url(
         rig->plan,
-        &(struct wr_offer){.job = 1, .fingerprint = fingerprint, .url = &url, .is_seed = true, .is_sitemap = true},
+        &(struct wr_url_to_add){.job = 1, .fingerprint = fingerprint, .url = &url, .is_seed = true, .is_sitemap = true},
         rig->now);
 }
 
@@ -116,14 +116,14 @@ static void a_host_has_so_many_sitemaps_and_no_more(void **state)
     rig_init(&rig);
     rig.options.max_sitemaps = 50;
     rig_begin_job(&rig);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_NEW); /* not a sitemap */
+    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_ADD_URL_NEW); /* not a sitemap */
     for (uint64_t i = 0; i < 50; i++) {
         snprintf(url, sizeof url, "http://a.example/%d.xml", (int)i);
-        assert_offer(offer_sitemap(&rig, url, 100 + i), WR_OFFER_NEW);
+        assert_offer(offer_sitemap(&rig, url, 100 + i), WR_ADD_URL_NEW);
     }
-    assert_offer(offer_sitemap(&rig, "http://a.example/50.xml", 150), WR_OFFER_TRAP);
-    assert_offer(offer_sitemap(&rig, "http://b.example/50.xml", 151), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/page"), WR_OFFER_NEW);
+    assert_offer(offer_sitemap(&rig, "http://a.example/50.xml", 150), WR_ADD_URL_TRAP);
+    assert_offer(offer_sitemap(&rig, "http://b.example/50.xml", 151), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/page"), WR_ADD_URL_NEW);
     rig_release(&rig);
 }
 
@@ -135,10 +135,10 @@ static void a_host_has_so_many_pages_and_others_are_not_starved(void **state)
     rig_begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .host_pages = 10}), 0);
     rig_offer_many(&rig, 1, "a.example", 10);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_OFFER_BUDGET);
-    assert_offer(rig_offer(&rig, 1, "https://a.example/more"), WR_OFFER_BUDGET);
-    assert_offer(rig_offer(&rig, 1, "http://a.example:81/more"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://b.example/more"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_ADD_URL_BUDGET);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/more"), WR_ADD_URL_BUDGET);
+    assert_offer(rig_offer(&rig, 1, "http://a.example:81/more"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://b.example/more"), WR_ADD_URL_NEW);
     rig_release(&rig);
 }
 
@@ -150,13 +150,13 @@ static void the_pages_of_a_host_are_counted_across_restarts(void **state)
     rig_init(&rig);
     rig_begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .host_pages = 10}), 0);
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("a.example"), 3, rig.now), 0);
+    assert_int_equal(wr_plan_hosts_row(rig.plan, 1, wr_span_of("a.example"), 3, rig.now), 0);
     rig.store_is_slow = true;
     struct wr_plan_action load = rig_next(&rig);
     assert_kind(load, WR_PLAN_LOAD);
-    wr_plan_remember(rig.plan, load.host, &(struct wr_plan_memory){.pace = NULL}, rig.now, 0);
-    wr_plan_loaded(rig.plan, load.host, 1, true, 10, rig.now);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_OFFER_BUDGET);
+    wr_plan_restore_host(rig.plan, load.host, &(struct wr_plan_stored_host){.pace = NULL}, rig.now, 0);
+    wr_plan_load_end(rig.plan, load.host, 1, true, 10, rig.now);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_ADD_URL_BUDGET);
     rig_release(&rig);
 }
 
@@ -166,16 +166,16 @@ static void pages_are_drawn_in_chunks_and_end_where_the_ledger_does(void **state
     static struct rig rig;
     rig_init(&rig);
     rig_begin(&rig);
-    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .draws_pages = true}), 0);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_OFFER_LATER);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .has_page_budget = true}), 0);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_ADD_URL_LATER);
     struct wr_plan_action draw = rig_next(&rig);
-    assert_kind(draw, WR_PLAN_DRAW);
-    assert_int_equal(draw.draw, WR_DRAW_PAGES);
+    assert_kind(draw, WR_PLAN_TAKE_BUDGET);
+    assert_int_equal(draw.draw, WR_BUDGET_PAGES);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
-    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_PAGES, 3, true), 0);
+    assert_int_equal(wr_plan_grant_budget(rig.plan, 1, WR_BUDGET_PAGES, 3, true), 0);
     rig_offer_many(&rig, 1, "a.example", 3);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_OFFER_BUDGET);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_OFFER_KNOWN);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_ADD_URL_BUDGET);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_ADD_URL_KNOWN);
     assert_kind(rig_next(&rig), WR_PLAN_START);
     rig_release(&rig);
 }
@@ -191,32 +191,32 @@ static void beyond_its_size_the_set_asks_the_store(void **state)
     rig_begin_job(&rig);
     for (int i = 0; i < 7000; i++) {
         snprintf(url, sizeof url, "http://a.example/%d", i);
-        enum wr_offer_verdict verdict = rig_offer(&rig, 1, url);
-        asked += verdict == WR_OFFER_ASK_STORE;
-        assert_true(verdict == WR_OFFER_NEW || (verdict == WR_OFFER_ASK_STORE && i >= 6144));
-        if (wr_plan_is_crowded(rig.plan))
-            assert_int_equal(wr_plan_grow(rig.plan), 0);
+        enum wr_add_url_verdict verdict = rig_offer(&rig, 1, url);
+        asked += verdict == WR_ADD_URL_ASK_STORE;
+        assert_true(verdict == WR_ADD_URL_NEW || (verdict == WR_ADD_URL_ASK_STORE && i >= 6144));
+        if (wr_plan_known_is_crowded(rig.plan))
+            assert_int_equal(wr_plan_known_grow(rig.plan), 0);
     }
     assert_int_equal(asked, 7000 - 6145);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/17"), WR_OFFER_KNOWN);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/17"), WR_ADD_URL_KNOWN);
     char memory[WR_URL_ROOM];
     struct wr_url parsed;
     assert_int_equal(wr_url_parse(wr_span_of(url), NULL, NULL, memory, sizeof memory, &parsed), WR_URL_OK);
-    struct wr_offer again = {.job = 1, .fingerprint = 99, .url = &parsed, .is_new = true};
-    assert_offer(wr_plan_offer(rig.plan, &again, rig.now), WR_OFFER_NEW);
+    struct wr_url_to_add again = {.job = 1, .fingerprint = 99, .url = &parsed, .is_new = true};
+    assert_offer(wr_plan_add_url(rig.plan, &again, rig.now), WR_ADD_URL_NEW);
     rig_release(&rig);
 }
 
-static enum wr_offer_verdict offer_again(struct rig *rig, size_t i, bool is_new, bool is_stored)
+static enum wr_add_url_verdict offer_again(struct rig *rig, size_t i, bool is_new, bool is_stored)
 {
     char memory[WR_URL_ROOM], text[64];
     struct wr_url url;
     snprintf(text, sizeof text, "http://a.example/%zu", i);
     assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
-    struct wr_offer offer = {
+    struct wr_url_to_add offer = {
         .job = 1, .fingerprint = 100000 + i, .url = &url, .is_new = is_new, .is_stored = is_stored};
-    enum wr_offer_verdict verdict = wr_plan_offer(rig->plan, &offer, rig->now);
-    if (verdict == WR_OFFER_NEW) {
+    enum wr_add_url_verdict verdict = wr_plan_add_url(rig->plan, &offer, rig->now);
+    if (verdict == WR_ADD_URL_NEW) {
         struct row *row = &rig->rows[rig->count++];
         *row = (struct row){.job = 1, .fingerprint = offer.fingerprint};
         memcpy(row->url, text, sizeof text);
@@ -234,14 +234,15 @@ static void url_that_is_in_the_window_is_known_though_the_set_is_full(void **sta
         rig.options.known_max = 4096;
         rig_begin_job(&rig);
         for (uint64_t i = 1; i <= 4096; i++)
-            wr_plan_known(rig.plan, 1, i);
-        assert_offer(offer_again(&rig, 0, false, false), WR_OFFER_ASK_STORE);
+            wr_plan_add_known_url(rig.plan, 1, i);
+        assert_offer(offer_again(&rig, 0, false, false), WR_ADD_URL_ASK_STORE);
         for (size_t i = 0; i < 3; i++)
-            assert_offer(offer_again(&rig, i, true, false), WR_OFFER_NEW);
+            assert_offer(offer_again(&rig, i, true, false), WR_ADD_URL_NEW);
         (void)rig_page(&rig, rig.now); /* one is in flight, two are queued */
         for (size_t i = 0; i < 3; i++)
-            assert_offer(offer_again(&rig, i, is_new == 1, is_new == 0), WR_OFFER_KNOWN);
-        assert_offer(offer_again(&rig, 3, is_new == 1, is_new == 0), is_new == 1 ? WR_OFFER_NEW : WR_OFFER_ASK_STORE);
+            assert_offer(offer_again(&rig, i, is_new == 1, is_new == 0), WR_ADD_URL_KNOWN);
+        assert_offer(offer_again(&rig, 3, is_new == 1, is_new == 0),
+                     is_new == 1 ? WR_ADD_URL_NEW : WR_ADD_URL_ASK_STORE);
         rig_release(&rig);
     }
 }
@@ -258,7 +259,7 @@ static void hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for(void **st
     rig_begin_job(&rig);
     for (int i = 0; i < 100; i++) {
         snprintf(url, sizeof url, "http://h%d.example/", i);
-        assert_offer(rig_offer(&rig, 1, url), WR_OFFER_NEW);
+        assert_offer(rig_offer(&rig, 1, url), WR_ADD_URL_NEW);
     }
     for (;;) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + 5 * S);
@@ -278,9 +279,9 @@ static void hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for(void **st
         for (; i < 100 && error == 0; i++) {
             snprintf(url, sizeof url, "h%zu.example", i);
             if (!rig.rows[i].ended)
-                error = wr_plan_host_waits(rig.plan, 1, wr_span_of(url), 1, rig.now);
+                error = wr_plan_hosts_row(rig.plan, 1, wr_span_of(url), 1, rig.now);
         }
-        wr_plan_hosts_listed(rig.plan, 1, (int64_t)i - (error != 0), i == 100 && error == 0, rig.now);
+        wr_plan_hosts_end(rig.plan, 1, (int64_t)i - (error != 0), i == 100 && error == 0, rig.now);
     }
     assert_int_equal(fetched, 100);
     rig_release(&rig);
@@ -295,8 +296,8 @@ static int64_t wait_for_listing(struct rig *rig, int expected)
     while (action.kind == WR_PLAN_DRAINED)
         action = rig_wait(rig, rig->now + M);
     assert_kind(action, WR_PLAN_HOSTS);
-    assert_int_equal(wr_plan_host_waits(rig->plan, 1, wr_span_of("b.example"), 1, rig->now), expected);
-    wr_plan_hosts_listed(rig->plan, 1, 0, true, rig->now);
+    assert_int_equal(wr_plan_hosts_row(rig->plan, 1, wr_span_of("b.example"), 1, rig->now), expected);
+    wr_plan_hosts_end(rig->plan, 1, 0, true, rig->now);
     return rig->now - from;
 }
 
@@ -311,7 +312,7 @@ static void store_is_asked_ever_more_seldom_for_hosts_while_there_is_no_memory_f
     rig_plain(&rig);
     rig.allocator.fail_for_ever = true;
     rig.allocator.fail_at = 1;
-    assert_int_equal(wr_plan_host_waits(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), WEIR_E_NOMEM);
+    assert_int_equal(wr_plan_hosts_row(rig.plan, 1, wr_span_of("b.example"), 1, rig.now), WEIR_E_NOMEM);
     for (; rig.now < 60 * M; looks++) {
         waited = wait_for_listing(&rig, WEIR_E_NOMEM);
         assert_true(waited >= last && waited <= M);
@@ -343,11 +344,11 @@ static void tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes(void **state
     assert_url(action, "http://x.example/0");
     rig_fetch(&rig, &action, 200);
     rig.now += M;
-    assert_offer(rig_offer(&rig, 1, "http://a.example/wakes"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/wakes"), WR_ADD_URL_NEW);
     for (int starts = 0; starts < 12;) {
         action = rig_wait(&rig, rig.now + 2 * S);
         if (action.kind == WR_PLAN_HOSTS) {
-            wr_plan_hosts_listed(rig.plan, 1, 0, true, rig.now); /* the plan has the host */
+            wr_plan_hosts_end(rig.plan, 1, 0, true, rig.now); /* the plan has the host */
             continue;
         }
         assert_kind(action, WR_PLAN_START);

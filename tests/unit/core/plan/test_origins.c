@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_origins.c - tests http and https of one host: they share a gate, and each has its
  * robots.txt. */
-#include "core/plan/look.h"
+#include "core/plan/inspect.h"
 #include "rig.h"
 
 static struct rig rig;
@@ -25,7 +25,7 @@ static struct wr_plan_action next_robots(bool is_https)
     return action;
 }
 
-static void assert_next(enum wr_plan_kind kind, const char *url)
+static void assert_next(enum wr_plan_action_kind kind, const char *url)
 {
     struct wr_plan_action action = rig_wait(&rig, rig.now + 10 * S);
     assert_kind(action, kind);
@@ -44,7 +44,7 @@ static void pages_are_judged_by_the_rules_of_their_scheme(void **state)
                                        "https://a.example/s"};
     begin();
     for (size_t i = 0; i < 4; i++)
-        assert_offer(rig_offer(&rig, 1, urls[i]), WR_OFFER_NEW);
+        assert_offer(rig_offer(&rig, 1, urls[i]), WR_ADD_URL_NEW);
     struct wr_plan_action action = next_robots(false);
     const struct wr_plan_host *host = action.host;
     rig_robots(&rig, &action, 200, "User-agent: *\nDisallow: /s\n");
@@ -72,8 +72,8 @@ static void longer_crawl_delay_of_both_schemes_binds(void **state)
         char text[64];
         struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
         begin();
-        assert_offer(rig_offer(&rig, 1, "http://a.example/1"), WR_OFFER_NEW);
-        assert_offer(rig_offer(&rig, 1, "https://a.example/2"), WR_OFFER_NEW);
+        assert_offer(rig_offer(&rig, 1, "http://a.example/1"), WR_ADD_URL_NEW);
+        assert_offer(rig_offer(&rig, 1, "https://a.example/2"), WR_ADD_URL_NEW);
         struct wr_plan_action action = next_robots(false);
         snprintf(text, sizeof text, "\nUser-agent: *\nCrawl-delay: %d\n", delays[i][0]);
         rig_robots(&rig, &action, 200, text);
@@ -99,7 +99,7 @@ static void failures_are_counted_by_scheme(void **state)
 {
     (void)state;
     begin();
-    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_ADD_URL_NEW);
     for (uint32_t i = 1; i <= 3; i++) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + M);
         assert_kind(action, WR_PLAN_ROBOTS);
@@ -115,14 +115,14 @@ static void scheme_that_was_given_up_ends_its_pages_and_leaves_those_of_the_othe
 {
     (void)state;
     begin();
-    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "https://a.example/3"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/3"), WR_ADD_URL_NEW);
     struct wr_plan_action action = next_robots(false);
     rig_robots(&rig, &action, 404, NULL);
     action = next_robots(true);
     rig_robots(&rig, &action, 0, NULL);
-    wr_plan_give_up(rig.plan, action.host, true, 9, rig.now);
+    wr_plan_origin_unreachable(rig.plan, action.host, true, 9, rig.now);
     for (int i = 0; i < 2; i++) {
         action = rig_next(&rig);
         assert_kind(action, WR_PLAN_END);
@@ -138,20 +138,20 @@ static void scheme_that_was_given_up_ends_its_pages_and_leaves_those_of_the_othe
 /* B8: an unsent hop to https is repeated with https. */
 static void hop_of_https_that_was_not_sent_goes_on_with_https(void **state)
 {
-    struct wr_life_event leads = {
-        .kind = WR_LIFE_ANSWERED, .status = 301, .leads = true, .max_age_ns = -1, .retry_after_ns = -1};
+    struct wr_robots_event leads = {
+        .kind = WR_ROBOTS_EVENT_ANSWERED, .status = 301, .leads = true, .max_age_ns = -1, .retry_after_ns = -1};
     weir_outcome outcome = {.size = sizeof outcome, .status = 301};
     (void)state;
     begin();
-    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_ADD_URL_NEW);
     struct wr_plan_action action = next_robots(true);
     assert_false(action.is_hop);
     rig_send(&rig, &action);
-    wr_plan_robots_told(rig.plan, action.task, &outcome, &leads, NULL, true, rig.now);
+    wr_plan_robots_finished(rig.plan, action.task, &outcome, &leads, NULL, true, rig.now);
     for (int i = 0; i < 2; i++) {
         action = next_robots(true);
         assert_true(action.is_hop);
-        wr_plan_given(rig.plan, action.task, rig.now);
+        wr_plan_task_given_back(rig.plan, action.task, rig.now);
     }
     action = next_robots(true);
     assert_true(action.is_hop);
@@ -170,14 +170,14 @@ static void pages_of_https_expire_as_those_of_http_do(void **state)
         rig_plain(&rig);
         for (int page = 0; page < 3; page++) {
             snprintf(url, sizeof url, "%s://a.example/%d", schemes[i], page);
-            assert_offer(rig_offer(&rig, 1, url), WR_OFFER_NEW);
+            assert_offer(rig_offer(&rig, 1, url), WR_ADD_URL_NEW);
         }
         struct wr_plan_action action = rig_page(&rig, rig.now);
         int64_t started_at = rig.now;
         rig_send(&rig, &action);
         weir_outcome outcome = {
             .size = sizeof outcome, .status = 503, .has_retry_after = true, .retry_after_ns = 2 * WEIR_HOUR};
-        wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+        wr_plan_page_finished(rig.plan, action.task, &outcome, 0, rig.now);
         for (int page = 0; page < 3; page++) {
             action = rig_wait(&rig, rig.now + WEIR_HOUR);
             assert_kind(action, WR_PLAN_END);
@@ -195,12 +195,12 @@ static void robots_txt_that_waits_is_a_bound_of_its_host(void **state)
     struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
     (void)state;
     begin();
-    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_ADD_URL_NEW);
     struct wr_plan_action action = next_robots(true);
     rig_robots(&rig, &action, 503, NULL);
     size_t count = wr_plan_bounds(rig.plan, action.host, rig.now, bounds);
     const struct wr_plan_bound *last = &bounds[count - 1];
-    assert_true(last->reason == WEIR_REASON_ROBOTS && last->source == WR_SOURCE_ROBOTS);
+    assert_true(last->reason == WEIR_REASON_ROBOTS && last->source == WR_BOUND_FROM_ROBOTS);
     assert_int_equal(last->wait_ns, wr_plan_why(rig.plan, action.host, 1, rig.now).wait_ns);
     assert_true(last->wait_ns > 0 && last->wait_ns <= rig.options.robots.retry.base_ns);
     rig_release(&rig);
@@ -217,10 +217,10 @@ static void errand_that_finds_no_room_is_an_error(void **state)
     assert_int_equal(wr_url_parse(wr_span_of("http://b.example/r"), NULL, NULL, memory, sizeof memory, &url),
                      WR_URL_OK);
     rig.allocator.fail_at = 1;
-    assert_int_equal(wr_plan_errand(rig.plan, &url, 1, rig.now), WEIR_E_NOMEM);
+    assert_int_equal(wr_plan_robots_hop_add(rig.plan, &url, 1, rig.now), WEIR_E_NOMEM);
     rig.allocator.fail_at = 0;
     rig_offer_many(&rig, 1, "a.example", 1);
-    assert_int_equal(wr_plan_errand(rig.plan, &url, 1, rig.now), WEIR_E_FULL);
+    assert_int_equal(wr_plan_robots_hop_add(rig.plan, &url, 1, rig.now), WEIR_E_FULL);
     rig_release(&rig);
 }
 
@@ -233,17 +233,17 @@ static void memory_of_a_host_that_loads_is_not_asked_for_again_by_an_errand(void
     (void)state;
     begin();
     rig.store_is_slow = true;
-    assert_offer(rig_offer(&rig, 1, "http://a.example/1"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/1"), WR_ADD_URL_NEW);
     struct wr_plan_action load = rig_next(&rig);
     assert_kind(load, WR_PLAN_LOAD);
     assert_true(load.wants_memory && load.count > 0);
     assert_int_equal(wr_url_parse(wr_span_of("http://a.example/r"), NULL, NULL, memory, sizeof memory, &url),
                      WR_URL_OK);
-    assert_int_equal(wr_plan_errand(rig.plan, &url, 1, rig.now), 0);
+    assert_int_equal(wr_plan_robots_hop_add(rig.plan, &url, 1, rig.now), 0);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
     rig_answer_load(&rig, &load);
     rig.store_is_slow = false;
-    assert_kind(rig_next(&rig), WR_PLAN_ERRAND);
+    assert_kind(rig_next(&rig), WR_PLAN_ROBOTS_HOP);
     rig_release(&rig);
 }
 
@@ -253,10 +253,10 @@ static void robots_txt_that_was_sent_and_given_back_has_failed(void **state)
 {
     (void)state;
     begin();
-    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_ADD_URL_NEW);
     struct wr_plan_action action = next_robots(true);
     rig_send(&rig, &action);
-    wr_plan_given(rig.plan, action.task, rig.now);
+    wr_plan_task_given_back(rig.plan, action.task, rig.now);
     assert_int_equal(wr_plan_robots_failures(action.host, true), 1);
     int64_t given_at = rig.now;
     action = next_robots(true);
@@ -271,14 +271,14 @@ static void robots_txt_that_was_sent_and_given_back_has_failed(void **state)
 static void stored_rules_of_https_deny_and_are_refreshed(void **state)
 {
     struct wr_robots_options options = {.agent = wr_span_of("weir"), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
-    struct wr_plan_memory memory = {.pace = NULL};
+    struct wr_plan_stored_host memory = {.pace = NULL};
     (void)state;
     rig_init(&rig);
     rig.options.ignores_robots = false;
     rig.store_is_slow = true;
     rig_begin_job(&rig);
-    assert_offer(rig_offer(&rig, 1, "https://a.example/0"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/0"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/1"), WR_ADD_URL_NEW);
     struct wr_plan_action load = rig_next(&rig);
     memory.robots[1].is_known = memory.robots[1].has_validators = true;
     memory.robots[0].max_age_ns = memory.robots[1].max_age_ns = -1;
@@ -286,7 +286,7 @@ static void stored_rules_of_https_deny_and_are_refreshed(void **state)
     assert_int_equal(wr_robots_parse(wr_span_of("User-agent: *\nDisallow: /0\n"), &options, rig.options.allocator,
                                      &memory.robots[1].rules),
                      0);
-    wr_plan_remember(rig.plan, load.host, &memory, rig.now, 0);
+    wr_plan_restore_host(rig.plan, load.host, &memory, rig.now, 0);
     assert_non_null(wr_plan_host_rules(load.host, true));
     assert_null(wr_plan_host_rules(load.host, false));
     load.wants_memory = false;
@@ -311,27 +311,27 @@ static void errands_go_in_order_and_any_can_be_taken_back(void **state)
         char memory[WR_URL_ROOM];
         struct wr_url url;
         assert_int_equal(wr_url_parse(wr_span_of(urls[i]), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
-        assert_int_equal(wr_plan_errand(rig.plan, &url, i, rig.now), 0);
+        assert_int_equal(wr_plan_robots_hop_add(rig.plan, &url, i, rig.now), 0);
     }
     struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("a.example"));
-    assert_true(wr_plan_host_flies(host));
-    assert_true(wr_plan_errand_take(rig.plan, host, 2, rig.now));
-    assert_false(wr_plan_errand_take(rig.plan, host, 2, rig.now));
+    assert_true(wr_plan_host_is_busy(host));
+    assert_true(wr_plan_robots_hop_remove(rig.plan, host, 2, rig.now));
+    assert_false(wr_plan_robots_hop_remove(rig.plan, host, 2, rig.now));
     /* the last errand: the next one must follow the one before */
-    assert_true(wr_plan_errand_take(rig.plan, host, 3, rig.now));
+    assert_true(wr_plan_robots_hop_remove(rig.plan, host, 3, rig.now));
     for (uint64_t i = 0; i < 2; i++) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + S);
-        assert_kind(action, WR_PLAN_ERRAND);
+        assert_kind(action, WR_PLAN_ROBOTS_HOP);
         assert_url(action, urls[i]);
         assert_int_equal(action.tag, i);
         assert_true(action.next_ns == (i == 0 ? S : WEIR_FOREVER));
-        assert_false(wr_plan_errand_take(rig.plan, host, i, rig.now)); /* the errand is in flight */
+        assert_false(wr_plan_robots_hop_remove(rig.plan, host, i, rig.now)); /* the errand is in flight */
         rig_send(&rig, &action);
         weir_outcome outcome = {.size = sizeof outcome, .status = 200};
-        (void)wr_plan_errand_told(rig.plan, action.task, &outcome, rig.now);
+        (void)wr_plan_robots_hop_finished(rig.plan, action.task, &outcome, rig.now);
     }
-    assert_false(wr_plan_host_flies(host));
-    assert_true(wr_plan_host_rests(host));
+    assert_false(wr_plan_host_is_busy(host));
+    assert_true(wr_plan_host_is_idle(host));
     rig_release(&rig);
 }
 
@@ -345,20 +345,20 @@ static void errand_that_was_not_sent_goes_first_again(void **state)
         struct wr_url url;
         assert_int_equal(wr_url_parse(wr_span_of("http://a.example/r"), NULL, NULL, memory, sizeof memory, &url),
                          WR_URL_OK);
-        assert_int_equal(wr_plan_errand(rig.plan, &url, i, rig.now), 0);
+        assert_int_equal(wr_plan_robots_hop_add(rig.plan, &url, i, rig.now), 0);
     }
     struct wr_plan_action action = rig_wait(&rig, rig.now + S);
     assert_int_equal(action.tag, 0);
     int64_t given_at = rig.now;
-    wr_plan_given(rig.plan, action.task, rig.now);
+    wr_plan_task_given_back(rig.plan, action.task, rig.now);
     for (uint64_t i = 0; i < 2; i++) {
         action = rig_wait(&rig, rig.now + S);
         assert_true(rig.now >= given_at + 100 * MS);
-        assert_kind(action, WR_PLAN_ERRAND);
+        assert_kind(action, WR_PLAN_ROBOTS_HOP);
         assert_int_equal(action.tag, i);
         rig_send(&rig, &action);
         weir_outcome outcome = {.size = sizeof outcome, .status = 200};
-        (void)wr_plan_errand_told(rig.plan, action.task, &outcome, rig.now);
+        (void)wr_plan_robots_hop_finished(rig.plan, action.task, &outcome, rig.now);
     }
     rig_release(&rig);
 }

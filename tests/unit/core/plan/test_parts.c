@@ -5,7 +5,7 @@
 
 #include "base/list.h"
 #include "base/rng.h"
-#include "core/plan/known.h"
+#include "core/plan/known_urls.h"
 #include "core/plan/pool.h"
 #include "core/plan/trap.h"
 
@@ -17,13 +17,13 @@ static void a_list_gives_back_what_came_first_also_when_others_leave(void **stat
     for (int i = 0; i < 5; i++)
         wr_list_push(&list, &links[i]);
     wr_list_push(&list, &links[0]); /* is in the list already */
-    wr_list_take(&links[2]);
-    wr_list_take(&links[4]);
-    wr_list_take(&links[2]); /* is no longer in the list */
+    wr_list_remove(&links[2]);
+    wr_list_remove(&links[4]);
+    wr_list_remove(&links[2]); /* is no longer in the list */
     static const int expected[] = {0, 1, 3};
     for (int i = 0; i < 3; i++) {
         assert_ptr_equal(list.first, &links[expected[i]]);
-        wr_list_take(list.first);
+        wr_list_remove(list.first);
     }
     assert_null(list.first);
     assert_null(list.last);
@@ -117,15 +117,15 @@ static void what_is_reserved_is_there_when_memory_fails(void **state)
 static void set_that_ends_while_it_grows_gives_all_back(void **state)
 {
     (void)state;
-    struct wr_known known;
+    struct wr_known_urls known;
     test_allocator allocator;
     test_allocator_init(&allocator);
-    assert_int_equal(wr_known_init(&known, &allocator.allocator, 1 << 16), 0);
+    assert_int_equal(wr_known_urls_init(&known, &allocator.allocator, 1 << 16), 0);
     for (uint64_t i = 0; i < 1000; i++)
-        wr_known_add(&known, 1, i);
-    assert_int_equal(wr_known_grow(&known), 0);
-    assert_int_equal(wr_known_bytes(&known), allocator.live_bytes); /* old and new slots */
-    wr_known_release(&known);
+        wr_known_urls_add(&known, 1, i);
+    assert_int_equal(wr_known_urls_grow(&known), 0);
+    assert_int_equal(wr_known_urls_bytes(&known), allocator.live_bytes); /* old and new slots */
+    wr_known_urls_release(&known);
     assert_int_equal(allocator.live + allocator.live_bytes, 0);
 }
 
@@ -152,10 +152,10 @@ static void delayed_tasks_lie_in_the_order_of_their_times(void **state)
     wr_pool_release(&pool);
 }
 
-static void expect_known(const struct wr_known *known, int count)
+static void expect_known(const struct wr_known_urls *known, int count)
 {
     for (int i = 0; i < count; i++)
-        if (!wr_known_has(known, 1, (uint64_t)i * 977))
+        if (!wr_known_urls_has(known, 1, (uint64_t)i * 977))
             fail_msg("fingerprint %d of %d is not found", i, count);
 }
 
@@ -163,49 +163,49 @@ static void expect_known(const struct wr_known *known, int count)
 static void fingerprints_stay_known_while_it_grows(void **state)
 {
     (void)state;
-    struct wr_known known;
+    struct wr_known_urls known;
     test_allocator allocator;
     test_allocator_init(&allocator);
-    assert_int_equal(wr_known_init(&known, &allocator.allocator, 1 << 16), 0);
+    assert_int_equal(wr_known_urls_init(&known, &allocator.allocator, 1 << 16), 0);
     for (int i = 0; i < 3000; i++) {
-        wr_known_add(&known, 1, (uint64_t)i * 977); /* neighbours, so that chains of slots form */
+        wr_known_urls_add(&known, 1, (uint64_t)i * 977); /* neighbours, so that chains of slots form */
         if (i == 1500 || i == 1501 || i == 1600)
-            assert_int_equal(wr_known_grow(&known), 0);
+            assert_int_equal(wr_known_urls_grow(&known), 0);
         if (i > 1490 && i < 1700)
             expect_known(&known, i + 1);
-        wr_known_add(&known, 1, (uint64_t)(i / 2) * 977);
+        wr_known_urls_add(&known, 1, (uint64_t)(i / 2) * 977);
     }
     expect_known(&known, 3000);
     assert_int_equal(known.count, 3000);
     /* the old slots are freed */
-    assert_int_equal(wr_known_bytes(&known), 8 * 4096 * sizeof(uint64_t));
-    wr_known_release(&known);
+    assert_int_equal(wr_known_urls_bytes(&known), 8 * 4096 * sizeof(uint64_t));
+    wr_known_urls_release(&known);
     assert_int_equal(allocator.live, 0);
 }
 
 static void fingerprints_are_known_by_job_and_growing_forgets_none(void **state)
 {
     (void)state;
-    struct wr_known known;
+    struct wr_known_urls known;
     struct wr_rng rng;
     test_allocator allocator;
     test_allocator_init(&allocator);
-    assert_int_equal(wr_known_init(&known, &allocator.allocator, 100000), 0);
+    assert_int_equal(wr_known_urls_init(&known, &allocator.allocator, 100000), 0);
     for (int pass = 0; pass < 2; pass++) {
         wr_rng_init(&rng, 5);
         for (int i = 0; i < 60000; i++) {
             uint64_t fingerprint = i == 0 ? 0 : wr_rng_next(&rng);
-            assert_int_equal(wr_known_has(&known, 1, fingerprint), pass == 1);
-            assert_false(wr_known_has(&known, 2, fingerprint));
-            wr_known_add(&known, 1, fingerprint);
-            if (wr_known_is_crowded(&known))
-                assert_int_equal(wr_known_grow(&known), 0);
+            assert_int_equal(wr_known_urls_has(&known, 1, fingerprint), pass == 1);
+            assert_false(wr_known_urls_has(&known, 2, fingerprint));
+            wr_known_urls_add(&known, 1, fingerprint);
+            if (wr_known_urls_is_crowded(&known))
+                assert_int_equal(wr_known_urls_grow(&known), 0);
         }
     }
     assert_int_equal(known.count, 60000);
-    assert_int_equal(wr_known_grow(&known), WEIR_E_FULL);
+    assert_int_equal(wr_known_urls_grow(&known), WEIR_E_FULL);
     assert_false(known.incomplete);
-    wr_known_release(&known);
+    wr_known_urls_release(&known);
     assert_int_equal(allocator.live, 0);
 }
 

@@ -82,7 +82,7 @@ static void what_was_given_back_is_no_request(void **state)
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_page(&rig, rig.now);
-    wr_plan_given(rig.plan, action.task, rig.now);
+    wr_plan_task_given_back(rig.plan, action.task, rig.now);
     assert_int_equal(report_of(&rig, "a.example").requests, 0);
     rig_release(&rig);
 }
@@ -159,7 +159,7 @@ static void a_host_that_makes_room_leaves_its_figures(void **state)
             rig_tell(&rig, &action, 200);
         }
         rig.now += M;
-        wr_plan_save(rig.plan, rig.now, rig.now, &(weir_pace_memory){.floor_ns = 0});
+        wr_plan_next_unsaved_host(rig.plan, rig.now, rig.now, &(weir_pace_memory){.floor_ns = 0});
     }
     assert_int_equal(sum.hosts, 40);
     assert_int_equal(sum.requests, 80);

@@ -14,22 +14,22 @@ static void a_transient_failure_is_tried_three_times_and_a_blocked_one_four(void
     (void)state;
     static const struct {
         int status, tries;
-        enum wr_next why;
-    } table[] = {{0, 3, WR_NEXT_SPENT},   {500, 3, WR_NEXT_SPENT}, {429, 4, WR_NEXT_SPENT},
-                 {503, 4, WR_NEXT_SPENT}, {403, 4, WR_NEXT_SPENT}, {404, 1, WR_NEXT_PERMANENT},
-                 {200, 1, WR_NEXT_DONE},  {304, 1, WR_NEXT_DONE},  {999, 4, WR_NEXT_SPENT}};
+        enum wr_retry_step why;
+    } table[] = {{0, 3, WR_RETRY_SPENT},   {500, 3, WR_RETRY_SPENT}, {429, 4, WR_RETRY_SPENT},
+                 {503, 4, WR_RETRY_SPENT}, {403, 4, WR_RETRY_SPENT}, {404, 1, WR_RETRY_PERMANENT},
+                 {200, 1, WR_RETRY_DONE},  {304, 1, WR_RETRY_DONE},  {999, 4, WR_RETRY_SPENT}};
     static struct rig rig;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         begin(&rig, 1);
-        struct wr_fate fate = {.kind = WR_FATE_AGAIN};
+        struct wr_task_outcome fate = {.kind = WR_TASK_OUTCOME_RETRY};
         int tries = 0;
-        while (fate.kind == WR_FATE_AGAIN) {
+        while (fate.kind == WR_TASK_OUTCOME_RETRY) {
             struct wr_plan_action action = rig_wait(&rig, rig.now + 20 * S);
             assert_kind(action, WR_PLAN_START);
             assert_int_equal(action.attempts, tries);
             fate = rig_fetch(&rig, &action, table[i].status);
             assert_int_equal(fate.attempts, ++tries);
-            assert_true(fate.kind != WR_FATE_AGAIN || fate.at >= rig.now);
+            assert_true(fate.kind != WR_TASK_OUTCOME_RETRY || fate.at >= rig.now);
         }
         assert_int_equal(tries, table[i].tries);
         assert_int_equal(fate.why, table[i].why);
@@ -48,8 +48,8 @@ static void others_go_on_while_one_backs_off(void **state)
     rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 4);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
-    struct wr_fate fate = rig_fetch(&rig, &action, 500);
-    assert_int_equal(fate.kind, WR_FATE_AGAIN);
+    struct wr_task_outcome fate = rig_fetch(&rig, &action, 500);
+    assert_int_equal(fate.kind, WR_TASK_OUTCOME_RETRY);
     for (int i = 1; i < 4; i++) {
         char url[64];
         snprintf(url, sizeof url, "http://a.example/%d", i);
@@ -74,7 +74,7 @@ static void a_retry_waits_at_least_for_the_gate(void **state)
     struct wr_plan_action action = rig_wait(&rig, rig.now);
     rig_send(&rig, &action);
     weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = 40 * S};
-    struct wr_fate fate = wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+    struct wr_task_outcome fate = wr_plan_page_finished(rig.plan, action.task, &outcome, 0, rig.now);
     assert_true(fate.at >= rig.now + 40 * S);
     rig_wait(&rig, rig.now + 50 * S);
     rig_release(&rig);
@@ -89,8 +89,8 @@ static void a_retry_does_not_wait_until_what_another_has_reserved_expires(void *
     rig_send(&rig, &first);
     struct wr_plan_action second = rig_wait(&rig, rig.now + 20 * S); /* about to be sent */
     assert_kind(second, WR_PLAN_START);
-    struct wr_fate fate = rig_tell(&rig, &first, 500);
-    assert_int_equal(fate.kind, WR_FATE_AGAIN);
+    struct wr_task_outcome fate = rig_tell(&rig, &first, 500);
+    assert_int_equal(fate.kind, WR_TASK_OUTCOME_RETRY);
     assert_true(fate.at < rig.now + 20 * S);
     rig_release(&rig);
 }
@@ -110,7 +110,7 @@ static void a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_no
     int64_t at = rig.now;
     weir_outcome outcome = {.size = sizeof outcome, .status = 503, .has_retry_after = true};
     outcome.retry_after_ns = 5 * WEIR_HOUR;
-    assert_int_equal(wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now).kind, WR_FATE_AGAIN);
+    assert_int_equal(wr_plan_page_finished(rig.plan, action.task, &outcome, 0, rig.now).kind, WR_TASK_OUTCOME_RETRY);
     for (int i = 0; i < 10; i++) {
         action = rig_wait(&rig, at + 31 * M);
         assert_kind(action, WR_PLAN_END);
@@ -185,7 +185,7 @@ static void max_defer_counts_from_the_last_start(void **state)
         rig_fetch(&rig, &action, 0);
     } while (wr_plan_why(rig.plan, host, 1, rig.now).reason != WEIR_REASON_BREAKER);
     int64_t opened_at = rig.now;
-    wr_plan_hold(rig.plan, opened_at + 25 * S);
+    wr_plan_hold_starts(rig.plan, opened_at + 25 * S);
     action = rig_wait(&rig, opened_at + 25 * S);
     assert_kind(action, WR_PLAN_START);
     assert_int_equal(rig.now, opened_at + 25 * S);
@@ -212,11 +212,11 @@ static void max_defer_counts_from_when_its_host_began_to_hold_the_page(void **st
     struct wr_plan_action slow = rig_page(&rig, rig.now);
     rig_send(&rig, &slow);
     int64_t sent_at = rig.now;
-    wr_plan_hold(rig.plan, sent_at + M);
+    wr_plan_hold_starts(rig.plan, sent_at + M);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
     rig.now += 19 * S; /* only the global hold kept the second page */
     weir_outcome outcome = {.size = sizeof outcome, .status = 200, .has_retry_after = true, .retry_after_ns = M};
-    wr_plan_told(rig.plan, slow.task, &outcome, 0, rig.now);
+    wr_plan_page_finished(rig.plan, slow.task, &outcome, 0, rig.now);
     struct wr_plan_action action = rig_wait(&rig, sent_at + M);
     assert_kind(action, WR_PLAN_END);
     assert_int_equal(action.reason, WEIR_REASON_RETRY_AFTER);
@@ -241,9 +241,9 @@ static void an_open_breaker_defers_at_no_cost_and_recovers(void **state)
         assert_kind(action, WR_PLAN_START);
         bool is_away = rig.now < began_at + WEIR_HOUR;
         starts += is_away;
-        struct wr_fate fate = rig_fetch(&rig, &action, is_away ? 0 : 200);
-        failed += fate.kind == WR_FATE_FAILED;
-        done += fate.kind == WR_FATE_DONE;
+        struct wr_task_outcome fate = rig_fetch(&rig, &action, is_away ? 0 : 200);
+        failed += fate.kind == WR_TASK_OUTCOME_FAILED;
+        done += fate.kind == WR_TASK_OUTCOME_DONE;
     }
     assert_true(starts < 300); /* a probe every 15 s, not every second */
     assert_true(done >= 300);
@@ -266,7 +266,7 @@ static void every_wait_has_a_reason_and_an_end(void **state)
     assert_int_equal(wr_plan_why(rig.plan, host, 1, rig.now).reason, WEIR_REASON_PAUSED);
     wr_plan_job_pause(rig.plan, 1, WEIR_REASON_NONE);
     weir_outcome outcome = {.size = sizeof outcome, .status = 200, .has_retry_after = true, .retry_after_ns = 9 * S};
-    wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+    wr_plan_page_finished(rig.plan, action.task, &outcome, 0, rig.now);
     why = wr_plan_why(rig.plan, host, 1, rig.now);
     assert_int_equal(why.reason, WEIR_REASON_RETRY_AFTER);
     assert_true(why.wait_ns >= 9 * S && why.wait_ns <= 10 * S);

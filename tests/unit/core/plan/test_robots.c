@@ -63,9 +63,9 @@ static void what_robots_txt_denies_ends_unsent_and_costs_no_time(void **state)
     (void)state;
     static struct rig rig;
     obey(&rig);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/private/1"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/private/2"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/public"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/private/1"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/private/2"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/public"), WR_ADD_URL_NEW);
     struct wr_plan_action action = rig_next(&rig);
     int64_t at = rig.now;
     rig_robots(&rig, &action, 200, "User-agent: *\nDisallow: /private\n");
@@ -92,17 +92,17 @@ static void page_that_robots_txt_denies_leaves_its_part_of_the_page_budget_to_an
     rig_init(&rig);
     rig.options.ignores_robots = false;
     rig_begin(&rig);
-    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .draws_pages = true}), 0);
-    assert_int_equal(wr_plan_grant(rig.plan, 1, WR_DRAW_PAGES, 2, true), 0);
+    assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .has_page_budget = true}), 0);
+    assert_int_equal(wr_plan_grant_budget(rig.plan, 1, WR_BUDGET_PAGES, 2, true), 0);
     rig_offer_many(&rig, 1, "a.example", 2);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_OFFER_BUDGET);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_ADD_URL_BUDGET);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
     rig_robots(&rig, &action, 200, "User-agent: *\nDisallow: /0\n");
     action = rig_wait(&rig, rig.now + S);
     assert_kind(action, WR_PLAN_END);
     assert_true(action.is_denied);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/3"), WR_OFFER_BUDGET);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/2"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/3"), WR_ADD_URL_BUDGET);
     rig_release(&rig);
 }
 
@@ -134,7 +134,7 @@ static void pages_wait_while_robots_txt_fails_and_expire_after_max_defer(void **
     assert_true(fetches >= 4 && fetches < 30);
     assert_kind(rig_next(&rig), WR_PLAN_DRAINED);
     /* A new page of the host starts new attempts. */
-    assert_offer(rig_offer(&rig, 1, "http://dead.example/new"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://dead.example/new"), WR_ADD_URL_NEW);
     assert_kind(rig_wait(&rig, rig.now + 20 * M), WR_PLAN_ROBOTS);
     rig_release(&rig);
 }
@@ -151,7 +151,7 @@ static void pages_of_an_origin_that_was_given_up_end_at_once(void **state)
     struct wr_plan_host *host = action.host;
     assert_kind(action, WR_PLAN_ROBOTS);
     rig_robots(&rig, &action, 0, NULL);
-    wr_plan_give_up(rig.plan, host, false, 7, rig.now);
+    wr_plan_origin_unreachable(rig.plan, host, false, 7, rig.now);
     for (int i = 0; i < 3; i++) {
         action = rig_wait(&rig, at + S);
         assert_kind(action, WR_PLAN_END);
@@ -161,7 +161,7 @@ static void pages_of_an_origin_that_was_given_up_end_at_once(void **state)
     }
     assert_kind(rig_next(&rig), WR_PLAN_DRAINED);
     /* A new page of the host starts new attempts. */
-    assert_offer(rig_offer(&rig, 1, "http://dead.example/new"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://dead.example/new"), WR_ADD_URL_NEW);
     action = rig_wait(&rig, rig.now + 20 * M);
     assert_kind(action, WR_PLAN_ROBOTS);
     rig_robots(&rig, &action, 404, NULL);
@@ -174,8 +174,8 @@ static void http_and_https_have_rules_of_their_own_and_do_not_block_each_other(v
     (void)state;
     static struct rig rig;
     obey(&rig);
-    assert_offer(rig_offer(&rig, 1, "https://a.example/s"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/p"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "https://a.example/s"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/p"), WR_ADD_URL_NEW);
     for (int i = 0; i < 2; i++) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + 2 * S);
         assert_kind(action, WR_PLAN_ROBOTS);
@@ -214,7 +214,7 @@ static void robots_txt_that_was_not_sent_has_not_failed(void **state)
     for (int i = 0; i < 5; i++) {
         struct wr_plan_action action = rig_wait(&rig, rig.now + 200 * MS);
         assert_kind(action, WR_PLAN_ROBOTS);
-        wr_plan_given(rig.plan, action.task, rig.now);
+        wr_plan_task_given_back(rig.plan, action.task, rig.now);
     }
     struct wr_plan_action action = rig_wait(&rig, rig.now + 200 * MS);
     rig_robots(&rig, &action, 404, NULL);
@@ -224,13 +224,13 @@ static void robots_txt_that_was_not_sent_has_not_failed(void **state)
 
 /* B8, R20: a redirect to the same host passes its gate. One to another host is an errand at that
  * host's gate. */
-static struct wr_life_action redirect(struct rig *rig, const struct wr_plan_action *action, bool stays)
+static struct wr_robots_action redirect(struct rig *rig, const struct wr_plan_action *action, bool stays)
 {
     weir_outcome outcome = {.size = sizeof outcome, .status = 301};
-    struct wr_life_event event = {
-        .kind = WR_LIFE_ANSWERED, .status = 301, .leads = true, .max_age_ns = -1, .retry_after_ns = -1};
+    struct wr_robots_event event = {
+        .kind = WR_ROBOTS_EVENT_ANSWERED, .status = 301, .leads = true, .max_age_ns = -1, .retry_after_ns = -1};
     rig_send(rig, action);
-    return wr_plan_robots_told(rig->plan, action->task, &outcome, &event, NULL, stays, rig->now);
+    return wr_plan_robots_finished(rig->plan, action->task, &outcome, &event, NULL, stays, rig->now);
 }
 
 static void a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_hop(void **state)
@@ -242,7 +242,7 @@ static void a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_h
     struct wr_plan_action action = rig_next(&rig);
     for (int i = 0; i < 3; i++) {
         int64_t at = rig.now;
-        assert_int_equal(redirect(&rig, &action, true).fetch, WR_FETCH_ON);
+        assert_int_equal(redirect(&rig, &action, true).fetch, WR_ROBOTS_FETCH_REDIRECT);
         action = rig_wait(&rig, rig.now + S);
         assert_kind(action, WR_PLAN_ROBOTS);
         assert_true(action.is_hop);
@@ -266,7 +266,7 @@ static void hop_of_robots_txt_that_was_not_sent_is_asked_for_again(void **state)
         action = rig_wait(&rig, rig.now + S);
         assert_kind(action, WR_PLAN_ROBOTS);
         assert_true(action.is_hop);
-        wr_plan_given(rig.plan, action.task, rig.now);
+        wr_plan_task_given_back(rig.plan, action.task, rig.now);
     }
     action = rig_wait(&rig, rig.now + S);
     assert_true(action.is_hop);
@@ -290,15 +290,15 @@ static void host_whose_robots_txt_leads_on_is_not_forgotten(void **state)
         rig_offer_many(&rig, 1, "a.example", 1);
         struct wr_plan_action action = rig_next(&rig);
         struct wr_plan_host *host = action.host;
-        assert_int_equal(redirect(&rig, &action, ways[i]).fetch, WR_FETCH_ON);
+        assert_int_equal(redirect(&rig, &action, ways[i]).fetch, WR_ROBOTS_FETCH_REDIRECT);
         /* no page needs the robots.txt any more */
         assert_int_equal(wr_plan_job_end(rig.plan, 1), 0);
         rig_job(&rig, 2);
         wr_gate_saved(wr_plan_host_gate(host));
         rig.now += 100 * M;
         wr_plan_next(rig.plan, rig.now, &action);
-        assert_int_equal(wr_plan_host_waits(rig.plan, 2, wr_span_of("b.example"), 1, rig.now), WEIR_E_FULL);
-        assert_false(wr_plan_host_leave(rig.plan, host, rig.now));
+        assert_int_equal(wr_plan_hosts_row(rig.plan, 2, wr_span_of("b.example"), 1, rig.now), WEIR_E_FULL);
+        assert_false(wr_plan_host_remove(rig.plan, host, rig.now));
         assert_ptr_equal(wr_plan_host_find(rig.plan, wr_span_of("a.example")), host);
         rig_release(&rig);
     }
@@ -309,9 +309,9 @@ static struct wr_plan_action errand(struct rig *rig, const char *text, uint64_t 
     char memory[WR_URL_ROOM];
     struct wr_url url;
     assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, sizeof memory, &url), WR_URL_OK);
-    assert_int_equal(wr_plan_errand(rig->plan, &url, tag, rig->now), 0);
+    assert_int_equal(wr_plan_robots_hop_add(rig->plan, &url, tag, rig->now), 0);
     struct wr_plan_action action = rig_wait(rig, rig->now + S);
-    assert_kind(action, WR_PLAN_ERRAND);
+    assert_kind(action, WR_PLAN_ROBOTS_HOP);
     rig_send(rig, &action);
     return action;
 }
@@ -329,9 +329,11 @@ static void a_robots_txt_that_moves_to_another_host_passes_that_hosts_gate(void 
     assert_int_equal(action.tag, 4711);
     assert_url(action, "https://www.a.example/robots.txt?x");
     weir_outcome outcome = {.size = sizeof outcome, .status = 200};
-    assert_int_equal(wr_plan_errand_told(rig.plan, action.task, &outcome, rig.now), 0);
-    struct wr_life_event event = {.kind = WR_LIFE_ANSWERED, .status = 404, .max_age_ns = -1, .retry_after_ns = -1};
-    assert_int_equal(wr_plan_robots_came(rig.plan, host, false, &event, NULL, false, rig.now).copy, WR_COPY_DROP);
+    assert_int_equal(wr_plan_robots_hop_finished(rig.plan, action.task, &outcome, rig.now), 0);
+    struct wr_robots_event event = {
+        .kind = WR_ROBOTS_EVENT_ANSWERED, .status = 404, .max_age_ns = -1, .retry_after_ns = -1};
+    assert_int_equal(wr_plan_robots_arrived(rig.plan, host, false, &event, NULL, false, rig.now).copy,
+                     WR_ROBOTS_COPY_DROP);
     action = rig_wait(&rig, rig.now + S);
     assert_kind(action, WR_PLAN_START);
     assert_url(action, "http://a.example/0");
@@ -348,7 +350,7 @@ static void errand_that_failed_on_the_way_teaches_its_host_nothing(void **state)
     obey(&rig);
     for (int i = 0; i < 10; i++) {
         struct wr_plan_action action = errand(&rig, "http://b.example/robots.txt", 1);
-        assert_int_equal(wr_plan_errand_told(rig.plan, action.task, NULL, rig.now), 0);
+        assert_int_equal(wr_plan_robots_hop_finished(rig.plan, action.task, NULL, rig.now), 0);
     }
     const struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("b.example"));
     wr_plan_host_report(rig.plan, host, rig.now, &report);
@@ -356,7 +358,7 @@ static void errand_that_failed_on_the_way_teaches_its_host_nothing(void **state)
     assert_int_equal(report.now.breaker, WEIR_BREAKER_CLOSED);
     assert_int_equal(report.now.in_flight, 0);
     struct wr_plan_action action = errand(&rig, "http://b.example/robots.txt", 1);
-    wr_plan_errand_told(rig.plan, action.task, &lost, rig.now);
+    wr_plan_robots_hop_finished(rig.plan, action.task, &lost, rig.now);
     wr_plan_host_report(rig.plan, host, rig.now, &report);
     assert_int_equal(report.failures, 1);
     rig_release(&rig);
@@ -373,14 +375,14 @@ static void a_stored_robots_txt_is_used_and_refreshed(void **state)
     rig_offer_many(&rig, 1, "a.example", 3);
     struct wr_plan_action load = rig_next(&rig);
     struct wr_robots_options options = {.agent = wr_span_of("weir"), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
-    struct wr_plan_memory memory = {.pace = NULL};
+    struct wr_plan_stored_host memory = {.pace = NULL};
     memory.robots[0].is_known = memory.robots[0].has_validators = true;
     memory.robots[0].max_age_ns = -1;
     memory.robots[0].age_ns = 20 * WEIR_HOUR;
     assert_int_equal(wr_robots_parse(wr_span_of("User-agent: *\nDisallow: /0\nCrawl-delay: 3"), &options,
                                      rig.options.allocator, &memory.robots[0].rules),
                      0);
-    wr_plan_remember(rig.plan, load.host, &memory, rig.now, 0);
+    wr_plan_restore_host(rig.plan, load.host, &memory, rig.now, 0);
     load.wants_memory = false;
     rig_answer_load(&rig, &load);
     assert_kind(rig_next(&rig), WR_PLAN_END);

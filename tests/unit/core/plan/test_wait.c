@@ -54,7 +54,7 @@ static void each_reason_has_its_part(void **state)
     struct wr_plan_action action = rig_page(&rig, rig.now);
     rig_send(&rig, &action);
     rig.now += 400 * MS;
-    wr_plan_told(rig.plan, action.task, &outcome, 0, rig.now);
+    wr_plan_page_finished(rig.plan, action.task, &outcome, 0, rig.now);
     rig.now += 2 * S; /* a user pauses the host meanwhile */
     struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("a.example"));
     wr_gate_pause(wr_plan_host_gate(host), true);
@@ -79,19 +79,19 @@ static void a_time_that_the_head_of_an_answer_names_binds_at_once(void **state)
     struct wr_plan_action slow = rig_page(&rig, rig.now);
     rig_send(&rig, &slow);
     struct wr_plan_action next = rig_page(&rig, rig.now + S), none;
-    uint32_t news = wr_plan_hear(rig.plan, slow.task, &head, rig.now);
-    assert_int_equal(news, WR_NEWS_RETRY_AFTER);
+    uint32_t news = wr_plan_response_head(rig.plan, slow.task, &head, rig.now);
+    assert_int_equal(news, WR_GATE_CHANGE_RETRY_AFTER);
     weir_decision decision = wr_plan_may_send(rig.plan, next.task, rig.now);
     assert_int_equal(decision.verdict, WEIR_WAIT);
     assert_int_equal(decision.reason, WEIR_REASON_RETRY_AFTER);
     assert_int_equal(decision.wait_ns, 7 * S);
-    wr_plan_given(rig.plan, next.task, rig.now);
+    wr_plan_task_given_back(rig.plan, next.task, rig.now);
     int64_t heard_at = rig.now;
     next = rig_page(&rig, rig.now + 10 * S);
     assert_int_equal(rig.now, heard_at + 7 * S);
     waited_is(next, [WEIR_REASON_RETRY_AFTER] = 7000);
-    assert_int_equal(wr_plan_hear(rig.plan, slow.task, &(weir_outcome){.size = sizeof head, .status = 200}, rig.now),
-                     0);
+    assert_int_equal(
+        wr_plan_response_head(rig.plan, slow.task, &(weir_outcome){.size = sizeof head, .status = 200}, rig.now), 0);
     rig_send(&rig, &next);
     rig_tell(&rig, &next, 200);
     rig_tell(&rig, &slow, 200);
@@ -110,7 +110,7 @@ static void a_host_that_was_about_to_go_waits_for_what_was_heard(void **state)
     struct wr_plan_action slow = rig_page(&rig, rig.now);
     rig_send(&rig, &slow);
     assert_int_equal(rig_next(&rig).at, rig.now + S);
-    wr_plan_hear(rig.plan, slow.task, &head, rig.now);
+    wr_plan_response_head(rig.plan, slow.task, &head, rig.now);
     assert_int_equal(rig_next(&rig).at, rig.now + 3 * S);
     rig_tell(&rig, &slow, 200);
     rig_release(&rig);
@@ -147,8 +147,8 @@ static void a_page_that_is_tried_again_waits_for_its_backoff(void **state)
     begin(&rig, 100 * MS);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_page(&rig, rig.now);
-    struct wr_fate fate = rig_fetch(&rig, &action, 500);
-    assert_int_equal(fate.kind, WR_FATE_AGAIN);
+    struct wr_task_outcome fate = rig_fetch(&rig, &action, 500);
+    assert_int_equal(fate.kind, WR_TASK_OUTCOME_RETRY);
     int64_t failed_at = rig.now;
     uint32_t backoff = (uint32_t)((fate.at - failed_at) / MS);
     assert_true(backoff > 100); /* longer than the interval */
@@ -211,7 +211,7 @@ static void limits_of_all_of_a_job_and_of_a_host_are_told_apart(void **state)
         rig_offer(&rig, 1, limit == LIMIT_HOST ? "http://a.example/1" : "http://b.example/1");
         none = rig_next(&rig);
         if (limit == LIMIT_PAUSE) {
-            wr_plan_given(rig.plan, none.task, rig.now);
+            wr_plan_task_given_back(rig.plan, none.task, rig.now);
             wr_plan_job_pause(rig.plan, 1, WEIR_REASON_PAUSED);
             rig_next(&rig);
         }

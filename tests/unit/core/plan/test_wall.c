@@ -33,7 +33,7 @@ static bool meet_wall(struct wr_plan_host **ret_host)
     struct wr_plan_action action = rig_page(&rig, rig.now + M);
     *ret_host = action.host;
     rig_send(&rig, &action);
-    bool is_blocked = wr_plan_wall(rig.plan, action.host, BY, rig.now) == WR_WALL_BLOCKED;
+    bool is_blocked = wr_plan_firewall_seen(rig.plan, action.host, BY, rig.now) == WR_FIREWALL_CHANGE_BLOCKED;
     (void)rig_tell(&rig, &action, 404); /* a status that is not retried */
     rig_ended(&rig, &action);
     return is_blocked;
@@ -62,7 +62,7 @@ static void answer_in_between_starts_the_count_anew(void **state)
     for (int i = 0; i < 4; i++) {
         assert_false(meet_wall(&host));
         struct wr_plan_action action = rig_page(&rig, rig.now + M);
-        assert_int_equal(wr_plan_wall(rig.plan, action.host, 0, rig.now), WR_WALL_NO_NEWS);
+        assert_int_equal(wr_plan_firewall_seen(rig.plan, action.host, 0, rig.now), WR_FIREWALL_CHANGE_NONE);
         (void)rig_fetch(&rig, &action, 200);
         rig_ended(&rig, &action);
     }
@@ -79,8 +79,8 @@ static void blocked_host_is_asked_again_after_a_day_and_others_all_the_time(void
     assert_true(meet_wall(&host));
     int64_t blocked_at = rig.now;
     assert_kind(rig_next(&rig), WR_PLAN_DRAINED);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_OFFER_NEW);
-    assert_offer(rig_offer(&rig, 1, "http://b.example/"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/more"), WR_ADD_URL_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://b.example/"), WR_ADD_URL_NEW);
     for (int i = 0; i < 2; i++) {
         struct wr_plan_action action = rig_next(&rig);
         if (action.kind == WR_PLAN_START) {
@@ -93,11 +93,11 @@ static void blocked_host_is_asked_again_after_a_day_and_others_all_the_time(void
         rig_ended(&rig, &action);
     }
     rig.now = blocked_at + WEIR_DAY + S;
-    assert_offer(rig_offer(&rig, 1, "http://a.example/later"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/later"), WR_ADD_URL_NEW);
     struct wr_plan_action later = rig_page(&rig, rig.now + M);
     assert_url(later, "http://a.example/later");
-    assert_int_equal(wr_plan_wall(rig.plan, host, 0, rig.now), WR_WALL_LIFTED);
-    assert_int_equal(wr_plan_wall(rig.plan, host, 0, rig.now), WR_WALL_NO_NEWS);
+    assert_int_equal(wr_plan_firewall_seen(rig.plan, host, 0, rig.now), WR_FIREWALL_CHANGE_LIFTED);
+    assert_int_equal(wr_plan_firewall_seen(rig.plan, host, 0, rig.now), WR_FIREWALL_CHANGE_NONE);
     rig_release(&rig);
 }
 
@@ -110,11 +110,11 @@ static void what_was_about_to_be_sent_is_not(void **state)
     rig_offer_many(&rig, 1, "a.example", 3);
     (void)meet_wall(&host);
     struct wr_plan_action action = rig_page(&rig, rig.now + M);
-    assert_int_equal(wr_plan_wall(rig.plan, host, BY, rig.now), WR_WALL_BLOCKED);
+    assert_int_equal(wr_plan_firewall_seen(rig.plan, host, BY, rig.now), WR_FIREWALL_CHANGE_BLOCKED);
     /* an answer of a request in flight */
-    assert_int_equal(wr_plan_wall(rig.plan, host, 0, rig.now), WR_WALL_NO_NEWS);
+    assert_int_equal(wr_plan_firewall_seen(rig.plan, host, 0, rig.now), WR_FIREWALL_CHANGE_NONE);
     assert_int_equal(wr_plan_may_send(rig.plan, action.task, rig.now).verdict, WEIR_WAIT);
-    wr_plan_given(rig.plan, action.task, rig.now);
+    wr_plan_task_given_back(rig.plan, action.task, rig.now);
     assert_ends(2);
     rig_release(&rig);
 }
@@ -132,7 +132,7 @@ static void block_that_is_remembered_holds_from_the_start(void **state)
     rig_offer_many(&rig, 1, "a.example", 5);
     assert_ends(5);
     rig.now += WEIR_HOUR;
-    assert_offer(rig_offer(&rig, 1, "http://a.example/later"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/later"), WR_ADD_URL_NEW);
     assert_kind(rig_wait(&rig, rig.now + M), WR_PLAN_ROBOTS);
     rig_release(&rig);
 }
@@ -152,7 +152,7 @@ static void refusals_after_a_block_are_counted_from_zero(void **state)
         rig.now += WR_PLAN_BLOCKED_NS;
         for (int i = 0; i < 2; i++) {
             snprintf(url, sizeof url, "http://a.example/%d/%d", day, i);
-            assert_offer(rig_offer(&rig, 1, url), WR_OFFER_NEW);
+            assert_offer(rig_offer(&rig, 1, url), WR_ADD_URL_NEW);
         }
         assert_false(meet_wall(&host));
         assert_true(meet_wall(&host));
@@ -169,7 +169,8 @@ static void block_ends_what_is_queued_before_anything_else_is_told(void **state)
     for (int i = 0; i < 2; i++) {
         struct wr_plan_action action = rig_page(&rig, rig.now + M);
         (void)rig_fetch(&rig, &action, 404);
-        assert_int_equal(wr_plan_wall(rig.plan, action.host, BY, rig.now), i == 1 ? WR_WALL_BLOCKED : WR_WALL_NO_NEWS);
+        assert_int_equal(wr_plan_firewall_seen(rig.plan, action.host, BY, rig.now),
+                         i == 1 ? WR_FIREWALL_CHANGE_BLOCKED : WR_FIREWALL_CHANGE_NONE);
     }
     assert_ends(2);
     rig_release(&rig);
@@ -183,8 +184,8 @@ static void end_of_a_block_that_only_the_store_knew_is_told_once(void **state)
     rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_page(&rig, rig.now);
-    assert_int_equal(wr_plan_wall(rig.plan, action.host, 0, rig.now), WR_WALL_LIFTED);
-    assert_int_equal(wr_plan_wall(rig.plan, action.host, 0, rig.now), WR_WALL_NO_NEWS);
+    assert_int_equal(wr_plan_firewall_seen(rig.plan, action.host, 0, rig.now), WR_FIREWALL_CHANGE_LIFTED);
+    assert_int_equal(wr_plan_firewall_seen(rig.plan, action.host, 0, rig.now), WR_FIREWALL_CHANGE_NONE);
     (void)rig_fetch(&rig, &action, 200);
     rig_release(&rig);
 }
@@ -199,10 +200,10 @@ static void block_that_is_remembered_lasts_no_longer_than_one_that_begins_now(vo
     rig_offer_many(&rig, 1, "a.example", 1);
     assert_ends(1);
     rig.now += WR_PLAN_BLOCKED_NS - 1;
-    assert_offer(rig_offer(&rig, 1, "http://a.example/early"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/early"), WR_ADD_URL_NEW);
     assert_ends(1);
     rig.now++;
-    assert_offer(rig_offer(&rig, 1, "http://a.example/late"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/late"), WR_ADD_URL_NEW);
     struct wr_plan_action action = rig_next(&rig);
     assert_kind(action, WR_PLAN_START);
     assert_url(action, "http://a.example/late");
@@ -221,22 +222,22 @@ static void errand_is_sent_to_a_blocked_host_and_a_page_is_not(void **state)
     rig_begin_job(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     struct wr_plan_action page = rig_page(&rig, rig.now);
-    for (int i = 0; i < WR_PLAN_WALLS; i++)
-        (void)wr_plan_wall(rig.plan, page.host, BY, rig.now);
+    for (int i = 0; i < WR_PLAN_FIREWALL_PAGES; i++)
+        (void)wr_plan_firewall_seen(rig.plan, page.host, BY, rig.now);
     rig.now += S;
     weir_decision decision = wr_plan_may_send(rig.plan, page.task, rig.now);
     assert_int_equal(decision.verdict, WEIR_WAIT);
     assert_int_equal(decision.reason, WEIR_REASON_BREAKER);
     assert_int_equal(decision.wait_ns, WR_PLAN_BLOCKED_NS - S);
-    wr_plan_given(rig.plan, page.task, rig.now);
+    wr_plan_task_given_back(rig.plan, page.task, rig.now);
     assert_ends(3);
     assert_int_equal(wr_url_parse(wr_span_of("http://a.example/r"), NULL, NULL, memory, sizeof memory, &url),
                      WR_URL_OK);
-    assert_int_equal(wr_plan_errand(rig.plan, &url, 7, rig.now), 0);
+    assert_int_equal(wr_plan_robots_hop_add(rig.plan, &url, 7, rig.now), 0);
     struct wr_plan_action errand = rig_wait(&rig, rig.now + S);
-    assert_kind(errand, WR_PLAN_ERRAND);
+    assert_kind(errand, WR_PLAN_ROBOTS_HOP);
     rig_send(&rig, &errand);
-    assert_int_equal(wr_plan_errand_told(rig.plan, errand.task, NULL, rig.now), 0);
+    assert_int_equal(wr_plan_robots_hop_finished(rig.plan, errand.task, NULL, rig.now), 0);
     rig_release(&rig);
 }
 

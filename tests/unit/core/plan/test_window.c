@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_window.c - tests starts, and the window of tasks that are loaded from the store. */
-#include "core/plan/look.h"
+#include "core/plan/inspect.h"
 #include "rig.h"
 
 static void one_host_is_asked_in_order_and_at_its_interval_from_the_last_send(void **state)
@@ -20,7 +20,7 @@ static void one_host_is_asked_in_order_and_at_its_interval_from_the_last_send(vo
         if (i > 0)
             assert_true(rig.now >= sent_at + S && rig.now <= sent_at + S + 200 * MS);
         sent_at = rig.now;
-        assert_int_equal(rig_fetch(&rig, &action, 200).kind, WR_FATE_DONE);
+        assert_int_equal(rig_fetch(&rig, &action, 200).kind, WR_TASK_OUTCOME_DONE);
     }
     assert_kind(rig_wait(&rig, rig.now + S), WR_PLAN_DRAINED);
     rig_release(&rig);
@@ -84,7 +84,7 @@ static void what_is_given_back_costs_nothing_and_does_not_spin(void **state)
         int64_t at = rig.now;
         assert_url(action, "http://a.example/0");
         assert_int_equal(action.attempts, 0);
-        wr_plan_given(rig.plan, action.task, rig.now);
+        wr_plan_task_given_back(rig.plan, action.task, rig.now);
         struct wr_plan_action idle = rig_next(&rig);
         assert_kind(idle, WR_PLAN_IDLE);
         assert_int_equal(idle.at, at + 100 * MS);
@@ -102,7 +102,7 @@ static void what_was_sent_and_dropped_counts_for_the_interval(void **state)
     rig_send(&rig, &action);
     int64_t at = rig.now;
     rig.now += 50 * MS;
-    wr_plan_given(rig.plan, action.task, rig.now);
+    wr_plan_task_given_back(rig.plan, action.task, rig.now);
     action = rig_wait(&rig, at + S);
     assert_kind(action, WR_PLAN_START);
     assert_int_equal(rig.now, at + S);
@@ -141,13 +141,13 @@ static void what_was_reserved_is_asked_again_before_it_is_written(void **state)
     rig_send(&rig, &first);
     struct wr_plan_action second = rig_wait(&rig, rig.now + S);
     weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = M};
-    struct wr_fate fate = wr_plan_told(rig.plan, first.task, &outcome, 0, rig.now);
-    assert_int_equal(fate.kind, WR_FATE_AGAIN);
-    assert_true((fate.news & WR_NEWS_RETRY_AFTER) != 0);
+    struct wr_task_outcome fate = wr_plan_page_finished(rig.plan, first.task, &outcome, 0, rig.now);
+    assert_int_equal(fate.kind, WR_TASK_OUTCOME_RETRY);
+    assert_true((fate.news & WR_GATE_CHANGE_RETRY_AFTER) != 0);
     weir_decision decision = wr_plan_may_send(rig.plan, second.task, rig.now);
     assert_int_equal(decision.verdict, WEIR_WAIT);
     assert_int_equal(decision.reason, WEIR_REASON_RETRY_AFTER);
-    wr_plan_given(rig.plan, second.task, rig.now);
+    wr_plan_task_given_back(rig.plan, second.task, rig.now);
     int64_t at = rig.now;
     rig_wait(&rig, at + 2 * M);
     assert_true(rig.now >= at + M);
@@ -194,7 +194,7 @@ static void only_one_load_is_under_way_and_what_comes_meanwhile_is_loaded_too(vo
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action load = rig_next(&rig);
     assert_kind(load, WR_PLAN_LOAD);
-    assert_offer(rig_offer(&rig, 1, "http://a.example/late"), WR_OFFER_NEW);
+    assert_offer(rig_offer(&rig, 1, "http://a.example/late"), WR_ADD_URL_NEW);
     assert_kind(rig_next(&rig), WR_PLAN_IDLE);
     /* The load saw only the first two rows of the store. */
     rig.count = 2;
@@ -320,7 +320,7 @@ static void plan_that_gets_no_more_memory_fetches_all_that_is_queued(void **stat
     rig_begin_job(&rig);
     for (int i = 0; i < HOSTS; i++) {
         snprintf(url, sizeof url, "http://h%d.example/", i);
-        assert_offer(rig_offer(&rig, 1, url), WR_OFFER_NEW);
+        assert_offer(rig_offer(&rig, 1, url), WR_ADD_URL_NEW);
     }
     rig.allocator.fail_for_ever = true;
     rig.allocator.fail_at = 1;
@@ -343,7 +343,7 @@ static void rest_is_loaded_when_the_window_is_half_empty(void **state)
 {
     (void)state;
     static struct rig rig;
-    struct wr_plan_glance glance;
+    struct wr_plan_host_brief glance;
     rig_init(&rig);
     rig.options.window = 12;
     rig_begin_job(&rig);
@@ -352,7 +352,7 @@ static void rest_is_loaded_when_the_window_is_half_empty(void **state)
     assert_kind(action, WR_PLAN_START);
     rig.store_is_slow = true;
     for (uint64_t left = 39; left > 28 + 6; left--) {
-        wr_plan_glance(rig.plan, action.host, rig.now, &glance);
+        wr_plan_host_brief(rig.plan, action.host, rig.now, &glance);
         assert_int_equal(glance.queued, left); /* in the window and in the store */
         rig_fetch(&rig, &action, 200);
         action = rig_wait(&rig, rig.now + S);
@@ -364,7 +364,7 @@ static void rest_is_loaded_when_the_window_is_half_empty(void **state)
     assert_int_equal(load.count, 12 - 6);
     assert_int_equal(load.after.id, 12);
     rig_answer_load(&rig, &load);
-    wr_plan_glance(rig.plan, load.host, rig.now, &glance);
+    wr_plan_host_brief(rig.plan, load.host, rig.now, &glance);
     assert_int_equal(glance.queued, 28 + 6);
     rig_release(&rig);
 }
@@ -409,8 +409,8 @@ static void memory_that_fails_is_an_error_and_nothing_leaks(void **state)
             for (int i = 0; i < 100; i++) {
                 char url[64];
                 snprintf(url, sizeof url, "http://h%d.example/", i);
-                enum wr_offer_verdict verdict = rig_offer(&rig, 1, url);
-                assert_true(verdict == WR_OFFER_NEW || verdict == WR_OFFER_MEMORY);
+                enum wr_add_url_verdict verdict = rig_offer(&rig, 1, url);
+                assert_true(verdict == WR_ADD_URL_NEW || verdict == WR_ADD_URL_MEMORY);
             }
             assert_true(wr_plan_ok(rig.plan));
             wr_plan_free(rig.plan);

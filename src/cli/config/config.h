@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* config.h - weir config: prints the settings in force and checks settings files. */
-#ifndef WR_CLI_CONFIG_CONFIG_H
-#define WR_CLI_CONFIG_CONFIG_H
-
-int wr_config_run(int argc, char **argv);
-
-#endif

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* crawl.h - weir crawl: fetches whole sites politely. */
-#ifndef WR_CLI_CRAWL_CRAWL_H
-#define WR_CLI_CRAWL_CRAWL_H
-
-/* Runs the command with the arguments after "crawl". Returns an exit status. */
-int wr_crawl_run(int argc, char **argv);
-
-#endif

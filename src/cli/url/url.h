@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* url.h - weir url: prints one URL, resolved and normalised. */
-#ifndef WR_CLI_URL_URL_H
-#define WR_CLI_URL_URL_H
-
-/* Returns an exit status of enum wr_exit. */
-int wr_url_run(int argc, char **argv);
-
-#endif

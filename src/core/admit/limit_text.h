@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* limit_text.h - parses limits and keys from text.
+ *
+ *     10/s                     a token bucket: 10 a second, burst of 10
+ *     10/s burst=20            a burst of 20
+ *     1000/h sliding_window    another algorithm: fixed_window, sliding_window, sliding_log or
+ *                              leaky_bucket
+ *     concurrent=20            at most 20 in flight
+ *
+ *     global, ip, route, host, method, header:NAME, token:NAME
+ */
+#ifndef WR_CORE_ADMIT_LIMIT_TEXT_H
+#define WR_CORE_ADMIT_LIMIT_TEXT_H
+
+#include "base/span.h"
+
+#include <weir/admit.h>
+
+/* Parses a limit. Returns 0, or WEIR_E_INVAL with a message. */
+int wr_limit_parse(const char *text, weir_limit *ret_limit);
+
+/* The part of a request that becomes its key. */
+enum wr_key_source {
+    WR_KEY_FROM_GLOBAL,
+    WR_KEY_FROM_IP,
+    WR_KEY_FROM_ROUTE,
+    WR_KEY_FROM_HOST,
+    WR_KEY_FROM_METHOD,
+    WR_KEY_FROM_HEADER,
+    WR_KEY_FROM_TOKEN, /* a header with a secret value; the key is its digest */
+};
+
+/* Parses the source of a key. *ret_header becomes the header's name, inside `text`, or NULL if the
+ * source is not a header. Returns 0, or WEIR_E_INVAL with a message. */
+int wr_key_source_parse(const char *text, enum wr_key_source *ret_source, const char **ret_header);
+
+#endif

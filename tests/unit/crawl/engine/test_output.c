@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* test_output.c - the file of lines: on the disk before the store commits, and as long as the store says. F4, T11, T12.
+ */
+#include "lib/alloc.h"
+#include "lib/test.h"
+
+#include "crawl/engine/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <weir/limit.h>
+
+/* ---- what is synced ---- */
+
+static struct {
+    int fd, count;
+    off_t bytes; /* in the file when it was synced */
+    bool fails;
+} synced;
+
+int __wrap_fdatasync(int fd);
+
+int __wrap_fdatasync(int fd)
+{
+    struct stat status;
+    assert_int_equal(fstat(fd, &status), 0);
+    synced.fd = fd;
+    synced.bytes = status.st_size;
+    synced.count++;
+    return synced.fails ? -1 : 0;
+}
+
+/* ---- an output ---- */
+
+struct rig {
+    test_allocator allocator;
+    struct wr_output output;
+    char path[256];
+};
+
+static void set_up(struct rig *rig, const char *text)
+{
+    const char *folder = getenv("TMPDIR");
+    memset(rig, 0, sizeof *rig);
+    memset(&synced, 0, sizeof synced);
+    test_allocator_init(&rig->allocator);
+    (void)snprintf(rig->path, sizeof rig->path, "%s/weir-output-XXXXXX", folder != NULL ? folder : "/tmp");
+    int fd = mkstemp(rig->path);
+    assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    (void)close(fd);
+    assert_int_equal(wr_output_open(&rig->output, rig->path, &rig->allocator.allocator), 0);
+}
+
+static void tear_down(struct rig *rig)
+{
+    wr_output_close(&rig->output);
+    assert_int_equal(rig->allocator.live, 0);
+    assert_int_equal(unlink(rig->path), 0);
+}
+
+/* As posting a page does. */
+static void add_line(struct rig *rig, const char *line)
+{
+    wr_buf_append_string(&rig->output.lines, line);
+    rig->output.end += strlen(line);
+}
+
+static void assert_content(const struct rig *rig, const char *expected)
+{
+    char text[256] = "";
+    int fd = open(rig->path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    assert_int_equal(bytes, strlen(expected));
+    assert_string_equal(text, expected);
+}
+
+/* T11, F4: the store commits how long the output is as soon as this returns. */
+static void lines_are_written_and_then_synced_before_the_store_goes_on(void **state)
+{
+    struct rig rig;
+    (void)state;
+    set_up(&rig, "");
+    assert_int_equal(wr_output_begin(&rig.output, false, false, 0), 0);
+    add_line(&rig, "one\n");
+    assert_int_equal(wr_output_sync(&rig.output), 0);
+    assert_int_equal(synced.count, 1);
+    assert_int_equal(synced.fd, rig.output.fd);
+    assert_int_equal(synced.bytes, 4);
+    add_line(&rig, "two\n");
+    add_line(&rig, "three\n");
+    assert_int_equal(wr_output_sync(&rig.output), 0);
+    assert_int_equal(synced.count, 2);
+    assert_int_equal(synced.bytes, rig.output.end);
+    assert_content(&rig, "one\ntwo\nthree\n");
+    tear_down(&rig);
+}
+
+/* T11, F6. */
+static void sync_that_fails_is_an_error(void **state)
+{
+    struct rig rig;
+    (void)state;
+    set_up(&rig, "");
+    assert_int_equal(wr_output_begin(&rig.output, false, false, 0), 0);
+    add_line(&rig, "one\n");
+    synced.fails = true;
+    assert_int_equal(wr_output_sync(&rig.output), WEIR_E_SYSTEM);
+    tear_down(&rig);
+}
+
+/* T12, F1: what was written for a transaction that was not committed is of pages that are fetched again. */
+static void output_is_cut_back_to_what_the_store_knows(void **state)
+{
+    struct rig rig;
+    struct stat status;
+    (void)state;
+    set_up(&rig, "one\ntwo\nthr");
+    assert_int_equal(wr_output_begin(&rig.output, false, true, 4), 0);
+    assert_int_equal(stat(rig.path, &status), 0);
+    assert_int_equal(status.st_size, 4);
+    add_line(&rig, "x\n"); /* shorter than what was cut off */
+    assert_int_equal(wr_output_sync(&rig.output), 0);
+    assert_int_equal(rig.output.end, 6);
+    assert_content(&rig, "one\nx\n");
+    tear_down(&rig);
+}
+
+static void output_that_is_shorter_than_the_store_knows_is_refused_and_left_alone(void **state)
+{
+    struct rig rig;
+    (void)state;
+    set_up(&rig, "one\n");
+    assert_int_equal(wr_output_begin(&rig.output, false, true, 5), WEIR_E_SYSTEM);
+    assert_content(&rig, "one\n");
+    tear_down(&rig);
+}
+
+WEIR_TESTS(test(lines_are_written_and_then_synced_before_the_store_goes_on), test(sync_that_fails_is_an_error),
+           test(output_is_cut_back_to_what_the_store_knows),
+           test(output_that_is_shorter_than_the_store_knows_is_refused_and_left_alone))

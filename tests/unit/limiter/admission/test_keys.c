@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/* test_keys.c - the server side of the seeds: allow and release by key, over a repository (S3-20 … S3-24, S3-31 …
+ * S3-36). */
+#include "unit/limiter/admission/rig.h"
+
+/* S3-20, S3-23 */
+static void each_key_has_a_limiter_of_its_own_made_when_first_seen(void **state)
+{
+    struct rig *rig = rig_new();
+    weir_table_stats stats;
+
+    (void)state;
+    rig_add(rig, "r", WEIR_KEY_USER, window(2));
+    rig_open(rig);
+    assert_int_equal(weir_table_stats_get(rig->tables[0], &stats), 0);
+    assert_int_equal(stats.keys, 0);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_false(rig_try_key(rig, 0, "alice"));
+    assert_true(rig_try_key(rig, 0, "bob"));
+    assert_int_equal(weir_table_stats_get(rig->tables[0], &stats), 0);
+    assert_int_equal(stats.keys, 2);
+    rig_free(rig);
+}
+
+static void a_refusal_says_how_much_and_when(void **state)
+{
+    struct rig *rig = rig_new();
+    const weir_ruling *ruling = &rig->admission.rulings[0];
+
+    (void)state;
+    rig_add(rig, "per-user", WEIR_KEY_USER, window(2));
+    rig_open(rig);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_int_equal(ruling->quota.limit, 2);
+    assert_int_equal(ruling->quota.remaining, 1);
+    assert_int_equal(rig->admission.retry_after_s, 0);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_int_equal(weir_clock_fake_advance(rig->clock, 500 * WEIR_MILLISECOND), 0);
+    assert_false(rig_try_key(rig, 0, "alice"));
+    assert_int_equal(ruling->outcome, WEIR_OUTCOME_REFUSED);
+    assert_int_equal(ruling->decision.verdict, WEIR_WAIT);
+    assert_int_equal(ruling->decision.reason, WEIR_REASON_TOKENS);
+    assert_int_equal(ruling->quota.remaining, 0);
+    assert_int_equal(rig->admission.retry_after_s, 60); /* 59.5 s, rounded up */
+    assert_string_equal(ruling->name, "per-user");
+    assert_ptr_equal(weir_admission_result_decisive(&rig->admission), ruling);
+    assert_int_equal(weir_admission_result_status(&rig->admission), 429);
+    rig_free(rig);
+}
+
+static void retry_after_is_never_zero_for_who_may_come_again(void **state)
+{
+    static const struct {
+        weir_verdict verdict;
+        int64_t wait_ns, expected;
+    } cases[] = {
+        {WEIR_WAIT, 0, 1},
+        {WEIR_WAIT, 1, 1},
+        {WEIR_WAIT, WEIR_SECOND, 1},
+        {WEIR_WAIT, WEIR_SECOND + 1, 2},
+        {WEIR_WAIT, WEIR_UNTIL_RELEASE, 1},
+        {WEIR_DENY, 0, 0}, /* coming again will not help */
+    };
+    struct script script = {0};
+    struct rig *rig = rig_new();
+
+    (void)state;
+    rig_add_store(rig, "r", WEIR_KEY_USER, script_repository(&script));
+    rig_open(rig);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        script.decision = (weir_decision){cases[i].verdict, WEIR_REASON_TOKENS, cases[i].wait_ns};
+        assert_false(rig_try_key(rig, 0, "alice"));
+        assert_int_equal(rig->admission.retry_after_s, cases[i].expected);
+    }
+    rig_free(rig);
+}
+
+/* S3-22 */
+static void release_by_key_ends_a_request_in_flight(void **state)
+{
+    struct rig *rig = rig_new();
+    weir_table_stats stats;
+
+    (void)state;
+    rig_add(rig, "r", WEIR_KEY_USER, at_once(1));
+    rig_open(rig);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_false(rig_try_key(rig, 0, "alice"));
+    assert_int_equal(weir_admission_release_key(rig->counter, 0, "alice", 5, 0), 0);
+    assert_true(rig_try_key(rig, 0, "alice"));
+
+    /* U15: releasing what nobody holds makes no key and grants nothing more. */
+    assert_int_equal(weir_admission_release_key(rig->counter, 0, "bob", 3, 0), 0);
+    assert_int_equal(weir_table_stats_get(rig->tables[0], &stats), 0);
+    assert_int_equal(stats.keys, 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(weir_admission_release_key(rig->counter, 0, "alice", 5, 0), 0);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_false(rig_try_key(rig, 0, "alice"));
+    rig_free(rig);
+}
+
+/* R17 */
+static void an_admission_is_released_once(void **state)
+{
+    struct rig *rig = rig_new();
+    static weir_admission_result first, second;
+
+    (void)state;
+    rig_add(rig, "r", WEIR_KEY_USER, at_once(2));
+    rig_open(rig);
+    assert_int_equal(weir_admission_try_key(rig->counter, 0, "a", 1, 0, &first), 0);
+    assert_int_equal(weir_admission_try_key(rig->counter, 0, "a", 1, 0, &second), 0);
+    assert_true(first.allowed && second.allowed);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(weir_admission_release(rig->counter, &first), 0);
+    assert_int_equal(rig_left(rig, 0, "a"), 1);
+    assert_int_equal(weir_admission_cancel(rig->counter, &first), 0);
+    assert_int_equal(rig_left(rig, 0, "a"), 1);
+    assert_int_equal(weir_admission_release(rig->counter, &second), 0);
+    assert_int_equal(rig_left(rig, 0, "a"), 2);
+    rig_free(rig);
+}
+
+static void releasing_a_refused_request_does_nothing(void **state)
+{
+    struct rig *rig = rig_new();
+    static weir_admission_result refused;
+
+    (void)state;
+    rig_add(rig, "r", WEIR_KEY_USER, at_once(1));
+    rig_open(rig);
+    assert_true(rig_try_key(rig, 0, "a"));
+    assert_int_equal(weir_admission_try_key(rig->counter, 0, "a", 1, 0, &refused), 0);
+    assert_false(refused.allowed);
+    assert_int_equal(weir_admission_release(rig->counter, &refused), 0);
+    assert_int_equal(weir_admission_cancel(rig->counter, &refused), 0);
+    assert_int_equal(rig_left(rig, 0, "a"), 0);
+    rig_free(rig);
+}
+
+/* S3-24: a map of headers and a URI are enough. */
+static void a_request_is_headers_and_a_uri(void **state)
+{
+    weir_header headers[] = {{"X-User-Id", "alice"}};
+    weir_header_list list = {headers, 1};
+    struct rig *rig = rig_new();
+
+    (void)state;
+    rig_add(rig, "user", WEIR_KEY_USER, window(1));
+    rig_add(rig, "route", WEIR_KEY_ROUTE, window(5));
+    rig_open(rig);
+    weir_request_init(&rig->request, NULL, "https://example.org/items?page=1", NULL);
+    rig->request.header = weir_header_list_find;
+    rig->request.header_context = &list;
+    assert_true(rig_try(rig));
+    assert_int_equal(rig_left(rig, 0, "alice"), 0);
+    assert_int_equal(rig_left(rig, 1, "/items"), 4);
+    assert_false(rig_try(rig));
+    headers[0].value = "bob";
+    assert_true(rig_try(rig));
+    rig_free(rig);
+}
+
+static void an_admission_names_the_keys_it_was_given_under(void **state)
+{
+    struct rig *rig = rig_new();
+    const weir_ruling *rulings = rig->admission.rulings;
+
+    (void)state;
+    rig_add(rig, "ip", WEIR_KEY_IP, window(5));
+    rig_add(rig, "route", WEIR_KEY_ROUTE, window(5));
+    rig_open(rig);
+    assert_true(rig_try(rig));
+    assert_int_equal(rig->admission.count, 2);
+    assert_int_equal(rulings[0].key_bytes, 11);
+    assert_memory_equal(rig->admission.keys + rulings[0].key_at, "203.0.113.7", 11);
+    assert_int_equal(rulings[1].key_bytes, 2);
+    assert_memory_equal(rig->admission.keys + rulings[1].key_at, "/a", 2);
+    rig_free(rig);
+}
+
+static void any_bytes_make_a_key_of_the_programs_own(void **state)
+{
+    struct rig *rig = rig_new();
+    char key[WEIR_KEY_MAX];
+
+    (void)state;
+    memset(key, 0, sizeof key);
+    rig_add(rig, "r", WEIR_KEY_USER, window(1));
+    rig_open(rig);
+    for (size_t bytes = 1; bytes <= WEIR_KEY_MAX; bytes += 93) {
+        assert_int_equal(weir_admission_try_key(rig->counter, 0, key, bytes, 0, &rig->admission), 0);
+        assert_true(rig->admission.allowed);
+        assert_int_equal(weir_admission_try_key(rig->counter, 0, key, bytes, 0, &rig->admission), 0);
+        assert_false(rig->admission.allowed);
+    }
+    rig_free(rig);
+}
+
+/* ---- repositories -------------------------------------------------------------------------------------- */
+
+/* S3-31 */
+static void all_rules_over_one_repository_see_the_same_limiter_for_a_key(void **state)
+{
+    struct rig *rig = rig_new();
+
+    (void)state;
+    rig_add(rig, "one", WEIR_KEY_USER, window(2));
+    rig_add_store(rig, "two", WEIR_KEY_USER, rig->repositories[0]);
+    rig_open(rig);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_true(rig_try_key(rig, 1, "alice"));
+    assert_false(rig_try_key(rig, 0, "alice"));
+    assert_false(rig_try_key(rig, 1, "alice"));
+    rig_free(rig);
+}
+
+/* S3-32 */
+static void a_removed_key_starts_anew(void **state)
+{
+    struct rig *rig = rig_new();
+    const weir_key_store *repository = &rig->repositories[0];
+
+    (void)state;
+    rig_add(rig, "r", WEIR_KEY_USER, window(1));
+    rig_open(rig);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_true(rig_try_key(rig, 0, "bob"));
+    assert_int_equal(repository->remove(repository->context, "alice", 5), 0);
+    assert_int_equal(repository->remove(repository->context, "alice", 5), WEIR_E_ABSENT);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_false(rig_try_key(rig, 0, "bob"));
+    rig_free(rig);
+}
+
+static bool begins_with_a(void *context, const weir_table_entry *entry)
+{
+    (void)context;
+    return entry->key[0] == 'a';
+}
+
+/* S3-33 */
+static void keys_are_removed_by_a_predicate(void **state)
+{
+    struct rig *rig = rig_new();
+    const weir_key_store *repository = &rig->repositories[0];
+
+    (void)state;
+    rig_add(rig, "r", WEIR_KEY_USER, window(1));
+    rig_open(rig);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_true(rig_try_key(rig, 0, "anna"));
+    assert_true(rig_try_key(rig, 0, "bob"));
+    assert_int_equal(repository->remove_where(repository->context, begins_with_a, NULL), 2);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_false(rig_try_key(rig, 0, "bob"));
+    rig_free(rig);
+}
+
+/* S3-34 */
+static void an_owned_repository_is_freed_once_with_the_counter(void **state)
+{
+    struct script script = {0};
+    struct rig *rig = rig_new();
+
+    (void)state;
+    rig_add_store(rig, "one", WEIR_KEY_USER, script_repository(&script))->owns_store = true;
+    rig_add_store(rig, "two", WEIR_KEY_IP, script_repository(&script))->owns_store = true;
+    rig_add(rig, "three", WEIR_KEY_IP, window(1))->owns_store = true;
+    rig_open(rig);
+    assert_true(rig_try_key(rig, 2, "alice"));
+    rig_free(rig); /* looks whether the table's memory is back */
+    assert_int_equal(script.freed, 1);
+}
+
+/* S3-41 */
+static void a_repository_of_others_outlives_the_counter(void **state)
+{
+    struct script script = {0};
+    struct rig *rig = rig_new();
+
+    (void)state;
+    rig_add_store(rig, "one", WEIR_KEY_USER, script_repository(&script));
+    rig_add(rig, "two", WEIR_KEY_USER, window(1));
+    rig_open(rig);
+    assert_true(rig_try_key(rig, 1, "alice"));
+    weir_admission_free(rig->counter);
+    assert_int_equal(rig_left(rig, 1, "alice"), 0);
+    rig_open(rig); /* another one, over the same state */
+    assert_false(rig_try_key(rig, 1, "alice"));
+    rig_free(rig);
+    assert_int_equal(script.freed, 0);
+}
+
+/* S3-35 */
+static void a_store_of_ones_own_stands_in_for_the_table(void **state)
+{
+    struct script script = {.quota = {10, 4, WEIR_SECOND, WEIR_MINUTE}};
+    struct rig *rig = rig_new();
+
+    (void)state;
+    rig_add_store(rig, "r", WEIR_KEY_USER, script_repository(&script));
+    rig->repositories[0].reserve = NULL; /* the least that a store must offer: attempt */
+    rig->repositories[0].settle = NULL;
+    rig->repositories[0].release = NULL;
+    rig_open(rig);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_int_equal(script.asked, 1);
+    assert_int_equal(rig->admission.rulings[0].quota.remaining, 4);
+    assert_int_equal(weir_admission_release(rig->counter, &rig->admission), 0);
+    assert_int_equal(weir_admission_release_key(rig->counter, 0, "alice", 5, 0), 0);
+    script.decision.verdict = WEIR_WAIT;
+    assert_false(rig_try_key(rig, 0, "alice"));
+    rig_free(rig);
+}
+
+/* S3-36 */
+static void nothing_expires_by_itself(void **state)
+{
+    struct rig *rig = rig_new();
+    weir_table_stats stats;
+
+    (void)state;
+    rig_add(rig, "r", WEIR_KEY_USER, window(1));
+    rig_add(rig, "in flight", WEIR_KEY_USER, at_once(1));
+    rig_open(rig);
+    assert_true(rig_try_key(rig, 0, "alice"));
+    assert_true(rig_try_key(rig, 1, "alice"));
+    assert_int_equal(weir_clock_fake_advance(rig->clock, 365 * WEIR_DAY), 0);
+    assert_int_equal(weir_table_sweep(rig->tables[0]), 0);
+    assert_int_equal(weir_table_stats_get(rig->tables[0], &stats), 0);
+    assert_int_equal(stats.keys, 1);
+    assert_false(rig_try_key(rig, 1, "alice"));
+    rig_free(rig);
+}
+
+/* ---- what it really cost ------------------------------------------------------------------------------- */
+
+static void a_request_is_settled_at_what_it_really_cost(void **state)
+{
+    struct rig *rig = rig_new();
+
+    (void)state;
+    rig_add(rig, "r", WEIR_KEY_USER, window(100));
+    rig_open(rig);
+    assert_int_equal(weir_admission_try_key(rig->counter, 0, "a", 1, 40, &rig->admission), 0);
+    assert_int_equal(rig_left(rig, 0, "a"), 60);
+    assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 0, 10), 0);
+    assert_int_equal(rig_left(rig, 0, "a"), 90);
+    assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 0, 0), 0); /* once is enough */
+    assert_int_equal(rig_left(rig, 0, "a"), 90);
+    assert_int_equal(weir_admission_try_key(rig->counter, 0, "a", 1, 1, &rig->admission), 0);
+    assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 0, 50), 0); /* more than it took */
+    assert_int_equal(rig_left(rig, 0, "a"), 40);
+    assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 1, 0), WEIR_E_INVAL);
+    rig_free(rig);
+}
+
+static void settled_permits_in_flight_are_released_to_the_last(void **state)
+{
+    struct rig *rig = rig_new();
+    static weir_admission_result other;
+
+    (void)state;
+    rig_add(rig, "r", WEIR_KEY_USER, at_once(10));
+    rig_open(rig);
+    assert_int_equal(weir_admission_try_key(rig->counter, 0, "a", 1, 3, &other), 0);
+    assert_int_equal(weir_admission_try_key(rig->counter, 0, "a", 1, 6, &rig->admission), 0);
+    assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 0, 2), 0);
+    assert_int_equal(rig_left(rig, 0, "a"), 5);
+    assert_int_equal(weir_admission_release(rig->counter, &rig->admission), 0);
+    assert_int_equal(rig_left(rig, 0, "a"), 7); /* the other's three are still in flight */
+    rig_free(rig);
+}
+
+static void a_cancelled_request_costs_nothing(void **state)
+{
+    struct rig *rig = rig_new();
+
+    (void)state;
+    rig_add(rig, "window", WEIR_KEY_IP, window(3));
+    rig_add(rig, "at once", WEIR_KEY_IP, at_once(3));
+    rig_open(rig);
+    assert_true(rig_try(rig));
+    assert_int_equal(weir_admission_cancel(rig->counter, &rig->admission), 0);
+    assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 3);
+    assert_int_equal(rig_left(rig, 1, "203.0.113.7"), 3);
+    assert_int_equal(weir_admission_cancel(rig->counter, &rig->admission), 0);
+    assert_int_equal(rig_left(rig, 1, "203.0.113.7"), 3);
+    rig_free(rig);
+}
+
+WEIR_TESTS(test(each_key_has_a_limiter_of_its_own_made_when_first_seen), test(a_refusal_says_how_much_and_when),
+           test(retry_after_is_never_zero_for_who_may_come_again), test(release_by_key_ends_a_request_in_flight),
+           test(an_admission_is_released_once), test(releasing_a_refused_request_does_nothing),
+           test(a_request_is_headers_and_a_uri), test(an_admission_names_the_keys_it_was_given_under),
+           test(any_bytes_make_a_key_of_the_programs_own),
+           test(all_rules_over_one_repository_see_the_same_limiter_for_a_key), test(a_removed_key_starts_anew),
+           test(keys_are_removed_by_a_predicate), test(an_owned_repository_is_freed_once_with_the_counter),
+           test(a_repository_of_others_outlives_the_counter), test(a_store_of_ones_own_stands_in_for_the_table),
+           test(nothing_expires_by_itself), test(a_request_is_settled_at_what_it_really_cost),
+           test(settled_permits_in_flight_are_released_to_the_last), test(a_cancelled_request_costs_nothing))

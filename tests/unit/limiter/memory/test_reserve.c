@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* test_reserve.c - how much memory is left, and what is kept back. (L2) */
+#include "limiter/memory/reserve.h"
+
+#include "lib/rig.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MB ((size_t)1 << 20)
+#define BLOCK ((size_t)64 << 10)
+#define BLOCKS 4096
+
+static void without_a_limit_there_is_no_end_and_nothing_is_kept(void **state)
+{
+    (void)state;
+    assert_true(wr_memory_left() == SIZE_MAX);
+    void *block = wr_reserve_malloc(MB);
+    block = wr_reserve_realloc(block, 2 * MB);
+    assert_non_null(block);
+    free(block);
+    char *text = wr_reserve_strdup("text");
+    assert_string_equal(text, "text");
+    free(text);
+    assert_true(wr_reserve_failures() == 0);
+}
+
+/* Bytes of address space. */
+static size_t space_used(void)
+{
+    size_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%zu", &pages) != 1)
+        _exit(2);
+    (void)fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Takes what malloc gives; then what the reserve gives. */
+static const char *use_up(void)
+{
+    static void *blocks[BLOCKS];
+    size_t taken = 0, reserved = 0, space = space_used() + 24 * MB;
+    const struct rlimit limit = {space, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &limit) != 0)
+        return "no limit";
+    size_t left = wr_memory_left();
+    if (left > 24 * MB || left < 16 * MB)
+        return "it does not know what is left";
+    while (taken < BLOCKS && (blocks[taken] = malloc(BLOCK)) != NULL)
+        taken++;
+    if (wr_memory_left() >= WR_MEMORY_LEAST || wr_reserve_failures() != 0)
+        return "it does not see that little is left";
+    while (taken + reserved < BLOCKS && (blocks[taken + reserved] = wr_reserve_calloc(BLOCK, 1)) != NULL)
+        reserved++;
+    if (reserved * BLOCK < MB || wr_reserve_failures() != 1 || wr_memory_left() != 0)
+        return "the reserve does not help, or does not end";
+    for (size_t i = 0; i < taken + reserved; i++)
+        free(blocks[i]);
+    return wr_memory_left() > 8 * MB ? NULL : "it is not mended";
+}
+
+/* 32-bit machines may have a limit that no size_t can hold; it must not be cut to a smaller one. */
+static const char *limit_far_above(void)
+{
+    const struct rlimit limit = {sizeof(size_t) < sizeof(rlim_t) ? (rlim_t)SIZE_MAX + 2 : (rlim_t)1 << 46,
+                                 RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &limit) != 0)
+        return "no limit";
+    return wr_memory_left() > SIZE_MAX >> 20 ? NULL : "it takes a far limit for a near one";
+}
+
+/* Runs `body` in a process of its own. It says what went wrong, or NULL. */
+static void expect_in_child(const char *(*body)(void))
+{
+    int status;
+    (void)fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const char *wrong = body();
+        if (wrong != NULL)
+            (void)dprintf(STDERR_FILENO, "in the child: %s\n", wrong);
+        _exit(wrong != NULL);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void the_reserve_is_for_when_malloc_gives_nothing(void **state)
+{
+    (void)state;
+    test_skip_without_limit_of_memory();
+    expect_in_child(use_up);
+}
+
+static void a_limit_that_no_size_can_hold_leaves_memory(void **state)
+{
+    (void)state;
+    test_skip_without_limit_of_memory();
+    expect_in_child(limit_far_above);
+}
+
+WEIR_TESTS(test(the_reserve_is_for_when_malloc_gives_nothing), test(a_limit_that_no_size_can_hold_leaves_memory),
+           test(without_a_limit_there_is_no_end_and_nothing_is_kept))

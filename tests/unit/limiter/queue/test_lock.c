@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* test_lock.c - what a line stands on: its lock, and the list of those whom one cancel ends. */
+#include "lib/test.h"
+#include "limiter/clock/clock.h"
+#include "limiter/queue/lock.h"
+#include "limiter/queue/queue.h"
+
+#include <pthread.h>
+
+#define THREADS 4
+
+struct shared {
+    struct wr_lock lock;
+    int inside;  /* threads; under the lock */
+    int crowded; /* times that there was more than one */
+    long count;  /* under the lock */
+    long rounds; /* of each */
+};
+
+static void *take_by_turns(void *context)
+{
+    struct shared *shared = context;
+    for (long i = 0; i < shared->rounds; i++) {
+        wr_lock_wait(&shared->lock); /* the way of those who find it taken */
+        shared->crowded += ++shared->inside != 1;
+        shared->count++;
+        shared->inside--;
+        wr_lock_give(&shared->lock);
+    }
+    return NULL;
+}
+
+static void lock_that_was_waited_for_is_taken(void **state)
+{
+    (void)state;
+    struct wr_lock lock = {0};
+    wr_lock_wait(&lock);
+    assert_int_equal(atomic_load(&lock.taken), 1);
+    wr_lock_give(&lock);
+    assert_int_equal(atomic_load(&lock.taken), 0);
+    wr_lock_take(&lock);
+    assert_int_equal(atomic_load(&lock.taken), 1);
+    wr_lock_give(&lock);
+}
+
+static void those_who_wait_for_a_lock_get_it_one_at_a_time(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    struct shared shared = {.rounds = 20000};
+    wr_lock_take(&shared.lock);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, take_by_turns, &shared), 0);
+    wr_lock_give(&shared.lock);
+    for (int i = 0; i < THREADS; i++)
+        (void)pthread_join(threads[i], NULL);
+    assert_int_equal(shared.crowded, 0);
+    assert_int_equal(shared.count, THREADS * shared.rounds);
+}
+
+static void cancel_wakes_those_who_wait_and_nobody_who_has_left(void **state)
+{
+    (void)state;
+    for (int leaves = 0; leaves < 3; leaves++) {
+        struct wr_parker parkers[3];
+        struct wr_cancel_link links[3];
+        weir_cancel *cancel;
+        assert_int_equal(weir_cancel_new(NULL, &cancel), 0);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(wr_parker_init(&parkers[i]), 0);
+            links[i] = (struct wr_cancel_link){.parker = &parkers[i]};
+            wr_cancel_join(cancel, &links[i]);
+        }
+        wr_cancel_leave(cancel, &links[leaves]);
+        weir_cancel_fire(cancel);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(parkers[i].unparked, i != leaves);
+            wr_parker_release(&parkers[i]);
+        }
+        weir_cancel_free(cancel);
+    }
+}
+
+WEIR_TESTS(test(lock_that_was_waited_for_is_taken), test(those_who_wait_for_a_lock_get_it_one_at_a_time),
+           test(cancel_wakes_those_who_wait_and_nobody_who_has_left))

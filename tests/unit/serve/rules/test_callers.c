@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: MIT */
+/* test_callers.c - who is asking: forged addresses, hostile keys and costs, plans and lists. */
+#include "rig.h"
+
+#include "lib/test.h"
+
+#include <weir/time.h>
+
+/* ---- addresses ----------------------------------------------------------------------------------------- */
+
+static void forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "admission: {trusted: [10.0.0.0/8, unix]}\n"
+                   "rules:\n  - {name: ip, key: ip, limit: 1/m}\n");
+    struct call direct = {.peer = "203.0.113.7",
+                          .headers = {"X-Forwarded-For", "198.51.100.1", "X-Real-IP", "1.2.3.4"}};
+    assert_true(rig_try(&rig, &direct));
+    direct.headers[1] = "198.51.100.2"; /* another claim, the same caller */
+    direct.headers[3] = "1.2.3.5";
+    assert_false(rig_try(&rig, &direct));
+    struct call proxied = {.peer = "10.1.1.1", .headers = {"X-Forwarded-For", "8.8.8.8, 198.51.100.9, 10.2.2.2"}};
+    assert_true(rig_try(&rig, &proxied));
+    proxied.headers[1] = "9.9.9.9, 198.51.100.9"; /* what stands further left is the caller's own invention */
+    assert_false(rig_try(&rig, &proxied));
+    assert_memory_equal(rig.verdict.admission.keys, "198.51.100.9", 12);
+    struct call local = {.peer = "unix:", .headers = {"X-Forwarded-For", "198.51.100.9"}};
+    assert_false(rig_try(&rig, &local));
+    rig_close(&rig);
+}
+
+static void an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: ip, key: ip, limit: 1/m}\n");
+    struct call call = {.peer = "2001:db8:1:2::1"};
+    assert_true(rig_try(&rig, &call));
+    call.peer = "[2001:db8:1:2:ffff::9]:443";
+    assert_false(rig_try(&rig, &call));
+    call.peer = "2001:db8:1:3::1";
+    assert_true(rig_try(&rig, &call));
+    call.peer = "1.2.3.4";
+    assert_true(rig_try(&rig, &call));
+    call.peer = "::ffff:1.2.3.4";
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig_reload(&rig, "admission: {ipv4_prefix: 24, ipv6_prefix: 48}\n"
+                                      "rules:\n  - {name: wide, key: ip, limit: 1/m}\n"),
+                     0);
+    call.peer = "2001:db8:1:2::1";
+    assert_true(rig_try(&rig, &call));
+    call.peer = "2001:db8:1:3::1";
+    assert_false(rig_try(&rig, &call));
+    call.peer = "1.2.3.4";
+    assert_true(rig_try(&rig, &call));
+    call.peer = "1.2.3.99";
+    assert_false(rig_try(&rig, &call));
+    rig_close(&rig);
+}
+
+/* ---- hostile keys -------------------------------------------------------------------------------------- */
+
+static void a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says(void **state)
+{
+    (void)state;
+    static char longest[1 << 20];
+    memset(longest, 'k', sizeof longest - 1);
+    const char *const hostile[] = {longest, "a\x01", "\xff\xfe", "\x1b[31m", "a\x7f"};
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: strict, match: {path: /strict}, key: 'header:x-key', missing: refuse, limit: 9/s}\n"
+                   "  - {name: usual, match: {path: /usual}, key: 'header:x-key', limit: 2/s}\n"
+                   "  - {name: lax, match: {path: /lax}, key: 'header:x-key', malformed: share, limit: 2/s}\n");
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+        struct call call = {.target = "/usual", .headers = {"x-key", hostile[i]}};
+        assert_false(rig_try(&rig, &call));
+        assert_int_equal(rig.verdict.cause, WR_CAUSE_MALFORMED);
+        assert_int_equal(rig.verdict.status, 400);
+        assert_int_not_equal(rig.verdict.fault, WEIR_FAULT_NONE);
+        call.target = "/lax"; /* all of them share one limit */
+        assert_int_equal(rig_try(&rig, &call), i < 2);
+    }
+    struct call without = {.target = "/strict"}, empty = {.target = "/strict", .headers = {"x-key", ""}};
+    assert_false(rig_try(&rig, &without));
+    assert_int_equal(rig.verdict.status, 400);
+    assert_int_equal(rig.verdict.fault, WEIR_FAULT_MISSING);
+    assert_false(rig_try(&rig, &empty));
+    without.target = empty.target = "/usual"; /* both are "anonymous" */
+    assert_true(rig_try(&rig, &without));
+    assert_true(rig_try(&rig, &empty));
+    assert_false(rig_try(&rig, &without));
+    struct call twice = {.target = "/usual", .headers = {"x-key", "a", "X-Key", "b"}};
+    assert_false(rig_try(&rig, &twice));
+    assert_int_equal(rig.verdict.fault, WEIR_FAULT_REPEATED);
+    rig_close(&rig);
+}
+
+static const char login_rules[] =
+    "rules:\n"
+    "  - {name: login, match: {method: POST, path: /login, host: '*.example.org'}, key: route, limit: 1/h}\n"
+    "  - {name: any, key: global, limit: 1000/h}\n";
+
+/* Whatever some service takes for /login is judged as that, or is refused. */
+static void no_spelling_of_a_path_escapes_its_rule(void **state)
+{
+    (void)state;
+    static const char *const limited[] = {
+        "/login?x", "http://www.example.org/login", "/Login", "/LOGIN/", "/login;a=1", "/login//", "/login%3Bx",
+        "/login%2F"};
+    static const char *const refused[] = {"/%6Cogin",  "/a/../login", "/./login",  "/login%00",    "/login#x",
+                                          "/x\\login", "*",           "login",     "/a/..;/login", "/%c0%afx",
+                                          "//login",   "//x/login",   "/%2flogin", "/login\xa0",   "/x%5clogin"};
+    struct rig rig;
+    rig_open(&rig, login_rules);
+    struct call call = {.method = "POST", .target = "/login", .host = "WWW.Example.org:443"};
+    assert_true(rig_try(&rig, &call));
+    for (size_t i = 0; i < sizeof limited / sizeof limited[0]; i++) {
+        call.target = limited[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", limited[i]);
+        assert_string_equal(rig.verdict.rule, "login");
+        assert_int_equal(rig.verdict.status, 429);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        call.target = refused[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", refused[i]);
+        assert_int_equal(rig.verdict.status, 400);
+    }
+    rig_close(&rig);
+}
+
+/* Nor is there a path that a service takes for the rule's own, and the rule does not. */
+static void no_path_escapes_a_rule_with_capitals_or_a_slash_at_the_end(void **state)
+{
+    (void)state;
+    static const char *const limited[] = {"/api/login",   "/API/Login",    "/api/login/", "/API/Login;a=1",
+                                          "/api//login/", "/api%2Flogin/", "/Api/LOGIN?x"};
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: login, match: {path: /API/Login/}, key: global, limit: 1/h}\n"
+                   "  - {name: files, match: {path: /a/files/*}, key: global, limit: 1/h}\n");
+    struct call call = {.method = "GET", .target = "/API/Login/"};
+    assert_true(rig_try(&rig, &call));
+    for (size_t i = 0; i < sizeof limited / sizeof limited[0]; i++) {
+        call.target = limited[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", limited[i]);
+        assert_string_equal(rig.verdict.rule, "login");
+    }
+    call.target = "/a/files/"; /* a star may be nothing, */
+    assert_true(rig_try(&rig, &call));
+    call.target = "/a//files/"; /* and nginx takes this for it */
+    assert_false(rig_try(&rig, &call));
+    rig_close(&rig);
+}
+
+static void no_spelling_of_a_method_or_host_escapes_its_rule(void **state)
+{
+    (void)state;
+    static const char *const hosts[] = {"www.example.org",
+                                        "WWW.EXAMPLE.ORG",
+                                        "www.example.org:80",
+                                        "www.example.org.",
+                                        "www.example.org:",
+                                        "www.example.org.:8443",
+                                        "www.example.org:x",
+                                        "www.example.org:-1",
+                                        "www.example.org:80:80",
+                                        "www.example.org..",
+                                        "www.example.org,a",
+                                        "u@www.example.org",
+                                        "",
+                                        "www.example.org:1e",
+                                        "www.example.org:99999"};
+    struct rig rig;
+    rig_open(&rig, login_rules);
+    struct call call = {.method = "POST", .target = "/login", .host = hosts[0]};
+    assert_true(rig_try(&rig, &call));
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        call.method = i % 2 == 0 ? "post" : "PosT";
+        call.host = hosts[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", hosts[i]);
+        assert_int_equal(rig.verdict.status, i < 6 ? 429 : 400);
+    }
+    call.target = "http://www.example.org/login"; /* the target has the host if no field has it (HTTP/1.0) */
+    call.host = NULL;
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.status, 429);
+    call.host = "other.example"; /* whom does the service believe? */
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.status, 400);
+    rig_close(&rig);
+}
+
+/* A2, A3: neither a target without a path nor a port that is none is a way around the rules that fit all. */
+static void no_target_and_no_port_makes_keys_or_gets_around_the_rule_for_all(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"http://h?x", "http://h", "?x", "", "HTTP://H/", "/", "/?x"};
+    static const char *const ports[] = {"h:1", "h:2", "h:", "H:65535", "h.", "h.:9"};
+    struct rig rig;
+    rig_open(&rig,
+             "rules:\n"
+             "  - {name: mallory, match: {path: '/**'}, key: 'header:x-user', limit: 9/h, deny_keys: [mallory]}\n");
+    struct call call = {.method = "GET", .host = "h", .headers = {"x-user", "mallory"}};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        call.target = none[i];
+        assert_false(rig_try(&rig, &call));
+        assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
+    }
+    call.target = "*";
+    call.method = "OPTIONS";
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_MALFORMED);
+    assert_int_equal(rig.verdict.fault, WEIR_FAULT_TARGET);
+    assert_int_equal(rig_reload(&rig, "rules:\n  - {name: by host, key: host, limit: 1/h}\n"), 0);
+    assert_false(rig_try(&rig, &call)); /* in every book */
+    call.target = "/";
+    assert_true(rig_try(&rig, &call));
+    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
+        call.host = ports[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", ports[i]);
+        assert_int_equal(rig.verdict.status, 429);
+    }
+    rig_close(&rig);
+}
+
+/* What is loose for one reading of a path must not be a way around what is strict for another. */
+static void a_request_is_let_in_as_all_that_services_take_it_for_or_not_at_all(void **state)
+{
+    (void)state;
+    static const char *const both[] = {"/MEDIA/a", "/media%2Fa", "/media;x/a"};
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: media, match: {path: '/media/**'}, key: global, limit: 1000/h}\n"
+                   "  - {name: site, key: global, limit: 1/h}\n");
+    for (size_t i = 0; i < sizeof both / sizeof both[0]; i++) {
+        struct call call = {.method = "GET", .target = "/media/a"}, odd = {.method = "GET", .target = both[i]};
+        rig_advance(&rig, 2 * WEIR_HOUR);
+        assert_int_equal(rig_count(&rig, &call, 5), 5); /* in one spelling it has one reading, and one rule */
+        assert_int_equal(rig.verdict.admission.count, 1);
+        assert_int_equal(rig_count(&rig, &odd, 5), 1);
+        assert_int_equal(rig.verdict.status, 429);
+        assert_string_equal(rig.verdict.rule, "site");
+    }
+    assert_int_equal(rig_reload(&rig, "admission: {path_match: {case: exact, slash: exact, params: keep}}\n"
+                                      "rules:\n"
+                                      "  - {name: media, match: {path: '/media/**'}, key: global, limit: 1000/h}\n"
+                                      "  - {name: site, key: global, limit: 1/h}\n"),
+                     0);
+    struct call call = {.method = "GET", .target = "/Media/"};
+    assert_int_equal(rig_count(&rig, &call, 1), 0); /* the site's, which has been used up */
+    assert_int_equal(rig.verdict.admission.count, 1);
+    rig_close(&rig);
+}
+
+/* Of one rule, and of one route, a request is charged once, however many readings it has. */
+static void readings_of_one_rule_are_charged_once(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: ip, match: {path: '/a/**'}, limit: 10/h}\n"
+                   "  - {name: route, match: {method: GET}, key: [ip, route, method], limit: 10/h}\n"
+                   "  - {name: trial, key: global, limit: 10/h, shadow: true}\n");
+    struct call call = {.method = "GET", .target = "/A/b%40c;d/", .peer = "192.0.2.1"};
+    assert_true(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(rig.verdict.admission.rulings[i].quota.remaining, 9);
+    call.target = "/a/b@c";
+    assert_true(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.rulings[1].quota.remaining, 8);
+    rig_close(&rig);
+}
+
+static void parts_of_a_key_cannot_be_made_to_collide(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: pair, key: ['header:x-a', 'header:x-b', method, host], limit: 1/h}\n");
+    struct call call = {.method = "GET", .host = "h", .headers = {"x-a", "a:b", "x-b", "c"}};
+    assert_true(rig_try(&rig, &call));
+    call.headers[1] = "a";
+    call.headers[3] = "b:c";
+    assert_true(rig_try(&rig, &call));
+    call.method = "BREW";
+    assert_true(rig_try(&rig, &call));
+    call.method = "STEEP"; /* methods that nobody knows are one */
+    assert_false(rig_try(&rig, &call));
+    rig_close(&rig);
+}
+
+static void of_a_token_only_a_digest_is_kept(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: t, key: 'token:authorization', limit: 1/h}\n");
+    struct call call = {.headers = {"Authorization", "Bearer sesame"}};
+    assert_true(rig_try(&rig, &call));
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.rulings[0].key_bytes, 33);
+    assert_int_equal(rig.verdict.admission.keys[0], '#');
+    assert_null(memmem(rig.verdict.admission.keys, 33, "sesame", 6));
+    rig_close(&rig);
+}
+
+static void all_spellings_of_a_token_are_one_caller(void **state)
+{
+    (void)state;
+    static const char *const spellings[] = {"Bearer sesame",   "bearer sesame",     "BEARER  sesame",
+                                            "Bearer\tsesame",  " Bearer sesame ",   "Token sesame",
+                                            "Bearer sesame x", "Bearer \"sesame\"", "Bearer sesame,"};
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: t, key: 'token:authorization', limit: 1/h, deny_keys: ['Bearer  stolen', anonymous]}\n"
+                   "  - {name: u, key: [ip, 'token:authorization'], limit: 1/h, deny_keys: ['192.0.2.1:bearer x']}\n");
+    struct call call = {.headers = {"Authorization", "Bearer sesame"}};
+    assert_true(rig_try(&rig, &call));
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        call.headers[1] = spellings[i];
+        if (rig_try(&rig, &call))
+            fail_msg("%s", spellings[i]);
+        assert_int_equal(rig.verdict.status, i < 6 ? 429 : 400);
+    }
+    call.headers[1] = "bearer stolen";
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
+    call.headers[0] = NULL;
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
+    rig_close(&rig);
+}
+
+static void listed_keys_are_read_as_requests_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *listed;
+        bool is_taken;
+    } rows[] = {
+        {"route", "/Login/", true},
+        {"route", "/a/../b", false},
+        {"host", "Example.org:80", true},
+        {"host", "example.org:x", false},
+        {"method", "post", true},
+        {"'token:authorization'", "a b c", false},
+        {"[ip, route]", "192.0.2.1:/Login/", true},
+        {"[ip, route]", "2001\\:DB8\\:\\:1:/login", true},
+        {"[ip, route]", "192.0.2.1", false},
+        {"[ip, route]", "192.0.2.1:/login:x", false},
+        {"[ip, route]", "192.0.2.0/24:/login", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char yaml[256], why[WR_CONFIG_WHY_BYTES];
+        snprintf(yaml, sizeof yaml, "rules:\n  - {name: r, key: %s, limit: 1/h, deny_keys: ['%s']}\n", rows[i].key,
+                 rows[i].listed);
+        struct wr_rules_settings *settings = settings_of(yaml);
+        int error = wr_rules_check(settings, why, sizeof why);
+        free(settings);
+        if (error != (rows[i].is_taken ? 0 : WEIR_E_INVAL))
+            fail_msg("%s: %s", rows[i].listed, why);
+    }
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: r, key: [ip, route, host], limit: 9/h,\n"
+                   "     deny_keys: ['2001\\:DB8\\:\\:1:/Login/:Example.org.']}\n");
+    struct call call = {.target = "/login;x", .host = "EXAMPLE.org:80", .peer = "2001:db8::2"};
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
+    rig_close(&rig);
+}
+
+static void keys_are_listed_as_people_write_them(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig,
+             "admission: {secret: salt, ipv4_prefix: 24}\n"
+             "rules:\n"
+             "  - {name: t, match: {path: /t}, key: 'token:authorization', limit: 1/h, deny_keys: [Bearer stolen]}\n"
+             "  - {name: ip, limit: 1/h, allow_keys: ['2001:DB8:0::1', 198.51.100.7, '::ffff:192.0.2.1', unknown]}\n");
+    struct call token = {.target = "/t", .headers = {"Authorization", "Bearer stolen"}}, address = {.target = "/"};
+    assert_int_equal(rig_count(&rig, &token, 2), 0);
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
+    char digest[40] = "", yaml[256];
+    memcpy(digest, rig.verdict.admission.keys, rig.verdict.admission.rulings[0].key_bytes);
+    token.headers[1] = "Bearer other";
+    assert_int_equal(rig_count(&rig, &token, 2), 1);
+    static const char *const allowed[] = {"2001:db8::1",  "2001:db8::ffff", "198.51.100.7",
+                                          "198.51.100.8", "192.0.2.99",     ""};
+    for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++) {
+        address.peer = allowed[i];
+        if (rig_count(&rig, &address, 3) != 3)
+            fail_msg("%s", allowed[i]);
+    }
+    address.peer = "2001:db8:0:1::1"; /* another network */
+    assert_int_equal(rig_count(&rig, &address, 3), 1);
+    /* a digest, as it is shown */
+    snprintf(yaml, sizeof yaml,
+             "admission: {secret: salt}\n"
+             "rules:\n  - {name: t, key: 'token:authorization', limit: 1/h, allow_keys: ['%s']}\n",
+             digest);
+    assert_int_equal(rig_reload(&rig, yaml), 0);
+    token.headers[1] = "Bearer stolen";
+    assert_int_equal(rig_count(&rig, &token, 2), 2);
+    rig_close(&rig);
+}
+
+/* ---- costs --------------------------------------------------------------------------------------------- */
+
+static void a_cost_from_a_header_stays_within_its_bounds(void **state)
+{
+    (void)state;
+    static const char *const hostile[] = {"0",   "-1", "1e18", "NaN", "1000000000000000000", "51", "", "1.5", "0x10",
+                                          "inf", "+1", " 1 2", "１"};
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: q, key: global, limit: 100/h, cost: 2, cost_header: x-cost, cost_max: 50}\n");
+    struct call call = {.headers = {"x-cost", ""}};
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+        call.headers[1] = hostile[i];
+        bool is_empty = hostile[i][0] == '\0'; /* as if it were not there */
+        assert_int_equal(rig_try(&rig, &call), is_empty);
+        assert_int_equal(rig.verdict.status, is_empty ? 200 : 400);
+        assert_true(is_empty || rig.verdict.fault == WEIR_FAULT_COST);
+    }
+    call.headers[1] = "50";
+    assert_true(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.rulings[0].quota.remaining, 48);
+    call.headers[0] = NULL;
+    assert_true(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.admission.rulings[0].quota.remaining, 46);
+    call.cost = 47; /* the program's own word */
+    assert_false(rig_try(&rig, &call));
+    call.cost = 46;
+    assert_true(rig_try(&rig, &call));
+    call.cost = UINT32_MAX;
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.retry_after_ns, WEIR_UNTIL_RELEASE);
+    rig_close(&rig);
+}
+
+/* ---- plans and lists ----------------------------------------------------------------------------------- */
+
+static const char plans[] = "rules:\n"
+                            "  - name: api\n"
+                            "    key: header:x-user-id\n"
+                            "    limit: 1/s\n"
+                            "    plan_header: x-plan\n"
+                            "    allow_keys: [root]\n"
+                            "    deny_keys: [mallory]\n"
+                            "    plans:\n"
+                            "      - {name: pro, limit: 3/s, keys: [alice]}\n"
+                            "      - {name: big, limit: [5/s, concurrent=2]}\n";
+
+static void a_list_or_a_header_puts_callers_on_a_plan(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, plans);
+    struct call call = {.headers = {"x-user-id", "bob"}};
+    assert_int_equal(rig_count(&rig, &call, 9), 1);
+    call.headers[1] = "alice";
+    assert_int_equal(rig_count(&rig, &call, 9), 3);
+    call.headers[1] = "carol";
+    call.headers[2] = "x-plan";
+    call.headers[3] = "pro";
+    assert_int_equal(rig_count(&rig, &call, 9), 3);
+    call.headers[1] = "dave";
+    call.headers[3] = "platinum"; /* a plan that nobody wrote is none: callers cannot make up limits */
+    assert_int_equal(rig_count(&rig, &call, 9), 1);
+    call.headers[1] = "eve";
+    call.headers[3] = "big";
+    assert_int_equal(rig_count(&rig, &call, 9), 2);
+    call.headers[1] = "alice"; /* her list says otherwise */
+    rig_advance(&rig, WEIR_SECOND);
+    assert_int_equal(rig_count(&rig, &call, 9), 3);
+    rig_close(&rig);
+}
+
+static void listed_keys_are_let_in_or_kept_out_and_charge_nobody(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, plans);
+    struct call call = {.headers = {"x-user-id", "root"}};
+    assert_int_equal(rig_count(&rig, &call, 50), 50);
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_ALLOW_LIST);
+    call.headers[1] = "mallory";
+    assert_int_equal(rig_count(&rig, &call, 5), 0);
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
+    assert_int_equal(rig.verdict.status, 403);
+    assert_int_equal(rig.verdict.retry_after_ns, WEIR_UNTIL_RELEASE);
+    assert_int_equal(rig_tally(&rig, "api", WR_CAUSE_ALLOW_LIST), 50);
+    assert_int_equal(rig_tally(&rig, "api", WR_CAUSE_DENY_LIST), 5);
+    rig_close(&rig);
+}
+
+static void listed_networks_are_let_in_or_kept_out_before_any_rule(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct wr_rules_view view;
+    rig_open(&rig, "admission:\n"
+                   "  trusted: 10.0.0.0/8\n"
+                   "  allow: [192.0.2.0/24, '2001:db8::/32']\n"
+                   "  deny: [203.0.113.0/24]\n"
+                   "rules:\n  - {name: all, key: global, limit: 1/h}\n");
+    struct call call = {.peer = "192.0.2.77"};
+    assert_int_equal(rig_count(&rig, &call, 5), 5);
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_ALLOW_LIST);
+    call.peer = "::ffff:203.0.113.9";
+    assert_false(rig_try(&rig, &call));
+    assert_int_equal(rig.verdict.status, 403);
+    call.headers[0] = "x-forwarded-for"; /* a claim of somebody who is not trusted */
+    call.headers[1] = "192.0.2.1";
+    assert_false(rig_try(&rig, &call));
+    call.peer = "10.0.0.1";
+    assert_true(rig_try(&rig, &call));
+    call.headers[1] = "203.0.113.5";
+    assert_false(rig_try(&rig, &call));
+    wr_rules_view_get(rig.book, &view);
+    assert_int_equal(view.causes[WR_CAUSE_ALLOW_LIST], 6);
+    assert_int_equal(view.causes[WR_CAUSE_DENY_LIST], 3);
+    assert_int_equal(view.causes[WR_CAUSE_GRANTED], 0);
+    rig_close(&rig);
+}
+
+/* A field on more lines than are looked at: 64, and then the one that counts. */
+struct crowd {
+    const char *name, *filler, *last;
+};
+
+static const char *crowd_header(void *context, const char *name, size_t index, size_t *ret_bytes)
+{
+    const struct crowd *crowd = context;
+    if (strcmp(name, crowd->name) != 0 || index > WEIR_HEADER_LINES_MAX)
+        return NULL;
+    const char *value = index < WEIR_HEADER_LINES_MAX ? crowd->filler : crowd->last;
+    *ret_bytes = strlen(value);
+    return value;
+}
+
+static void what_stands_on_too_many_lines_escapes_neither_rules_nor_lists(void **state)
+{
+    static const struct crowd crowds[] = {{"user-agent", "x", "bot"}, {"x-forwarded-for", "192.0.2.1", "203.0.113.9"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof crowds / sizeof crowds[0]; i++) {
+        struct rig rig;
+        rig_open(&rig, "admission: {trusted: [unix], deny: [203.0.113.0/24]}\n"
+                       "rules:\n"
+                       "  - {name: bots, match: {header: [{name: user-agent, value: '*bot*'}]}, limit: 1/h}\n");
+        weir_request request;
+        weir_request_init(&request, "GET", "/", "unix:");
+        request.header = crowd_header;
+        request.header_context = (void *)(uintptr_t)&crowds[i];
+        wr_rules_try(rig.book, &request, &rig.verdict);
+        assert_int_equal(rig.verdict.status, 400);
+        assert_int_equal(rig.verdict.fault, WEIR_FAULT_REPEATED);
+        rig_close(&rig);
+    }
+}
+
+WEIR_TESTS(test(what_stands_on_too_many_lines_escapes_neither_rules_nor_lists),
+           test(forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted),
+           test(an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller),
+           test(a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says),
+           test(no_spelling_of_a_path_escapes_its_rule),
+           test(no_path_escapes_a_rule_with_capitals_or_a_slash_at_the_end),
+           test(no_spelling_of_a_method_or_host_escapes_its_rule),
+           test(no_target_and_no_port_makes_keys_or_gets_around_the_rule_for_all),
+           test(a_request_is_let_in_as_all_that_services_take_it_for_or_not_at_all),
+           test(readings_of_one_rule_are_charged_once), test(all_spellings_of_a_token_are_one_caller),
+           test(listed_keys_are_read_as_requests_are), test(parts_of_a_key_cannot_be_made_to_collide),
+           test(of_a_token_only_a_digest_is_kept), test(keys_are_listed_as_people_write_them),
+           test(a_cost_from_a_header_stays_within_its_bounds), test(a_list_or_a_header_puts_callers_on_a_plan),
+           test(listed_keys_are_let_in_or_kept_out_and_charge_nobody),
+           test(listed_networks_are_let_in_or_kept_out_before_any_rule))

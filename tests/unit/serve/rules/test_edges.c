@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/* test_edges.c - what a book tells besides its verdicts, and values at their edges. */
+#include "rig.h"
+
+#include "lib/test.h"
+#include "serve/rules/epoch.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <weir/time.h>
+
+static const char plain[] = "rules:\n  - {name: a, limit: 5/h fixed_window}\n";
+static const struct call somebody = {.peer = "203.0.113.7"};
+
+static void secret_that_is_made_up_is_64_digits_and_another_in_each_book(void **state)
+{
+    (void)state;
+    struct rig one, other;
+    rig_open(&one, plain);
+    rig_open(&other, plain);
+    const char *secret = wr_rules_secret(one.book);
+    assert_int_equal(strlen(secret), 64);
+    assert_int_equal(strspn(secret, "0123456789abcdef"), 64);
+    assert_string_not_equal(secret, wr_rules_secret(other.book));
+    rig_close(&one);
+    rig_close(&other);
+    rig_open(&one, "admission: {secret: hush-hush-hush-hush}\nrules:\n  - {name: a, limit: 5/h}\n");
+    assert_string_equal(wr_rules_secret(one.book), "hush-hush-hush-hush");
+    rig_close(&one);
+}
+
+static void numbers_of_holds_are_not_guessed_from_another_book(void **state)
+{
+    (void)state;
+    uint64_t numbers[4];
+    for (size_t i = 0; i < 4; i++) {
+        struct rig rig;
+        rig_open(&rig, "rules:\n  - {name: a, limit: concurrent=1}\n");
+        assert_true(rig_try(&rig, &somebody));
+        numbers[i] = rig.verdict.hold;
+        assert_true(numbers[i] >> 21 != 0 && numbers[i] < UINT64_C(1) << 53);
+        rig_close(&rig);
+    }
+    assert_false(numbers[0] == numbers[1] && numbers[0] == numbers[2] && numbers[0] == numbers[3]);
+}
+
+static void verdict_says_no_more_than_it_must(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, plain);
+    for (int by_key = 0; by_key <= 1; by_key++) {
+        memset(&rig.verdict, 0xee, sizeof rig.verdict);
+        if (by_key)
+            assert_int_equal(wr_rules_try_key(rig.book, "a", "k", 1, 0, &rig.verdict), 0);
+        else
+            assert_true(rig_try(&rig, &somebody));
+        assert_true(rig.verdict.allowed && !rig.verdict.shadowed && rig.verdict.admission.allowed);
+        assert_true(rig.verdict.cause == WR_CAUSE_GRANTED && rig.verdict.status == 200);
+        assert_int_equal(rig.verdict.retry_after_ns, 0);
+        assert_int_equal(rig.verdict.hold, 0);
+        assert_int_equal(rig.verdict.fault, WEIR_FAULT_NONE);
+        assert_int_equal(rig.verdict.admission.count, 1);
+        assert_string_equal(rig.verdict.rule, "a");
+    }
+    assert_int_equal(rig_count(&rig, &somebody, 5), 4);
+    assert_int_equal(rig.verdict.retry_after_ns, WEIR_HOUR);
+    rig_close(&rig);
+}
+
+static void key_at_once_is_asked_where_no_store_is_needed(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct call_list list;
+    weir_request request = request_of(&somebody, &list);
+    rig_open(&rig, plain);
+    assert_int_equal(wr_rules_try_key_now(rig.book, "a", "k", 1, 4, &rig.verdict), 0);
+    assert_true(rig.verdict.allowed);
+    assert_int_equal(wr_rules_try_key_now(rig.book, "a", "k", 1, 4, &rig.verdict), 0);
+    assert_false(rig.verdict.allowed);
+    assert_int_equal(wr_rules_try_key_now(rig.book, "b", "k", 1, 4, &rig.verdict), WEIR_E_ABSENT);
+    assert_int_equal(wr_rules_try_key_now(rig.book, "a", "", 0, 4, &rig.verdict), WEIR_E_INVAL);
+    assert_true(wr_rules_try_now(rig.book, &request, &rig.verdict) && rig.verdict.allowed);
+    assert_true(wr_rules_reserve_now(rig.book, &request, 0, &rig.verdict) && rig.verdict.hold != 0);
+    assert_int_equal(wr_reservation_cancel(rig.book, rig.verdict.hold), 0);
+    assert_int_equal(rig_count(&rig, &somebody, 9), 4);
+    rig_close(&rig);
+}
+
+static void wake(void *context)
+{
+    (void)context;
+}
+
+static void wish_for_one_rule_is_decided_as_its_key_would_be(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct wr_pending_request *turn;
+    struct wr_rules_view view;
+    int64_t wait_ns;
+    rig_open(&rig, plain);
+    struct wr_rules_request wish = {.rule = "a", .key = "k", .key_bytes = 1, .cost = 2};
+    for (int i = 0; i < 3; i++) { /* 2 and 2 of 5 */
+        assert_int_equal(wr_rules_enqueue_for_store(rig.book, &wish, wake, NULL, &turn), 0);
+        wr_rules_view_get(rig.book, &view);
+        assert_int_equal(view.waiting, 1);
+        assert_true(wr_pending_request_poll(turn, &rig.verdict, &wait_ns));
+        assert_int_equal(rig.verdict.allowed, i < 2);
+        wr_rules_view_get(rig.book, &view);
+        assert_int_equal(view.waiting, 0);
+        wr_pending_request_free(turn);
+    }
+    wish.cost = 0; /* what the rule says: 1 */
+    wish.holds = true;
+    wish.lease_ns = WEIR_SECOND;
+    assert_int_equal(wr_rules_enqueue_for_store(rig.book, &wish, wake, NULL, &turn), 0);
+    assert_true(wr_pending_request_poll(turn, &rig.verdict, &wait_ns));
+    assert_true(rig.verdict.allowed && rig.verdict.hold != 0);
+    wr_pending_request_free(turn);
+    assert_int_equal(wr_reservation_cancel(rig.book, rig.verdict.hold), 0);
+    assert_int_equal(wr_rules_enqueue_for_store(rig.book, &wish, wake, NULL, &turn), 0);
+    wr_pending_request_free(turn); /* before it was polled */
+    wr_rules_view_get(rig.book, &view);
+    assert_int_equal(view.waiting, 0);
+    wish.rule = "b";
+    assert_int_equal(wr_rules_enqueue_for_store(rig.book, &wish, wake, NULL, &turn), WEIR_E_ABSENT);
+    wish.rule = "a";
+    wish.key_bytes = 0;
+    assert_int_equal(wr_rules_enqueue_for_store(rig.book, &wish, wake, NULL, &turn), WEIR_E_INVAL);
+    wr_rules_view_get(rig.book, &view);
+    assert_int_equal(view.waiting, 0);
+    assert_int_equal(view.holds, 0);
+    rig_close(&rig);
+}
+
+static void trust_is_told_and_a_reload_can_follow(void **state)
+{
+    (void)state;
+    struct rig rig;
+    static const char yaml[] =
+        "admission: {trusted: [10.0.0.0/8, unix]}\nrules:\n  - {name: a, limit: 5/h fixed_window}\n";
+    rig_open(&rig, yaml);
+    assert_true(wr_rules_peer_is_trusted(rig.book, wr_span_of("10.1.2.3")));
+    assert_false(wr_rules_peer_is_trusted(rig.book, wr_span_of("11.1.2.3")));
+    assert_int_equal(rig_reload(&rig, plain), 0); /* it waits for those that read the old rules */
+    assert_false(wr_rules_peer_is_trusted(rig.book, wr_span_of("10.1.2.3")));
+    rig_close(&rig);
+}
+
+static void plan_without_a_name_is_nobodys(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n"
+                   "  - name: a\n"
+                   "    limit: 2/h\n"
+                   "    plan_header: x-plan\n"
+                   "    plans: [{name: p, limit: 4/h}, {name: q, limit: 6/h}]\n");
+    static const struct {
+        const char *plan;
+        int allowed;
+    } rows[] = {{"", 2}, {"p", 4}, {"q", 6}, {"r", 0}, {"P", 0}}; /* unknown: the rule's own limits, used up by then */
+    for (size_t i = 0; i < 5; i++) {
+        struct call call = {.peer = "1.1.1.1", .headers = {"x-plan", rows[i].plan}};
+        if (rig_count(&rig, &call, 9) != rows[i].allowed)
+            fail_msg("on plan \"%s\"", rows[i].plan);
+    }
+    rig_close(&rig);
+}
+
+static void longest_lease_that_is_asked_for_is_kept(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t lease_ns;
+        bool is_own; /* else a minute, as the settings say */
+    } rows[] = {{WEIR_DURATION_MAX, true}, {WEIR_DURATION_MAX + 1, false}, {0, false}, {-1, false}, {WEIR_HOUR, true}};
+    for (size_t i = 0; i < 5; i++) {
+        struct rig rig;
+        struct call_list list;
+        weir_request request = request_of(&somebody, &list);
+        rig_open(&rig, "admission: {lease: 60s}\nrules:\n  - {name: a, limit: concurrent=1}\n");
+        wr_rules_reserve(rig.book, &request, rows[i].lease_ns, &rig.verdict);
+        assert_true(rig.verdict.allowed);
+        rig_advance(&rig, WEIR_MINUTE - 1);
+        wr_rules_tick(rig.book);
+        assert_false(rig_try(&rig, &somebody));
+        rig_advance(&rig, 1);
+        wr_rules_tick(rig.book);
+        assert_int_equal(rig_try(&rig, &somebody), !rows[i].is_own);
+        rig_close(&rig);
+    }
+}
+
+static void host_is_read_only_where_a_rule_looks_at_it(void **state)
+{
+    (void)state;
+    static const struct call odd = {.peer = "1.1.1.1", .method = "GET", .target = "/", .host = "a b"};
+    static const struct {
+        const char *yaml;
+        bool allowed;
+    } rows[] = {
+        {"rules:\n  - {name: a, limit: 5/h}\n", true},
+        {"rules:\n  - {name: a, key: method, limit: 5/h}\n", true},
+        {"rules:\n  - {name: a, match: {host: example.org}, limit: 5/h}\n", false},
+        {"rules:\n  - {name: a, key: host, limit: 5/h}\n", false},
+    };
+    for (size_t i = 0; i < 4; i++) {
+        struct rig rig;
+        rig_open(&rig, rows[i].yaml);
+        if (rig_try(&rig, &odd) != rows[i].allowed)
+            fail_msg("%s", rows[i].yaml);
+        assert_int_equal(rig.verdict.cause, rows[i].allowed ? WR_CAUSE_GRANTED : WR_CAUSE_MALFORMED);
+        rig_close(&rig);
+    }
+}
+
+static void requests_without_what_the_key_is_made_of_share_one(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"host", "route", "method", "global"};
+    for (size_t i = 0; i < 4; i++) {
+        struct rig rig;
+        char yaml[128];
+        static const struct call one = {.peer = "1.1.1.1"}, other = {.peer = "2.2.2.2"};
+        snprintf(yaml, sizeof yaml, "rules:\n  - {name: a, key: %s, limit: 5/h}\n", keys[i]);
+        rig_open(&rig, yaml);
+        if (rig_count(&rig, &one, 3) != 3 || rig_count(&rig, &other, 9) != 2)
+            fail_msg("key: %s", keys[i]);
+        rig_close(&rig);
+    }
+}
+
+static void networks_that_are_none_are_refused_by_the_name_of_their_list(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"allow", "deny", "trusted"};
+    for (size_t i = 0; i < 3; i++) {
+        struct wr_rules_settings *settings = settings_of(plain);
+        char why[WR_CONFIG_WHY_BYTES] = "";
+        wr_rule_word *word = i == 0 ? settings->allow : i == 1 ? settings->deny : settings->trusted;
+        *(i == 0 ? &settings->allow_count : i == 1 ? &settings->deny_count : &settings->trusted_count) = 1;
+        memcpy(word[0], "10.0.0.0/99", 12);
+        assert_int_equal(wr_rules_check(settings, why, sizeof why), WEIR_E_INVAL);
+        assert_non_null(strstr(why, lists[i]));
+        assert_non_null(strstr(why, "10.0.0.0/99"));
+        free(settings);
+    }
+}
+
+static void top_without_memory_says_so_and_leaks_nothing(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_table_entry *top = NULL;
+    size_t count;
+    rig_open(&rig, "rules:\n  - {name: a, limit: 5/h, plans: [{name: p, limit: 7/h, keys: [1.1.1.1]}]}\n");
+    assert_int_equal(rig_count(&rig, &somebody, 2), 2);
+    int error = WEIR_E_NOMEM;
+    long at = 1;
+    for (; error == WEIR_E_NOMEM; at++) {
+        rig.memory.fail_at = at;
+        error = wr_rules_top_keys(rig.book, "a", WEIR_TOP_RECENT, 5, &top, &count);
+    }
+    rig.memory.fail_at = 0;
+    assert_true(at > 3); /* it failed at each allocation before */
+    assert_int_equal(error, 0);
+    assert_int_equal(count, 1);
+    wr_rules_top_keys_free(rig.book, top);
+    wr_rules_top_keys_free(rig.book, NULL);
+    rig_close(&rig);
+}
+
+static void *number_of_thread(void *context)
+{
+    unsigned *number = context;
+    *number = wr_thread_number();
+    assert_int_equal(*number, wr_thread_number());
+    return NULL;
+}
+
+static void threads_are_numbered_from_0_on(void **state)
+{
+    (void)state;
+    bool seen[200] = {false};
+    unsigned number;
+    (void)number_of_thread(&number);
+    assert_true(number < 100);
+    seen[number] = true;
+    for (int i = 0; i < 50; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, number_of_thread, &number), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(number < 200 && !seen[number]);
+        seen[number] = true;
+    }
+}
+
+static void settings_that_could_not_be_read_are_a_failed_reload(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct wr_rules_view view;
+    rig_open(&rig, plain);
+    wr_rules_count_failed_reload(rig.book);
+    assert_int_equal(rig_reload(&rig, plain), 0);
+    assert_int_equal(rig_reload(&rig, plain), 0);
+    wr_rules_view_get(rig.book, &view);
+    assert_true(view.reloads == 2 && view.reloads_failed == 1 && view.rules == 1 && !view.has_store);
+    assert_int_equal(view.holds_max, 65536);
+    rig_close(&rig);
+}
+
+static void causes_have_the_names_of_the_metrics(void **state)
+{
+    (void)state;
+    assert_string_equal(wr_cause_name(WR_CAUSE_GRANTED), "granted");
+    assert_string_equal(wr_cause_name(WR_CAUSE_DENY_LIST), "deny_list");
+    assert_string_equal(wr_cause_name(WR_CAUSE_FULL), "full");
+    assert_string_equal(wr_cause_name((enum wr_cause)(WR_CAUSE_FULL + 1)), "unknown");
+}
+
+/* ---- where the keys are to be written ------------------------------------------------------------------ */
+
+static void place_for_the_keys_is_checked_beforehand(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/weir-edges-XXXXXX", path[64], why[256];
+    static char long_path[8192];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/keys", folder);
+    assert_int_equal(wr_rules_check_state_path(path, why, sizeof why), 0);
+    assert_int_equal(access(path, F_OK), -1); /* nothing was made */
+    assert_int_equal(wr_rules_check_state_path(folder, why, sizeof why), WEIR_E_SYSTEM);
+    assert_memory_equal(why, folder, strlen(folder));
+    assert_string_equal(why + strlen(folder), ": it is a folder; name a file in it");
+    snprintf(path, sizeof path, "%s/none/keys", folder);
+    assert_int_equal(wr_rules_check_state_path(path, why, sizeof why), WEIR_E_SYSTEM);
+    assert_string_equal(why + strlen(path), ": there is no such folder; make it, or name another file");
+    if (geteuid() != 0) {
+        snprintf(path, sizeof path, "%s/keys", folder);
+        assert_int_equal(chmod(folder, 0500), 0);
+        assert_int_equal(wr_rules_check_state_path(path, why, sizeof why), WEIR_E_SYSTEM);
+        assert_string_equal(why + strlen(path),
+                            ": its folder may not be written; change its permissions, or name another file");
+    }
+    memset(long_path, '/', sizeof long_path - 1);
+    assert_int_equal(wr_rules_check_state_path(long_path, why, sizeof why), WEIR_E_SYSTEM);
+    assert_int_equal(why[0], '/');
+    long_path[100] = '\0';
+    assert_int_equal(wr_rules_check_state_path("keys-in-this-folder", why, sizeof why), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+WEIR_TESTS(test(secret_that_is_made_up_is_64_digits_and_another_in_each_book),
+           test(numbers_of_holds_are_not_guessed_from_another_book), test(verdict_says_no_more_than_it_must),
+           test(key_at_once_is_asked_where_no_store_is_needed), test(wish_for_one_rule_is_decided_as_its_key_would_be),
+           test(trust_is_told_and_a_reload_can_follow), test(plan_without_a_name_is_nobodys),
+           test(longest_lease_that_is_asked_for_is_kept), test(host_is_read_only_where_a_rule_looks_at_it),
+           test(requests_without_what_the_key_is_made_of_share_one),
+           test(networks_that_are_none_are_refused_by_the_name_of_their_list),
+           test(top_without_memory_says_so_and_leaks_nothing), test(threads_are_numbered_from_0_on),
+           test(settings_that_could_not_be_read_are_a_failed_reload), test(causes_have_the_names_of_the_metrics),
+           test(place_for_the_keys_is_checked_beforehand))

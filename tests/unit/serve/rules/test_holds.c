@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/* test_holds.c - what is reserved, in flight, or waited for. */
+#include "rig.h"
+
+#include "lib/test.h"
+
+#include <weir/time.h>
+
+static uint64_t reserve(struct rig *rig, const struct call *call, int64_t lease_ns)
+{
+    struct call_list list;
+    weir_request request = request_of(call, &list);
+
+    wr_rules_reserve(rig->book, &request, lease_ns, &rig->verdict);
+    return rig->verdict.hold;
+}
+
+static uint32_t left(struct rig *rig)
+{
+    weir_table_entry *entries;
+    size_t count;
+
+    assert_int_equal(wr_rules_top_keys(rig->book, "a", WEIR_TOP_USED, 1, &entries, &count), 0);
+    uint32_t remaining = count == 0 ? UINT32_MAX : entries[0].quota.remaining;
+    wr_rules_top_keys_free(rig->book, entries);
+    return remaining;
+}
+
+static const struct call somebody = {.peer = "203.0.113.7"};
+
+/* ---- reservations -------------------------------------------------------------------------------------- */
+
+static void a_reservation_is_settled_once_for_what_it_cost(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: a, limit: 100/h, cost: 10}\n");
+    uint64_t hold = reserve(&rig, &somebody, 0);
+    assert_int_not_equal(hold, 0);
+    assert_true(hold < UINT64_C(1) << 53);
+    assert_int_equal(left(&rig), 90);
+    assert_int_equal(wr_reservation_commit(rig.book, hold, 3), 0);
+    assert_int_equal(left(&rig), 97);
+    assert_int_equal(wr_reservation_commit(rig.book, hold, 3), WEIR_E_ABSENT);
+    hold = reserve(&rig, &somebody, 0);
+    assert_int_equal(wr_reservation_commit(rig.book, hold, 15), 0);
+    assert_int_equal(left(&rig), 82);
+    hold = reserve(&rig, &somebody, 0);
+    assert_int_equal(wr_reservation_cancel(rig.book, hold), 0);
+    assert_int_equal(left(&rig), 82);
+    assert_int_equal(wr_reservation_cancel(rig.book, hold), WEIR_E_ABSENT);
+    assert_int_equal(wr_reservation_cancel(rig.book, 0), WEIR_E_ABSENT);
+    assert_int_equal(wr_reservation_cancel(rig.book, UINT64_MAX), WEIR_E_ABSENT);
+    rig_close(&rig);
+}
+
+static void a_commit_charges_at_most_a_hundred_times_what_the_limit_holds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *limit;
+        uint32_t used;
+        int64_t wait; /* until the next request */
+    } rows[] = {
+        {"10/h", 1000, 99 * WEIR_HOUR + 6 * WEIR_MINUTE}, /* a debt of 990, and one more */
+        {"10/h", 1001, 99 * WEIR_HOUR + 6 * WEIR_MINUTE},
+        {"10/h", UINT32_MAX, 99 * WEIR_HOUR + 6 * WEIR_MINUTE},
+        {"10/h burst=20", UINT32_MAX, 198 * WEIR_HOUR + 6 * WEIR_MINUTE},
+        {"10/h, 1/s", UINT32_MAX, 99 * WEIR_HOUR + 6 * WEIR_MINUTE}, /* of the largest */
+        {"10/h fixed_window", UINT32_MAX, WEIR_HOUR},
+        {"4294967295/s", UINT32_MAX, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rig rig;
+        char yaml[128];
+        snprintf(yaml, sizeof yaml, "rules:\n  - {name: a, limit: [%s]}\n", rows[i].limit);
+        rig_open(&rig, yaml);
+        assert_int_equal(wr_reservation_commit(rig.book, reserve(&rig, &somebody, 0), rows[i].used), 0);
+        assert_false(rig_try(&rig, &somebody));
+        if (rig.verdict.retry_after_ns != rows[i].wait)
+            fail_msg("%s: %lld", rows[i].limit, (long long)rig.verdict.retry_after_ns);
+        rig_close(&rig);
+    }
+}
+
+static void a_reservation_outlives_a_reload(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: a, limit: 100/h, cost: 10}\n");
+    uint64_t hold = reserve(&rig, &somebody, 0);
+    assert_int_equal(rig_reload(&rig, "rules:\n  - {name: b, limit: 1/h}\n  - {name: a, limit: 100/h}\n"), 0);
+    assert_int_equal(wr_reservation_cancel(rig.book, hold), 0);
+    assert_int_equal(left(&rig), 100);
+    rig_close(&rig);
+}
+
+static const char several[] = "admission: {match: all}\n"
+                              "rules:\n"
+                              "  - {name: b, key: 'header:user', limit: 20/h}\n"
+                              "  - {name: a, limit: 10/h}\n";
+
+static void hold_of_several_rules_is_settled_with_each_by_its_own_key(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, several);
+    struct call alice = {.peer = "203.0.113.7", .headers = {"user", "alice"}, .cost = 4};
+    struct call bob = {.peer = "203.0.113.8", .headers = {"user", "robert"}, .cost = 3};
+    uint64_t first = reserve(&rig, &alice, 0), second = reserve(&rig, &bob, 0);
+    assert_true(first != 0 && second != 0);
+    assert_int_equal(wr_reservation_commit(rig.book, first, 1), 0);
+    assert_int_equal(wr_reservation_cancel(rig.book, second), 0);
+    alice.cost = bob.cost = 1;
+    assert_int_equal(rig_count(&rig, &alice, 30), 9);
+    assert_int_equal(rig_count(&rig, &bob, 30), 10);
+    alice.peer = bob.peer = "203.0.113.9"; /* only the rule for users knows them there */
+    assert_int_equal(rig_count(&rig, &alice, 30), 10);
+    alice.peer = bob.peer = "203.0.113.10";
+    assert_int_equal(rig_count(&rig, &alice, 30), 0);
+    assert_int_equal(rig_count(&rig, &bob, 30), 10);
+    rig_close(&rig);
+}
+
+static void holds_are_bounded_and_end_with_their_lease(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct wr_rules_view view;
+    rig_open(&rig, "admission: {holds: 2, lease: 10s}\nrules:\n  - {name: a, limit: 100/h}\n");
+    uint64_t first = reserve(&rig, &somebody, WEIR_SECOND);
+    assert_int_not_equal(reserve(&rig, &somebody, 0), first);
+    assert_int_equal(reserve(&rig, &somebody, 0), 0);
+    assert_false(rig.verdict.allowed);
+    assert_int_equal(rig.verdict.cause, WR_CAUSE_FULL);
+    assert_int_equal(rig.verdict.status, 503);
+    assert_int_equal(left(&rig), 98); /* what found no place was given back */
+    rig_advance(&rig, WEIR_SECOND);
+    wr_rules_tick(rig.book);
+    assert_int_equal(wr_reservation_commit(rig.book, first, 1), WEIR_E_ABSENT);
+    assert_int_not_equal(reserve(&rig, &somebody, 0), 0);
+    wr_rules_view_get(rig.book, &view);
+    assert_int_equal(view.holds, 2);
+    assert_int_equal(view.holds_expired, 1);
+    assert_int_equal(view.causes[WR_CAUSE_FULL], 1);
+    assert_int_equal(view.causes[WR_CAUSE_GRANTED], 3);
+    rig_close(&rig);
+}
+
+static void without_memory_for_a_hold_all_is_given_back_and_on_error_decides(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"closed", "open"};
+    for (size_t i = 0; i < 2; i++) {
+        struct rig rig;
+        struct wr_rules_view view;
+        char yaml[128];
+        snprintf(yaml, sizeof yaml, "admission: {on_error: %s}\nrules:\n  - {name: a, limit: concurrent=2}\n", ways[i]);
+        rig_open(&rig, yaml);
+        assert_true(rig_try(&rig, &somebody)); /* the key is there, so that only the hold needs memory */
+        assert_int_equal(wr_reservation_end(rig.book, rig.verdict.hold), 0);
+        rig.memory.fail_at = 1;
+        assert_int_equal(rig_try(&rig, &somebody), i == 1);
+        rig.memory.fail_at = 0;
+        assert_int_equal(rig.verdict.hold, 0);
+        assert_int_equal(rig.verdict.cause, i == 1 ? WR_CAUSE_FAILED_OPEN : WR_CAUSE_FAILED);
+        assert_int_equal(rig.verdict.status, i == 1 ? 200 : 503);
+        wr_rules_view_get(rig.book, &view);
+        assert_int_equal(view.causes[rig.verdict.cause], 1);
+        assert_int_equal(rig_count(&rig, &somebody, 5), 2);
+        rig_close(&rig);
+    }
+}
+
+static void only_what_a_rule_was_asked_for_can_be_reserved(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "admission: {allow: [10.0.0.0/8]}\nrules:\n  - {name: a, match: {path: /a}, limit: 1/h}\n");
+    const struct call unmatched = {.target = "/", .peer = "203.0.113.7"}, listed = {.target = "/a", .peer = "10.0.0.1"};
+    assert_int_equal(reserve(&rig, &unmatched, 0), 0);
+    assert_true(rig.verdict.allowed);
+    assert_int_equal(reserve(&rig, &listed, 0), 0);
+    assert_true(rig.verdict.allowed);
+    const struct call matched = {.target = "/a", .peer = "203.0.113.7"};
+    assert_int_not_equal(reserve(&rig, &matched, 0), 0);
+    rig_close(&rig);
+}
+
+static void permits_in_flight_are_held_until_ended_or_their_lease_is_over(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "admission: {lease: 5s}\nrules:\n  - {name: a, limit: concurrent=2}\n");
+    assert_true(rig_try(&rig, &somebody));
+    uint64_t hold = rig.verdict.hold;
+    assert_int_not_equal(hold, 0);
+    assert_true(rig_try(&rig, &somebody));
+    assert_false(rig_try(&rig, &somebody));
+    assert_int_equal(rig.verdict.retry_after_ns, WEIR_UNTIL_RELEASE);
+    assert_int_equal(wr_reservation_end(rig.book, hold), 0);
+    assert_int_equal(wr_reservation_end(rig.book, hold), WEIR_E_ABSENT); /* again would free somebody else's */
+    assert_true(rig_try(&rig, &somebody));
+    assert_false(rig_try(&rig, &somebody));
+    rig_advance(&rig, 5 * WEIR_SECOND);
+    wr_rules_tick(rig.book); /* both went without a word */
+    assert_int_equal(rig_count(&rig, &somebody, 5), 2);
+    rig_close(&rig);
+}
+
+/* ---- turns --------------------------------------------------------------------------------------------- */
+
+static void wake(void *context)
+{
+    ++*(int *)context;
+}
+
+struct waiter {
+    struct wr_pending_request *turn;
+    int woken;
+    int64_t wait_ns;
+    struct wr_verdict verdict;
+};
+
+static void join(struct rig *rig, const struct call *call, int64_t timeout_ns, struct waiter *waiter)
+{
+    struct call_list list;
+    weir_request request = request_of(call, &list);
+
+    waiter->woken = 0;
+    assert_int_equal(wr_rules_enqueue(rig->book, &request, timeout_ns, wake, &waiter->woken, &waiter->turn), 0);
+}
+
+static bool poll_turn(struct waiter *waiter)
+{
+    return wr_pending_request_poll(waiter->turn, &waiter->verdict, &waiter->wait_ns);
+}
+
+static void turns_come_in_order_and_a_try_does_not_overtake(void **state)
+{
+    (void)state;
+    struct rig rig;
+    static struct waiter first, second;
+    rig_open(&rig, "rules:\n  - {name: a, limit: 1/s}\n");
+    assert_true(rig_try(&rig, &somebody));
+    join(&rig, &somebody, WEIR_FOREVER, &first);
+    join(&rig, &somebody, WEIR_FOREVER, &second);
+    assert_false(poll_turn(&first));
+    assert_int_equal(first.wait_ns, WEIR_SECOND);
+    assert_false(poll_turn(&second));
+    rig_advance(&rig, WEIR_SECOND);
+    assert_false(rig_try(&rig, &somebody));
+    assert_false(poll_turn(&second));
+    assert_true(poll_turn(&first));
+    assert_true(first.verdict.allowed);
+    assert_string_equal(first.verdict.rule, "a");
+    rig_advance(&rig, WEIR_SECOND);
+    assert_true(poll_turn(&second));
+    assert_true(second.verdict.allowed);
+    wr_pending_request_free(first.turn);
+    wr_pending_request_free(second.turn);
+    rig_close(&rig);
+}
+
+static void a_turn_ends_at_its_timeout_and_nothing_was_charged(void **state)
+{
+    (void)state;
+    struct rig rig;
+    static struct waiter waiter;
+    rig_open(&rig, "admission: {match: all}\n"
+                   "rules:\n"
+                   "  - {name: wide, key: global, limit: 2/h}\n"
+                   "  - {name: a, limit: 1/h}\n");
+    assert_true(rig_try(&rig, &somebody));
+    join(&rig, &somebody, WEIR_SECOND, &waiter);
+    assert_false(poll_turn(&waiter)); /* holds what "wide" granted, and waits for "a" */
+    struct call other = {.peer = "198.51.100.1"};
+    assert_false(rig_try(&rig, &other));
+    rig_advance(&rig, WEIR_SECOND);
+    assert_true(poll_turn(&waiter));
+    assert_false(waiter.verdict.allowed);
+    assert_int_equal(waiter.verdict.cause, WR_CAUSE_TIMED_OUT);
+    assert_int_equal(waiter.verdict.status, 429);
+    assert_true(rig_try(&rig, &other));
+    wr_pending_request_free(waiter.turn);
+    rig_close(&rig);
+}
+
+static void one_who_leaves_gives_back_what_he_had(void **state)
+{
+    (void)state;
+    struct rig rig;
+    static struct waiter waiter;
+    struct wr_rules_view view;
+    rig_open(&rig, "admission: {match: all}\n"
+                   "rules:\n"
+                   "  - {name: wide, key: global, limit: [2/h, concurrent=2]}\n"
+                   "  - {name: a, limit: 1/h}\n");
+    assert_true(rig_try(&rig, &somebody));
+    join(&rig, &somebody, WEIR_FOREVER, &waiter);
+    assert_false(poll_turn(&waiter));
+    wr_rules_view_get(rig.book, &view);
+    assert_int_equal(view.waiting, 1);
+    wr_pending_request_free(waiter.turn);
+    wr_rules_view_get(rig.book, &view);
+    assert_int_equal(view.waiting, 0);
+    struct call other = {.peer = "198.51.100.1"};
+    assert_true(rig_try(&rig, &other));
+    rig_close(&rig);
+}
+
+static void a_turn_for_permits_in_flight_is_woken_and_held(void **state)
+{
+    (void)state;
+    struct rig rig;
+    static struct waiter waiter, last;
+    rig_open(&rig, "rules:\n  - {name: a, limit: concurrent=1}\n");
+    assert_true(rig_try(&rig, &somebody));
+    join(&rig, &somebody, WEIR_MINUTE, &waiter);
+    assert_false(poll_turn(&waiter));
+    assert_int_equal(waiter.woken, 0);
+    assert_int_equal(wr_reservation_end(rig.book, rig.verdict.hold), 0);
+    assert_int_equal(waiter.woken, 1);
+    assert_true(poll_turn(&waiter));
+    uint64_t hold = waiter.verdict.hold;
+    assert_int_not_equal(hold, 0);
+    assert_true(poll_turn(&waiter));
+    assert_int_equal(waiter.verdict.hold, 0); /* told once */
+    wr_pending_request_free(waiter.turn);
+    assert_false(rig_try(&rig, &somebody));
+    assert_int_equal(wr_reservation_end(rig.book, hold), 0);
+    join(&rig, &somebody, 0, &last);
+    assert_true(poll_turn(&last));
+    assert_int_equal(wr_reservation_end(rig.book, last.verdict.hold), 0);
+    wr_pending_request_free(last.turn);
+    join(&rig, &somebody, 0, &last); /* granted, but he is gone before he could be told */
+    wr_pending_request_free(last.turn);
+    assert_true(rig_try(&rig, &somebody));
+    rig_close(&rig);
+}
+
+static void waiters_go_by_the_new_rate_after_a_reload(void **state)
+{
+    (void)state;
+    struct rig rig;
+    static struct waiter waiter;
+    rig_open(&rig, "rules:\n  - {name: a, limit: 10/s burst=1}\n");
+    assert_true(rig_try(&rig, &somebody));
+    join(&rig, &somebody, WEIR_MINUTE, &waiter);
+    assert_false(poll_turn(&waiter));
+    assert_int_equal(waiter.wait_ns, WEIR_SECOND / 10);
+    assert_int_equal(rig_reload(&rig, "rules:\n  - {name: a, limit: 1/s burst=1}\n"), 0);
+    assert_int_equal(waiter.woken, 1);
+    rig_advance(&rig, WEIR_SECOND / 10);
+    assert_false(poll_turn(&waiter));
+    rig_advance(&rig, WEIR_SECOND);
+    assert_true(poll_turn(&waiter));
+    assert_true(waiter.verdict.allowed);
+    wr_pending_request_free(waiter.turn);
+    assert_int_equal(rig_count(&rig, &somebody, 5), 0);
+    rig_close(&rig);
+}
+
+static void what_needs_no_waiting_is_over_at_once(void **state)
+{
+    (void)state;
+    struct rig rig;
+    static struct waiter waiter;
+    rig_open(&rig, "admission: {deny: 203.0.113.0/24}\n"
+                   "rules:\n"
+                   "  - {name: s, key: global, limit: 1/h, shadow: true}\n"
+                   "  - {name: a, match: {path: /a}, key: 'header:k', missing: refuse, deny_keys: [x], limit: 1/s}\n");
+    join(&rig, &somebody, WEIR_FOREVER, &waiter);
+    assert_true(poll_turn(&waiter));
+    assert_int_equal(waiter.verdict.cause, WR_CAUSE_DENY_LIST);
+    wr_pending_request_free(waiter.turn);
+    static const struct {
+        struct call call;
+        enum wr_cause cause;
+    } rows[] = {{{.target = "/b"}, WR_CAUSE_UNMATCHED},
+                {{.target = "/a"}, WR_CAUSE_MALFORMED},
+                {{.target = "/a", .headers = {"k", "x"}}, WR_CAUSE_DENY_LIST},
+                {{.target = "/a", .headers = {"k", "y"}}, WR_CAUSE_GRANTED}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        join(&rig, &rows[i].call, WEIR_FOREVER, &waiter);
+        assert_true(poll_turn(&waiter));
+        assert_int_equal(waiter.verdict.cause, rows[i].cause);
+        wr_pending_request_free(waiter.turn);
+    }
+    assert_true(waiter.verdict.shadowed);
+    rig_close(&rig);
+}
+
+WEIR_TESTS(test(hold_of_several_rules_is_settled_with_each_by_its_own_key),
+           test(a_reservation_is_settled_once_for_what_it_cost),
+           test(a_commit_charges_at_most_a_hundred_times_what_the_limit_holds), test(a_reservation_outlives_a_reload),
+           test(holds_are_bounded_and_end_with_their_lease),
+           test(without_memory_for_a_hold_all_is_given_back_and_on_error_decides),
+           test(only_what_a_rule_was_asked_for_can_be_reserved),
+           test(permits_in_flight_are_held_until_ended_or_their_lease_is_over),
+           test(turns_come_in_order_and_a_try_does_not_overtake),
+           test(a_turn_ends_at_its_timeout_and_nothing_was_charged), test(one_who_leaves_gives_back_what_he_had),
+           test(a_turn_for_permits_in_flight_is_woken_and_held), test(waiters_go_by_the_new_rate_after_a_reload),
+           test(what_needs_no_waiting_is_over_at_once))

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* test_trouble.c - failures inside, many keys, and the example that we ship. */
+#include "rig.h"
+
+#include "lib/test.h"
+
+#include <weir/time.h>
+
+static void a_rule_that_cannot_decide_refuses_or_lets_in_as_configured_and_it_shows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *yaml;
+        bool allowed;
+        enum wr_cause cause;
+        int status;
+    } rows[] = {
+        {"rules:\n  - {name: a, limit: 1/s}\n", false, WR_CAUSE_FAILED, 503},
+        {"admission: {on_error: open}\nrules:\n  - {name: a, limit: 1/s}\n", true, WR_CAUSE_FAILED_OPEN, 200},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct rig rig;
+        struct wr_rules_view view;
+        rig_open(&rig, rows[i].yaml);
+        struct call call = {.peer = "203.0.113.7"};
+        rig.memory.fail_at = 1; /* a new key finds no memory */
+        rig.memory.fail_for_ever = true;
+        assert_int_equal(rig_try(&rig, &call), rows[i].allowed);
+        rig.memory.fail_at = 0;
+        rig.memory.fail_for_ever = false;
+        assert_int_equal(rig.verdict.cause, rows[i].cause);
+        assert_int_equal(rig.verdict.status, rows[i].status);
+        assert_int_equal(rig_tally(&rig, "a", rows[i].cause), 1);
+        wr_rules_view_get(rig.book, &view);
+        assert_int_equal(view.causes[rows[i].cause], 1);
+        assert_true(rig_try(&rig, &call)); /* and it goes on */
+        rig_close(&rig);
+    }
+}
+
+static void more_rules_than_a_verdict_holds_are_a_failure_as_configured(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"closed", "open"};
+    for (size_t i = 0; i < 2; i++) {
+        struct rig rig;
+        char yaml[1024];
+        size_t at = (size_t)snprintf(yaml, sizeof yaml, "admission: {match: all, on_error: %s}\nrules:\n", ways[i]);
+        for (int rule = 0; rule < 9; rule++)
+            at += (size_t)snprintf(yaml + at, sizeof yaml - at, "  - {name: r%d, key: global, limit: 1/h}\n", rule);
+        rig_open(&rig, yaml);
+        struct call call = {.peer = "203.0.113.7"};
+        assert_int_equal(rig_count(&rig, &call, 5), i == 1 ? 5 : 0);
+        assert_int_equal(rig.verdict.cause, i == 1 ? WR_CAUSE_FAILED_OPEN : WR_CAUSE_FAILED);
+        assert_int_equal(rig.verdict.admission.count, 0);
+        rig_close(&rig);
+    }
+}
+
+static void a_book_is_made_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    struct wr_rules_settings *settings =
+        settings_of("rules:\n"
+                    "  - {name: a, limit: 1/s, plans: [{name: p, limit: 2/s, keys: [1.1.1.1]}]}\n"
+                    "  - {name: b, limit: 1/s}\n");
+    test_allocator memory;
+    struct wr_rules_options options = {.allocator = &memory.allocator};
+    struct wr_rules *book;
+    char why[WR_CONFIG_WHY_BYTES];
+    int error = WEIR_E_NOMEM;
+    test_allocator_init(&memory);
+    for (long at = 1; error != 0; at++) {
+        memory.fail_at = at;
+        error = wr_rules_new(settings, &options, &book, why, sizeof why);
+        assert_true(error == 0 || (error == WEIR_E_NOMEM && memory.live == 0));
+    }
+    wr_rules_free(book);
+    wr_rules_free(NULL);
+    assert_int_equal(memory.live, 0);
+    free(settings);
+}
+
+/* ---- many keys ----------------------------------------------------------------------------------------- */
+
+/* All ten million of them when WEIR_TEST_STRANGERS says so, which takes half a minute. */
+static long strangers(void)
+{
+    const char *text = getenv("WEIR_TEST_STRANGERS");
+    return text != NULL ? strtol(text, NULL, 10) : 300000;
+}
+
+static void millions_of_strangers_cost_no_more_memory_than_the_cap_and_free_nobody(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct wr_rule_view view;
+    rig_open(&rig, "admission: {max_keys: 20000}\n"
+                   "rules:\n  - {name: user, key: 'header:x-user-id', limit: 5/h}\n");
+    struct call drained = {.headers = {"x-user-id", "drained"}}, known = {.headers = {"x-user-id", "known"}};
+    assert_int_equal(rig_count(&rig, &drained, 9), 5);
+    assert_int_equal(rig_count(&rig, &known, 2), 2);
+    char name[32];
+    struct call stranger = {.headers = {"x-user-id", name}};
+    long bytes = 0, granted = 0;
+    for (long i = 0, end = strangers(); i < end; i++) {
+        snprintf(name, sizeof name, "stranger-%ld", i);
+        granted += rig_try(&rig, &stranger);
+        if (i == 100000)
+            bytes = rig.memory.live_bytes;
+    }
+    assert_true(rig.memory.live_bytes <= bytes + (64 << 10)); /* flat once it is full */
+    assert_true(rig.memory.live_bytes < 8 << 20);
+    assert_true(granted <= 20000 + 5); /* those with a place of their own, and one limiter for all others */
+    assert_false(rig_try(&rig, &drained));
+    assert_int_equal(rig_count(&rig, &known, 9), 3);
+    assert_int_equal(wr_rule_view_get(rig.book, 0, &view), 0);
+    assert_true(view.table.keys <= 20000);
+    assert_true(view.table.overflowed > 0);
+    rig_close(&rig);
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------- */
+
+static void the_top_keys_of_all_plans_are_listed_and_one_can_be_reset(void **state)
+{
+    (void)state;
+    struct rig rig;
+    weir_table_entry *top;
+    size_t count;
+    rig_open(&rig, "rules:\n"
+                   "  - {name: a, key: 'header:k', limit: 1/h, plans: [{name: p, limit: 2/h, keys: [pro]}]}\n");
+    struct call call = {.headers = {"k", "x"}};
+    assert_int_equal(rig_count(&rig, &call, 3), 1);
+    call.headers[1] = "pro";
+    assert_int_equal(rig_count(&rig, &call, 9), 2);
+    call.headers[1] = "calm";
+    assert_int_equal(rig_count(&rig, &call, 1), 1);
+    assert_int_equal(wr_rules_top_keys(rig.book, "a", WEIR_TOP_DENIED, 2, &top, &count), 0);
+    assert_int_equal(count, 2);
+    assert_memory_equal(top[0].key, "pro", 3);
+    assert_int_equal(top[0].denied, 7);
+    assert_int_equal(top[0].plan, 1);
+    assert_memory_equal(top[1].key, "x", 1);
+    wr_rules_top_keys_free(rig.book, top);
+    assert_int_equal(wr_rules_top_keys(rig.book, "b", WEIR_TOP_DENIED, 2, &top, &count), WEIR_E_ABSENT);
+    assert_int_equal(wr_rules_reset_key(rig.book, "a", "pro", 3), 0);
+    assert_int_equal(wr_rules_reset_key(rig.book, "a", "pro", 3), WEIR_E_ABSENT);
+    assert_int_equal(wr_rules_reset_key(rig.book, "b", "pro", 3), WEIR_E_ABSENT);
+    call.headers[1] = "pro";
+    assert_int_equal(rig_count(&rig, &call, 9), 2);
+    rig_close(&rig);
+}
+
+static void a_key_can_be_asked_for_by_its_rule_but_a_limit_cannot_be_made_up(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, "rules:\n  - {name: a, key: 'header:k', limit: 3/h}\n");
+    assert_int_equal(wr_rules_try_key(rig.book, "a", "x", 1, 2, &rig.verdict), 0);
+    assert_true(rig.verdict.allowed);
+    assert_int_equal(wr_rules_try_key(rig.book, "a", "x", 1, 2, &rig.verdict), 0);
+    assert_false(rig.verdict.allowed);
+    assert_int_equal(wr_rules_try_key(rig.book, "nobody", "x", 1, 0, &rig.verdict), WEIR_E_ABSENT);
+    assert_int_equal(wr_rules_try_key(rig.book, "a", "", 0, 0, &rig.verdict), WEIR_E_INVAL);
+    struct call call = {.headers = {"k", "x"}};
+    assert_int_equal(rig_count(&rig, &call, 5), 1);
+    rig_close(&rig);
+}
+
+static void idle_keys_are_forgotten(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct wr_rule_view view;
+    rig_open(&rig, "admission: {forget: 1m}\nrules:\n  - {name: a, limit: 1/s}\n");
+    struct call call = {.peer = "203.0.113.7"};
+    assert_true(rig_try(&rig, &call));
+    rig_advance(&rig, 2 * WEIR_MINUTE);
+    wr_rules_tick(rig.book);
+    assert_int_equal(wr_rule_view_get(rig.book, 0, &view), 0);
+    assert_int_equal(view.table.keys, 0);
+    assert_string_equal(view.limits, "1/s");
+    assert_int_equal(wr_rule_view_get(rig.book, 1, &view), WEIR_E_ABSENT);
+    rig_close(&rig);
+}
+
+/* ---- the example --------------------------------------------------------------------------------------- */
+
+static void the_example_that_we_ship_does_what_its_comments_say(void **state)
+{
+    (void)state;
+    static const struct {
+        struct call call;
+        int times, granted;
+        const char *rule;
+    } rows[] = {
+        {{"POST", "/login", NULL, "1.1.1.1", {0}, 0}, 9, 5, "login"},
+        {{"GET", "/api/x", "api.example.org", "1.1.1.1", {"x-user-id", "ann"}, 0}, 99, 20, "api"},
+        {{"GET", "/api/x", "a.example.org", "1.1.1.1", {"x-user-id", "bob", "x-plan", "pro"}, 0}, 999, 200, "api"},
+        {{"GET", "/api/x", "a.example.org", "1.1.1.1", {"x-user-id", "mallory"}, 0}, 9, 0, "api"},
+        {{"GET", "/search", NULL, "1.1.1.1", {"authorization", "x", "x-search-cost", "50"}, 0}, 99, 12, "search"},
+        {{"GET", "/files/a", NULL, "1.1.1.1", {0}, 0}, 9, 4, "downloads"},
+        {{"GET", "/articles/1", NULL, "1.1.1.1", {"user-agent", "a bot"}, 0}, 99, 40, "site"},
+        {{"GET", "/static/a.css", NULL, "1.1.1.1", {0}, 0}, 999, 999, NULL},
+        {{"POST", "/login", NULL, "10.1.1.1", {0}, 0}, 99, 99, NULL},
+        {{"GET", "/", NULL, "203.0.113.1", {0}, 0}, 9, 0, NULL},
+    };
+    struct rig rig = {0};
+    test_allocator_init(&rig.memory);
+    assert_int_equal(weir_clock_fake_new(WEIR_SECOND, NULL, &rig.clock), 0);
+    struct wr_rules_options options = {.clock = rig.clock, .allocator = &rig.memory.allocator};
+    struct wr_rules_settings *settings = malloc(sizeof *settings);
+    assert_non_null(settings);
+    wr_rules_settings_init(settings);
+    if (wr_config_read(&wr_rules_schema, EXAMPLE, weir_allocator_system(), settings, rig.why, sizeof rig.why) != 0 ||
+        wr_rules_new(settings, &options, &rig.book, rig.why, sizeof rig.why) != 0)
+        fail_msg("%s", rig.why);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rig_count(&rig, &rows[i].call, rows[i].times) != rows[i].granted)
+            fail_msg("row %zu", i);
+        assert_true(rows[i].rule == NULL ? rig.verdict.rule == NULL : strcmp(rows[i].rule, rig.verdict.rule) == 0);
+    }
+    assert_int_equal(wr_rules_reload(rig.book, settings, rig.why, sizeof rig.why), 0);
+    assert_int_equal(rig_count(&rig, &rows[0].call, 9), 0);
+    free(settings);
+    rig_close(&rig);
+}
+
+WEIR_TESTS(test(a_rule_that_cannot_decide_refuses_or_lets_in_as_configured_and_it_shows),
+           test(more_rules_than_a_verdict_holds_are_a_failure_as_configured), test(a_book_is_made_whole_or_not_at_all),
+           test(millions_of_strangers_cost_no_more_memory_than_the_cap_and_free_nobody),
+           test(the_top_keys_of_all_plans_are_listed_and_one_can_be_reset),
+           test(a_key_can_be_asked_for_by_its_rule_but_a_limit_cannot_be_made_up), test(idle_keys_are_forgotten),
+           test(the_example_that_we_ship_does_what_its_comments_say))
