@@ -38,7 +38,8 @@
  * Groups: a request may also have to pass a gate that all hosts of a registrable domain share, and
  * one that all requests to an address share. All gates are asked, and the strictest one counts. The
  * keys of groups are "domain:example.co.uk" and "address:192.0.2.1". They can be inspected, paused
- * and stored like others, but not acquired.
+ * and stored like others, but not acquired. Which domain a host belongs to is a question for the
+ * public suffix list, which libweir-http has: set domain_of to weir_registrable_domain of web.h.
  *
  * Bounded: there are never more than max_hosts keys, groups included. A new key replaces one that
  * no longer constrains requests. A half-open breaker and unfinished learning constrain for an hour,
@@ -247,6 +248,11 @@ typedef enum weir_pace_group {
     WEIR_GROUP_ADDRESS = 2,
 } weir_pace_group;
 
+/* Returns the length of the registrable domain at the end of `host`, such as that of
+ * "example.co.uk" in "www.example.co.uk"; 0 if the host has none. `host` is lower case, has no port
+ * and no NUL. May be called from any thread, and must not call weir. */
+typedef size_t weir_domain_of(void *context, const char *host, size_t host_bytes);
+
 /* Fill with weir_pacer_options_init, then change what you need. 0 means the default. */
 typedef struct weir_pacer_options {
     size_t size;      /* size of this structure */
@@ -265,6 +271,8 @@ typedef struct weir_pacer_options {
     const weir_clock *clock;         /* default: weir_clock_fast() */
     const weir_clock *wall;          /* ns since 1970, for memories; default: the system's */
     const weir_allocator *allocator; /* default: the system's allocator */
+    weir_domain_of *domain_of;       /* WEIR_GROUP_DOMAIN: weir_registrable_domain (weir/web.h) */
+    void *domain_context;
 } weir_pacer_options;
 
 /* A permit for one request, in the caller's memory. It may be moved, but only one copy used. */

@@ -15,6 +15,7 @@
 #ifndef WR_BASE_BUF_H
 #define WR_BASE_BUF_H
 
+#include "base/seam.h"
 #include "base/span.h"
 
 #include <stdint.h>
@@ -32,18 +33,18 @@ struct wr_buf {
 };
 
 /* Initializes a buffer for at most `max` bytes (less than SIZE_MAX / 2). Allocates nothing yet. */
-void wr_buf_init(struct wr_buf *ret_buf, const weir_allocator *allocator, size_t max);
+WR_SEAM void wr_buf_init(struct wr_buf *ret_buf, const weir_allocator *allocator, size_t max);
 
 /* Initializes a fixed buffer for at most `memory_bytes` - 1 bytes. `memory` then always holds a
  * terminated string; `memory_bytes` is at least 1. */
-void wr_buf_init_fixed(struct wr_buf *ret_buf, char *memory, size_t memory_bytes);
+WR_SEAM void wr_buf_init_fixed(struct wr_buf *ret_buf, char *memory, size_t memory_bytes);
 
 /* Allocates room for a text of `length` bytes in all, so that it need not move while it grows. If
  * that fails, later appends allocate as usual. */
 void wr_buf_reserve(struct wr_buf *buf, size_t length);
 
 /* Allocates room as needed, or cuts the data at `max` bytes. The slow path of wr_buf_append. */
-void wr_buf_append_slowly(struct wr_buf *buf, const void *data, size_t data_bytes);
+WR_SEAM void wr_buf_append_slowly(struct wr_buf *buf, const void *data, size_t data_bytes);
 
 static inline void wr_buf_append(struct wr_buf *buf, const void *data, size_t data_bytes)
 {
@@ -61,7 +62,7 @@ static inline void wr_buf_append_string(struct wr_buf *buf, const char *string)
     wr_buf_append(buf, string, strlen(string));
 }
 
-void wr_buf_append_u64(struct wr_buf *buf, uint64_t number);
+WR_SEAM void wr_buf_append_u64(struct wr_buf *buf, uint64_t number);
 
 /* Appends a finite number below 10^18 in decimal, with at most nine decimals: "0.004", "20". */
 void wr_buf_append_number(struct wr_buf *buf, double number);
@@ -74,7 +75,7 @@ void wr_buf_append_duration(struct wr_buf *buf, int64_t duration_ns);
  * WR_HEX_CAPITAL. */
 #define WR_HEX_SMALL "0123456789abcdef"
 #define WR_HEX_CAPITAL "0123456789ABCDEF"
-void wr_buf_append_hex(struct wr_buf *buf, uint32_t number, int digits, const char *alphabet);
+WR_SEAM void wr_buf_append_hex(struct wr_buf *buf, uint32_t number, int digits, const char *alphabet);
 
 /* Appends `span` with a '\' before each '\' and each byte equal to `special`. */
 void wr_buf_append_escaped(struct wr_buf *buf, struct wr_span span, char special);
@@ -133,8 +134,8 @@ static inline void wr_buf_clear(struct wr_buf *buf)
 /* Moves the text out as a terminated block of exactly *ret_bytes + 1 bytes, and empties the buffer.
  * The caller frees the block with wr_free(allocator, string, bytes + 1, 1). Returns the error of an
  * earlier append, or WEIR_E_NOMEM; the buffer is then unchanged. Not for fixed buffers. */
-int wr_buf_take_string(struct wr_buf *buf, char **ret_string, size_t *ret_bytes);
+WR_SEAM int wr_buf_take_string(struct wr_buf *buf, char **ret_string, size_t *ret_bytes);
 
-void wr_buf_release(struct wr_buf *buf);
+WR_SEAM void wr_buf_release(struct wr_buf *buf);
 
 #endif

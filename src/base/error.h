@@ -11,6 +11,8 @@
 #ifndef WR_BASE_ERROR_H
 #define WR_BASE_ERROR_H
 
+#include "base/seam.h"
+
 #include <stddef.h>
 #include <weir/error.h>
 
@@ -22,7 +24,7 @@ const char *wr_error_message(int code);
 
 /* Sets the error detail without returning a code, also for codes other than WEIR_E_INVAL. `why` is
  * not copied: it must be a literal. */
-void wr_error_set(const char *why);
+WR_SEAM void wr_error_set(const char *why);
 
 /* Sets the error detail to the literal `why` and returns WEIR_E_INVAL. Inline, so that compilers
  * and analyzers see that the result is never 0. */
@@ -46,7 +48,7 @@ static inline int wr_failed(int code)
  *     what "text" why
  * with the text quoted as wr_invalid_text does. Copies all arguments.
  */
-void wr_error_set_text(const char *what, const char *text, size_t text_bytes, const char *why);
+WR_SEAM void wr_error_set_text(const char *what, const char *text, size_t text_bytes, const char *why);
 /* Sets the error detail to `what "text": cause`. `cause` is the error text of the operating
  * system. */
 void wr_error_set_cause(const char *what, const char *text, const char *cause);
@@ -65,7 +67,7 @@ const char *wr_error_unquoted(void);
  * only the start of a long text, as printable ASCII, because the text is untrusted. A NULL text is
  * quoted like an empty one. Returns WEIR_E_INVAL.
  */
-int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const char *wrong, size_t at,
-                    const char *right);
+WR_SEAM int wr_invalid_text(const char *what, const char *text, size_t text_bytes, const char *wrong, size_t at,
+                            const char *right);
 
 #endif

@@ -14,6 +14,8 @@
 #ifndef WR_BASE_HASH_H
 #define WR_BASE_HASH_H
 
+#include "base/seam.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,8 +29,8 @@ struct wr_hash_key {
 };
 
 /* Initializes the key from `secret`, which points to WR_HASH_SECRET_BYTES random bytes. */
-void wr_hash_key_init(struct wr_hash_key *ret_key, const void *secret);
+WR_SEAM void wr_hash_key_init(struct wr_hash_key *ret_key, const void *secret);
 
-uint64_t wr_hash(const struct wr_hash_key *key, const void *data, size_t bytes);
+WR_SEAM uint64_t wr_hash(const struct wr_hash_key *key, const void *data, size_t bytes);
 
 #endif

@@ -15,6 +15,8 @@
 #ifndef WR_BASE_HEAP_H
 #define WR_BASE_HEAP_H
 
+#include "base/seam.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,7 +41,7 @@ struct wr_heap {
 };
 
 /* Initializes a heap for at most `max` items (at least 1). Allocates nothing yet. */
-void wr_heap_init(struct wr_heap *ret_heap, const weir_allocator *allocator, size_t max);
+WR_SEAM void wr_heap_init(struct wr_heap *ret_heap, const weir_allocator *allocator, size_t max);
 
 /* Allocates memory for `count` items in all (at most `max`), so that pushing that many cannot fail.
  * Returns WEIR_E_NOMEM if that fails. */
@@ -47,16 +49,16 @@ int wr_heap_reserve(struct wr_heap *heap, size_t count);
 
 /* Adds an item that is in no heap. Returns WEIR_E_FULL or WEIR_E_NOMEM if that fails; the heap is
  * then unchanged. */
-int wr_heap_push(struct wr_heap *heap, int64_t key, struct wr_heap_item *item);
+WR_SEAM int wr_heap_push(struct wr_heap *heap, int64_t key, struct wr_heap_item *item);
 
 /* Returns the first item and its key (`ret_key` may be NULL), or NULL if the heap is empty. */
-struct wr_heap_item *wr_heap_peek(const struct wr_heap *heap, int64_t *ret_key);
+WR_SEAM struct wr_heap_item *wr_heap_peek(const struct wr_heap *heap, int64_t *ret_key);
 
 /* Removes the first item and returns it; returns NULL if the heap is empty. */
-struct wr_heap_item *wr_heap_pop(struct wr_heap *heap);
+WR_SEAM struct wr_heap_item *wr_heap_pop(struct wr_heap *heap);
 
 /* Removes an item from this heap. Does nothing if the item is in no heap. */
-void wr_heap_remove(struct wr_heap *heap, struct wr_heap_item *item);
+WR_SEAM void wr_heap_remove(struct wr_heap *heap, struct wr_heap_item *item);
 
 static inline bool wr_heap_item_is_queued(const struct wr_heap_item *item)
 {
@@ -74,6 +76,6 @@ size_t wr_heap_bytes(const struct wr_heap *heap);
 bool wr_heap_ok(const struct wr_heap *heap);
 
 /* Frees the heap. Items that are still in it are marked as being in no heap. */
-void wr_heap_release(struct wr_heap *heap);
+WR_SEAM void wr_heap_release(struct wr_heap *heap);
 
 #endif

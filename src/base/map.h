@@ -17,6 +17,7 @@
 #define WR_BASE_MAP_H
 
 #include "base/hash.h"
+#include "base/seam.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,19 +50,19 @@ struct wr_map {
 
 /* Initializes a map for at most `max` keys (at least 1). Allocates nothing yet. `hash_key` must
  * outlive the map. */
-void wr_map_init(struct wr_map *ret_map, const weir_allocator *allocator, const struct wr_hash_key *hash_key,
-                 size_t max);
+WR_SEAM void wr_map_init(struct wr_map *ret_map, const weir_allocator *allocator, const struct wr_hash_key *hash_key,
+                         size_t max);
 
 /* Returns the value of the key, or NULL if the key is not in the map. */
-void *wr_map_get(const struct wr_map *map, const void *key, size_t key_bytes);
+WR_SEAM void *wr_map_get(const struct wr_map *map, const void *key, size_t key_bytes);
 
 /* Sets the value of the key; `value` is not NULL. If the key was in the map, the new key pointer
  * and value replace the old ones. *ret_old (`ret_old` may be NULL) becomes the old value or NULL.
  * Returns WEIR_E_FULL or WEIR_E_NOMEM if that fails; the map is then unchanged. */
-int wr_map_put(struct wr_map *map, const void *key, size_t key_bytes, void *value, void **ret_old);
+WR_SEAM int wr_map_put(struct wr_map *map, const void *key, size_t key_bytes, void *value, void **ret_old);
 
 /* Removes the key and returns its value, or NULL if the key is not in the map. */
-void *wr_map_remove(struct wr_map *map, const void *key, size_t key_bytes);
+WR_SEAM void *wr_map_remove(struct wr_map *map, const void *key, size_t key_bytes);
 
 /* Returns the bytes of memory that the slots take. */
 size_t wr_map_bytes(const struct wr_map *map);
@@ -70,12 +71,12 @@ size_t wr_map_bytes(const struct wr_map *map);
  * Meanwhile values may be replaced, but no key may be added or removed.
  *     for (size_t cursor = 0; (slot = wr_map_next(&map, &cursor)) != NULL;)
  */
-const struct wr_map_slot *wr_map_next(const struct wr_map *map, size_t *cursor);
+WR_SEAM const struct wr_map_slot *wr_map_next(const struct wr_map *map, size_t *cursor);
 
 /* Returns true if the invariant holds: every key can be reached, and `count` is right. For asserts
  * and tests. */
 bool wr_map_ok(const struct wr_map *map);
 
-void wr_map_release(struct wr_map *map);
+WR_SEAM void wr_map_release(struct wr_map *map);
 
 #endif

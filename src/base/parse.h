@@ -12,6 +12,8 @@
 #ifndef WR_BASE_PARSE_H
 #define WR_BASE_PARSE_H
 
+#include "base/seam.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +31,7 @@ int wr_parse_number(const char *text, size_t text_bytes, double min, double max,
 
 /* Parses like wr_parse_u64 but returns true or false and does not set weir_error_detail(). For
  * numbers from peers, whose mistakes are not errors of this program. */
-bool wr_scan_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number);
+WR_SEAM bool wr_scan_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *ret_number);
 
 /* Parses a duration: "500ms", "1.5s", "1h30m", "90". Its parts are a number and a unit (ns us ms s
  * m h d), from the largest unit to the smallest, each at most once. A number without a unit is

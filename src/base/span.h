@@ -3,6 +3,8 @@
 #ifndef WR_BASE_SPAN_H
 #define WR_BASE_SPAN_H
 
+#include "base/seam.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,7 +51,7 @@ static inline struct wr_span wr_span_trim(struct wr_span span)
 
 /* Decodes one UTF-8 character at the start of the span, which is not empty, and removes it. Returns
  * U+FFFD for a byte that does not begin a valid sequence (RFC 3629). */
-uint32_t wr_span_take_point(struct wr_span *span);
+WR_SEAM uint32_t wr_span_take_point(struct wr_span *span);
 
 /* Returns true if the span is UTF-8 without control characters (NUL included), so that it is safe
  * to show, log and compare. */

@@ -3,7 +3,7 @@
 #include "cli/warm/warm_operand.h"
 
 #include "base/ascii.h"
-#include "limiter/pacer/pacer.h"
+#include <weir/web.h>
 
 /* Usual sitemap paths, by the systems that create them: most systems; WordPress with and without
  * its plugins; static sites; feeds last, because they list only new pages. */
@@ -52,11 +52,10 @@ enum wr_warm_operand wr_warm_operand_kind(const struct wr_url *url)
 static struct wr_span site_domain(const struct wr_url *url)
 {
     struct wr_span host = wr_url_host(url);
-    size_t at = 0;
     if (host.bytes > 0 && host.data[host.bytes - 1] == '.')
         host.bytes--;
-    size_t bytes = wr_domain_find(host.data, host.bytes, &at);
-    return bytes > 0 ? (struct wr_span){host.data + at, bytes} : host;
+    size_t bytes = weir_registrable_domain(NULL, host.data, host.bytes);
+    return bytes > 0 ? (struct wr_span){host.data + host.bytes - bytes, bytes} : host;
 }
 
 bool wr_warm_is_same_site(const struct wr_url *home, const struct wr_url *url)

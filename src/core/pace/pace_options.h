@@ -6,11 +6,12 @@
 #include <weir/pace.h>
 
 #include "base/buf.h"
+#include "base/seam.h"
 
 /* Completes and checks options: a number of 0 becomes the default, any other number out of range is
  * an error. NULL stands for the adaptive profile. All of core/pace expects options that passed this
  * check. Returns 0 or WEIR_E_INVAL. */
-int wr_pace_options_check(const weir_pace_options *given, weir_pace_options *ret_options);
+WR_SEAM int wr_pace_options_check(const weir_pace_options *given, weir_pace_options *ret_options);
 
 /* Returns the name of the option at `index` as weir_pace_options_set accepts it, without "profile";
  * NULL after the last one. */

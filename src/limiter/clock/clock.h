@@ -8,6 +8,8 @@
 #ifndef WR_LIMITER_CLOCK_CLOCK_H
 #define WR_LIMITER_CLOCK_CLOCK_H
 
+#include "base/seam.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <weir/time.h>
@@ -31,22 +33,22 @@ static inline int64_t wr_clock_now(const weir_clock *clock)
     return clock->now(clock);
 }
 
-const weir_clock *wr_clock_or_fast(const weir_clock *clock);
+WR_SEAM const weir_clock *wr_clock_or_fast(const weir_clock *clock);
 
 /* Returns 0, or WEIR_E_SYSTEM if the mutex or the condition variable cannot be made. */
-int wr_parker_init(struct wr_parker *ret_parker);
-void wr_parker_release(struct wr_parker *parker);
+WR_SEAM int wr_parker_init(struct wr_parker *ret_parker);
+WR_SEAM void wr_parker_release(struct wr_parker *parker);
 
-void wr_park(struct wr_parker *parker, const weir_clock *clock, int64_t until);
-void wr_unpark(struct wr_parker *parker);
+WR_SEAM void wr_park(struct wr_parker *parker, const weir_clock *clock, int64_t until);
+WR_SEAM void wr_unpark(struct wr_parker *parker);
 
 /* Functions of the monotonic clock; the fast clock is built on them. */
-int64_t wr_monotonic_now(void);
+WR_SEAM int64_t wr_monotonic_now(void);
 
 void wr_monotonic_wait(const weir_clock *clock, struct wr_parker *parker, int64_t until);
 
 /* Returns the CPU time that the calling thread has used, ns. */
-int64_t wr_thread_cpu_now(void);
+WR_SEAM int64_t wr_thread_cpu_now(void);
 
 /* Returns the time since boot including suspension, ns: for times that other machines count too. */
 int64_t wr_boottime_now(void);

@@ -9,8 +9,10 @@
 #ifndef WR_LIMITER_CLOCK_CPU_SLICE_H
 #define WR_LIMITER_CLOCK_CPU_SLICE_H
 
+#include "base/seam.h"
+
 /* Asks for short time slices, for a thread that must start its work on time. */
-void wr_cpu_slice_short(void);
+WR_SEAM void wr_cpu_slice_short(void);
 
 /* Asks for long time slices, for a thread that works in batches. It then preempts no other
  * thread. */

@@ -3,11 +3,13 @@
 #ifndef WR_LIMITER_MEMORY_MEMORY_H
 #define WR_LIMITER_MEMORY_MEMORY_H
 
+#include "base/seam.h"
+
 #include <stddef.h>
 #include <weir/memory.h>
 
 /* Returns `allocator`, or the system's allocator if it is NULL. */
-const weir_allocator *wr_allocator_or_system(const weir_allocator *allocator);
+WR_SEAM const weir_allocator *wr_allocator_or_system(const weir_allocator *allocator);
 
 /* Returns `allocator`, or the system's allocator without huge pages if it is NULL. It is for
  * threads that must send requests on time: on some machines the first touch of a huge page takes
@@ -16,6 +18,6 @@ const weir_allocator *wr_allocator_or_steady(const weir_allocator *allocator);
 
 /* Fills `ret_bytes` with unpredictable bytes. Returns 0, or WEIR_E_SYSTEM if the kernel provides
  * none. */
-int wr_random(void *ret_bytes, size_t bytes);
+WR_SEAM int wr_random(void *ret_bytes, size_t bytes);
 
 #endif

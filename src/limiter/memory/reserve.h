@@ -10,6 +10,8 @@
 #ifndef WR_LIMITER_MEMORY_RESERVE_H
 #define WR_LIMITER_MEMORY_RESERVE_H
 
+#include "base/seam.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,16 +19,16 @@
 
 /* Returns the bytes that can still be allocated: 0 if the reserve is used up, SIZE_MAX if there is
  * no limit or usage cannot be read. */
-size_t wr_memory_left(void);
+WR_SEAM size_t wr_memory_left(void);
 
 /* Returns how many of the allocations below have failed, even with the reserve. */
-size_t wr_reserve_failures(void);
+WR_SEAM size_t wr_reserve_failures(void);
 
 /* Allocate like the functions of the C library, with the reserve as a fallback. Free the memory
  * with free(3). */
-void *wr_reserve_malloc(size_t bytes);
-void *wr_reserve_calloc(size_t items, size_t bytes);
-void *wr_reserve_realloc(void *block, size_t bytes);
-char *wr_reserve_strdup(const char *text);
+WR_SEAM void *wr_reserve_malloc(size_t bytes);
+WR_SEAM void *wr_reserve_calloc(size_t items, size_t bytes);
+WR_SEAM void *wr_reserve_realloc(void *block, size_t bytes);
+WR_SEAM char *wr_reserve_strdup(const char *text);
 
 #endif

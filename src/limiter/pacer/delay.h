@@ -3,10 +3,12 @@
 #ifndef WR_LIMITER_PACER_DELAY_H
 #define WR_LIMITER_PACER_DELAY_H
 
+#include "base/seam.h"
+
 #include <weir/pace.h>
 
 /* Returns the time between two starts of a host, without temporary waits; 0 if starts are not
  * spaced. The key must be valid. */
-int64_t wr_pacer_delay(weir_pacer *pacer, const char *key, size_t key_bytes);
+WR_SEAM int64_t wr_pacer_delay(weir_pacer *pacer, const char *key, size_t key_bytes);
 
 #endif

@@ -71,8 +71,8 @@ static int check_pacer_options(const weir_pacer_options *options)
         return wr_invalid("throttled_over_ns must be 1 ns to WEIR_DURATION_MAX, or 0 for 10 ms");
     if ((options->groups & ~(uint32_t)(WEIR_GROUP_DOMAIN | WEIR_GROUP_ADDRESS)) != 0)
         return wr_invalid("groups must be of WEIR_GROUP_DOMAIN and WEIR_GROUP_ADDRESS, or 0");
-    if ((options->groups & WEIR_GROUP_DOMAIN) != 0 && !wr_domain_list_available())
-        return wr_invalid("groups: this libpsl knows no public suffixes, so there are no domains");
+    if ((options->groups & WEIR_GROUP_DOMAIN) != 0 && options->domain_of == NULL)
+        return wr_invalid("groups: WEIR_GROUP_DOMAIN needs domain_of; set it to weir_registrable_domain of weir/web.h");
     return 0;
 }
 
@@ -102,6 +102,8 @@ static int init_pacer(weir_pacer *pacer, const weir_pace_options *pace, const we
     pacer->clock = wr_clock_or_fast(options->clock);
     pacer->wall = options->wall;
     pacer->groups = options->groups;
+    pacer->domain_of = options->domain_of;
+    pacer->domain_context = options->domain_context;
     pacer->keeps_unsaved = options->keeps_unsaved;
     pacer->throttled_over_ns = options->throttled_over_ns != 0 ? options->throttled_over_ns : THROTTLED_OVER_NS;
     pacer->seed = options->seed;

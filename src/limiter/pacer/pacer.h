@@ -22,6 +22,8 @@
 #ifndef WR_LIMITER_PACER_PACER_H
 #define WR_LIMITER_PACER_PACER_H
 
+#include "base/seam.h"
+
 #include "core/pace/gate.h"
 #include "core/pace/pace_options.h"
 #include "limiter/clock/clock.h"
@@ -95,6 +97,8 @@ struct weir_pacer {
     const weir_clock *wall; /* NULL for the system's wall clock */
     const weir_allocator *allocator;
     uint32_t groups;
+    weir_domain_of *domain_of; /* NULL: the pacer has no domains */
+    void *domain_context;
     bool keeps_unsaved;
     int64_t throttled_over_ns;
     uint64_t seed;
@@ -126,8 +130,8 @@ static inline void wr_pacer_count_add(_Atomic uint64_t *number, uint64_t by)
     (void)atomic_fetch_add_explicit(number, by, memory_order_relaxed);
 }
 
-void wr_pacer_ref(weir_pacer *pacer);
-void wr_pacer_unref(weir_pacer *pacer);
+WR_SEAM void wr_pacer_ref(weir_pacer *pacer);
+WR_SEAM void wr_pacer_unref(weir_pacer *pacer);
 
 /* Calls the listener, if there is one. No lock is held. */
 void wr_pacer_notify(const weir_pacer *pacer, const weir_pace_event *event);
@@ -146,13 +150,6 @@ void wr_pacer_report_remote(const weir_pacer *pacer, const struct wr_key_query *
 void wr_pacer_report_changes(const weir_pacer *pacer, const struct wr_key_query *query, uint32_t news);
 
 /* ---- groups (request_gates.c) ---- */
-
-/* Finds the registrable domain in a host key. Stores its offset and returns its length; returns 0
- * if the key has no domain. */
-size_t wr_domain_find(const char *key, size_t key_bytes, size_t *ret_at);
-
-/* Returns true if the public suffix list is available. */
-bool wr_domain_list_available(void);
 
 /* Returns true if the key is that of a group. */
 bool wr_key_is_group(const char *key, size_t key_bytes);

@@ -5,47 +5,23 @@
 #include "base/address.h"
 #include "base/ascii.h"
 
-#include <libpsl.h>
-
 static const struct wr_span domain_prefix = {"domain:", 7}, address_prefix = {"address:", 8};
 
-#define NAME_MAX_BYTES 253 /* maximum DNS name; keeps the key of its group within the limit */
+#define DOMAIN_MAX 253 /* maximum length of a DNS name; the key of its gate has room for the prefix, too */
 
 /* ---- domains ---- */
 
-bool wr_domain_list_available(void)
+/* Finds the registrable domain in a host key. Stores its offset and returns its length; returns 0
+ * if the key has no domain. */
+static size_t find_domain(const weir_pacer *pacer, const char *key, size_t key_bytes, size_t *ret_at)
 {
-    return psl_builtin() != NULL;
-}
-
-/* Returns true if a name may be a DNS name: ASCII, and no IP address (which ends with a number). */
-static bool is_dns_name(const char *name, size_t bytes)
-{
-    size_t last = bytes;
-    if (bytes > NAME_MAX_BYTES)
-        return false;
-    for (size_t i = 0; i < bytes; i++) {
-        if ((unsigned char)name[i] <= ' ' || (unsigned char)name[i] > '~' || name[i] == ':' || name[i] == '[')
-            return false;
-        last = name[i] == '.' ? i + 1 : last;
-    }
-    return last < bytes && !wr_ascii_is_digit(name[last]);
-}
-
-size_t wr_domain_find(const char *key, size_t key_bytes, size_t *ret_at)
-{
-    char name[WEIR_PACE_KEY_MAX + 1];
     const char *port = memchr(key, ':', key_bytes);
-    size_t bytes = port != NULL ? (size_t)(port - key) : key_bytes;
-    if (!is_dns_name(key, bytes))
+    size_t name_bytes = port != NULL ? (size_t)(port - key) : key_bytes;
+    size_t bytes = pacer->domain_of(pacer->domain_context, key, name_bytes);
+    if (bytes > name_bytes || bytes > DOMAIN_MAX)
         return 0;
-    memcpy(name, key, bytes);
-    name[bytes] = '\0';
-    const char *domain = psl_registrable_domain(psl_builtin(), name);
-    if (domain == NULL)
-        return 0;
-    *ret_at = (size_t)(domain - name);
-    return bytes - *ret_at;
+    *ret_at = name_bytes - bytes;
+    return bytes;
 }
 
 /* ---- keys ---- */
@@ -87,7 +63,7 @@ int wr_permit_set_keys(weir_permit *permit, const weir_pacer *pacer, const char 
     if (address != NULL && (pacer->groups & WEIR_GROUP_ADDRESS) != 0 && set_permit_address(permit, address) != 0)
         return WEIR_E_INVAL;
     if ((pacer->groups & WEIR_GROUP_DOMAIN) != 0)
-        domain_bytes = wr_domain_find(key, key_bytes, &domain_at);
+        domain_bytes = find_domain(pacer, key, key_bytes, &domain_at);
     memcpy(permit->key, key, key_bytes);
     permit->key[key_bytes] = '\0';
     permit->key_bytes = (uint16_t)key_bytes;

@@ -20,6 +20,8 @@
 #ifndef WR_LIMITER_QUEUE_QUEUE_H
 #define WR_LIMITER_QUEUE_QUEUE_H
 
+#include "base/seam.h"
+
 #include "limiter/queue/lock.h"
 
 #include <stdbool.h>
@@ -76,17 +78,17 @@ struct weir_ticket {
 #define WR_WAITING 1
 
 /* Returns WEIR_E_INVAL if the timeout is neither a valid duration nor WEIR_FOREVER. */
-int wr_timeout_check(int64_t timeout_ns);
+WR_SEAM int wr_timeout_check(int64_t timeout_ns);
 
 /* Returns now + timeout_ns; WEIR_FOREVER for WEIR_FOREVER. */
-int64_t wr_deadline(int64_t now, int64_t timeout_ns);
+WR_SEAM int64_t wr_deadline(int64_t now, int64_t timeout_ns);
 
 /* Returns the time from `now` to the deadline; 0 if it has passed. */
 int64_t wr_time_left(int64_t now, int64_t deadline_at);
 
 /* Initialises a ticket that is not in a queue. */
-void wr_ticket_init(struct weir_ticket *ret_ticket, uint32_t permits, int64_t deadline_at, weir_wake *wake,
-                    void *context);
+WR_SEAM void wr_ticket_init(struct weir_ticket *ret_ticket, uint32_t permits, int64_t deadline_at, weir_wake *wake,
+                            void *context);
 
 /* Like weir_ticket_poll, for a ticket that waits. Returns 0 if it is granted, WR_WAITING, or an
  * error. *ret_decision is set except with WEIR_E_CLOSED; *ret_poll_at, the time of the next poll,
@@ -127,11 +129,11 @@ struct weir_ticket *wr_queue_next_unnotified(struct wr_queue *line);
 
 /* Wakes and unpins the ticket. Within a wake callback, does so after that callback has returned.
  * Accepts NULL. */
-void wr_ticket_wake(struct weir_ticket *ticket);
+WR_SEAM void wr_ticket_wake(struct weir_ticket *ticket);
 
 /* Returns when no wake of the ticket is due or running, except one that makes this call. The ticket
  * must have left the queue. */
-void wr_ticket_await_wakes(struct weir_ticket *ticket);
+WR_SEAM void wr_ticket_await_wakes(struct weir_ticket *ticket);
 
 /* Blocks until a ticket is granted, with a receipt, or fails. Calls `join` once to add it to a
  * queue. An error of `join` ends the call, with *ret_decision unchanged. */
@@ -157,8 +159,8 @@ struct wr_cancel_link {
     struct wr_cancel_link *next;
 };
 
-void wr_cancel_join(weir_cancel *cancel, struct wr_cancel_link *link);
-void wr_cancel_leave(weir_cancel *cancel, struct wr_cancel_link *link);
-bool wr_cancel_fired(const weir_cancel *cancel);
+WR_SEAM void wr_cancel_join(weir_cancel *cancel, struct wr_cancel_link *link);
+WR_SEAM void wr_cancel_leave(weir_cancel *cancel, struct wr_cancel_link *link);
+WR_SEAM bool wr_cancel_fired(const weir_cancel *cancel);
 
 #endif

@@ -32,16 +32,24 @@ http {{
 '''
 
 
+_reserved = {}  # {port: the socket whose name reserves it}
+
+
 def free_port():
-    """At all addresses, and none that the kernel may give to a connection before it is listened on."""
-    for _ in range(100):
+    """Returns a port that is free at all addresses, that the kernel gives to no connection, and that no other call returns
+    while this process lives, in this test or in one that runs beside it: a server may take its time until it listens."""
+    for _ in range(1000):
         port = random.SystemRandom().randrange(10240, 32000)
-        with socket.socket() as probe:
-            try:
+        reservation = socket.socket(socket.AF_UNIX)
+        try:
+            reservation.bind(f'\0weir-test-port-{port}')  # the kernel forgets the name when the process ends
+            with socket.socket() as probe:
                 probe.bind(('', port))
-            except OSError:
-                continue
-            return port
+        except OSError:
+            reservation.close()
+            continue
+        _reserved[port] = reservation
+        return port
     raise AssertionError('no port is free')
 
 

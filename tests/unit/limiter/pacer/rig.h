@@ -7,6 +7,7 @@
 
 #include <sched.h>
 #include <weir/pace.h>
+#include <weir/web.h>
 
 #define MS WEIR_MILLISECOND
 
@@ -27,6 +28,7 @@ static inline void pacing_init(struct pacing *pacing, weir_profile profile)
     pacing->wall = fake_clock();
     assert_int_equal(weir_pace_options_profile(&pacing->pace, profile), 0);
     weir_pacer_options_init(&pacing->options);
+    pacing->options.domain_of = weir_registrable_domain;
     pacing->options.clock = pacing->clock;
     pacing->options.wall = pacing->wall;
     pacing->options.sweep_every_ns = -1;
