@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `meson test` notes of a run (meson-logs/testlog.json), and the cases of test programs in it."""
+"""Reads the log of `meson test` (meson-logs/testlog.json), and the cases of test programs in it."""
 import json
 import os
 import re
@@ -11,7 +11,7 @@ GOOD = 'OK', 'EXPECTEDFAIL'
 
 
 def tests_of(build):
-    """The tests of the last run in a build folder, as Meson notes them."""
+    """Returns the tests of the last run in a build folder, as Meson logs them."""
     path = os.path.join(build, 'meson-logs', 'testlog.json')
     if not os.path.exists(path):
         return []
@@ -20,7 +20,7 @@ def tests_of(build):
 
 
 def short_name(test):
-    """Without the suites that Meson puts in front."""
+    """Returns the name of a test without the suites that Meson puts before it."""
     return test['name'].rsplit(' / ', 1)[-1]
 
 
@@ -29,7 +29,8 @@ def text_of(test):
 
 
 def marks_of(test):
-    """(mark, case) of each line by which a test program says what becomes of its cases: RUN, OK, FAILED, SKIPPED."""
+    """Returns (mark, case) of each line in which a test program reports on a case: RUN, OK, FAILED,
+    SKIPPED."""
     return [(mark.strip(), case) for part in ('stdout', 'stderr') for mark, case in CASE.findall(test.get(part) or '')]
 
 
@@ -38,13 +39,15 @@ def has_failed(test):
 
 
 def listed(test):
-    """The cases of a test program, whether they ran or not; none if it is no such program."""
+    """Returns the cases of a test program, whether they ran or not; nothing if the test is no such
+    program."""
     program = next((word for word in test.get('command', []) if os.path.basename(word).startswith('test_')), None)
     return [] if program is None else subprocess.run([program, '--list'], capture_output=True, text=True).stdout.split()
 
 
 def skips(test):
-    """[(what did not run, why)] of one of Meson's tests: some of its cases, or all of it."""
+    """Returns [(what was skipped, why)] of one of Meson's tests: some of its cases, or all of it.
+    """
     text = text_of(test)
     if test['result'] == 'SKIP':
         return [(short_name(test), ' '.join(WHY.findall(text)[-1:]) or 'it does not say why')]

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""spider.py SEEDS OUT PAGES - the Scrapy spider of bench/crawl/run: as fast as Scrapy goes, with robots.txt obeyed.
+"""spider.py SEEDS OUT PAGES - the Scrapy spider of bench/crawl/run: as fast as Scrapy can be while
+it obeys robots.txt.
 
-Links come by one XPath, which is quicker than Scrapy's LinkExtractor, and a set of URLs knows them again, which is quicker
-than its filter of duplicates; cookies and the telnet console are off; no host has a delay. Ends after so many pages.
+Links are found by one XPath, which is quicker than Scrapy's LinkExtractor, and known URLs by a set,
+which is quicker than its filter of duplicates; cookies and the telnet console are off; no host has
+a delay. Ends after PAGES pages.
 """
 import sys
 from urllib.parse import urlsplit

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A synthetic web for benchmarks: nginx on loopback, pages of about 12 KB with 35 links each, all in reach of the first.
+"""A synthetic web for benchmarks: nginx on loopback, pages of about 12 KB with 35 links each, all
+reachable from the first.
 
 Every host has the same pages, so a thousand hosts need no more files than one.
 """
@@ -17,20 +18,21 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 from nginx import Nginx  # noqa: E402
 
 LINKS = 35
-BRANCHES = 10  # so many of them lead to pages that are new, the others anywhere
+BRANCHES = 10  # links of a page to new pages; the others lead anywhere
 PAGE_BYTES = 12288
 WORDS = 'A weir lets through what the river below can bear, and no more than that. ' * 5
 ROBOTS = 'User-agent: *\nDisallow: /private/\n'
 HTTP = '''sendfile on; tcp_nopush on; default_type text/html;
           log_format count '$status $server_addr $uri';'''
-CONNECTIONS = 16384  # one for each host, and more
+CONNECTIONS = 16384  # one per host, and more
 LOG = 'count.log'
 RAM = '/dev/shm'
 RAM_BYTES = 2 << 30
 
 
 def prefer_memory():
-    """Temporary folders in memory, if there is room: what is measured is CPU time, not this machine's disk."""
+    """Puts temporary folders in memory, if there is room: CPU time is measured, not this machine's
+    disk."""
     if os.path.isdir(RAM) and shutil.disk_usage(RAM).free > RAM_BYTES:
         tempfile.tempdir = RAM
 
@@ -66,12 +68,13 @@ class Web(Nginx):
             file.write(ROBOTS)
 
     def seeds(self, hosts):
-        """The first page of so many hosts, each at an address of its own."""
+        """Returns the first page of this many hosts, each at its own address."""
         return [f'http://127.0.{host // 250}.{host % 250 + 1}:{self.port}/page/0' for host in range(hosts)]
 
     def requests(self):
-        """How often each thing was given, since the last time: '200 127.0.0.1 /page/0'."""
-        self.process.send_signal(signal.SIGUSR1)  # writes what is buffered
+        """Returns the number of responses of each kind since the last call, by a text such as '200
+        127.0.0.1 /page/0'."""
+        self.process.send_signal(signal.SIGUSR1)  # makes nginx write its buffered log
         log, size = f'{self.folder}/{LOG}', -1
         while size != os.path.getsize(log):
             size = os.path.getsize(log)
@@ -82,6 +85,6 @@ class Web(Nginx):
         return collections.Counter(lines)
 
     def fetched(self):
-        """(different pages that were given, requests of all kinds) since the last time."""
+        """Returns (different pages served, requests of all kinds) since the last call."""
         requests = self.requests()
         return len([line for line in requests if is_page(line)]), requests.total()

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* bare.c - what `weir fetch` is measured against: libcurl's multi-socket interface on epoll, and nothing else.
+/* bare.c - the program that `weir fetch` is compared with: libcurl's multi-socket interface on
+ * epoll, and nothing else.
  *
  *     bare IN_FLIGHT < URLS
  *
- * Set up as well as libcurl 7.88 can be: handles are reused, the connection cache never fills (else each returned
- * connection scans all of it), and the DNS cache is never pruned (else each finished transfer walks it).
+ * Set up as well as libcurl 7.88 can be: handles are reused, the connection cache never fills
+ * (otherwise each returned connection scans all of it), and the DNS cache is never pruned
+ * (otherwise each finished transfer walks it).
  */
 #include <curl/curl.h>
 #include <stdio.h>
@@ -44,7 +46,7 @@ static int on_timer(CURLM *unused, long ms, void *context)
     return 0;
 }
 
-/* The next URL of the list, or false. */
+/* Reads the next URL of the list; returns false at its end. */
 static int start(CURL *easy)
 {
     static char line[16384];
@@ -95,7 +97,7 @@ int main(int argc, char **argv)
     while (under_way > 0) {
         int count = epoll_wait(epoll, events, EVENTS, (int)timeout_ms);
         if (count <= 0) {
-            timeout_ms = -1; /* it rings once: to wait no longer again would be to spin */
+            timeout_ms = -1; /* the timer fires once; waiting 0 ms again would be a busy loop */
             curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running);
         }
         for (int i = 0; i < count; i++) {

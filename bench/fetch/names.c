@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* names.c - preloaded, it stands in for the system's resolver: hA-B.bench.test is at 127.0.A.B, and nothing else is. */
+/* names.c - preloaded (LD_PRELOAD), replaces the system's resolver: hA-B.bench.test has the
+ * address 127.0.A.B, and no other name exists. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #pragma GCC visibility push(default)
 
 struct record {
-    struct addrinfo info; /* first */
+    struct addrinfo info; /* must be the first member */
     struct sockaddr_in address;
 };
 

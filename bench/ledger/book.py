@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""bench/ledger.json: what weir costs, on each machine whose figures were written down.
+"""bench/ledger.json: the costs of weir, on each machine whose figures were accepted.
 
-Figures are counts, less is better, and a machine is all that they depend on: processor features, compiler, C library. A
-figure is {"is": NUMBER, "history": [[DATE, NUMBER, REASON], …]}, the latest entry last.
+Figures are counts, less is better. A machine is everything that they depend on: processor features,
+compiler, C library. A figure is {"is": NUMBER, "history": [[DATE, NUMBER, REASON], …]}, the latest
+entry last.
 """
 import json
 
@@ -21,7 +22,7 @@ def read(path):
 
 
 def write(path, book):
-    """One line for each figure, so that a change of one figure is a change of one line."""
+    """Writes one line for each figure, so that a change of one figure is a change of one line."""
     machines = []
     for machine, figures in sorted(book.items()):
         lines = [f'    {json.dumps(name)}: {json.dumps(figure, ensure_ascii=False)}' for name, figure in figures.items()]
@@ -35,7 +36,7 @@ def _change(was, now):
 
 
 def _compared(name, unit, was, now):
-    """A finding, or None."""
+    """Returns a finding, or None."""
     change = _change(was, now)
     if abs(change) <= BOUND:
         return None
@@ -46,7 +47,8 @@ def _compared(name, unit, was, now):
 
 
 def findings(figures, now, units):
-    """One line for each figure that is not what the ledger says. `figures` are those of this machine."""
+    """Yields one line for each figure that differs from the ledger. `figures` are those of this
+    machine."""
     for name in now:
         if name not in figures:
             yield f'{name}: {now[name]:.6g} {units[name]}, and not in the ledger: {ACCEPT}'
@@ -60,8 +62,9 @@ def findings(figures, now, units):
 
 
 def accepted(figures, now, date, reason):
-    """The figures of a machine after `now` was accepted. What is no finding keeps its entry, so that small slips add up
-    to a finding, whoever accepts others meanwhile."""
+    """Returns the figures of a machine after `now` was accepted. A figure without a finding keeps
+    its entry, so that small changes add up to a finding even if other figures are accepted
+    meanwhile."""
     result = {}
     for name, value in now.items():
         value = float(f'{value:.6g}')

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bytes.c - what a key, a host and a queued URL take of memory that is resident, in a program whose threads have heaps
- * as those of `weir crawl` have:
+/* bytes.c - measures the resident memory of a key, a host and a queued URL, in a program whose
+ * threads have heaps like those of `weir crawl`:
  *
  *     ledger_bytes key|pacer_host|plan_host|plan_url      prints the bytes of each
  */
@@ -33,7 +33,7 @@ static void need(bool holds, const char *what)
     exit(1);
 }
 
-/* Of no file, so that it is what malloc and mmap were asked for; in whole pages. */
+/* Returns the resident bytes that no file backs, in whole pages: memory from malloc and mmap. */
 static double resident_bytes(void)
 {
     char line[256];
@@ -158,7 +158,7 @@ static void load(const struct wr_plan_action *action)
     wr_plan_load_end(plan, action->host, JOB, true, 0, WEIR_SECOND);
 }
 
-/* Until each host has its URLs in memory. */
+/* Loads URLs into memory until each host has some. */
 static void load_all(void)
 {
     struct wr_plan_action action;
@@ -184,7 +184,7 @@ static double fill_plan_urls(void)
     return (resident_bytes() - before) / PLAN_HOSTS / URLS_PER_HOST;
 }
 
-/* ---- in a thread, which has a heap of its own ---- */
+/* ---- measured in a thread, which has its own heap ---- */
 
 static void *fill(void *context)
 {
@@ -206,7 +206,8 @@ int main(int argc, char **argv)
     pthread_t thread;
     void *done = NULL;
     need(argc == 2, "key, pacer_host, plan_host or plan_url?");
-    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* whether there are huge pages depends on what else runs */
+    /* the use of huge pages would depend on other processes */
+    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     wr_memory_limit_apply();
     need(pthread_create(&thread, NULL, fill, argv[1]) == 0 && pthread_join(thread, &done) == 0, "no thread");
     need(done != NULL, "there is no such figure");

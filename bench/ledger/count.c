@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* count.c - for LD_PRELOAD: counts the calls that take memory from malloc, and writes their number to the file that
- * WEIR_LEDGER_COUNT names when the program ends. */
+/* count.c - preloaded (LD_PRELOAD), counts the calls that allocate memory. When the program ends,
+ * it writes their number to the file that WEIR_LEDGER_COUNT names. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 static atomic_ulong taken;
 
-/* glibc's own, which need no dlsym: that would call calloc. */
+/* glibc's own functions; finding them with dlsym would call calloc. */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t items, size_t bytes);
 void *__libc_realloc(void *block, size_t bytes);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a page costs a crawl in calls: to the kernel, to malloc, and to the server. Not in time."""
+"""Counts the calls of a crawl per page: to the kernel, to malloc, and to the server. No times."""
 import collections
 import os
 import re
@@ -10,25 +10,27 @@ import threading
 
 LINKS = 35
 WORDS = 'A weir lets through what the river below can bear, and no more than that. ' * 4
-# What one page costs is the difference of two crawls, without what a crawl costs that has no pages.
+# The cost of one page is the difference of two crawls, which removes the cost of a crawl without
+# pages.
 FEW, MANY = 200, 600
 FEW_MALLOCS, MANY_MALLOCS = 500, 3000
 
-# How often these are called depends on how soon others answer: waiting, waking, committing what has come together.
+# The number of these calls depends on timing: waiting, waking, committing several results together.
 TIMED = {'epoll_wait', 'epoll_pwait', 'poll', 'ppoll', 'futex', 'sched_yield', 'read', 'write', 'timerfd_settime', 'pread64',
          'pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'fcntl', 'newfstatat', 'fstat', 'stat', 'clock_nanosleep',
          'restart_syscall', 'getrusage', 'clock_gettime', 'sched_setscheduler'}
 
 
 def _page(number, pages):
-    """About 12 KB; its links lead to the next page and to earlier ones."""
+    """A page of about 12 KB; its links lead to the next page and to earlier ones."""
     links = [min(number + 1, pages - 1)] + [number * link // LINKS for link in range(1, LINKS)]
     text = ''.join(f'<p>{WORDS}<a class="link" href="/page/{link:06}">page {link:06}</a></p>\n' for link in links)
     return f'<!doctype html><html><head><title>Page {number}</title></head>\n<body>\n{text}</body></html>\n'
 
 
 class Server:
-    """One connection at a time; every answer is one write, and every request is counted."""
+    """Serves one connection at a time; every response is one write, and every request is counted.
+    """
 
     def __init__(self, pages):
         self.pages, self.requests, self.connections = pages, 0, 0
@@ -66,7 +68,8 @@ class Server:
 
 
 def crawl(weir, pages, before, environment):
-    """Crawls this number of pages of a chain, one after the other. Returns the server, which has counted."""
+    """Crawls this number of pages, each linked from the one before. Returns the server, which has
+    counted the requests."""
     server = Server(pages)
     with tempfile.TemporaryDirectory(prefix='weir-ledger-') as folder:
         subprocess.run([*before, weir, 'crawl', '--allow-private', '--pace', 'unlimited', '--loops', '1', '--concurrency', '1',
@@ -78,7 +81,7 @@ def crawl(weir, pages, before, environment):
 
 
 def _system_calls(weir, pages):
-    """Those that depend on no time, and the requests."""
+    """Returns the calls that do not depend on timing, and the requests."""
     with tempfile.TemporaryDirectory(prefix='weir-ledger-') as folder:
         server = crawl(weir, pages, ['strace', '-f', '-c', '-o', f'{folder}/calls'], {})
         with open(f'{folder}/calls', encoding='ascii') as file:
@@ -94,7 +97,7 @@ def _mallocs(weir, counter, pages):
 
 
 def figures(weir, counter):
-    """Of one page."""
+    """Returns the figures per page."""
     few, many = _system_calls(weir, FEW), _system_calls(weir, MANY)
     mallocs = _mallocs(weir, counter, MANY_MALLOCS) - _mallocs(weir, counter, FEW_MALLOCS)
     return {'page_requests': (many[1] - few[1]) / (MANY - FEW), 'page_calls': (many[0] - few[0]) / (MANY - FEW),

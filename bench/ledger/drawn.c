@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* drawn.c - random numbers of the system that are the same in each run, so that tables hash their keys in the same way
- * and each figure can be repeated. */
+/* drawn.c - replaces the system's random numbers by the same sequence in each run, so that tables
+ * hash their keys in the same way and each figure can be reproduced. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/random.h>
 
 #include "base/rng.h"
 
-/* In place of the C library's. */
+/* Replaces the function of the C library. */
 ssize_t getrandom(void *bytes, size_t count, unsigned flags)
 {
     static struct wr_rng rng;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - a decision of each limiter, and of a table. */
+/* limits.c - measures one decision of each limiter, and of a table. */
 #include "cost.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 static weir_limiter *limiter;
 
-/* Each grants some requests and refuses others. */
+/* Each limiter grants some requests and refuses others. */
 static void open_limiter(int error, const weir_limit *limit)
 {
     weir_limiter_options options;
@@ -71,7 +71,7 @@ static void decide(uint32_t number)
     cost_need(weir_limiter_try(limiter, 1, &decision) == 0, "a limiter did not decide");
 }
 
-/* Half of the permits come back before the next is asked for. */
+/* Half of the permits are released before the next request. */
 static void decide_and_release(uint32_t number)
 {
     decide(number);
@@ -120,7 +120,7 @@ static void hit(uint32_t number)
     ask_table(keys[wr_rng_below(&rng, KEYS)]);
 }
 
-/* Shards grow meanwhile; that is part of it. */
+/* The shards of the table grow during the measurement; that cost is included. */
 static void miss(uint32_t number)
 {
     ask_table(keys[KEYS + number]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c - runs each figure's rounds under valgrind, and prints which and how many:
+/* main.c - runs the rounds of each figure under valgrind, and prints each figure's name and its
+ * number of rounds:
  *
  *     valgrind --tool=callgrind --toggle-collect=cost_measured --dump-after=cost_measured ledger_costs
  */
@@ -15,7 +16,8 @@
 
 static int64_t clock_now(const weir_clock *clock)
 {
-    const struct cost_clock *self = (const struct cost_clock *)clock; /* its first member */
+    /* `clock` is the first member of struct cost_clock */
+    const struct cost_clock *self = (const struct cost_clock *)clock;
     return self->now;
 }
 
@@ -36,7 +38,7 @@ void cost_key(uint64_t number, char ret_key[COST_KEY_BYTES + 1])
     (void)snprintf(ret_key, COST_KEY_BYTES + 1, "key-%020llu", (unsigned long long)number);
 }
 
-/* Valgrind counts from the entry of this function to its end. */
+/* Valgrind counts while this function runs. */
 __attribute__((noinline)) static void cost_measured(const struct cost_figure *figure)
 {
     for (uint32_t i = 0; i < figure->rounds; i++)
@@ -53,7 +55,8 @@ static void measure(const struct cost_figure *figure)
     printf("%s %u\n", figure->name, (unsigned)figure->rounds);
 }
 
-/* All that the figures depend on beside the code. Valgrind shows programs a processor of its own. */
+/* Prints everything besides the code that the figures depend on. Valgrind presents a processor of
+ * its own to programs. */
 static void print_machine(void)
 {
 #ifdef __clang__

@@ -17,11 +17,12 @@ TOOLS = 'valgrind', 'strace'
 
 
 class Missing(Exception):
-    """What is needed to measure or to compare is not here: the test is skipped."""
+    """A program needed to measure, or the figures to compare with, are missing: the test is
+    skipped."""
 
 
 class Broken(Exception):
-    """A program that measures has failed."""
+    """A measuring program has failed."""
 
 
 def need_tools():
@@ -31,7 +32,8 @@ def need_tools():
 
 
 def _valgrind(folder, program, *words):
-    """In an environment that is always the same, for it is a part of the memory that programs see."""
+    """Runs a program under valgrind with a constant environment, because the environment is part of
+    a program's memory."""
     run = subprocess.run([shutil.which('valgrind'), '--tool=callgrind', f'--callgrind-out-file={folder}/out',
                           '--toggle-collect=cost_measured', '--dump-after=cost_measured', program, *words],
                          env={'PATH': '/usr/bin:/bin'}, cwd='/', capture_output=True, text=True, timeout=300)
@@ -41,7 +43,7 @@ def _valgrind(folder, program, *words):
 
 
 def machine(build):
-    """All that the figures depend on beside the code."""
+    """Returns a text of everything besides the code that the figures depend on."""
     with tempfile.TemporaryDirectory(prefix='weir-ledger-') as folder:
         return _valgrind(folder, f'{build}/bench/ledger_costs', '--machine').strip()
 
@@ -52,7 +54,7 @@ def _counted(path):
 
 
 def instructions(build):
-    """{figure: instructions of one round}"""
+    """Returns {figure: instructions of one round}."""
     with tempfile.TemporaryDirectory(prefix='weir-ledger-') as folder:
         figures = [line.split() for line in _valgrind(folder, f'{build}/bench/ledger_costs').splitlines()]
         if len(glob.glob(f'{folder}/out.*')) != len(figures):
@@ -68,7 +70,7 @@ def in_bytes(build):
 
 
 def figures(build):
-    """({figure: count}, {figure: unit})"""
+    """Returns ({figure: count}, {figure: unit})."""
     counts = instructions(build)
     units = {name: INSTRUCTIONS for name in counts}
     for more, unit in ((in_bytes(build), {name: 'bytes' for name in BYTES.values()}),

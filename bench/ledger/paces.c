@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* paces.c - a request through the gate of a host, alone and behind the pacer. */
+/* paces.c - measures a request through the gate of a host, alone and through the pacer. */
 #include "cost.h"
 
 #include <stdlib.h>

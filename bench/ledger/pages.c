@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pages.c - what a crawl does with a page, without its input and output: robots.txt is asked, links are found, the plan
- * says what next. */
+/* pages.c - measures the work of a crawl for one page, without input and output: robots.txt is
+ * matched, links are extracted, and the plan chooses the next URL. */
 #include "cost.h"
 
 #include <stdio.h>
@@ -123,7 +123,7 @@ static void open_crawl(void)
     wr_page_init(&page, wr_allocator_or_system(NULL));
 }
 
-/* Of the page's links all but the first time are known. */
+/* All links of the page except the first are known already. */
 static void offer_link(void *context, const struct wr_page_link *link)
 {
     struct wr_url_to_add offer = {.job = JOB, .fingerprint = link->fingerprint, .url = &url};
@@ -158,7 +158,7 @@ static void read_page(void)
     cost_need(wr_page_end(&page, offer_link, NULL) == 0, "the page was not read");
 }
 
-/* One URL: it is found, waits its turn, is fetched, and read. */
+/* One URL: it is discovered, waits for its host, is fetched and parsed. */
 static void crawl_page(uint32_t number)
 {
     struct wr_url_to_add offer = {.job = JOB, .fingerprint = FIRST_FINGERPRINT + number, .url = &url};

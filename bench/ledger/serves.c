@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* serves.c - a request to the daemon, from its bytes to the answer's: GET /check as nginx asks it, POST /v1/try, and a
- * decision by ten rules. Sockets and clocks are left out: their functions are replaced (meson.build). */
+/* serves.c - measures a request to the daemon, from its bytes to those of the response: GET /check
+ * as nginx sends it, POST /v1/try, and a decision by ten rules. Sockets and clocks are replaced by
+ * stubs (meson.build). */
 #include "cost.h"
 
 #include <stdio.h>
@@ -57,7 +58,7 @@ static char asked[1024];
 static size_t replies;
 static int last_status;
 
-/* ---- answers go nowhere ---- */
+/* ---- responses are discarded ---- */
 
 void __wrap_wr_http_reply(struct wr_http_exchange *exchange, int status, struct wr_span fields, struct wr_span body);
 
@@ -68,7 +69,7 @@ void __wrap_wr_http_reply(struct wr_http_exchange *exchange, int status, struct 
     last_status = status;
 }
 
-/* ---- time is that of the rounds ---- */
+/* ---- only the rounds advance the time ---- */
 
 const weir_clock *__wrap_weir_clock_fast(void);
 const weir_clock *__wrap_weir_clock_monotonic(void);
@@ -113,7 +114,7 @@ static void close_daemon(void)
     wr_serve_free(serve);
 }
 
-/* The digits of one of 1000 callers, whose name is in `text`. */
+/* Writes the number of one of 1000 callers into the caller's name in `text`. */
 static void name_caller(char *text, uint32_t number)
 {
     char *digits = strstr(text, "user-");
@@ -123,7 +124,7 @@ static void name_caller(char *text, uint32_t number)
         digits[i] = (char)('0' + (i > 2 ? number % 10 : 0));
 }
 
-/* What the server does between reading and answering. */
+/* The part of the server between reading and answering. */
 static struct wr_http_exchange read_asked(size_t bytes, const char *path, enum wr_request_method method)
 {
     struct wr_span rest = {asked, bytes}, piece = {NULL, 0};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-// The peer: golang.org/x/time/rate behind 256 maps, each with a mutex, as Go services limit by key. Measured as
-// `weir bench table` measures: the same keys of the same length in the same shape of sequence, laid out one after the other,
-// the same limit, the clock read included, the median of the rounds.
+// The peer of `weir bench table`: golang.org/x/time/rate behind 256 maps, each with a mutex, as Go services limit by key.
+// It is measured in the same way: keys of the same number, length and distribution, stored one after the other, the
+// same limit, including the reading of the clock; the median of the rounds counts.
 package main
 
 import (
@@ -26,7 +26,7 @@ const shards = 256
 type shard struct {
 	sync.Mutex
 	limiters map[string]*rate.Limiter
-	_        [40]byte // a cache line each
+	_        [40]byte // fills a cache line
 }
 
 type table struct {
@@ -42,7 +42,7 @@ func newTable() *table {
 	return t
 }
 
-// allow decides as most services do: the limiter is found or made under the shard's lock, and asked outside of it.
+// allow decides as most services do: finds or makes the limiter under the shard's lock, and calls it without the lock.
 func (t *table) allow(key string) bool {
 	s := &t.shards[maphash.String(t.seed, key)%shards]
 	s.Lock()
@@ -55,7 +55,7 @@ func (t *table) allow(key string) bool {
 	return limiter.Allow()
 }
 
-// keyText is wr_key_stream_key of src/cli/bench/key_stream.c.
+// keyText does the same as wr_key_stream_key of src/cli/bench/key_stream.c.
 func keyText(number uint64, to []byte) {
 	const letters = "abcdefghijklmnopqrstuvwxyz234567"
 	const prefix = "tenant:user:"
@@ -74,7 +74,7 @@ func keyText(number uint64, to []byte) {
 	}
 }
 
-// zipf draws 1 … keys with exponent 1 by rejection-inversion, which math/rand's cannot (it wants more than 1).
+// zipf draws 1 … keys with exponent 1 by rejection-inversion, which math/rand does not support (its exponent must be above 1).
 func zipf(random *rand.Rand, keys int) uint64 {
 	low, high, sure := math.Log(1.5)-1, math.Log(float64(keys)+0.5), 2-math.Exp(math.Log(2.5)-0.5)
 	for {

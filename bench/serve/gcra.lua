@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A limiter as people write it for Redis: KEYS[1]; a permit each ARGV[1] us, ARGV[2] us of them at once.
+-- A common GCRA limiter for Redis. KEYS[1] is the key; one permit per ARGV[1] us, a burst of ARGV[2] us of permits.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local full = tonumber(redis.call('GET', KEYS[1]) or 0)

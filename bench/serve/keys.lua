@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- Requests of wrk, made beforehand: wrk … -s keys.lua URL -- CALL KEYS EACH
+-- Requests for wrk, built before the run: wrk … -s keys.lua URL -- CALL KEYS EACH
 --   get      GET, the key in a header
 --   try      POST /v1/try, EACH decisions in a list (1: no list)
---   pipeline POST /v1/try, EACH requests at once
+--   pipeline POST /v1/try, EACH pipelined requests
 local requests, next_one = {}, 0
 
 local function ask(key)
@@ -30,7 +30,7 @@ function init(words)
     local call, each = words[1], tonumber(words[3])
     KEYS = tonumber(words[2])
     for i = 0, KEYS - 1, each do
-        local key = i * 7919 -- in no order
+        local key = i * 7919 -- scatters the keys
         if call == 'get' then
             wrk.headers['X-Key'] = 'k' .. key % KEYS
             requests[#requests + 1] = wrk.format()

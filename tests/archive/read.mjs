@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads WARC files with the reader of the webrecorder project (npm's warcio) and prints each record as a line of JSON:
-// its fields, the head and body of its message, and whether its digests are right. The folder that warcio is in is the
-// first argument.
+// Reads WARC files with npm's warcio (of the webrecorder project) and prints each record as a line of
+// JSON: its fields, the head and body of its message, and whether its length and digests are
+// correct. The first argument is the folder of warcio, the others are the files.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createRequire } from 'node:module';

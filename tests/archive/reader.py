@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Two readers of WARC files: a small one of our own, and somebody else's, npm's warcio of the version in package-lock.json.
+"""Two readers of WARC files: a small one of our own, and npm's warcio in the version of
+package-lock.json.
 
-Every archive is read by ours. Where warcio is, or can be fetched, it reads each one, too, and must find the same.
+Our reader reads every archive. If warcio is installed or can be fetched, it reads every archive,
+too, and must find the same records.
 """
 import base64
 import fcntl
@@ -37,7 +39,8 @@ def _install(folder, wanted):
 
 
 def install(build):
-    """(the folder that warcio is in, None), made once for each build; or (None, why there is none)."""
+    """Installs warcio once per build. Returns (its folder, None), or (None, the reason why it is
+    missing)."""
     folder = os.path.join(build, 'tests', 'archive', 'reader')
     with open(os.path.join(HERE, 'package-lock.json'), encoding='utf-8') as file:
         wanted = file.read()
@@ -45,7 +48,7 @@ def install(build):
         return None, 'there is no node or no npm; tools/setup installs them'
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, 'lock'), 'w', encoding='ascii') as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # other tests may want it at the same time
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other tests may install it at the same time
         why = None if _is_installed(folder, wanted) else _install(folder, wanted)
     return (folder, None) if why is None else (None, why)
 
@@ -55,7 +58,7 @@ def _sha1(data):
 
 
 def _record(file, text):
-    """One member of the file, which is one record and nothing more."""
+    """Parses one member of the file, which must be exactly one record."""
     head, _, rest = text.partition(b'\r\n\r\n')
     version, *lines = head.decode('utf-8').split('\r\n')
     fields = dict(line.split(': ', 1) for line in lines)
@@ -70,7 +73,7 @@ def _record(file, text):
 
 
 def read_file(file):
-    """Its records, by our reader."""
+    """Yields the records of the file, read by our reader."""
     with open(file, 'rb') as opened:
         rest = opened.read()
     while rest:
@@ -89,7 +92,8 @@ def read_by_warcio(folder, files):
 
 
 def read(folder, prefix):
-    """All records of the archive, in the order of its files; each was found valid. `folder`: warcio's, or None."""
+    """Returns all records of the archive, in the order of its files, after checking each. `folder`:
+    warcio's, or None."""
     files = sorted(glob.glob(f'{glob.escape(prefix)}-*.warc.gz'))
     assert files, prefix
     records = [record for file in files for record in read_file(file)]
@@ -97,7 +101,7 @@ def read(folder, prefix):
         assert records == read_by_warcio(folder, files)
     for record in records:
         check(record)
-    for file in files:  # none is empty, and each says whose it is
+    for file in files:  # every file starts with a warcinfo record that names it
         first = next(record for record in records if record['file'] == file)
         assert first['fields']['WARC-Type'] == 'warcinfo', first
         assert first['fields']['WARC-Filename'] == os.path.basename(file), first
@@ -107,7 +111,7 @@ def read(folder, prefix):
 
 
 def check(record):
-    """What the standard asks of every record."""
+    """Checks the rules of the standard for a record."""
     fields = record['fields']
     assert record['version'] == 'WARC/1.1', record
     assert record['length_ok'] and record['block_ok'] and record['payload_ok'], record
@@ -118,7 +122,7 @@ def check(record):
 
 
 def exchanges(records):
-    """{URL: (response or revisit, request)}; each URL once."""
+    """Returns {URL: (response or revisit, request)}; no URL may occur twice."""
     pairs = {}
     answers = [r for r in records if r['fields']['WARC-Type'] in ('response', 'revisit')]
     requests = {r['fields']['WARC-Concurrent-To']: r for r in records if r['fields']['WARC-Type'] == 'request'}

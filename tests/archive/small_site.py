@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A small site on loopback for archives: what it answers, by path."""
+"""A small site on loopback for archives, with given responses by path."""
 import http.server
 import threading
 
 
 class Site:
-    """pages: {path: (status, fields, body)}, or a function of (path, fields of the request)."""
+    """pages: {path: (status, fields, body)}, or a function of (path, request fields)."""
 
     def __init__(self, pages):
         self.pages = pages

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl --warc and --save-bodies. Archives are read by a reader of our own, and by somebody else's where that can be had
-(reader.py). Arguments: the program, the build folder."""
+"""weir crawl --warc and --save-bodies. Our own reader reads the archives and, if it is available,
+npm's warcio (reader.py). Arguments: the program, the build folder."""
 import contextlib
 import gzip
 import hashlib
@@ -33,7 +33,7 @@ def _links(*paths):
 
 
 def _crawl(folder, *words, status=(0, 1)):
-    """The lines by URL."""
+    """Runs a crawl and returns {url: its line}."""
     run = weir('crawl', *WORDS, *words, cwd=folder)
     assert run.returncode in status, run
     return _lines(folder)
@@ -106,7 +106,7 @@ def same_payload_is_a_revisit_of_the_first():
 
 
 def secrets_of_requests_are_not_in_the_archive():
-    """V10, for requests that are sent by either way: through a proxy it is libcurl's."""
+    """V10: for both ways to send a request: libcurl handles requests through a proxy."""
     def answer(_path, fields):
         return 200 if fields.get('Authorization') == 'Bearer s3cret' else 403, HTML, b'seen'
     for proxied in (False, True):
@@ -164,7 +164,7 @@ def body_that_breaks_off_is_not_saved():
 
 
 def body_that_is_too_large_for_memory_is_kept_whole():
-    """Beyond its share of memory it waits in a file without a name."""
+    """A body above its memory limit waits in an unnamed file."""
     large = random.Random(1).randbytes(5 << 20)
     pages = {'/': (200, HTML, _links('/large')), '/large': (200, {'Content-Type': 'application/zip'}, large)}
     with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
@@ -216,13 +216,14 @@ def archive_that_is_there_is_not_written_over():
 
 
 def _killed(folder, words, is_time):
-    """Whether it was, when it was time; else it has come to its end, or (None) there was no job to go on with."""
+    """Returns true if the crawl was killed when is_time() became true, false if it had ended
+    before, and None if there was no job to resume."""
     with open(f'{folder}/said', 'w+', encoding='utf-8') as said:
         child = subprocess.Popen([os.path.abspath(sys.argv[1]), 'crawl', *WORDS, *words], cwd=folder,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
         while child.poll() is None and not is_time():
             time.sleep(0.001)
-        child.send_signal(signal.SIGKILL)  # one that has ended is not sent any
+        child.send_signal(signal.SIGKILL)  # not sent to a process that has ended
         if child.wait() == -signal.SIGKILL:
             return True
         said.seek(0)
@@ -234,8 +235,9 @@ def _killed(folder, words, is_time):
 
 
 def archive_of_a_crawl_that_was_killed_is_valid_and_has_each_url_once():
-    """V4, V5, F1: WEIR_TEST_KILLS says how often; files are small, so that kills hit those that are begun, too. Times are
-    counted in requests, so that each run gets as far on a slow machine as on a fast one; some kills come before any."""
+    """V4, V5, F1: WEIR_TEST_KILLS is the number of kills. Files are small, so that kills also hit
+    files just begun. The time of a kill is counted in requests, so that each run gets equally
+    far on slow and fast machines; some kills come before the first request."""
     count, kills = 300, int(os.environ.get('WEIR_TEST_KILLS', '12'))
     chance = random.Random(int(os.environ.get('WEIR_TEST_SEED', '7'), 0))
     pages = {f'/{n}': (200, HTML, _links(*[f'/{m}' for m in (2 * n + 1, 2 * n + 2) if m < count])
@@ -257,7 +259,7 @@ def archive_of_a_crawl_that_was_killed_is_valid_and_has_each_url_once():
             return lambda: len(site.asked) >= requests
 
         def run(words, is_time):
-            """Without a job to go on with it begins."""
+            """Runs the crawl, or starts a new one if there is no job to resume."""
             was_killed = _killed(folder, words, is_time)
             return run(begin, is_time) if was_killed is None else was_killed
 
@@ -273,7 +275,7 @@ def archive_of_a_crawl_that_was_killed_is_valid_and_has_each_url_once():
         pairs = reader.exchanges(records)
         assert set(pairs) == set(lines) and len(lines) >= count, (len(pairs), len(lines))
         places = {(a['fields'].get('WARC-Target-URI'), a['fields']['WARC-Date']): n for n, a in enumerate(records)}
-        for n, record in enumerate(records):  # what a revisit refers to is there, and before it
+        for n, record in enumerate(records):  # the record to which a revisit refers exists and comes first
             fields = record['fields']
             if fields['WARC-Type'] == 'revisit':
                 assert places[(fields['WARC-Refers-To-Target-URI'], fields['WARC-Refers-To-Date'])] <= n, record
@@ -283,7 +285,8 @@ def archive_of_a_crawl_that_was_killed_is_valid_and_has_each_url_once():
 
 
 def crawl_goes_on_beside_the_archive_of_another():
-    """What a later crawl has added under the same name is not taken for what a crash has left."""
+    """Files that a later crawl added under the same name are not mistaken for leftovers of a crash.
+    """
     pages = {f'/{n}': (200, HTML, TEXT + _links(f'/{n + 1}')) for n in range(15)}
     with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
         _crawl(folder, '--warc', 'a', '--max-time', '1ms', site.url('/0'), status=(3,))
@@ -295,7 +298,8 @@ def crawl_goes_on_beside_the_archive_of_another():
 
 
 def crawl_goes_on_that_was_killed_before_the_store_knew_of_its_archive():
-    """Its first file is there with its first record, but no commit says so; or another crawl has taken it meanwhile."""
+    """The first file exists with its first record, but no commit names it; in the second case
+    another crawl has taken its name."""
     pages = {f'/{n}': (200, HTML, TEXT + _links(f'/{n + 1}')) for n in range(15)}
     for is_taken in (False, True):
         with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
@@ -317,7 +321,8 @@ def crawl_goes_on_that_was_killed_before_the_store_knew_of_its_archive():
 
 
 def archive_goes_on_behind_files_that_are_there():
-    """Numbers that another crawl has are passed over, also in the middle of a crawl, and also when it is gone on with."""
+    """File numbers of another crawl are skipped, also in the middle of a crawl and after a resume.
+    """
     count = 30
     pages = {f'/{n}': (200, HTML, _links(f'/{2 * n + 1}', f'/{2 * n + 2}') + random.Random(n).randbytes(3000))
              for n in range(count)}
@@ -335,7 +340,8 @@ def archive_goes_on_behind_files_that_are_there():
 
 
 def archive_of_another_state_file_is_left_when_a_crawl_goes_on():
-    """Two folders with a state file each, and one name for the archives of both. Both jobs are the first."""
+    """Two folders have a state file each, but their archives have the same name. Both jobs are
+    number 1."""
     pages = {f'/{n}': (200, HTML, TEXT + _links(f'/{n + 1}')) for n in range(15)}
     with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
         one, other = f'{folder}/one', f'{folder}/other'

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl before a firewall, as its user sees it. The first argument is the program."""
+"""weir crawl against a firewall, as users see it. The first argument is the program."""
 import json
 import os
 import sys
@@ -31,7 +31,7 @@ def _crawl(site, folder, out, *words):
 
 
 def crawl_that_is_blocked_says_so_in_progress_report_and_lines():
-    """U10."""
+    """U10"""
     with Site(_answer) as site, tempfile.TemporaryDirectory() as folder:
         run, lines = _crawl(site, folder, 'a', '--report', 'report')
         name = f'127.0.0.1:{site.port}: its firewall (Cloudflare) '

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whether somebody else's reader finds the archives of weir crawl valid: npm's warcio, which the first run fetches. Without node,
-or without a network to get it from, this is skipped, and in CI it fails; what is in the archives is tested by test_archive.py all the same. Arguments:
-the program, the build folder."""
+"""An independent reader finds the archives of weir crawl valid: npm's warcio, which the first run
+fetches. Without node or a network to fetch it, the test is skipped; in CI it fails.
+test_archive.py tests the content of archives in any case. Arguments: the program, the build
+folder."""
 import os
 import sys
 import tempfile

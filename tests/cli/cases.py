@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A program of tests in Python, as tests/lib/test.h makes one in C.
+"""A test program in Python, the counterpart of tests/lib/test.h for C.
 
-Every function whose name does not begin with '_' and that stands in the program itself is a test, and its name is a
-sentence. `PROGRAM --list` prints the names; `PROGRAM ARGUMENT…` runs them all and marks each as cmocka does, which is
-what tools/tally counts.
+Every function of the program itself whose name does not begin with '_' is a test, and its name is a
+sentence. `PROGRAM --list` prints the names. `PROGRAM ARGUMENT…` runs all tests and marks each as
+cmocka does; tools/tally counts these marks.
 """
 import os
 import sys
@@ -20,7 +20,8 @@ def is_ci():
 
 
 def missing(what):
-    """Raised: `raise missing('node')`. What tools/setup installs may be missing on a user's machine, and not in CI."""
+    """Returns an exception to raise: `raise missing('node')`. A tool that tools/setup installs may
+    be missing on a user's machine (the test is skipped), but not in CI (the test fails)."""
     why = f'{what} is missing; tools/setup test installs it'
     return AssertionError(why) if is_ci() else Skip(why)
 
@@ -37,7 +38,7 @@ def _passed(name, test):
     except Skip as why:
         print(f'skipped: {why}\n[  SKIPPED ] {name}', flush=True)
         return True
-    except Exception:  # a failed test, whatever it is that failed
+    except Exception:  # a failed test, whatever the exception
         traceback.print_exc(file=sys.stdout)
         print(f'[  FAILED  ] {name}', flush=True)
         return False

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A page, read by Python's own parser: is it whole, does it need nothing else, and what does it show?"""
+"""Parses an HTML page with Python's own parser and checks that it is complete and refers to nothing
+outside."""
 import html.parser
 
 VOID = {'meta', 'br', 'rect', 'path', 'link', 'img', 'input', 'hr'}
@@ -8,7 +9,8 @@ TAGS = {'html', 'head', 'meta', 'style', 'title', 'body', 'main', 'h1', 'h2', 'p
 
 
 class Page(html.parser.HTMLParser):
-    """`texts`: what can be read; `tags`: [(name, attributes)]. Refuses a page that is not balanced."""
+    """A parsed page. `texts`: the visible texts; `tags`: [(name, attributes)]. Refuses a page whose
+    tags are not balanced."""
 
     def __init__(self, source):
         super().__init__(convert_charrefs=True)
@@ -36,7 +38,8 @@ class Page(html.parser.HTMLParser):
 
 
 def harmless(source):
-    """The page, which has nothing that runs or is fetched, and tables that can be read aloud."""
+    """Parses the page and checks that it runs no script, fetches nothing, and has accessible
+    tables. Returns the page."""
     page = Page(source)
     names = [name for name, _ in page.tags]
     assert set(names) <= TAGS, set(names) - TAGS

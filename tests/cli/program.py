@@ -5,33 +5,35 @@ import resource
 import subprocess
 import sys
 
-PATIENCE_S = 120  # of those who wait for what must come: a machine that runs tests may be very busy
+PATIENCE_S = 120  # time limit for an expected event; machines that run tests may be very busy
 
 
 def weir(*words, **more):
-    """The finished run: returncode, stdout and stderr as text."""
+    """Runs weir and returns the finished run: returncode, stdout and stderr as text."""
     return subprocess.run([os.path.abspath(sys.argv[1]), *words], stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=more.pop('timeout', PATIENCE_S), **more)
 
 
 def limit_memory(megabytes):
-    """A function that limits the address space of the process that calls it."""
+    """Returns a function that limits the address space of the process that calls it."""
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
 
 
 def least(works, begin=8):
-    """The fewest megabytes from `begin` with which it works, to two: found in steps of 16 first."""
+    """Returns the smallest number of megabytes, at least `begin`, with which `works` is true, to
+    within 2. It searches in steps of 16 first."""
     enough = next(megabytes for megabytes in range(begin, 2000, 16) if works(megabytes))
     return next(megabytes for megabytes in range(max(begin, enough - 14), enough + 1, 2) if works(megabytes))
 
 
 def least_memory():
-    """The megabytes of address space that the program takes before it does anything."""
+    """Returns the megabytes of address space that the program needs to print its version."""
     return least(lambda megabytes: weir('--version', preexec_fn=limit_memory(megabytes)).returncode == 0)
 
 
 def refusal(*words):
-    """The one line with which weir refuses these words, checked to be one, alone, and with status 2."""
+    """Returns the line with which weir refuses these arguments. Checks that it is the only output
+    and that the status is 2."""
     run = weir(*words)
     assert run.returncode == 2, f'{words}: status {run.returncode}'
     assert run.stdout == '', f'{words}: printed {run.stdout!r}'

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir bench: the numbers are there and can be true. How large they are decides no test."""
+"""weir bench: the figures are present and plausible. No test depends on how large they are."""
 import json
 
 import cases
@@ -32,12 +32,12 @@ def table_holds_all_its_keys():
 
 
 def memory_per_key_is_that_of_the_table():
-    # Pages are counted, so few keys would tell little.
+    # Memory is counted in whole pages, so a few keys would not be measurable.
     assert 16 < _table('--keys', '200000')['bytes_per_key'] < 1000
 
 
 def most_decisions_over_many_keys_are_granted_and_few_over_one():
-    # 4000 of one key take far less than the 3.9 s in which its bucket would grant them.
+    # 4000 decisions on one key take far less than the 3.9 s in which its bucket would grant them.
     assert _table()['granted'] > 0.9
     assert _table('--dist', 'one', '--ops', '100000')['granted'] < 0.9
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_bench_parts.c - what weir bench measures with must itself be right. */
+/* test_bench_parts.c - the parts of weir bench that measure: samples, key streams, the lower bound,
+ * threads. */
 #include "lib/test.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ static void median_is_the_middle_or_between_the_two(void **state)
     assert_true(wr_sample_least(&sample) == 1);
     while (sample.count < WR_SAMPLE_MAX)
         wr_sample_add(&sample, 2);
-    wr_sample_add(&sample, 1000); /* not taken, not written past the end */
+    wr_sample_add(&sample, 1000); /* ignored, not written past the end */
     assert_int_equal(sample.count, WR_SAMPLE_MAX);
 }
 
@@ -48,7 +49,7 @@ static void keys_of_different_numbers_are_different(void **state)
         assert_true(memcmp(texts[i - 1], texts[i], 3) < 0);
 }
 
-/* How often each of 100 keys comes in 200 000 draws. */
+/* Counts how often each of 100 keys occurs in 200 000 draws. */
 static void count_draws(enum wr_key_distribution dist, size_t ret_counts[100])
 {
     struct wr_key_stream stream;
@@ -78,7 +79,7 @@ static void one_is_always_the_same_key(void **state)
     assert_int_equal(counts[0], 200000);
 }
 
-/* Within six standard deviations of what is expected. */
+/* Checks that the count is within six standard deviations of the expected one. */
 static void assert_near(size_t count, double expected)
 {
     if (fabs((double)count - expected) > 6 * sqrt(expected))
@@ -103,7 +104,7 @@ static void zipf_draws_the_kth_key_one_kth_as_often(void **state)
         sum += 1.0 / k;
     count_draws(WR_DIST_ZIPF, counts);
     qsort(counts, 100, sizeof counts[0], descending);
-    for (size_t k = 1; k <= 10; k++) /* further down neighbours change places by chance */
+    for (size_t k = 1; k <= 10; k++) /* the order of rarer keys depends on chance */
         assert_near(counts[k - 1], 200000 / sum / (double)k);
     assert_near(counts[98] + counts[99], 200000 / sum * (1.0 / 99 + 1.0 / 100));
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The command line: help, version, and one line for every mistake that says what would be right."""
+"""The command line: help, version, and one line with a hint for every mistake."""
 import os
 import re
 import subprocess
@@ -38,7 +38,7 @@ def help_names_each_option_with_its_default():
 
 
 def _commands(*words):
-    """Every command of the program, as words; and their commands."""
+    """Returns every command of the program and its subcommands, each as a list of words."""
     text = weir(*words, '--help').stdout
     if not text.startswith(' '.join(['usage: weir', *words, 'COMMAND'])):
         return [words]
@@ -53,9 +53,10 @@ def help_fits_a_terminal_of_a_hundred_columns():
 
 
 def help_of_each_option_is_a_line_that_stands_alone():
-    """Shell completion shows each by itself: it begins as a sentence does, and refers to no other line."""
+    """Shell completion shows each help line by itself, so it begins like a sentence and refers to
+    no other line."""
     for words in _commands():
-        text = re.sub(r'\n {26}', ' ', weir(*words, '--help', 'all').stdout)  # what was too long for its line
+        text = re.sub(r'\n {26}', ' ', weir(*words, '--help', 'all').stdout)  # joins help texts that were wrapped
         for option, about in re.findall(r'^  (--\S+)(?: \S+)? +(\S.*)$', text, re.M):
             assert re.match(r'[A-Z]|[a-z]+: |"', about) and len(re.sub(r' \(default .*', '', about)) <= 72, (words, option, about)
 

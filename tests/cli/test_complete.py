@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Completion: what weir says may come next, and that bash, zsh and fish take it."""
+"""Completion: the words that weir offers next, and that bash, zsh and fish use them."""
 import os
 import pty
 import re
@@ -15,7 +15,7 @@ import cases
 from program import weir
 
 FOLDER = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ''
-PATIENCE_S = 60  # of a shell on a busy machine
+PATIENCE_S = 60  # time limit for a shell on a busy machine
 
 
 def _offered(*words):
@@ -48,7 +48,7 @@ def values_are_offered_after_their_option():
     assert 'adaptive' in _offered('crawl', '--pace', '') and _offered('crawl', '--pace', 'ad') == ['adaptive']
     assert _offered('crawl', '--pace=ad') == ['--pace=adaptive']
     assert _offered('crawl', '--out', 'x') == [':files']
-    assert _offered('crawl', '--quiet', '--pa') == ['--pace']  # a flag has none
+    assert _offered('crawl', '--quiet', '--pa') == ['--pace']  # a flag has no value
     assert _offered('crawl', '--', '--pace', 'x') == []
 
 
@@ -96,7 +96,8 @@ def zsh_completes():
 
 
 def _expect(terminal, typed, words):
-    """Types, and reads until the words have come; the terminal's own signs left out."""
+    """Types the text and reads until `words` appear in the output, ignoring terminal control
+    sequences."""
     seen, until = '', time.monotonic() + PATIENCE_S
     os.write(terminal, typed.encode())
     while words not in re.sub(r'\x1b\[[?0-9;]*[A-Za-z]|\x07|.\x08|\r', '', seen):

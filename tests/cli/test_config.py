@@ -15,7 +15,7 @@ SECTIONS = (*SENDERS, 'serve')
 
 
 class _File:
-    """A file of settings: with _File('crawl: {depth: 5}') as path: …"""
+    """A configuration file: with _File('crawl: {depth: 5}') as path: …"""
 
     def __init__(self, text):
         self.text = text.encode() if isinstance(text, str) else text
@@ -43,7 +43,7 @@ def _settings(*words, **variables):
 
 
 def _names(command):
-    """The options of its --help that are settings."""
+    """Returns the options in the command's --help that are settings."""
     options = re.findall(r'^  --([a-z0-9-]+)', weir(command, '--help', 'all').stdout, re.M)
     return [name for name in options if name not in ('config', 'set')]
 

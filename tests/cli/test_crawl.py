@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl, before anything is sent: its options, and what it says to mistakes. The first argument is the program."""
+"""weir crawl before its first request: options, and errors about mistakes. The first argument is
+the program."""
 import fcntl
 import os
 import pty
@@ -13,14 +14,16 @@ from program import weir
 
 
 def _crawl(*words, **more):
-    """(the run, the files that it left), in an empty folder. Nothing is reached: there are only loopback addresses."""
+    """Runs weir crawl in an empty folder and returns (run, names of the files left there). No
+    server is reached: the URLs are loopback addresses."""
     with tempfile.TemporaryDirectory() as folder:
         run = weir('crawl', *words, cwd=folder, **more)
         return run, sorted(os.listdir(folder))
 
 
 def _mistake(*words, status=2, files=(), **more):
-    """The one line that it says, checked to leave nothing behind."""
+    """Returns the one line that weir crawl prints about a mistake. Checks that no file other than
+    `files` is left."""
     run, left = _crawl(*words, **more)
     assert run.returncode == status, (words, run)
     assert run.stdout == '' and run.stderr.count('\n') == 1 and run.stderr.startswith('weir crawl: '), (words, run)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_crawl_parts.c - parts of weir crawl: seeds, the words of a job, figures. */
+/* test_crawl_parts.c - parts of weir crawl: seeds, saved arguments of a job, defaults, printed
+ * figures. */
 #include "lib/test.h"
 
 #include <math.h>
@@ -63,9 +64,9 @@ static void what_is_no_seed_is_told_why(void **state)
     }
 }
 
-/* ---- words ---- */
+/* ---- saved arguments ---- */
 
-/* Writes the words and reads them again. */
+/* Saves the arguments as a job does and reads them back. */
 static void keep(char **words, int count, struct wr_stored_args *ret_words)
 {
     struct wr_buf buf;
@@ -147,7 +148,7 @@ static struct wr_engine_options made_of(const struct wr_crawl_settings *settings
     return options;
 }
 
-/* R1, R6, R11, R18, S0-64, S1-9, S2-15, S2-21, S2-22, U8, U13: who says nothing is polite. */
+/* R1, R6, R11, R18, S0-64, S1-9, S2-15, S2-21, S2-22, U8, U13: the defaults are polite. */
 static void crawl_that_is_told_nothing_has_the_numbers_of_the_documents(void **state)
 {
     (void)state;
@@ -169,20 +170,21 @@ static void crawl_that_is_told_nothing_has_the_numbers_of_the_documents(void **s
     assert_false(made.ignores_robots || made.allows_private || made.pace.off);
 }
 
-/* S4-4: 256 requests in flight, or the 20 workers of the first crawler. */
+/* S4-4: 256 requests in flight, or with the profile origin-tuned the 20 workers of the first
+ * crawler. */
 static void profile_of_the_origin_has_its_twenty_workers(void **state)
 {
     (void)state;
     struct wr_crawl_settings settings;
     assert_true(wr_crawl_settings_init(&settings));
-    assert_int_equal(made_of(&settings).concurrency, 0); /* the engine's own: 256 */
+    assert_int_equal(made_of(&settings).concurrency, 0); /* default of the engine: 256 */
     settings.pace.profile = WEIR_PROFILE_ORIGIN_TUNED;
     assert_int_equal(made_of(&settings).concurrency, 20);
     settings.concurrency = 7;
     assert_int_equal(made_of(&settings).concurrency, 7);
 }
 
-/* ---- figures ---- */
+/* ---- printed figures ---- */
 
 static void figures_have_a_unit_that_fits(void **state)
 {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir guard: addresses and URLs, judged. The table of addresses has its own tests."""
+"""weir guard: its verdict on addresses and URLs. The table of addresses has its own tests."""
 import cases
 from program import refusal, weir
 
 
 def _judged(*words):
-    """[(verdict, why, operand)], and the status."""
+    """Returns [(verdict, reason, operand)], the exit status and stderr."""
     run = weir('guard', *words)
     return [tuple(line.split('\t')) for line in run.stdout.splitlines()], run.returncode, run.stderr
 

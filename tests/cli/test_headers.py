@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir headers: header lines in, numbers out."""
+"""weir headers: reads header lines and prints numbers."""
 import json
 import subprocess
 import sys
@@ -34,7 +34,8 @@ def lines_become_numbers():
 
 
 def folded_lines_are_one():
-    assert _said('RateLimit: "a";r=0\r\n\t;t=7\r\nRetry-After:\n 5\n') == (5, None, None, None)  # a blank before ';'
+    # the line break becomes a blank before ';'
+    assert _said('RateLimit: "a";r=0\r\n\t;t=7\r\nRetry-After:\n 5\n') == (5, None, None, None)
     assert _said('RateLimit: "a";r=0,\r\n "b";r=1;t=7\r\nRetry-After:\n 5\n') == (5, None, 0, None)
     assert _said('X: y\n Retry-After: 5\n') == (None, None, None, None)
     assert _said(' Retry-After: 5\n') == (None, None, None, None)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is installed can be used: programs link with it, shared and static, and run. The arguments are the source folder,
-the build folder and the compiler."""
+"""The installed files are usable: programs link with the shared and the static library, and run.
+The arguments are the source folder, the build folder and the compiler."""
 import os
 import subprocess
 import sys
@@ -9,7 +9,8 @@ import tempfile
 
 import cases
 
-PACKAGES = ['libpsl', 'libidn2', 'libcurl', 'libssl', 'libuv', 'zlib', 'libbrotlidec', 'libzstd']  # as README names them for who links libweir.a
+# the list that README gives for linking with libweir.a
+PACKAGES = ['libpsl', 'libidn2', 'libcurl', 'libssl', 'libuv', 'zlib', 'libbrotlidec', 'libzstd']
 
 
 def _output(*words, **environment):
@@ -19,7 +20,7 @@ def _output(*words, **environment):
 
 
 class _Installed:
-    """The library below a folder of its own, as packagers have it."""
+    """The library installed below a temporary folder, as packagers do it."""
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -41,7 +42,7 @@ class _Installed:
                        PKG_CONFIG_PATH=self.path).split()
 
     def prints(self, *libraries):
-        """What examples/pacer.c prints, linked with these."""
+        """Links examples/pacer.c with these libraries, runs it and returns its output."""
         program = os.path.join(self.folder.name, 'program')
         source = os.path.join(sys.argv[1], 'examples', 'pacer.c')
         _output(*sys.argv[3:], source, '-o', program, *self.flags('--cflags'), *libraries)

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir simulate --limit: what limits grant of some traffic, and whether the guide tells it as it is.
-
-The second argument is the source folder.
-"""
+"""weir simulate --limit: how many requests of given traffic each limit grants, and whether the
+guide's figures are correct. The second argument is the source folder."""
 import glob
 import json
 import os
@@ -27,7 +25,7 @@ def _words(limits, traffic, *words):
 
 
 def _tried(limits, traffic, *words):
-    """{limit: its object}"""
+    """Runs weir simulate --limit and returns {limit: its JSON object}."""
     run = weir('simulate', *_words(limits, traffic, *words), '--json')
     assert run.returncode == 0 and run.stderr == '', run.stderr
     rows = [json.loads(line) for line in run.stdout.splitlines()]
@@ -76,7 +74,7 @@ def requests_in_flight_end_and_make_room():
     assert _one('concurrent=3', '10/s for 2s', '--take', '100ms')['granted'] == 20
     slow = _one('concurrent=3', '10/s for 2s', '--take', '1s', '--wait', '1h')
     assert (slow['granted'], slow['most_in_flight']) == (20, 3)
-    assert slow['longest_wait_s'] == 4.2  # the last comes at 1.9 s and begins at 6.1, three at a time
+    assert slow['longest_wait_s'] == 4.2  # the last request arrives at 1.9 s and starts at 6.1 s, three run at a time
 
 
 def who_waits_is_granted_in_time_or_gives_up():
@@ -142,7 +140,8 @@ def words_that_make_no_sense_are_refused():
                          ('pause 5s', 'no requests'), ('5/s for 5 parsecs', 'duration "5 parsecs"'), ('0/s for 5s', 'rate "0/s"'),
                          ('1000000/s for 2s', 'more than 1000000 requests'), (','.join(['1 at once'] * 33), 'more than 32 parts'),
                          ('1/s for 1ns, pause 100000d', 'duration'), ('4294967295/1ns for 1d', 'more than 1000000'),
-                         ('999999 at once, 4294967295/1s for 1s', 'more than 1000000')):  # their sum is 999998 in 32 bits
+                         # their sum modulo 2^32 is 999998
+                         ('999999 at once, 4294967295/1s for 1s', 'more than 1000000')):
         assert why in refusal('simulate', '--limit', '10/s', '--traffic', traffic), traffic
     assert 'there is no rate' in refusal('simulate', '--limit', '10/s,')
     assert 'rate "ten/s": not a digit at character 1' in refusal('simulate', '--limit', 'ten/s')

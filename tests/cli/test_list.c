@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_list.c - lists of URLs. */
+/* test_list.c - reading lists of URLs from files and standard input. */
 #include "lib/test.h"
 
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 static struct wr_url_list list;
 
-/* Opens a list that is this text. */
+/* Opens a list with this text. */
 static void open_text(const char *text, size_t bytes)
 {
     char path[] = "/tmp/weir-list-XXXXXX";
@@ -109,9 +109,10 @@ static void slow_list_that_is_not_wanted_any_more_is_left(void **state)
     assert_true(wr_url_list_open(&list, "-"));
     expect(1, "a");
     list.is_over = is_over_after_a_while;
-    assert_false(wr_url_list_next(&list, &got)); /* "b" has no end yet */
+    assert_false(wr_url_list_next(&list, &got)); /* the line "b" is not complete yet */
     assert_true(wr_url_list_close(&list));
-    assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO); /* which is left open */
+    /* works only if closing the list left standard input open */
+    assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
     (void)close(ends[0]);
     (void)close(ends[1]);
     (void)close(kept);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Where weir is built: what is wrong with a machine is said by `meson setup`, not by the compiler. The argument is the
-source folder."""
+"""`meson setup` reports that a machine is unsuitable; the build does not fail later in the
+compiler. The argument is the source folder."""
 import os
 import re
 import subprocess
@@ -16,7 +16,7 @@ NO_WIDE = ['-Dc_args=-U__SIZEOF_INT128__ -D_BitInt(bits)=missing']
 
 
 def _set_up(*options, cross=None, **environment):
-    """What `meson setup` said, and whether it succeeded."""
+    """Runs `meson setup` and returns (output, whether it succeeded)."""
     with tempfile.TemporaryDirectory() as folder:
         words = ['meson', 'setup', os.path.join(folder, 'build'), *options]
         if cross is not None:

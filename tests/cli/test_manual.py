@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The man pages are sound mdoc, and say what the headers say. The first argument is the source folder."""
+"""The man pages are valid mdoc and agree with the headers. The first argument is the source folder.
+"""
 import glob
 import os
 import re
@@ -22,12 +23,12 @@ def _read(path):
 
 
 def _plain(text):
-    """A declaration with one blank between words and none elsewhere."""
+    """Returns a declaration with single blanks between words and none elsewhere."""
     return re.sub(r' ?([(),*]) ?', r'\1', ' '.join(text.split()))
 
 
 def _declared():
-    """{function: its prototype} of all public headers."""
+    """Returns {function: its prototype} of all public headers."""
     found = {}
     for path in glob.glob(os.path.join(sys.argv[1], 'include', 'weir', '*.h')):
         text = re.sub(r'/\*.*?\*/', '', _read(path), flags=re.S)
@@ -42,7 +43,7 @@ def _macro_words(line):
 
 
 def _shown(page):
-    """{function: its prototype} of a page's SYNOPSIS. Types of callbacks are left out."""
+    """Returns {function: its prototype} of a page's SYNOPSIS. Callback types are left out."""
     found, returned, name, parameters = {}, '', None, []
     for line in re.search(r'\.Sh SYNOPSIS\n(.*?)\n\.Sh ', _read(page), re.S).group(1).split('\n'):
         macro, *words = _macro_words(line) or ['']

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Mistakes of users: each gives one line that says what is wrong, where, and what would be right.
+"""Mistakes of users: each gives one line with the cause, the place and a hint.
 
 usage: test_mistakes.py WEIR
 """
@@ -21,7 +21,7 @@ PATIENCE_S = 120
 
 
 def _run(folder, *words):
-    """(status, what it says)"""
+    """Runs weir in the folder and returns (status, stderr)."""
     words = [os.path.abspath(sys.argv[1]), *words]
     run = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     return run.returncode, run.stderr
@@ -41,7 +41,8 @@ def _write(folder, name, text, mode=0o600):
 
 
 def _place():
-    """A folder with one of each kind of file."""
+    """Returns a temporary folder with one file of each kind: folder, FIFO, looping symbolic link,
+    socket, regular file."""
     place = tempfile.TemporaryDirectory(prefix='weir-mistakes-')
     os.mkdir(f'{place.name}/folder')
     os.mkfifo(f'{place.name}/pipe', 0o600)
@@ -53,7 +54,8 @@ def _place():
     return place
 
 
-def state_of_serve_that_is_no_regular_file_is_refused_before_it_is_opened():  # V7: it waited for ever, deaf to SIGTERM
+# V7: it waited forever and ignored SIGTERM
+def state_of_serve_that_is_no_regular_file_is_refused_before_it_is_opened():
     with _place() as folder:
         serve = ('serve', '--config', 'weir.yaml', '--listen', 'unix:s', '--state')
         for name in ('pipe', 'socket', '/dev/zero', '/dev/full'):
@@ -139,7 +141,7 @@ def file_of_certificates_that_has_none_is_refused_before_the_first_request():
                 _one_line(folder, (*command, '--allow-private', '--ca-file', name), '--ca-file: ', name, why)
 
 
-def report_for_a_pipe_that_nothing_reads_ends_with_an_error():  # V7: it waited for ever at the end
+def report_for_a_pipe_that_nothing_reads_ends_with_an_error():  # V7: it waited forever at the end
     with _place() as folder:
         status, text = _run(folder, 'crawl', '--quiet', '--allow-private', '--report', 'pipe', '--attempts', '1', 'http://127.0.0.1:1/')
         assert status == 1 and '--report: cannot write pipe: ' in text and 'nothing reads this pipe or socket; begin with its reader' in text, text

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_options.c - the table-driven options of every command. */
+/* test_options.c - the table-driven option parser that every command uses. */
 #include "lib/test.h"
 
 #include <unistd.h>
@@ -44,7 +44,8 @@ static const struct wr_usage usage = {
 static const struct settings defaults = {
     .count = 7, .size = 4096, .duration = 90 * WEIR_SECOND, .choice = 1, .string = "weir"};
 
-/* One command line after another: what it says on `stream`, and how parsing it ended. */
+/* Result of parsing one command line: its output on `stream`, the return value, the status and the
+ * settings. */
 struct run {
     bool go;
     int status, operands;

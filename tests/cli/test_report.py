@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir report: what a state file has of a crawl, whoever wrote it. Arguments: the program, and the source folder."""
+"""weir report: what it shows of a state file, whichever program wrote the file. Arguments: the
+program, and the source folder."""
 import contextlib
 import fcntl
 import json
@@ -22,7 +23,8 @@ HOSTILE = '</title></style></svg><script>alert(1)</script><img src=x onerror=ale
 
 @contextlib.contextmanager
 def _state(*reports):
-    """A folder whose weir.db has these reports of job 1, the first as run 1."""
+    """Makes a folder whose weir.db has these reports of job 1, the first as run 1, the second as
+    run 2, and so on."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'weir.db')
         with open(os.path.join(sys.argv[2], 'tests', 'store', 'data', 'v4.sql'), encoding='utf-8') as file:
@@ -63,13 +65,13 @@ def last_run_is_told_in_words_and_others_if_asked_for():
 
 
 def _on_terminal(columns, folder):
-    """What it prints where that is a terminal of this width."""
+    """Returns the lines that weir report prints on a terminal of this width."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('4H', 24, columns, 0, 0))
     with subprocess.Popen([os.path.abspath(sys.argv[1]), 'report'], cwd=folder, stdin=subprocess.DEVNULL, stdout=theirs) as run:
         os.close(theirs)
         text = b''
-        with contextlib.suppress(OSError):  # the end of a terminal
+        with contextlib.suppress(OSError):  # OSError: the other end of the terminal was closed
             while piece := os.read(ours, 65536):
                 text += piece
     os.close(ours)
@@ -78,7 +80,8 @@ def _on_terminal(columns, folder):
 
 
 def hosts_fit_the_terminal_and_are_whole_elsewhere():
-    """What is least needed is left out first, and the name and what was waited for are always there."""
+    """Narrow terminals omit the least important columns first; host name and waiting times are
+    always shown."""
     waited = {'robots_delay': 86400, 'rate_limit_reset': 7200, 'retry_after': 3600}
     name = 'a-rather-long-name-of-a-host.some.where.example'
     hosts = [_host(name, requests=1234567, waited_s=waited), _host('b.example')]
@@ -91,7 +94,8 @@ def hosts_fit_the_terminal_and_are_whole_elsewhere():
             assert head.startswith('host ') and 'waited for' in head and '... ' in first and 'robots_delay' in first, lines
             assert second.startswith('b.example ') and 'pace 3.5 s' in second, lines
             assert columns < 80 or all(word in head for word in ('requests', 'rejected', 'failed', 'reached')), head
-        assert lines == whole and 'retry_after' in first and 'closest' in head, lines  # wide enough for all of it
+        # 200 columns are enough for everything
+        assert lines == whole and 'retry_after' in first and 'closest' in head, lines
 
 
 def state_file_may_be_given_as_a_word_before_the_job():
@@ -123,7 +127,8 @@ def page_has_charts_of_pace_waits_and_statuses():
         widths = [float(attributes['width']) for name, attributes in page.tags if name == 'rect']
         assert widths == [100, 11.11, 22.22, 100, 14.29], widths
         [curve] = [attributes['d'] for name, attributes in page.tags if attributes.get('class') == 'pace']
-        assert curve.count('M') == 1 and curve.count('L') == 5 and curve.startswith('M149.1 '), curve  # the first step is not known
+        # the rate of the first step is unknown
+        assert curve.count('M') == 1 and curve.count('L') == 5 and curve.startswith('M149.1 '), curve
         assert weir('report', '--html', '-', cwd=folder).stdout.startswith('<!DOCTYPE html>')
 
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* test_report_parts.c - the course of a run: how fast hosts were asked, in few steps whatever the time. */
+/* test_report_parts.c - the rate history of a run: requests of each host per step, in a limited
+ * number of steps. */
 #include "lib/test.h"
 
 #include "crawl/engine/rate_history.h"
 
 static struct wr_rate_history course;
 
-/* A host is looked at once in each second, and was asked `per_step` times more. */
+/* Records the host once a second, from second `from` to `to`, with `per_step` requests in each
+ * second. */
 static void go_on(const char *key, int from, int to, uint64_t per_step)
 {
     for (int second = from + 1; second <= to; second++) {
@@ -79,7 +81,7 @@ static void what_was_before_a_host_was_seen_is_not_made_up(void **state)
     assert_true(starts[0] == -1 && starts[1] == -1 && starts[2] == 7 && starts[3] == 0);
 }
 
-/* It was put out of memory, and counts anew. */
+/* The host was evicted from memory, so its counter starts again at 0. */
 static void host_that_was_forgotten_meanwhile_counts_from_nothing(void **state)
 {
     (void)state;
@@ -115,7 +117,7 @@ static void where_looking_at_all_hosts_takes_long_steps_are_longer(void **state)
     int64_t starts[WR_RATE_HISTORY_POINTS];
     (void)state;
     wr_rate_history_init(&course);
-    wr_rate_history_widen(&course, 10000); /* 20 ms of each second */
+    wr_rate_history_widen(&course, 10000); /* 20 ms per second */
     assert_int_equal(course.step_ns, WEIR_SECOND);
     wr_rate_history_advance(&course, 3 * WEIR_SECOND);
     wr_rate_history_note(&course, "a.example", 30, true);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir robots: what a robots.txt allows. The parser's own tests know the corners."""
+"""weir robots: which URLs a robots.txt allows. The corner cases are in the tests of the parser."""
 import json
 import os
 import subprocess
@@ -73,7 +73,8 @@ def encoded_spellings_and_dot_segments_do_not_evade():
 def bad_usage_has_a_status_of_its_own():
     run = _with_file(RULES, 'check', '--agent', 'weir', 'http://x/w', 'ftp://x/')
     assert run.returncode == 2 and 'scheme' in run.stderr and run.stdout.startswith('deny\t')
-    for url in ('example.org/private', 'private', ''):  # no path: judged as one, it might be allowed by mistake
+    # without a path, a URL taken for a path might be allowed by mistake
+    for url in ('example.org/private', 'private', ''):
         run = _with_file(RULES, 'check', '--agent', 'third', url)
         assert run.returncode == 2 and 'relative' in run.stderr and run.stdout == '', run
     assert '--agent is missing' in refusal('robots', 'check', '--file', 'x', 'http://x/')
@@ -135,7 +136,7 @@ def escapes_and_markup_in_rules_are_shown_harmlessly():
             assert c in '\n\t' or 32 <= ord(c) < 127, (words, c)
     rules = _show(text, 'weir')
     assert rules['rules'][0]['path'] == '/a\x1b[31m\x9b<script>é\u202e"\\'
-    assert rules['rules'][1]['path'] == '/\ufffd' and rules['sitemaps'] == [']0;x']  # trimmed
+    assert rules['rules'][1]['path'] == '/\ufffd' and rules['sitemaps'] == [']0;x']  # shortened
     run = _with_file(text, 'show', '--agent', 'weir', '--json')
     assert '<script>' not in run.stdout
     assert '\\x1b[31m' in _with_file(text, 'show', '--agent', 'weir').stdout

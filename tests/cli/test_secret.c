@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_secret.c - passwords on the command line are not for everybody to see. */
+/* test_secret.c - passwords on the command line are hidden from other users. */
 #include "cli/kit/secret.h"
 #include "lib/test.h"
 

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir simulate: what it runs, what it prints, and what it refuses. How good the pacers are is for tests/sim to say.
-
-The second argument is the source folder.
-"""
+"""weir simulate: which scenarios it runs, what it prints, and which input it refuses. tests/sim
+judges how good the pacers are. The second argument is the source folder."""
 import json
 import os
 import re
@@ -42,7 +40,7 @@ def _files():
 
 
 def _with(files, look):
-    """look(folder) in a folder with these files; returns what it returns."""
+    """Calls look(folder) with a temporary folder that has these files, and returns its result."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             with open(os.path.join(folder, name), 'w' if isinstance(text, str) else 'wb') as file:
@@ -51,7 +49,8 @@ def _with(files, look):
 
 
 def _refused(text, *words):
-    """The refusal of a scenario file with this text, from after its path."""
+    """Returns the error about a scenario file with this text, without the program name and the
+    path."""
     def look(folder):
         path = os.path.join(folder, 'x.yaml')
         line = refusal('simulate', '--pacer', 'fixed', *words, path)
@@ -60,7 +59,7 @@ def _refused(text, *words):
     return _with({'x.yaml': text}, look)
 
 
-# ---- what is run ----
+# ---- which scenarios run ----
 
 def every_built_in_scenario_runs_without_a_source_folder():
     run = weir('simulate', '--pacer', 'fixed', '--seeds', '1', '--json', cwd='/')
@@ -127,7 +126,7 @@ def scenario_in_the_manual_is_read_and_holds_the_defaults():
     _with({'x.yaml': f'name: x\n{crowd}'.replace('1000', '5')}, run)
 
 
-# ---- what is printed ----
+# ---- output ----
 
 def json_has_an_object_for_each_pacer_and_scenario():
     found = _objects('--pacer', 'fixed', '--pacer', 'aimd:max=500', 'P1', 'P9')
@@ -216,7 +215,7 @@ def help_teaches_with_examples():
 # ---- plots and traces ----
 
 def _watch(*words):
-    """The trace's objects and the plot's text."""
+    """Returns the objects of the trace and the text of the plot."""
     def look(folder):
         trace, plot = os.path.join(folder, 't'), os.path.join(folder, 'p.svg')
         _simulate(*words, '--trace', trace, '--plot', plot)
@@ -298,7 +297,7 @@ def plot_that_cannot_be_written_is_a_failure():
             assert run.returncode == 1 and f'cannot write {out}: {why}' in run.stderr, run.stderr
 
 
-# ---- what is refused ----
+# ---- refused input ----
 
 def bad_file_is_refused_with_line_and_column():
     assert _refused(SCENARIO + 'worker: 5\n') == \
@@ -341,7 +340,8 @@ def file_that_is_meant_to_hurt_is_refused_at_once():
         return [weir('simulate', '--pacer', 'fixed', os.path.join(folder, name)) for name in ('x.yaml', 'again')]
     link, circle = _with({}, look)
     assert link.returncode == 1 and 'symbolic links' in link.stderr, link.stderr
-    assert circle.returncode == 1 and 'symbolic links' in circle.stderr, circle.stderr  # the folder's x.yaml
+    # the symbolic link x.yaml in the folder
+    assert circle.returncode == 1 and 'symbolic links' in circle.stderr, circle.stderr
 
 
 def standard_output_that_cannot_be_written_is_a_failure():
@@ -408,7 +408,8 @@ def unknown_pacer_or_key_is_refused():
 # ---- stopping ----
 
 def _interrupted(after_s):
-    """(status, rows, complaint) of a long run that gets a Ctrl-C."""
+    """Interrupts a long run with SIGINT after `after_s` seconds and returns (status, rows, stderr).
+    """
     with subprocess.Popen([sys.argv[1], 'simulate', '--pacer', 'fixed', '--random', '50000', '--seeds', '50', '--json'],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         time.sleep(after_s)
@@ -418,7 +419,7 @@ def _interrupted(after_s):
 
 
 def interrupt_prints_what_is_finished():
-    for after_s in (0.5, 2, 8, 20):  # a loaded machine may not have begun
+    for after_s in (0.5, 2, 8, 20):  # a loaded machine may not have finished any scenario after 0.5 s
         status, rows, complaint = _interrupted(after_s)
         if rows:
             break

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sources.c - settings from the command line, the environment and a file: which counts, and what is refused. */
+/* test_sources.c - settings from the command line, the environment and a file: their precedence,
+ * and errors. */
 #include "lib/test.h"
 
 #include <unistd.h>
@@ -66,7 +67,7 @@ static void write_file(const char *text, size_t bytes)
     fclose(file);
 }
 
-/* Parses these words; `file`: what the file holds, NULL: there is none. */
+/* Parses these arguments. `file` is the text of the configuration file; NULL: there is no file. */
 static struct run parse(const char *file, char *words[WORDS_MAX])
 {
     struct run run = {.settings = {.count = 7, .pace = {.attempts = 3}}};
@@ -111,7 +112,7 @@ static void assert_from(const struct run *run, const char *name, enum wr_value_s
     assert_int_equal(run->settings.sources.of[option - options].line, line);
 }
 
-/* ---- what counts ---- */
+/* ---- precedence ---- */
 
 static void every_kind_of_setting_is_read_from_a_file(void **state)
 {
@@ -207,7 +208,8 @@ static void what_is_said_of_pace_for_all_gives_way_to_the_command_in_the_same_pl
 static void file_is_named_by_flag_or_environment_or_none_is_read(void **state)
 {
     (void)state;
-    struct run run = PARSE("door: {count: 5}\n", "--config", ""); /* none, whatever the environment says */
+    /* no file, whatever the environment says */
+    struct run run = PARSE("door: {count: 5}\n", "--config", "");
     assert_true(run.go);
     assert_int_equal(run.settings.count, 7);
     assert_null(run.settings.sources.file);
@@ -228,7 +230,7 @@ static void empty_files_sections_and_variables_say_nothing(void **state)
     unsetenv("WEIR_DOOR_COUNT");
 }
 
-/* ---- what is refused ---- */
+/* ---- errors ---- */
 
 static void mistakes_in_a_file_are_told_with_line_and_column_and_what_would_be_right(void **state)
 {
@@ -333,7 +335,7 @@ static void hostile_files_end_in_one_line(void **state)
     }
 }
 
-/* ---- jobs, and the tables ---- */
+/* ---- saved arguments of jobs, and the option tables ---- */
 
 static void what_file_and_environment_said_can_be_said_again_as_words(void **state)
 {
@@ -382,10 +384,11 @@ static void every_number_of_the_pace_has_a_name_in_the_file(void **state)
     assert_true(count > 40);
     for (index = 0; wr_pace_name(index) != NULL; index++)
         assert_non_null(wr_pace_expected(index));
-    assert_int_equal(index, count + 5); /* profile, robots-delay-factor, max-hosts, shards and ttl */
+    /* profile, robots-delay-factor, max-hosts, shards and ttl */
+    assert_int_equal(index, count + 5);
 }
 
-/* A value that is not the default of this name. */
+/* Returns a value that differs from the default of this setting. */
 static const char *other_value(size_t index)
 {
     const char *wanted = wr_pace_expected(index), *name = wr_pace_name(index);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir url: one URL, resolved and normalised. The parser's own tests know the corners."""
+"""weir url: one URL, resolved and normalised. The corner cases are in the tests of the parser."""
 import json
 
 import cases

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_view_parts.c - the live view's frame, its table and its keys, without a terminal. */
+/* test_view_parts.c - the live view: its frame, its table and its keys, without a terminal. */
 #include "lib/test.h"
 
 #include <fcntl.h>
@@ -75,7 +75,7 @@ static void bars_are_drawn_with_what_the_terminal_has(void **state)
     assert_string_equal(row(0), "█▁");
 }
 
-/* Bytes that were written. */
+/* Returns the number of bytes that were written to the pipe. */
 static size_t written(int pipe_fd)
 {
     char bin[65536];
@@ -98,7 +98,7 @@ static void only_lines_that_changed_are_written(void **state)
         size_t bytes = written(ends[0]);
         assert_true(turn == 0 ? bytes > 100 : turn == 1 ? bytes == 0 : bytes > 0 && bytes < 30);
     }
-    wr_text_frame_begin(&frame, 41, 10); /* another size: all is drawn anew */
+    wr_text_frame_begin(&frame, 41, 10); /* after a change of size everything is drawn again */
     wr_text_frame_write(&frame, ends[1]);
     assert_true(written(ends[0]) > 50);
     (void)close(ends[0]);
@@ -115,7 +115,7 @@ static void a_line_that_could_not_be_written_is_written_later(void **state)
     memset(text, 'x', sizeof text);
     begin(40, 1);
     wr_text_frame_put(&frame, 0, "shown");
-    while (write(ends[1], text, sizeof text) > 0) /* nobody reads */
+    while (write(ends[1], text, sizeof text) > 0) /* fills the pipe, which has no reader */
         continue;
     wr_text_frame_write(&frame, ends[1]);
     while (read(ends[0], text, sizeof text) > 0)
@@ -193,7 +193,7 @@ static void colours_and_letters_follow_the_environment(void **state)
     (void)unsetenv("LC_ALL");
     (void)setenv("LC_CTYPE", "de_DE.UTF-8", 1);
     assert_true(wr_terminal_has_unicode());
-    (void)setenv("LC_ALL", "C", 1); /* before the others */
+    (void)setenv("LC_ALL", "C", 1); /* LC_ALL overrides the others */
     assert_false(wr_terminal_has_unicode());
     (void)setenv("LC_ALL", "C.utf8", 1);
     assert_true(wr_terminal_has_unicode());

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_view_turns.c - what the live view asks of a crawl at each key, with a crawl and a terminal that only count. */
+/* test_view_turns.c - what the live view does at each key. The crawl and the terminal are stubs
+ * that only count. */
 #include "lib/test.h"
 
 #include <fcntl.h>
@@ -24,7 +25,7 @@ size_t __wrap_wr_engine_events(struct wr_engine *engine, uint64_t after, struct 
                                size_t most);
 int __wrap_wr_terminal_key(struct wr_terminal *terminal);
 
-/* Two hosts. */
+/* The stub of a crawl with two hosts. */
 int __wrap_wr_engine_inspect_hosts(struct wr_engine *engine, const struct wr_host_view_query *query,
                                    struct wr_host_views **ret_look)
 {
@@ -80,7 +81,7 @@ int __wrap_wr_terminal_key(struct wr_terminal *terminal)
 static struct wr_view *view;
 static struct wr_engine_stats stats;
 
-/* Types these, and turns. */
+/* Types these keys and runs one turn of the view at the time `at`. */
 static void turn(const char *typed, int64_t at)
 {
     crawl.typed = typed;
@@ -169,7 +170,7 @@ static void what_was_refused_is_said_until_the_next_key(void **state)
     assert_string_equal(view->reply, "");
     assert_int_equal(crawl.interval_ns, 2 * WEIR_SECOND);
     wr_view_last_message(view, line);
-    assert_string_equal(line, "the disk is full"); /* stays */
+    assert_string_equal(line, "the disk is full"); /* still the last message */
     end();
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_warm_parts.c - the parts of weir warm: what comes next for a page (U12), and whose a URL is (B12). */
+/* test_warm_parts.c - parts of weir warm: the next request for a page (U12), and which URLs belong
+ * to a site (B12). */
 #include "lib/test.h"
 
 #include "cli/warm/step.h"
@@ -10,8 +11,8 @@
 /* ---- steps ---- */
 
 struct course {
-    const char *answers; /* what the cache says, one after the other: see status_of */
-    const char *steps;   /* what is asked for: G, P, A */
+    const char *answers; /* cache status of each response, a letter each: see status_of */
+    const char *steps;   /* requests made: G get, P probe, A get again */
     enum wr_cache_status after;
 };
 
@@ -37,7 +38,7 @@ static enum wr_cache_status status_of(char letter)
     }
 }
 
-/* Takes the page through its steps; '!' is an answer that is broken. */
+/* Takes the page through its steps; '!' is a failed response. */
 static void run(const struct course *row, struct wr_warm_page_steps *ret_course)
 {
     static const char letters[] = {[WR_WARM_GET] = 'G', [WR_WARM_PROBE] = 'P', [WR_WARM_FINAL_GET] = 'A'};
@@ -97,7 +98,7 @@ static void probes_wait_half_a_second_to_a_second(void **state)
     assert_int_equal(wr_warm_jitter(UINT64_MAX / 2 + 1), INT64_C(750000000));
 }
 
-/* ---- places ---- */
+/* ---- kinds of operands, and sites ---- */
 
 static struct wr_url parse(const char *text, char *memory)
 {

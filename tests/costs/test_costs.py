@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What weir costs is what bench/ledger.json says. (N1-6)
+"""The measured costs of weir agree with bench/ledger.json. (N1-6)
 
 usage: test_costs.py ROOT BUILD
 """
@@ -20,7 +20,8 @@ KEY_BYTES_MAX = 90
 
 
 def _measured():
-    """(the ledger's figures of this machine, counts, units). Ends the program where there is nothing to compare."""
+    """Returns (figures of the ledger for this machine, counts, units). Ends the program with status
+    77 (skipped) if there is nothing to compare."""
     try:
         measure.need_tools()
         machine = measure.machine(BUILD)

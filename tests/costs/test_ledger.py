@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The ledger of costs: what it takes for a slip, and how figures are written down. Nothing is measured here."""
+"""The ledger of costs: which changes it reports, and how figures are stored. Nothing is measured
+here."""
 import json
 import os
 import sys

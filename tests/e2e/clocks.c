@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* clocks.c - for LD_PRELOAD: a machine whose clock is wrong, or that slept. WEIR_TEST_CLOCKS is a file of two int64:
- * the ms that the wall clock is ahead, and those that the machine has slept; both may change at any time. */
+/* clocks.c - preloaded (LD_PRELOAD), simulates a machine with a wrong clock, or one that has
+ * slept.
+ *
+ * WEIR_TEST_CLOCKS names a file of two int64: the milliseconds that the wall clock is ahead, and
+ * the milliseconds that the machine has slept. Both may change at any time.
+ */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What tests of several processes on one PostgreSQL need: the database, hosts that note when they are asked, and the
-processes, which can be killed, stopped and started."""
+"""Fixture for tests of several processes on one PostgreSQL: the database, hosts that record when
+requests arrive, and the processes, which a test can kill, stop and start."""
 import atexit
 import collections
 import ctypes
@@ -29,13 +29,13 @@ PACE = ['--lease', f'{LEASE_S}s', '--pace', 'strict', '--interval', f'{INTERVAL_
 
 
 def weir():
-    """The program: the test program's first argument."""
+    """Returns the path of the program, which is the test program's first argument."""
     return os.path.abspath(sys.argv[1])
 
 
 def _die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # shells have what runs in the background ignore it
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # shells let background processes ignore SIGQUIT
 
 
 def wait_for(condition, what, seconds=PATIENCE_S):
@@ -52,8 +52,9 @@ Seen = collections.namedtuple('Seen', 'at port path')
 
 
 class Web:
-    """Hosts, each a port of its own; .seen has what came when, by the kernel. `answer(port, path)` gives (status, lines,
-    body); while a connection does not take all of it, everyone waits."""
+    """A web of hosts, each on its own port. .seen lists the requests with the kernel's time stamps.
+    `answer(port, path)` returns (status, header lines, body); while a connection does not accept
+    all of it, all other connections wait."""
 
     def __init__(self, hosts, answer):
         self.answer = answer
@@ -82,7 +83,7 @@ class Web:
             if pieces[-1][0].endswith(b'\r\n\r\n'):
                 self._answer(connection, pieces[0][1], b''.join(data for data, _ in pieces))
                 pieces.clear()
-        except OSError:  # who asked was killed
+        except OSError:  # the client process was killed
             is_over = True
         if is_over:
             self._selector.unregister(connection)
@@ -99,7 +100,8 @@ class Web:
         return [seen.path for seen in list(self.seen) if seen.port == port]
 
     def intervals(self, port=None):
-        """Seconds between every two requests of a host."""
+        """Returns the seconds between consecutive requests to each host (or to the host on `port`).
+        """
         by_port = collections.defaultdict(list)
         for seen in sorted(self.seen):
             by_port[seen.port].append(seen.at)
@@ -113,7 +115,8 @@ class Web:
 # ---- the database ----
 
 class Postgres:
-    """A server on a socket in a folder of its own; it does not run as root. It may follow another one."""
+    """A PostgreSQL server on a Unix socket in its own folder, not run as root. With `primary` it is
+    a replica of that server."""
 
     def __init__(self, primary=None):
         found = sorted(glob.glob('/usr/lib/postgresql/*/bin/postgres')) or [shutil.which('postgres')]
@@ -141,7 +144,8 @@ class Postgres:
         return f'postgres:///postgres?host={self.folder}&user={user}&options=-csearch_path%3D{schema}'
 
     def url_by(self, schema, *roads, more=''):
-        """By roads, to this server or others."""
+        """Returns a URL that leads through these links (Road objects), to this server or to others.
+        """
         hosts = ','.join(f'127.0.0.1:{road.port}' for road in roads)
         return f'postgres://weir@{hosts}/postgres?options=-csearch_path%3D{schema}{more}'
 
@@ -168,7 +172,7 @@ class Postgres:
 
 @functools.lru_cache
 def postgres():
-    """Of all tests of a program, started by the first that needs it."""
+    """Returns the server that all tests of a program share; the first caller starts it."""
     server = Postgres()
     atexit.register(server.close)
     return server
@@ -177,7 +181,8 @@ def postgres():
 # ---- processes ----
 
 class Clocks:
-    """For a process whose wall clock is wrong, or whose machine has slept; clocks.c."""
+    """Sets a wrong wall clock, or a time that the machine has slept, for one process (see
+    clocks.c)."""
 
     def __init__(self, library, path):
         self._path = path
@@ -190,7 +195,8 @@ class Clocks:
 
 
 class Crawl:
-    """Processes that run the same command in a folder of their own; each has an output."""
+    """Processes that run the same crawl command in one temporary folder; each has its own output
+    file."""
 
     def __init__(self, weir, url, words):
         self._weir, self._url, self._words = weir, url, words
@@ -219,7 +225,7 @@ class Crawl:
                 raise AssertionError(f'a crawl did not end in {seconds} s: {self.errors()}') from None
 
     def end(self, *statuses):
-        """All do, with one of these."""
+        """Waits until all processes have ended and checks that each status is one of these."""
         self.wait()
         assert {each.returncode for each in self.running} <= set(statuses), self.errors()
 
@@ -227,10 +233,11 @@ class Crawl:
         return [open(name, encoding='utf-8').read()[-300:] for name in sorted(glob.glob(f'{self.folder}/*.err'))]
 
     def lines(self, lengths):
-        """Of all processes: what counts of their files."""
+        """Yields the output lines of all processes. Of each file only the first `lengths[path]`
+        bytes count."""
         for process in self.running:
             if not os.path.exists(process.out) and os.path.realpath(process.out) not in lengths:
-                continue  # it was killed before it had begun
+                continue  # the process was killed before it created its file
             with open(process.out, 'rb') as file:
                 text = file.read(lengths.get(os.path.realpath(process.out), 0))
             yield from (json.loads(line) for line in text.decode().splitlines() if line.strip())
@@ -248,13 +255,14 @@ class Crawl:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-# ---- webs, and what is asked of a crawl of them ----
+# ---- test webs, and checks of a crawl of them ----
 
 _VOLATILE = ('attempts', 'referrer', 'depth', 'wait_ms', 'dns_ms', 'connect_ms', 'first_byte_ms', 'total_ms')
 
 
 def tree(hosts, pages):
-    """Pages of a host are a tree, and each leads to another host as well, so that processes find each other's."""
+    """Returns a web and its seeds. The pages of a host form a tree; each page also links to another
+    host, so that processes find URLs of hosts that other processes hold."""
     def answer(port, path):
         if path == '/robots.txt':
             return 404, [], b''
@@ -269,7 +277,8 @@ def tree(hosts, pages):
 
 
 def star(pages):
-    """A host whose first page leads to all others: a process that has read it needs no database to go on."""
+    """Returns a web of one host whose first page links to all others: a process that has read it
+    needs no database to continue."""
     links = ''.join(f'<a href="/{number}">x</a>' for number in range(pages - 1))
 
     def answer(_, path):
@@ -285,7 +294,8 @@ def _stable(line):
 
 
 def crawl_alone(weir, web, seeds):
-    """The lines of one process with a file, at no pace at all."""
+    """Returns the sorted output lines of a crawl by one process with a state file and without
+    pacing."""
     crawl = Crawl(weir, 'weir.db', ['--pace', 'unlimited', *seeds])
     try:
         process = crawl.start()
@@ -297,12 +307,13 @@ def crawl_alone(weir, web, seeds):
         web.seen.clear()
 
 
-_UNSTORED_S = 2  # so long after it was asked for a page may be in flight, or its end not be stored
+_UNSTORED_S = 2  # for this long after its request a page may be in flight, or its result not be stored
 
 
 def fetched_twice(web, disturbed):
-    """How many pages were, and those of them that were not in flight, and stored, whenever a process was killed, or
-    stopped for longer than its lease. Which process asked nobody can see, but when."""
+    """Returns how many pages were fetched twice, and those among them that no disturbance explains.
+    A page may be fetched twice if it was in flight or not yet stored when a process was killed
+    or was stopped for longer than its lease. The requests show no process, only their time."""
     last, count, unexplained = {}, 0, []
     for seen in web.seen:
         before = last.get((seen.port, seen.path))
@@ -316,7 +327,8 @@ def fetched_twice(web, disturbed):
 
 
 def judge(web, crawl, alone, database, schema, interval_s, disturbed):
-    """Lines are those of a crawl by one process, no host was hurried, and few pages were fetched twice."""
+    """Checks that the lines equal those of a crawl by one process, that no host got requests too
+    fast, and that few pages were fetched twice."""
     lengths = {path: int(count) for path, count in database.ask('SELECT path, bytes FROM outputs', schema)}
     lines = sorted(_stable(line) for line in crawl.lines(lengths))
     lost, extra = collections.Counter(alone) - collections.Counter(lines), collections.Counter(lines) - collections.Counter(alone)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Three weir serve whose roads to one real Redis are bad, or whose Redis is replaced by its replica: judged by what callers
-were told, and when.
+"""Three weir serve processes with bad links to one Redis, or with a Redis that is replaced by its
+replica: judged by the responses that callers got, and their times.
 
 usage: test_budgets.py WEIR
 
-A decision was made between a request and its answer. So of every stretch of time, what was both asked for and answered in it
-was admitted in it: that is held against the limit.
+A decision is made between a request and its response. So everything that was both requested and
+answered within an interval was admitted within it; the test compares that count with the limit.
 """
 import collections
 import contextlib
@@ -35,15 +35,15 @@ rules:
 admission:
   store: {{url: "redis://127.0.0.1:{port}", nodes: 3, timeout: 100ms}}
 '''
-LIMITS = {'exact': (40, 20), 'shares': (60, 30), 'leased': (400, 200)}  # a second, and at once
+LIMITS = {'exact': (40, 20), 'shares': (60, 30), 'leased': (400, 200)}  # per second, and burst
 BOUND = {'exact': 0, 'leased': NODES * (200 * 15 // 100 // NODES)}
-CLOCKS = 1.001  # one may run faster than the other
+CLOCKS = 1.001  # the clocks of two machines may differ by 0.1 %
 
 Answer = collections.namedtuple('Answer', 'begin end admitted')
 
 
 def _most_beyond(answers, rate, burst):
-    """The most that was admitted beyond the limit in any stretch of time."""
+    """Returns the largest number of requests admitted beyond the limit in any interval."""
     most = 0
     by_end = sorted((each for each in answers if each.admitted), key=lambda each: each.end)
     for begin in {each.begin for each in by_end}:
@@ -56,7 +56,8 @@ def _most_beyond(answers, rate, burst):
 
 
 class Callers:
-    """One at each daemon, who asks for all he can get of some rules, a few at a time."""
+    """One caller for each daemon. It asks for as many permits of these rules as it can get, `each`
+    at a time."""
 
     def __init__(self, daemons, rules, each=8):
         self.told = {rule: [] for rule in rules}
@@ -93,7 +94,7 @@ class Callers:
 
 @contextlib.contextmanager
 def _three():
-    """A Redis, roads to it, and a daemon at each."""
+    """Starts a Redis, three links to it, and a daemon behind each link."""
     with contextlib.ExitStack() as stack:
         redis = stack.enter_context(Redis())
         roads = [stack.enter_context(Road(redis.path)) for _ in range(NODES)]
@@ -111,14 +112,16 @@ def _wait_until_all(daemons, name, value):
 
 
 def _are_well(daemons):
-    """They are again, and all that was admitted meanwhile is charged."""
+    """Waits until all daemons reach the store again and have charged everything that they admitted
+    without it."""
     _wait_until_all(daemons, 'weir_share_up', 1)
-    time.sleep(1.1)  # /metrics is not written anew for each who reads it
+    time.sleep(1.1)  # /metrics is not rewritten for every request
     _wait_until_all(daemons, 'weir_share_owed', 0)
 
 
 def _charged(redis, rule):
-    """What the store has counted of a fixed window with one key. A daemon that is asked may answer by itself."""
+    """Returns how much the store has counted for a fixed window with one key. (A daemon might
+    answer from its own state.)"""
     keys = [line for line in redis.say('KEYS', f'*{rule}*').split('\r\n') if rule in line]
     state, = (key for key in keys if not key.endswith((':paid', ':was')))
     kinds, _began, _revision, _reset, _begin, count, _ = redis.say('GET', state).split('\r\n')[1].split()
@@ -138,7 +141,7 @@ def bad_roads_to_the_store_let_nobody_in_beyond_the_limit():
         print(f'{count} times disturbed; admitted', {rule: callers.admitted(rule) for rule in callers.told}, 'beyond', beyond)
         assert beyond['exact'] <= 0 and beyond['leased'] <= BOUND['leased'], beyond
         assert _figure(daemons[0], 'weir_share_overshoot_bound{rule="leased"}') == BOUND['leased']
-        # Each that is cut off has its share besides.
+        # Each daemon that is cut off may additionally admit its own share of the limit.
         assert _most_beyond(callers.told['shares'], *(2 * part for part in LIMITS['shares'])) <= 0, beyond
         _are_well(daemons)
         admitted, charged = callers.admitted('books'), _charged(redis, 'books')
@@ -147,7 +150,8 @@ def bad_roads_to_the_store_let_nobody_in_beyond_the_limit():
 
 
 def _waits(daemon):
-    """How many waited for the store and were answered, and for how long at most anybody did, answered or not."""
+    """Returns for each rule the number of decisions that the store answered, and the longest wait
+    of any caller, in seconds."""
     page = daemon.ask('GET', '/metrics')[2]
     return [(rule, figure(page, f'weir_share_decisions_total{{rule="{rule}",source="store"'),
              figure(page, f'weir_share_longest_wait_seconds{{rule="{rule}"')) for rule in ('books', 'exact', 'leased')]
@@ -161,7 +165,7 @@ def roads_that_are_cut_make_nobody_wait_and_fallbacks_hold():
         for daemon in daemons:
             daemon.wait_for('the store of shared limits cannot be reached')
         _wait_until_all(daemons, 'weir_share_up', 0)
-        time.sleep(1.2)  # seats end, and /metrics is not written anew for each who reads it
+        time.sleep(1.2)  # memberships expire, and /metrics is not rewritten for every request
         since, before = time.monotonic(), [_waits(daemon) for daemon in daemons]
         time.sleep(1.2)
         assert [_waits(daemon) for daemon in daemons] == before, before
@@ -181,14 +185,14 @@ def roads_that_are_cut_make_nobody_wait_and_fallbacks_hold():
 def debts_whose_answers_are_lost_are_charged_once():
     with _three() as (redis, roads, daemons):
         road, daemon = roads[0], daemons[0]
-        admitted = _take(daemon, 'books', 20)  # it knows the script then
+        admitted = _take(daemon, 'books', 20)  # the first calls also load the script into Redis
         road.cut()
         while admitted < 200 or _figure(daemon, 'weir_share_up') == 1:
             admitted += _take(daemon, 'books', 20)
         road.mend()
-        road.bytes_down = 60  # the store answers who looks for it, and charges, and nobody hears of that
+        road.bytes_down = 60  # the store accepts connections and applies charges, but its replies do not arrive
         road.reset()
-        time.sleep(1.1)  # /metrics is not written anew for each who reads it
+        time.sleep(1.1)  # /metrics is not rewritten for every request
         before = _figure(daemon, 'weir_share_asks_total{result="timed_out"')
         wait_for(lambda: _figure(daemon, 'weir_share_asks_total{result="timed_out"') >= before + 6, 'answers to be lost')
         assert _figure(daemon, 'weir_share_owed') > 0
@@ -197,16 +201,16 @@ def debts_whose_answers_are_lost_are_charged_once():
         _are_well(daemons)
         charged = _charged(redis, 'books')
         print(f'admitted {admitted}, charged {charged}')
-        assert admitted <= charged < admitted + 30  # that it was asked for when the road was cut
+        assert admitted <= charged < admitted + 30  # requests that were in flight when the link was cut
 
 
 def _take(daemon, rule, count):
-    """How many it admits."""
+    """Returns how many of `count` requests the daemon admits."""
     return sum(each['allowed'] for each in daemon.call('batch', [{'rule': rule, 'key': 'k'}] * count)[1])
 
 
 def _take_all(daemon, rule, count):
-    """An answer may be late."""
+    """Takes `count` permits; waits for each, because a response may be late."""
     for _ in range(count):
         wait_for(lambda: _take(daemon, rule, 1), 'a permit')
 
@@ -225,7 +229,7 @@ def replica_that_takes_over_admits_no_more_than_what_it_had_not_heard_of():
             unheard = callers.admitted('books', cut_at)
             primary.kill()
             for road in roads:
-                road.cut()  # an address that leads nowhere
+                road.cut()  # an address that does not respond
             lag_s = time.monotonic() - cut_at
             replica.promote()
             for road in roads:

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Several processes that crawl together on PostgreSQL, while some are killed, stopped and started: judged by what the
-hosts saw, and by comparison with a crawl by one process.
+"""Several processes that crawl together on PostgreSQL while some are killed, stopped and started:
+judged by the requests that the hosts received, and by comparison with a crawl by one process.
 
-usage: test_cluster.py WEIR [HOSTS PAGES SECONDS]    the first test only: larger, disturbed for so long
-WEIR_TEST_SEED says what happens when.
+usage: test_cluster.py WEIR [HOSTS PAGES SECONDS]    the first test only: larger, disturbed for
+SECONDS
+
+The seed WEIR_TEST_SEED determines the sequence of disturbances.
 """
 import collections
 import json
@@ -22,16 +24,17 @@ from cluster import (  # noqa: E402
 
 _HOSTS, _PAGES, _SECONDS = (int(word) for word in sys.argv[2:5]) if len(sys.argv) > 2 else (8, 16, 5)
 _IS_LONG = len(sys.argv) > 2
-# A crawl must not be over before all has happened: PAGES take longer than SECONDS.
+# The crawl must not end before the last disturbance: fetching PAGES takes longer than SECONDS.
 _INTERVAL_S = 1 if _IS_LONG else 0.5
-_LEASE_S = 5 if _IS_LONG else 4  # a busy machine may hold a process up for a second
+_LEASE_S = 5 if _IS_LONG else 4  # a busy machine may delay a process by a second
 _AT_ONCE = 4
 
 
 # ---- killed, stopped and started ----
 
 def _disturb(crawl, seconds, chance):
-    """Kills, stops beyond the lease, ends and starts processes, at most four; returns what was done when: (what, time)."""
+    """Kills, stops (for longer than the lease), ends and starts processes at random, at most four
+    at a time. Returns [(action, time)]."""
     until = time.monotonic() + seconds
     stopped, done = {}, []
     while time.monotonic() < until and crawl.alive():
@@ -95,7 +98,7 @@ def processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host
 # ---- secrets ----
 
 def _slow(port, path):
-    """Never ends: each page leads to the next."""
+    """Answers with an endless site: each page links to the next."""
     if path == '/robots.txt':
         return 404, [], b''
     return 200, ['Content-Type: text/html'], f'<a href="{path}1">x</a>'.encode()
@@ -133,7 +136,7 @@ def passwords_of_databases_are_neither_shown_nor_stored():
         crawl.close()
 
 
-# ---- what travels with a host ----
+# ---- state that follows a host to another process ----
 
 def _asks_for_time(seconds):
     told = []
@@ -172,7 +175,8 @@ _NAMED_S, _DELAY_S, _SELDOM = 5, 4, 2
 
 
 def _three_that_want_peace(ports, told):
-    """The first names a time, the second has a long Crawl-delay, the third has many pages."""
+    """The first host sends a Retry-After, the second has a long Crawl-delay, the third has many
+    pages."""
     def answer(port, path):
         which = ports.index(port)
         if path == '/robots.txt':
@@ -223,10 +227,11 @@ def hosts_that_are_not_to_be_asked_for_long_are_left_and_asked_in_time_by_whoeve
         crawl.close()
 
 
-# ---- hosts that lead to others ----
+# ---- hosts that redirect to other hosts ----
 
 def _ring(ports, pages):
-    """The robots.txt of each host leads to the next one's rules, and some of its pages to the next one's pages."""
+    """The robots.txt of each host redirects to the rules of the next host, and some of its pages
+    redirect to pages of the next."""
     def answer(port, path):
         beside = ports[(ports.index(port) + 1) % len(ports)]
         if path == '/robots.txt':
@@ -287,10 +292,10 @@ def pages_of_any_bytes_are_stored_and_have_their_line():
         crawl.close()
 
 
-# ---- nobody dies ----
+# ---- without killed processes ----
 
 def processes_that_begin_at_once_fetch_each_page_once():
-    """Pages lead to hosts of all others, and hosts change hands; nobody is killed."""
+    """Pages link to all other hosts, and hosts move between processes; no process is killed."""
     web, seeds = tree(24, 12)
     with Crawl(weir(), postgres().schema('once'), ['--pace', 'unlimited', *seeds]) as crawl:
         for _ in range(_AT_ONCE):
@@ -303,8 +308,8 @@ def processes_that_begin_at_once_fetch_each_page_once():
 
 
 def pages_that_take_long_to_archive_are_fetched_once():
-    """A host without anything to do is given back, but not before all that ended is stored."""
-    body = os.urandom(64 << 20)  # seconds for who compresses it, longer than a host may rest
+    """A process releases a host that has nothing to do, but only after every result is stored."""
+    body = os.urandom(64 << 20)  # compressing this takes seconds, longer than an idle host is kept
     web = Web(1, lambda port, path: (404, [], b'') if path == '/robots.txt' else (200, ['Content-Type: image/x'], body))
     crawl = Crawl(weir(), postgres().schema('archive'), ['--pace', 'unlimited', '--max-body', '128M', f'http://127.0.0.1:{web.ports[0]}/'])
     try:
@@ -318,7 +323,8 @@ def pages_that_take_long_to_archive_are_fetched_once():
 
 
 def hosts_stay_with_a_process_whichever_of_its_threads_has_them():
-    """Each is claimed once, and nothing is lost to moving them about, though its threads have not as many each."""
+    """Each host is claimed once, and moving hosts between the threads of a process loses nothing,
+    although the threads hold different numbers of hosts."""
     hosts, pages = 64, 12
 
     def answer(port, path):

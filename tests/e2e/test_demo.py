@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A crawl of the demo web in its short form, judged by what the hosts themselves saw.
+"""A short crawl of the demo web, judged by the requests that its hosts received.
 
-usage: test_demo.py WEIR WEB RUN    demo/run is the third
+usage: test_demo.py WEIR WEB RUN    RUN is demo/run
 """
 import collections
 import functools
@@ -17,7 +17,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 
 import cases  # noqa: E402
 
-SLACK_S = 0.25  # between the client's clock and the host's log lie two sockets and the scheduler of a busy machine
+# tolerance between the client's clock and the host's log: two sockets and the scheduler of a busy
+# machine
+SLACK_S = 0.25
 
 
 def _load(path):
@@ -29,7 +31,8 @@ def _load(path):
 
 @functools.lru_cache(None)
 def _crawl():
-    """One crawl for all tests: .status, .lines by URL, .report, and by host's name .truth, .seen and .log."""
+    """Runs one crawl for all tests. Result: .status, .lines by URL, .report, and by host name
+    .truth, .seen and .log."""
     weir, web, run = map(os.path.abspath, sys.argv[1:4])
     demo = _load(run)
     result = type('Crawl', (), {})
@@ -48,12 +51,12 @@ def _crawl():
 
 
 def _pages(name):
-    """Those that a host has, and robots.txt."""
+    """Returns the paths of all pages of a host, and /robots.txt."""
     return {'/', '/robots.txt'} | {f'/page/{number}' for number in range(1, _crawl().truth[name]['pages'])}
 
 
 def _given(name):
-    """How often each path was given."""
+    """Returns how often the host answered each path with status 200."""
     return collections.Counter(each['path'] for each in _crawl().log[name] if each['status'] == 200)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A crawl whose database is changed by hand, or refuses: judged by what the hosts saw, and by what it says.
+"""A crawl whose database is changed by hand or refuses statements: judged by the requests that the
+hosts received, and by the crawl's messages.
 
 usage: test_hostile.py WEIR
 """
@@ -36,7 +37,7 @@ def _verdicts(schema):
 
 
 def _interrupt(crawl, web):
-    """Ends it when something is queued."""
+    """Starts a crawl and stops it with SIGTERM while URLs are queued."""
     process = crawl.start()
     wait_for(lambda: len(web.seen) > HOSTS + 2, 'some pages')
     process.send_signal(signal.SIGTERM)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Budgets of a crawl that several processes share on PostgreSQL, while one is killed: judged by what the hosts saw.
+"""Page and byte limits of a crawl that several processes share on PostgreSQL while one is killed:
+judged by the requests that the hosts received.
 
 usage: test_pages.py WEIR
 """
@@ -19,12 +20,13 @@ _HOSTS, _PAGES = 6, 63
 
 
 def _pages(web):
-    """That were asked for, as (port, path)."""
+    """Returns the pages that were requested, as {(port, path)}."""
     return {(seen.port, seen.path) for seen in list(web.seen) if seen.path != '/robots.txt'}
 
 
 def _left_out(crawl):
-    """By those that could still tell."""
+    """Returns the number of links that were left out, from the reports of the processes that ended
+    normally."""
     reports = [f'{process.out}.json' for process in crawl.running if process.returncode == 0]
     return sum(json.load(open(name, encoding='utf-8'))['links_beyond_pages'] for name in reports)
 
@@ -34,10 +36,12 @@ def _start(crawl):
 
 
 def _crawl_and_kill_one(schema, *budget):
-    """The pages that were asked for, by three processes and one that takes the place of the one that is killed."""
+    """Crawls with three processes, kills one and starts another in its place. Returns the requested
+    pages."""
     web, seeds = tree(_HOSTS, _PAGES)
     crawl = Crawl(weir(), postgres().schema(schema),
-                  # A process that a busy machine holds up for longer than its lease loses its hosts: their pages are asked for twice.
+                  # A process that a busy machine delays for longer than its lease loses its hosts:
+                  # their pages are then requested twice.
                   ['--lease', '6s', '--pace', 'strict', '--interval', '80ms', '--loops', '2', *budget, *seeds])
     with crawl:
         for _ in range(3):

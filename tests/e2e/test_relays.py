@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Processes of weir fetch that share an origin's gate, whose roads to one real Redis are bad, or whose Redis is replaced by
-its replica: judged by the origin's log.
+"""weir fetch processes that share an origin's gate, with bad links to one Redis, or with a Redis
+that is replaced by its replica: judged by the origin's log.
 
 usage: test_relays.py WEIR
 """
@@ -23,13 +23,13 @@ from road import Road, chance, disturb  # noqa: E402
 from store import Redis  # noqa: E402
 
 INTERVAL_S = 0.1
-TURN_S = 2  # at most, without word from the store
+TURN_S = 2  # longest time that a process keeps the gate without a reply from the store
 HOSTS = 200
 STRICT = ['--pace', 'strict', '--interval', f'{INTERVAL_S}s']
 
 
 class Closing:
-    """An origin that answers 429 for so many seconds. `told` has when each process first heard of it."""
+    """An origin that answers 429 for `seconds`. `told`: when each process got its first 429."""
 
     def __init__(self, seconds):
         self.seconds, self.since, self.told = seconds, None, {}
@@ -47,7 +47,7 @@ class Closing:
         return 429, f'Retry-After: {int(left) + 1}\r\n'
 
     def judge(self, origin):
-        """None that was told asks again in that time."""
+        """Checks that no process that got a 429 sends another request within that time."""
         soon = [(round(at - self.since, 2), path) for at, path, _, _ in origin.log
                 if self.since < at < self.since + self.seconds - 0.1 and at > self.told.get(path.split('/')[1], at) + 0.5]
         assert not soon, soon
@@ -63,7 +63,8 @@ def _pages(origin):
 
 @contextlib.contextmanager
 def _crew(answer, count, urls, *options):
-    """(redis, origin, roads, crew), with a road to the Redis for each."""
+    """Starts the fixture and yields (redis, origin, roads, crew), with one link to the Redis per
+    process."""
     with contextlib.ExitStack() as stack:
         redis = stack.enter_context(Redis())
         origin = stack.enter_context(Origin(answer))
@@ -94,7 +95,7 @@ def bad_roads_to_the_store_hurry_no_host_and_the_crowd_goes_on():
 def processes_that_are_cut_off_end_their_turns_and_the_others_go_on():
     with _crew(_always, 4, 12) as (_, origin, roads, crew):
         wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) == 4, 'each to have had a turn')
-        last = int(max(origin.log)[3][1:])  # it has the turn, most likely
+        last = int(max(origin.log)[3][1:])  # most likely this process holds the gate
         ways = {(last + i) % 4: way for i, way in enumerate((('up', 'down'), ('up',), ('down',)))}
         for i, way in ways.items():
             roads[i].cut(*way)
@@ -102,7 +103,8 @@ def processes_that_are_cut_off_end_their_turns_and_the_others_go_on():
 
         def late():
             return [(round(at - cut_at, 2), int(who[1:])) for at, _, _, who in list(origin.log) if at > cut_at + TURN_S + 0.5]
-        wait_for(late, 'the other to go on')  # who is heard and does not hear is given turns as well
+        # a process whose requests arrive but that gets no replies is granted the gate as well
+        wait_for(late, 'the other to go on')
         assert not {who for _, who in late()} & set(ways), late()
         for road in roads:
             road.mend()
@@ -111,7 +113,7 @@ def processes_that_are_cut_off_end_their_turns_and_the_others_go_on():
 
 @contextlib.contextmanager
 def _followed(redis):
-    """(a road by which a replica follows, the replica)"""
+    """Yields (the link over which a replica follows, the replica)."""
     with Road(redis.path) as behind, Redis(behind) as replica:
         wait_for(replica.has_followed, 'the replica')
         yield behind, replica
@@ -132,7 +134,7 @@ def replica_that_takes_over_hurries_no_host_and_forgets_no_retry_after():
         time.sleep(0.5)
         closing.close_now()
         wait_for(lambda: closing.told, 'one to be told')
-        time.sleep(0.3)  # it goes to the store at once
+        time.sleep(0.3)  # the process writes it to the store at once
         _fail_over(redis, replica, roads)
         _ended_well(crew, origin, 32)
         soon = [round(at - closing.since, 2) for at, _, _, _ in origin.log if closing.since + 0.5 < at < closing.since + closing.seconds - 0.1]
@@ -140,7 +142,8 @@ def replica_that_takes_over_hurries_no_host_and_forgets_no_retry_after():
 
 
 def replica_that_takes_over_gives_nobody_a_turn_that_another_has():
-    """Who has the turn is cut off; the replica has not heard that it goes on, and somebody comes who knows nothing."""
+    """The process that holds the gate is cut off. The replica has not received the renewal of its
+    lease, and a new process starts."""
     with _crew(_always, 2, 40) as (redis, origin, roads, crew), _followed(redis) as (behind, replica):
         crew.processes[1].kill()
         crew.processes[1].wait()
@@ -159,7 +162,8 @@ def replica_that_takes_over_gives_nobody_a_turn_that_another_has():
 
 
 class Hosts(Origin):
-    """Each URL of a process is of another host; all listen here."""
+    """An origin for which each URL of a process has another host; all hosts are addresses of this
+    machine."""
 
     def url(self, path):
         number = int(path.split('/')[1])
@@ -173,7 +177,8 @@ class Hosts(Origin):
 
 
 def hosts_that_processes_share_take_little_room_in_the_store():
-    """And some in each process; their starts are an interval apart, whoever makes them."""
+    """Checks the bytes per host in the store. Requests to a host are an interval apart, whichever
+    process sends them."""
     with Redis() as redis, Hosts(_always, address='') as origin:
         with Crew(weir(), origin, [redis.url], 2, HOSTS, *STRICT) as crew:
             assert crew.wait() == [0, 0]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Processes that crawl together, where the roads to their database are bad: judged by what the hosts saw, and by
-comparison with a crawl by one process.
+"""Processes that crawl together over bad links to their database: judged by the requests that the
+hosts received, and by comparison with a crawl by one process.
 
-usage: test_roads.py WEIR CLOCKS        CLOCKS: of clocks.c
+usage: test_roads.py WEIR CLOCKS        CLOCKS: the library built from clocks.c
 """
 import contextlib
 import os
@@ -60,7 +60,8 @@ def bad_roads_to_the_database_lose_no_page_and_hurry_no_host():
 
 
 def _end_without_database(name, signals, most_s):
-    """What a crawl says that is told to end, so many times, when its database has fallen silent."""
+    """Starts a crawl, makes its database unresponsive, sends `signals` SIGTERMs, and returns the
+    messages of the crawl."""
     web, seeds = star(100)
     with Road(postgres().socket) as road, _crawl(name, seeds) as crawl:
         process = crawl.start(url=postgres().url_by(name, road, more='&connect_timeout=1'))
@@ -77,26 +78,27 @@ def _end_without_database(name, signals, most_s):
 
 
 def crawl_whose_database_hangs_ends_in_time_when_it_is_told_to():
-    errors = _end_without_database('hangs', 2, 40)  # one call that is not answered, and two tries to connect
+    errors = _end_without_database('hangs', 2, 40)  # one call without a reply, and two attempts to connect
     assert 'it can be resumed' in errors[0], errors
 
 
 def crawl_whose_database_hangs_does_not_wait_out_its_drain():
-    _end_without_database('silent', 1, 28)  # its drain alone would be 30 s
+    _end_without_database('silent', 1, 28)  # waiting for the drain alone would take 30 s
 
 
 def _end_by_time(name, break_road):
-    """What a crawl says whose time is over when its database has gone; nobody tells it to end."""
+    """Runs a crawl whose time limit ends after its database is lost, without any signal; checks its
+    message and its status."""
     web, seeds = star(100)
     with Road(postgres().socket) as road, _crawl(name, seeds, '--max-time', '4s') as crawl:
         process = crawl.start(url=postgres().url_by(name, road, more='&connect_timeout=1'))
         wait_for(lambda: len(web.seen) > 3, 'some pages')
         break_road(road)
-        process.wait(PATIENCE_S)  # and the road is as bad as it was
+        process.wait(PATIENCE_S)  # the link is still broken
         assert process.returncode == 3, (process.returncode, crawl.errors())
         assert 'the time limit was reached (--max-time)' in crawl.errors()[0], crawl.errors()
         status = postgres().ask('SELECT status FROM jobs', name)
-        assert status == [['running']], status  # others may go on with it
+        assert status == [['running']], status  # another process may continue the job
 
 
 def time_limit_ends_a_crawl_whose_database_hangs():
@@ -105,7 +107,7 @@ def time_limit_ends_a_crawl_whose_database_hangs():
 
 def time_limit_ends_a_crawl_whose_database_is_gone():
     def end(road):
-        road.lead_to('/nowhere')  # all connections are reset, and none is made any more
+        road.lead_to('/nowhere')  # all connections are reset, and new ones are refused
     _end_by_time('gone', end)
 
 

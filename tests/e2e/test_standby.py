@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Processes that crawl together, whose database is replaced by a replica, or whose clocks are wrong: judged by what the
-hosts saw.
+"""Processes that crawl together, whose database is replaced by a replica, or whose clocks are
+wrong: judged by the requests that the hosts received.
 
-usage: test_standby.py WEIR CLOCKS        CLOCKS: of clocks.c
+usage: test_standby.py WEIR CLOCKS        CLOCKS: the library built from clocks.c
 """
 import contextlib
 import os
@@ -19,7 +19,7 @@ from cluster import (  # noqa: E402
 from road import Road  # noqa: E402
 
 def _fail_over(schema, lose_primary):
-    """The primary is lost in the middle of a crawl by two, and its replica has its place."""
+    """The primary is lost during a crawl by two processes, and its replica takes over."""
     web, seeds = tree(4, 12)
     alone = crawl_alone(weir(), web, seeds)
     with contextlib.ExitStack() as stack:
@@ -63,10 +63,10 @@ def clocks_that_are_an_hour_wrong_break_no_lease_and_no_window():
     web.answer = answer
     with contextlib.closing(Postgres()) as postgres, Crawl(weir(), postgres.schema('hour'), [*PACE, *seeds]) as crawl:
         slow, fast = (Clocks(sys.argv[2], f'{crawl.folder}/{name}') for name in ('slow', 'fast'))
-        fast.set(ahead_s=3600.45)  # which is 3600 to the second
+        fast.set(ahead_s=3600.45)  # 3600 s when rounded to whole seconds
         first = crawl.start(env=slow.env)
         wait_for(lambda: len(web.seen) > 2, 'some pages')
-        slow.set(ahead_s=-3600.45)  # somebody sets it
+        slow.set(ahead_s=-3600.45)  # as if the clock had been set by hand
         wait_for(lambda: told and postgres.ask('SELECT 1 FROM hosts WHERE retry_at_ms > 0', 'hour'),
                  'the time to be stored')
         first.kill()

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* held.h - a crawl whose clock stands still until the test lets it run, and is never ahead of the real one then.
+/* held.h - a crawl on a clock that stands still until the test lets it run, and that is never ahead
+ * of the real clock.
  *
  *     hold_clock();
  *     start_held(&rig);       instead of rig_start
- *     let_clock_run();        when all is as the test wants it
+ *     let_clock_run();        when the crawl is in the state that the test needs
  *     free_clock();           after rig_tear_down
  *
- * For one file of a program that is linked with --wrap=weir_clock_monotonic.
+ * For one source file of a program that is linked with --wrap=weir_clock_monotonic.
  */
 #ifndef WEIR_TEST_ENGINE_HELD_H
 #define WEIR_TEST_ENGINE_HELD_H
@@ -18,7 +19,7 @@
 static struct {
     weir_clock *clock;
     pthread_t thread;
-    atomic_bool is_wanted; /* by the engine that is opened now */
+    atomic_bool is_wanted; /* set while the engine that gets this clock is opened */
     atomic_bool runs, ends;
 } held;
 
@@ -55,7 +56,7 @@ static inline void free_clock(void)
     weir_clock_fake_free(held.clock);
 }
 
-/* The engine has the clock that is held. */
+/* Starts an engine that uses the held clock. */
 static inline void start_held(struct rig *rig)
 {
     atomic_store(&held.is_wanted, true);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Crawls that are killed. The first argument is the program."""
+"""Starts crawls and kills them. The first argument is the program."""
 import contextlib
 import os
 import signal
@@ -18,8 +18,8 @@ def _jobs(state):
 
 
 def kill_some(begin, resume, folder, out, jobs):
-    """Begins a crawl, the job of this number, and kills it four times at any moment. However slow the machine, it has begun
-    by the second time; the first may come before that."""
+    """Starts a crawl, which is the job of number `jobs`, and kills it four times at various moments. The first kill
+    may come before the job exists; then the crawl is started again with more time."""
     words, wait, waits = begin, 0.1, [0.2, 0.3, 0.4]
     while True:
         process = subprocess.Popen([os.path.abspath(sys.argv[1]), *words], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

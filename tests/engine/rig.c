@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.c - a crawl in a folder of its own, and a small web on loopback for it. */
+/* rig.c - implements the fixture for tests of whole crawls. */
 #include "engine/rig.h"
 
 #include "core/pace/pace_options.h"
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- opening and closing ---- */
+/* ---- setting up and tearing down ---- */
 
 static void note_warning(void *context, const char *line)
 {
@@ -160,7 +160,7 @@ struct origin_reply rig_tree(struct rig *rig, const struct origin_request *reque
 
 /* ---- the crawl ---- */
 
-/* What was set up is seen by the server's threads, too: they take the same lock. */
+/* Takes the server's lock, so that its threads see what the test has set up. */
 static void show_server(const struct rig *rig)
 {
     if (rig->origin != NULL)
@@ -221,9 +221,9 @@ void rig_await_requests(struct rig *rig, int count)
 {
     int64_t until = monotonic() + WEIR_MINUTE;
     for (int came, before = 0; (came = origin_requests(rig->origin)) < count; before = came, sleep_ns(MS)) {
-        until = came > before ? monotonic() + WEIR_MINUTE : until; /* as long as some come, it is only slow */
+        until = came > before ? monotonic() + WEIR_MINUTE : until; /* slow while requests arrive */
         if (monotonic() > until)
-            fail_msg("only %d requests of %d came", came, count);
+            fail_msg("only %d of %d requests arrived", came, count);
     }
 }
 
@@ -250,13 +250,14 @@ static void show_stuck(struct rig *rig)
 {
     struct wr_engine_stats stats;
     wr_engine_stats_get(rig->engine, &stats);
-    fail_msg("no end: pages %llu, accepted %llu, queued %llu, in flight %llu, requests %llu, hosts %llu, %s%s",
+    fail_msg("the crawl does not end: pages %llu, accepted %llu, queued %llu, in flight %llu, requests %llu, hosts "
+             "%llu, %s%s",
              (unsigned long long)stats.pages, (unsigned long long)stats.accepted, (unsigned long long)stats.queued,
              (unsigned long long)stats.in_flight, (unsigned long long)stats.requests, (unsigned long long)stats.hosts,
              stats.is_seeding ? "seeding " : "", stats.pause_why);
 }
 
-/* S1-29: by its own account, no crawl was ever too quick. */
+/* S1-29: fails if the crawl itself has counted a start that came too soon. */
 static void assert_patient(void *context, const struct wr_engine_host_report *host)
 {
     (void)context;
@@ -276,7 +277,7 @@ void rig_finish(struct rig *rig)
     rig_read_lines(rig);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 const char *rig_url(const struct rig *rig, int host, const char *path)
 {
@@ -352,7 +353,7 @@ void rig_assert_trees(const struct rig *rig, int first_host, int hosts, int page
         found++;
     }
     for (int at = 0; at < hosts * pages; at++)
-        if (!seen[at] && at % pages != 0) { /* the first is "/" */
+        if (!seen[at] && at % pages != 0) { /* the page 0 has the path "/" */
             (void)snprintf(path, sizeof path, "/%d", at % pages);
             fail_msg("no line of %s; %zu are there", rig_url(rig, first_host + at / pages, path), found);
         }
@@ -440,7 +441,7 @@ pid_t rig_spawn(const struct rig *rig, int seeds)
     return child;
 }
 
-/* Not cmocka's: nobody would see what it says. */
+/* Does not use cmocka's assertions, whose messages would not be seen. */
 static int crawl(struct rig *rig, int seeds)
 {
     struct wr_engine_job job;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_archive.c - archives and bodies in trouble: disks that are full, and more than memory may have. What is in
- * archives is read by somebody else's reader, in tests/archive. */
+/* test_archive.c - tests of archives and bodies in trouble: full disks, bounded memory.
+ * tests/archive reads archives with the reader of another project. */
 #include "engine/rig.h"
 
 #include <dirent.h>
@@ -16,9 +16,9 @@
 
 #define BODY_BYTES ((size_t)900 << 10)
 #define PAGES 200
-#define HELD_PAGES 170 /* of those bodies, that 128 MiB hold, and as many as may be in flight */
+#define HELD_PAGES 170 /* bodies of this size in 128 MiB, plus those in flight */
 
-/* ---- calls of the system, which tests see ---- */
+/* ---- system calls that the tests observe ---- */
 
 int __real_syncfs(int fd);
 int __real_fdatasync(int fd);
@@ -34,10 +34,11 @@ int __wrap_openat64(int at, const char *path, int flags, ...);
 void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int fd, off_t offset);
 
 static atomic_int system_syncs, body_syncs, folder_syncs, closes_to_fail;
-static atomic_int bodies_open, bodies_refused, bodies_open_max; /* 0: any number */
-static atomic_int maps_to_fail;                                 /* of what bodies were spilled to */
-static char synced_folder[PATH_MAX];                            /* that is looked for */
-static atomic_bool synced[1024];                                /* descriptors: whatever comes of closing them then */
+static atomic_int bodies_open, bodies_refused, bodies_open_max; /* 0: no limit */
+static atomic_int maps_to_fail;                                 /* number of mmap calls to fail */
+static char synced_folder[PATH_MAX];                            /* folder whose syncs are counted */
+/* descriptors with synced content */
+static atomic_bool synced[1024];
 
 static void path_of(int fd, char ret_path[PATH_MAX])
 {
@@ -112,7 +113,7 @@ int __wrap_close(int fd)
     return fails ? -1 : error;
 }
 
-static char *noise; /* that cannot be packed, after a link to the next page */
+static char *noise; /* a body that hardly compresses */
 
 static void make_noise(void)
 {
@@ -124,7 +125,7 @@ static void make_noise(void)
     noise[BODY_BYTES] = '\0';
 }
 
-/* "/" leads to all others, which are noise. */
+/* Returns the home page with links to all other pages, which are noise. */
 static struct origin_reply answer_noise(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -161,7 +162,7 @@ static void await_pause(struct rig *rig)
         assert_true(monotonic() < until);
 }
 
-/* Until nothing is asked for any more. */
+/* Waits until no more requests are made. Returns their number. */
 static uint64_t await_standstill(struct rig *rig)
 {
     uint64_t before = 0, now = look(rig).requests;
@@ -200,7 +201,7 @@ static int files_in(const char *folder)
     return count;
 }
 
-/* F5, V6: what waits to be written is bounded, and nothing is lost. */
+/* F5, V6: bodies that wait to be written are bounded, and none is lost. */
 static void full_disk_under_bodies_holds_the_crawl_before_memory_is_full(void **state)
 {
     struct rig rig;
@@ -228,7 +229,7 @@ static void full_disk_under_bodies_holds_the_crawl_before_memory_is_full(void **
     rig_tear_down(&rig);
 }
 
-/* How many records of this kind there are in a file that is nothing but whole records. */
+/* Returns the number of records of this type in a file, which must consist of whole records. */
 static int records_in(const char *path, const char *type)
 {
     static char text[1 << 16];
@@ -246,7 +247,7 @@ static int records_in(const char *path, const char *type)
     return count;
 }
 
-/* Those that are made are posted while others wait for them to be written. */
+/* Finished records are posted while others wait for room. */
 static void crawl_goes_on_when_all_wait_for_room_in_the_archive(void **state)
 {
     struct rig rig;
@@ -304,9 +305,9 @@ static void full_disk_under_an_archive_pauses_the_crawl(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- the archive's files ---- */
+/* ---- the files of an archive ---- */
 
-/* What is in it is synced with each commit; that it is there is said by its folder. */
+/* The content is synced with each commit; the name of a new file is synced with its folder. */
 static void folder_of_the_first_file_is_synced(void **state)
 {
     struct rig rig;
@@ -334,7 +335,7 @@ static void folder_of_the_first_file_is_synced(void **state)
 
 /* ---- bodies ---- */
 
-/* Of all files in folders in it. */
+/* Returns the size of all files in the folders of a folder. */
 static size_t bytes_in(const char *folder)
 {
     char pattern[RIG_PATH + 32];
@@ -378,7 +379,8 @@ static void folder_that_the_folder_for_bodies_is_made_in_is_synced(void **state)
     rig_tear_down(&rig);
 }
 
-/* Two may save in one folder: each has a name of its own for what is not whole. */
+/* Two crawls may save in one folder, so the temporary files of unfinished bodies have different
+ * names. */
 static void body_that_another_crawl_is_writing_is_left_alone(void **state)
 {
     struct rig rig;
@@ -422,7 +424,7 @@ static void few_bodies_are_synced_without_the_rest_of_the_file_system(void **sta
     rig_tear_down(&rig);
 }
 
-/* F5: some file systems say only then that there is no room. */
+/* F5: some file systems report a full disk only when a file is closed. */
 static void body_that_cannot_be_closed_for_want_of_room_is_written_again(void **state)
 {
     struct rig rig;
@@ -441,7 +443,8 @@ static void body_that_cannot_be_closed_for_want_of_room_is_written_again(void **
     rig_tear_down(&rig);
 }
 
-/* F5: a body that is too large for its share of memory goes to a file, for which there may be no room. */
+/* F5: a body that is too large for its share of memory is spilled to a file, and the disk may be
+ * full. */
 static void body_for_which_there_is_no_room_is_fetched_again_later(void **state)
 {
     struct rig rig;
@@ -450,7 +453,7 @@ static void body_for_which_there_is_no_room_is_fetched_again_later(void **state)
     start_with_bodies(&rig, folder);
     make_noise();
     (void)signal(SIGXFSZ, SIG_IGN);
-    rig.options.concurrency = 1000; /* 256 KiB for each */
+    rig.options.concurrency = 1000; /* 256 KiB for each body */
     rig_start(&rig);
     limit_files(300 << 10);
     rig_seed(&rig, "%s", rig_url(&rig, 1, "/1"));
@@ -479,7 +482,7 @@ static void body_of_which_not_all_may_be_kept_is_not_saved_and_too_large(void **
     rig_finish(&rig);
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/1"), "verdict"), "too_large");
     assert_true(json_is_null(json_object_get(rig_line(&rig, rig_url(&rig, 1, "/1")), "body")));
-    assert_int_equal(rmdir(folder), 0); /* there is nothing in it */
+    assert_int_equal(rmdir(folder), 0); /* the folder is empty */
     rig_tear_down(&rig);
 }
 
@@ -510,7 +513,7 @@ static void page_that_cannot_be_kept_for_want_of_memory_stays_queued(void **stat
     (void)state;
     start_with_bodies(&rig, folder);
     make_noise();
-    rig.options.concurrency = 1000; /* 256 KiB for each: it is spilled */
+    rig.options.concurrency = 1000; /* 256 KiB for each body: it is spilled */
     atomic_store(&maps_to_fail, 1);
     rig_start(&rig);
     rig_seed(&rig, "%s", rig_url(&rig, 1, "/1"));
@@ -518,7 +521,7 @@ static void page_that_cannot_be_kept_for_want_of_memory_stays_queued(void **stat
     assert_true(atomic_load(&maps_to_fail) <= 0);
     assert_int_equal(rig.result.end, WR_END_BROKEN);
     assert_int_equal(rig_verdicts(&rig, "fetched"), 0);
-    assert_int_equal(rmdir(folder), 0); /* there is nothing in it */
+    assert_int_equal(rmdir(folder), 0); /* the folder is empty */
     rig_tear_down(&rig);
 }
 

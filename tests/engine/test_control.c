@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_control.c - the desk of a crawl that runs. */
+/* test_control.c - tests of the control socket of a running crawl. */
 #include "engine/rig.h"
 #include "limiter/memory/memory.h"
 #include "watch/control/control.h"
@@ -24,7 +24,7 @@ static int64_t cpu_now(void)
     return (int64_t)at.tv_sec * WEIR_SECOND + at.tv_nsec;
 }
 
-/* No descriptor can be opened until the limit is set again. */
+/* Sets the limit of descriptors so that none can be opened. Returns the previous limit. */
 static struct rlimit take_descriptors(void)
 {
     struct rlimit limit;
@@ -36,7 +36,7 @@ static struct rlimit take_descriptors(void)
     return limit;
 }
 
-/* Sends `request`, waits for its answer, and says whether that was well. */
+/* Sends a request, reads the reply, and returns true if that is a success. */
 static bool is_answered(int fd, const char *request)
 {
     struct wr_buf answer;
@@ -47,7 +47,7 @@ static bool is_answered(int fd, const char *request)
     return is_well;
 }
 
-/* A crawl that waits for seeds, and its desk. */
+/* Starts a crawl that waits for seeds, and opens its control socket. */
 static struct wr_control *set_up(struct rig *rig)
 {
     struct wr_control *desk;
@@ -78,7 +78,7 @@ static void one_connection_asks_many_times(void **state)
     tear_down(&rig, desk);
 }
 
-/* J6: each of them has said half of something. */
+/* J6: each silent client has sent half of a request. */
 static void those_who_say_nothing_make_room_for_others(void **state)
 {
     struct rig rig;
@@ -105,8 +105,8 @@ static void on_alarm(int number)
     (void)number;
 }
 
-/* V7: a crawl that was stopped by SIGSTOP has many waiting at its door, and lets nobody in; however often a signal
- * comes. */
+/* V7: a crawl that is stopped by SIGSTOP accepts no connection while others wait. The attempt times
+ * out even if signals interrupt it. */
 static void who_is_not_let_in_is_told_so_in_a_while(void **state)
 {
     char path[] = "/tmp/weir-desk-XXXXXX";
@@ -121,7 +121,8 @@ static void who_is_not_let_in_is_told_so_in_a_while(void **state)
     int door = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(door, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(door, 0), 0);
-    assert_int_equal(wr_control_connect(name, &waiting), 0); /* there is room for one */
+    /* the queue of the socket has room for one */
+    assert_int_equal(wr_control_connect(name, &waiting), 0);
     assert_int_equal(sigaction(SIGALRM, &alarmed, NULL), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &(struct itimerval){{0, 20000}, {0, 20000}}, NULL), 0);
     assert_int_equal(wr_control_connect(name, &fd), WEIR_E_SYSTEM);

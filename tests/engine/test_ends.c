@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ends.c - how a crawl ends: drained, stopped, out of budget, failed, cancelled; and that it can be gone on with.
- */
+/* test_ends.c - tests of how a crawl ends: drained, stopped, out of budget, failed, cancelled; and
+ * of resuming it. */
 #include "engine/rig.h"
 
 #define PAGES 30
@@ -28,7 +28,7 @@ static void start_with(struct rig *rig, int hosts)
 
 /* ---- drain and stop ---- */
 
-/* F3: what was asked for is stored, and nothing else is asked for. */
+/* F3: pages in flight are stored, and no others are fetched. */
 static void drain_lets_end_what_is_in_flight_and_resume_does_the_rest(void **state)
 {
     struct rig rig;
@@ -41,7 +41,7 @@ static void drain_lets_end_what_is_in_flight_and_resume_does_the_rest(void **sta
     rig_finish(&rig);
     assert_int_equal(rig.result.end, WR_END_STOPPED);
     int asked = origin_requests(rig.origin);
-    assert_int_equal(rig.line_count, asked - 3); /* but for robots.txt */
+    assert_int_equal(rig.line_count, asked - 3); /* without the three robots.txt */
     assert_int_equal(rig_verdicts(&rig, "fetched"), asked - 3);
     rig_check_store(&rig);
     rig_start(&rig);
@@ -50,11 +50,11 @@ static void drain_lets_end_what_is_in_flight_and_resume_does_the_rest(void **sta
     assert_int_equal(rig.result.end, WR_END_COMPLETED);
     assert_int_equal(rig.line_count, 3 * PAGES);
     rig_assert_trees(&rig, 1, 3, PAGES);
-    assert_int_equal(origin_requests(rig.origin), 3 * PAGES + 3); /* none twice */
+    assert_int_equal(origin_requests(rig.origin), 3 * PAGES + 3); /* no page is fetched twice */
     rig_tear_down(&rig);
 }
 
-/* F3: it does not wait for a server that takes its time, and loses nothing. */
+/* F3: a stop does not wait for a slow server, and loses no page. */
 static struct origin_reply answer_very_slowly(void *context, const struct origin_request *request)
 {
     struct origin_reply reply = rig_tree(context, request, PAGES, NULL);
@@ -72,7 +72,7 @@ static void stop_gives_up_what_is_in_flight_and_resume_does_it(void **state)
     start_with(&rig, 2);
     rig_await_requests(&rig, 7);
     wr_engine_drain(rig.engine);
-    assert_false(rig_await_end(&rig, 300 * MS)); /* some are in flight */
+    assert_false(rig_await_end(&rig, 300 * MS)); /* some requests are in flight */
     wr_engine_stop(rig.engine);
     rig_finish(&rig);
     assert_int_equal(rig.result.end, WR_END_STOPPED);
@@ -91,7 +91,7 @@ static void stop_gives_up_what_is_in_flight_and_resume_does_it(void **state)
     rig_tear_down(&rig);
 }
 
-/* A drain does not last forever. */
+/* A drain becomes a stop after drain_ns. */
 static void drain_becomes_a_stop_after_its_time(void **state)
 {
     struct rig rig;
@@ -134,7 +134,7 @@ static struct origin_reply answer_links_across(void *context, const struct origi
                     rig_text(rig, "<a href=\"%s\">x</a>", rig_url(rig, host % 20 + 1, request->path)));
 }
 
-/* Also of those that one loop finds for the other. */
+/* Counts pages that one loop finds for the other, too. */
 static void pages_of_two_loops_that_lead_to_each_other_are_counted_exactly(void **state)
 {
     struct rig rig;
@@ -182,7 +182,7 @@ static void links_are_followed_to_the_depth_that_was_given(void **state)
     rig_tear_down(&rig);
 }
 
-/* So that nobody takes a part for the whole. */
+/* The report shows that the crawl is only a part of the site. */
 static void links_that_a_budget_leaves_out_are_counted(void **state)
 {
     static const struct {
@@ -214,7 +214,7 @@ static struct origin_reply answer_long(void *context, const struct origin_reques
     return rig_tree(rig, request, 1000, filler);
 }
 
-/* What is in flight when they are used up may still end. */
+/* Requests in flight may exceed the budget. */
 static void bytes_are_bounded(void **state)
 {
     struct rig rig;
@@ -246,13 +246,13 @@ static void time_is_bounded(void **state)
     rig_tear_down(&rig);
 }
 
-/* What was in flight when the time was over leads to pages, too. */
+/* Links of pages that were in flight at the time limit are kept, too. */
 static void crawl_that_is_out_of_time_loses_no_page(void **state)
 {
     struct rig rig;
     (void)state;
     rig_set_up(&rig, answer_slowly);
-    rig.options.max_time_ns = 500 * MS; /* the first page is answered, those that it leads to are not */
+    rig.options.max_time_ns = 500 * MS; /* only the first page is answered by then */
     rig.options.max_pages = 1000;
     start_with(&rig, 2);
     rig_finish(&rig);
@@ -268,7 +268,7 @@ static void crawl_that_is_out_of_time_loses_no_page(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- over is over ---- */
+/* ---- jobs that are over ---- */
 
 static void job_that_is_over_accepts_nothing(void **state)
 {
@@ -288,7 +288,7 @@ static void job_that_is_over_accepts_nothing(void **state)
 
 /* ---- failures ---- */
 
-/* Everything but the first few pages fails. */
+/* Returns 500 for all pages except the first one, 7 and 12. */
 static struct origin_reply answer_failing(void *context, const struct origin_request *request)
 {
     long n = strtol(request->path + 1, NULL, 10);
@@ -309,7 +309,7 @@ static struct origin_reply answer_failing(void *context, const struct origin_req
     return rig_tree(context, request, 60, NULL);
 }
 
-/* S2-15, S2-16: successes in between count anew. */
+/* S2-15, S2-16: a success resets the count of failures in a row. */
 static void job_fails_after_so_many_failures_in_a_row(void **state)
 {
     struct rig rig;
@@ -327,7 +327,7 @@ static void job_fails_after_so_many_failures_in_a_row(void **state)
     rig_tear_down(&rig);
 }
 
-/* Whose line was down does not lose the crawl. */
+/* A crawl whose network failed can be resumed. */
 static void job_that_failed_goes_on_and_counts_its_failures_anew(void **state)
 {
     struct rig rig;
@@ -355,14 +355,14 @@ static void job_that_failed_goes_on_and_counts_its_failures_anew(void **state)
     assert_int_equal(origin_requests(rig.origin), 60 + 1);
     rig_check_store(&rig);
     rig.options.appends = true;
-    rig_start(&rig); /* nothing is left of it: what comes now is another job */
+    rig_start(&rig); /* the old job has no URLs left, so this is a new job */
     assert_true(rig.is_new);
     wr_engine_stop(rig.engine);
     rig_finish(&rig);
     rig_tear_down(&rig);
 }
 
-/* Its seeds have to be given again, as of one that was stopped. */
+/* Its seeds must be given again, like those of a job that was stopped. */
 static void job_that_failed_before_all_seeds_came_is_still_pending(void **state)
 {
     struct rig rig;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_grow.c - what a crawl keeps of pages that have ended: next to nothing. I7, V6. */
+/* test_grow.c - tests that a crawl keeps almost no memory of pages that have ended (I7, V6). */
 #include "engine/rig.h"
 
 #include <fcntl.h>
@@ -9,22 +9,22 @@
 #include <unistd.h>
 
 #define FEW 4000
-#define MANY 16000    /* the server keeps 16384 requests */
-#define MOST_BYTES 16 /* of a page */
+#define MANY 16000    /* the server logs 16384 requests at most */
+#define MOST_BYTES 16 /* memory kept per page */
 
-/* ---- the child: a process of its own, whose heap is not the server's ---- */
+/* ---- the child process, whose heap does not hold the server ---- */
 
 int __wrap_sqlite3_config(int option, ...);
 
-/* The store wants SQLite not to count its memory, which takes time. */
+/* Ignores SQLite's options: the store turns off the count of its memory, which the test needs. */
 int __wrap_sqlite3_config(int option, ...)
 {
     (void)option;
     return SQLITE_OK;
 }
 
-/* Prints what of its heap is in use when nothing is under way any more; but for SQLite's cache, which has an end (8 MB)
- * that takes more pages than these. */
+/* Prints the bytes of the heap in use when all pages have ended, without SQLite's cache. That cache
+ * is bounded (8 MB), but these pages do not fill it. */
 static int crawl(const char *port)
 {
     static struct rig rig;
@@ -42,7 +42,7 @@ static int crawl(const char *port)
     return fflush(stdout) == 0 && has_ended ? 0 : 1;
 }
 
-/* ---- the parent ---- */
+/* ---- the parent process ---- */
 
 static struct origin_reply answer(void *context, const struct origin_request *request)
 {
@@ -51,7 +51,7 @@ static struct origin_reply answer(void *context, const struct origin_request *re
     return rig_tree(rig, request, *pages, NULL);
 }
 
-/* This program again, as the crawl; what it prints is read here. */
+/* Starts this program again as the crawl. Returns a stream of what it prints. */
 static FILE *spawn(int port, pid_t *ret_child)
 {
     int ends[2];

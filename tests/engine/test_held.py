@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl and fetch against hosts that make much work of few bytes: a loop looks at its timers every 5 ms, or the program
-ends (WEIR_TEST_WATCHDOG, src/http/loop/watchdog.h). The first argument is the program."""
+"""Tests weir crawl and fetch against hosts whose few bytes cause much work: a loop must run its timers every 5 ms, or the
+watchdog ends the program (WEIR_TEST_WATCHDOG, src/http/loop/watchdog.h). The first argument is the program."""
 import gzip
 import json
 import os
@@ -37,7 +37,7 @@ def _packed(body):
     return _answer(gzip.compress(body, 1), fields=b'Content-Encoding: gzip\r\n')
 
 
-# What a page may be.
+# Responses to a page.
 PAGES = {
     'attributes': lambda: _answer(b'<a ' + _each(b'a%d=1 ', 10**6) + b'>'),
     'tags without an end': lambda: _answer(b'<a' * (15 * MB)),
@@ -51,7 +51,7 @@ PAGES = {
     'tags that are packed': lambda: _packed(b'<a' * (15 * MB)),
     'members that hold nothing': lambda: _answer(gzip.compress(b'') * 10**5, fields=b'Content-Encoding: gzip\r\n'),
 }
-CROWD = 32  # hosts that all answer at the same time
+CROWD = 32  # number of hosts that all respond at the same time
 
 
 def _crowd(hosts):
@@ -59,7 +59,7 @@ def _crowd(hosts):
     return [hosts.add({'/': lambda: page}) for _ in range(CROWD)]
 
 
-# What a robots.txt may be.
+# Responses to robots.txt.
 RULES = {
     'groups': lambda: _answer(_each(b'User-agent: b%d\nDisallow: /\n', 40000), b'text/plain'),
     'a group of many': lambda: _answer(b'User-agent: *\n' * 36000 + b'Disallow: /x\n', b'text/plain'),
@@ -72,7 +72,7 @@ def _sitemap(entries, url, size):
     return XML + b'<urlset>' + b''.join(b'<url><loc>%s%0*d</loc></url>' % (url, size, number) for number in range(entries)) + b'</urlset>'
 
 
-# What a sitemap may be, of a site at `url`.
+# Responses to a sitemap of a site at `url`.
 SITEMAPS = {
     'long entries': lambda url: _answer(_sitemap(30000, url, 1000)),
     'entries that are packed': lambda url: _answer(gzip.compress(_sitemap(100000, url, 1), 1)),
@@ -83,7 +83,7 @@ SITEMAPS = {
 
 
 class Hosts:
-    """A server at every 127.x.y.z, each with an answer of its own to each path."""
+    """A server at every 127.x.y.z; each host has its own response to each path."""
 
     def __init__(self):
         self.answers = {}
@@ -98,7 +98,7 @@ class Hosts:
         self.socket.close()
 
     def add(self, answers):
-        """Its URL. `answers` maps a path to what makes an answer of it."""
+        """Adds a host and returns its URL. `answers` maps a path to a function that returns the response."""
         host = f'127.0.0.{len(self.answers) + 1}'
         self.answers[host] = answers
         return f'http://{host}:{self.port}/'
@@ -108,7 +108,7 @@ class Hosts:
             while True:
                 threading.Thread(target=self._serve, args=(self.socket.accept()[0],), daemon=True).start()
         except OSError:
-            pass  # closed
+            pass  # the socket was closed
 
     def _serve(self, peer):
         try:
@@ -119,11 +119,11 @@ class Hosts:
                     make = self.answers[head['host'].partition(':')[0]].get(line.split()[1].decode())
                     peer.sendall(make() if make else NOTHING)
         except OSError:
-            pass  # it has read enough
+            pass  # the client has read enough
 
 
 def _crawl(words, seeds):
-    """{URL: line}. No loop was held up, or weir had ended by a signal."""
+    """Returns {URL: line}. If a loop was blocked, the watchdog ended weir by a signal, and this fails."""
     with tempfile.TemporaryDirectory(prefix='weir-held-') as folder:
         run = weir('crawl', '--quiet', '--state', 'weir.db', '--out', 'out', '--allow-private', '--pace', 'unlimited', '--attempts', '1',
                    '--depth', '1', '--host-pages', '200', *words, *seeds, cwd=folder, timeout=150)

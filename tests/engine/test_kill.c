@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_kill.c - kill -9 at random moments: a crawl that is gone on with ends as if nothing had happened.
- * WEIR_TEST_KILLS says how often; 25 if it is not set. */
+/* test_kill.c - tests of kill -9 at random moments: a resumed crawl ends as if it had not been
+ * killed. WEIR_TEST_KILLS sets the number of kills; the default is 26. */
 #include "base/rng.h"
 #include "engine/rig.h"
 
@@ -24,12 +24,12 @@ static int await_exit(pid_t child)
         waited = waitpid(child, &status, WNOHANG);
     if (waited == 0) {
         kill_child(child);
-        fail_msg("the crawl has no end");
+        fail_msg("the crawl does not end");
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/* Each page leads to its like at the next host as well. */
+/* Returns a page that also links to the page of the same path at the next host. */
 static struct origin_reply answer_rings(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -40,11 +40,11 @@ static struct origin_reply answer_rings(void *context, const struct origin_reque
     return rig_tree(rig, request, PAGES, more);
 }
 
-/* ---- what was stored at a kill is not fetched again ---- */
+/* ---- pages that were stored before a kill are not fetched again ---- */
 
 struct storage {
     bool has[HOSTS + 1][PAGES];
-    uint64_t bytes; /* of the output that count */
+    uint64_t bytes; /* committed length of the output */
 };
 
 static void on_output(void *context, const struct wr_store_row *row)
@@ -58,7 +58,7 @@ static bool parse_page(const char *url, int *ret_host, int *ret_page)
     return sscanf(url, "http://127.0.0.%d:%*d/%d", ret_host, ret_page) >= 1;
 }
 
-/* The lines that are in the output for good. */
+/* Marks the pages that have a committed line in the output. */
 static void look(const struct rig *rig, struct storage *storage)
 {
     char line[4096];
@@ -66,7 +66,7 @@ static void look(const struct rig *rig, struct storage *storage)
     const struct wr_store_options options = {.path = rig->state};
     storage->bytes = 0;
     if (wr_store_open(&options, &store) != 0)
-        return; /* it was killed before there was one */
+        return; /* it was killed before there was a store */
     assert_int_equal(
         wr_store_read(
             store, &(struct wr_store_query){.what = WR_STORE_OUTPUTS, .job = 1, .row = on_output, .context = storage}),
@@ -94,15 +94,15 @@ static void assert_not_again(const struct rig *rig, const struct storage *storag
     }
 }
 
-/* ---- one crawl, killed again and again ---- */
+/* ---- one crawl, killed many times ---- */
 
-/* Starts it; true if it came to its end before it could be killed. */
+/* Starts the crawl and kills it. Returns true if it ended before that. */
 static bool run_and_kill(struct rig *rig, struct wr_rng *rng, int seeds)
 {
     int status, before = origin_requests(rig->origin);
     pid_t child = rig_spawn(rig, seeds);
     int64_t until = monotonic() + 10 * WEIR_SECOND;
-    if (wr_rng_below(rng, 4) != 0) /* sometimes before anything is sent */
+    if (wr_rng_below(rng, 4) != 0) /* sometimes before the first request */
         while (origin_requests(rig->origin) == before && waitpid(child, &status, WNOHANG) == 0 && monotonic() < until)
             sleep_ns(MS);
     sleep_ns((int64_t)wr_rng_below(rng, 350) * MS);
@@ -124,7 +124,7 @@ static int crawl_and_kill(struct wr_rng *rng, int seeds, uint32_t loops, int kil
     while (kills < kills_left && !run_and_kill(&rig, rng, seeds)) {
         assert_not_again(&rig, &storage, from);
         kills++;
-        if (kills % 2 == 0) { /* or else the crawl itself mends what was left */
+        if (kills % 2 == 0) { /* else the crawl itself repairs the state */
             look(&rig, &storage);
             from = origin_requests(rig.origin);
         }
@@ -166,9 +166,9 @@ static void links_between_loops_survive_kill_9(void **state)
     crawl_until_killed_often(1, 2, 2);
 }
 
-/* ---- a rough web ---- */
+/* ---- a web with redirects and errors ---- */
 
-/* Redirects to other hosts, pages that are not there, are denied, or fail at first. */
+/* Returns redirects to other hosts, and pages that are absent, denied, or fail at first. */
 static struct origin_reply answer_rough(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -187,7 +187,7 @@ static struct origin_reply answer_rough(void *context, const struct origin_reque
     return answer_rings(context, request);
 }
 
-/* "URL verdict" of each line, in order; for free(). */
+/* Returns "URL verdict" of each line, in order; for free(). */
 static char *summary_of(struct rig *rig)
 {
     char *text = NULL;
@@ -200,14 +200,14 @@ static char *summary_of(struct rig *rig)
             if (page > 0)
                 (void)snprintf(path, sizeof path, "/%d", page);
             const char *url = rig_url(rig, host, path);
-            if (rig_has_line(rig, url)) /* and only one */
+            if (rig_has_line(rig, url)) /* fails if there are two */
                 (void)fprintf(stream, "%s %s\n", url, rig_word(rig, url, "verdict"));
         }
     (void)fclose(stream);
     return text;
 }
 
-/* V4, F1: what became of each page is what becomes of it when nobody kills. */
+/* V4, F1: each page has the same verdict as in a crawl that is not killed. */
 static void killed_crawl_of_a_rough_web_ends_as_an_undisturbed_one(void **state)
 {
     struct rig rig;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_learn.c - hosts that refuse and fail: the pace that a crawl finds, and what it remembers of it. */
+/* test_learn.c - tests of hosts that refuse or fail: the pace that a crawl finds, and what it
+ * remembers. */
 #include "engine/rig.h"
 
-/* ---- a limit that nobody told of ---- */
+/* ---- a limit that the server does not report ---- */
 
 #define PAGES 150
 #define RATE 30.0
@@ -14,7 +15,7 @@ struct bucket {
     int refused;
 };
 
-/* Refuses what is above RATE a second. */
+/* Refuses requests above RATE per second. */
 static struct origin_reply answer_limited(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -31,7 +32,7 @@ static struct origin_reply answer_limited(void *context, const struct origin_req
     return rig_tree(rig, request, PAGES, NULL);
 }
 
-/* Retries for each page that was refused at first. */
+/* Returns the number of retries per page that was refused at first. */
 static double retries_of_refused(const struct rig *rig)
 {
     int retries = 0, refused = 0;
@@ -43,7 +44,7 @@ static double retries_of_refused(const struct rig *rig)
     return refused > 0 ? (double)retries / refused : 0;
 }
 
-/* S0-94, S0-96: in the second half of what was asked. */
+/* S0-94, S0-96: judges the second half of the requests. */
 static void pace_settles_below_a_limit_that_nobody_told(void **state)
 {
     struct rig rig;
@@ -75,7 +76,7 @@ static void pace_settles_below_a_limit_that_nobody_told(void **state)
 
 #define REFUSALS 6
 
-/* Refuses the first pages, and then none. */
+/* Refuses REFUSALS pages after the first, then none. */
 static struct origin_reply answer_busy_at_first(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -98,9 +99,9 @@ static void learn_quickly(struct rig *rig)
     pace->breaker = false;
 }
 
-/* ---- what is logged ---- */
+/* ---- the log ---- */
 
-/* Three times that it is too much. */
+/* Returns 429 three times for the home page. */
 static struct origin_reply answer_three_429(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -111,7 +112,7 @@ static struct origin_reply answer_three_429(void *context, const struct origin_r
 
 struct logged {
     int requests, waits, changes;
-    json_int_t longest_ms; /* of the delays */
+    json_int_t longest_ms; /* longest delay */
 };
 
 static void read_log(const char *path, const char *host, struct logged *ret_logged)
@@ -139,8 +140,8 @@ static void read_log(const char *path, const char *host, struct logged *ret_logg
     (void)fclose(file);
 }
 
-/* S1-15: each wait with its length and its host. S2-23: each change of a learned delay with host, delay and failures.
- */
+/* S1-15: each wait is logged with length and host. S2-23: each change of a learned delay is logged
+ * with host, delay and failures. */
 static void waits_and_changes_of_a_delay_are_logged(void **state)
 {
     struct rig rig;
@@ -160,7 +161,7 @@ static void waits_and_changes_of_a_delay_are_logged(void **state)
                   logged.changes, (long long)logged.longest_ms);
     assert_int_equal(logged.requests, origin_requests(rig.origin));
     assert_true(logged.waits > 0);
-    assert_true(logged.changes >= 4); /* three times up, and down again */
+    assert_true(logged.changes >= 4); /* raised three times, then lowered */
     assert_int_equal(logged.longest_ms, 20 + 3 * 60);
     rig_tear_down(&rig);
 }
@@ -200,7 +201,7 @@ static void delay_rises_with_429_and_falls_again(void **state)
     assert_int_equal(rig.result.end, WR_END_COMPLETED);
     rig_assert_trees(&rig, 1, 1, 30);
     assert_int_equal(rig.result.stats.rejected, REFUSALS);
-    assert_true(rig.result.stats.overrides >= 2); /* lowered, and restored */
+    assert_true(rig.result.stats.overrides >= 2); /* concurrency lowered, then restored */
     const int64_t raised_ns = REFUSALS * 60 * MS - STAMP_SLACK_NS;
     int64_t *times = rig_arrivals(&rig, 1, &count), longest_ns = 0, then_ns = INT64_MAX;
     for (int i = 1; i < count; i++) {
@@ -229,7 +230,8 @@ static struct origin_reply answer_slowly_and_busy(void *context, const struct or
     return reply;
 }
 
-/* S2-17, R14: three steps of delay, and of four requests at once one is left, though the delay would allow more. */
+/* S2-17, R14: after three steps of delay one of four concurrent requests is left, though the delay
+ * alone allows more. */
 static void host_that_refused_has_fewer_requests_at_once(void **state)
 {
     struct rig rig;
@@ -249,7 +251,7 @@ static void host_that_refused_has_fewer_requests_at_once(void **state)
     for (int i = 3 + REFUSALS; i < origin_requests(rig.origin); i++) {
         struct origin_request before = origin_request(rig.origin, i - 1), now = origin_request(rig.origin, i);
         if (now.at < before.done_at)
-            fail_msg("request %d came while another was under way", i);
+            fail_msg("request %d arrived while another was in progress", i);
         last = i;
     }
     assert_int_equal(last, 1 + REFUSALS + 12 - 1);
@@ -262,7 +264,7 @@ static struct origin_reply answer_always_busy(void *context, const struct origin
                                                                      : (struct origin_reply){.status = 429};
 }
 
-/* S2-31, R23: what was learned is stored, and holds in the next run. */
+/* S2-31, R23: a learned delay is stored, and applies in the next run. */
 static void delay_that_was_learned_is_remembered(void **state)
 {
     struct rig rig;
@@ -291,7 +293,7 @@ static void delay_that_was_learned_is_remembered(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- a time that is named ---- */
+/* ---- Retry-After ---- */
 
 static struct origin_reply answer_later(void *context, const struct origin_request *request)
 {
@@ -301,7 +303,8 @@ static struct origin_reply answer_later(void *context, const struct origin_reque
     return rig_tree(rig, request, 60, NULL);
 }
 
-/* V2: from the head on, however long the body takes; what was on its way then cannot be called back. */
+/* V2: applies from the head of the response, however long the body takes. Requests sent before that
+ * cannot be withdrawn. */
 static void retry_after_holds_all_of_its_host_and_no_other(void **state)
 {
     struct rig rig;
@@ -331,9 +334,9 @@ static void retry_after_holds_all_of_its_host_and_no_other(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- one bad host ---- */
+/* ---- one failing host ---- */
 
-/* Host 1 is slow to refuse, and has much to be asked for. */
+/* Host 1 refuses every page after 300 ms. */
 static struct origin_reply answer_one_bad(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -351,7 +354,8 @@ static int64_t last_arrival(const struct rig *rig, int host, int least)
     return last_at;
 }
 
-/* S0-97: it has as many URLs as there may be requests in flight, and the others are done before it. */
+/* S0-97: the failing host has more URLs than requests in flight are allowed, and the other hosts
+ * are done before it. */
 static void one_bad_host_slows_no_other(void **state)
 {
     struct rig rig;
@@ -373,11 +377,11 @@ static void one_bad_host_slows_no_other(void **state)
     int64_t bad_at = last_arrival(&rig, 1, 40);
     for (int host = 2; host <= 10; host++)
         if (last_arrival(&rig, host, 21) >= bad_at)
-            fail_msg("host %d had to wait for the bad one", host);
+            fail_msg("host %d waited for the failing host", host);
     rig_tear_down(&rig);
 }
 
-/* ---- one that fails once ---- */
+/* ---- one failure ---- */
 
 static struct origin_reply answer_503_once(void *context, const struct origin_request *request)
 {
@@ -387,7 +391,7 @@ static struct origin_reply answer_503_once(void *context, const struct origin_re
     return rig_tree(rig, request, 20, NULL);
 }
 
-/* Nobody named a time, so nobody has to wait for long. */
+/* The server names no time, so the retry comes soon. */
 static void single_503_puts_its_page_off_for_seconds_at_most(void **state)
 {
     static const weir_profile profiles[] = {WEIR_PROFILE_ADAPTIVE, WEIR_PROFILE_LEARNED, WEIR_PROFILE_AIMD};
@@ -405,7 +409,7 @@ static void single_503_puts_its_page_off_for_seconds_at_most(void **state)
         const char *reason;
         json_t *ms;
         json_object_foreach(waits, reason, ms) if (json_integer_value(ms) > 10000)
-            fail_msg("it waited %lld ms for %s", (long long)json_integer_value(ms), reason);
+            fail_msg("the page waited %lld ms for %s", (long long)json_integer_value(ms), reason);
         rig_tear_down(&rig);
     }
 }

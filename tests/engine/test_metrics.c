@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_metrics.c - a crawl in numbers, judged by what the servers saw; and whether it is well. */
+/* test_metrics.c - tests of the metrics and the health of a crawl, judged by what the servers
+ * received. */
 #include "crawl/engine/engine_metrics.h"
 #include "crawl/engine/engine_state.h"
 #include "engine/rig.h"
@@ -12,10 +13,10 @@
 
 static char text[TEXT];
 
-/* A quarter of a second later all that has happened is in it. */
+/* Returns the metrics as text, with all events that precede the call. */
 static const char *read_all(struct wr_engine_metrics *watch)
 {
-    sleep_ns(600 * MS); /* loops publish every half */
+    sleep_ns(600 * MS); /* loops publish twice per second */
     struct wr_span found = wr_engine_metrics_text(watch);
     assert_true(found.bytes > 0 && found.bytes < TEXT);
     memcpy(text, found.data, found.bytes);
@@ -23,7 +24,7 @@ static const char *read_all(struct wr_engine_metrics *watch)
     return text;
 }
 
-/* The sample of this series; NAN: there is none. */
+/* Returns the sample of this series, or NAN if there is no such series. */
 static double sample(const char *series)
 {
     size_t bytes = strlen(series);
@@ -37,7 +38,8 @@ static double sample(const char *series)
     return NAN;
 }
 
-/* All samples whose line begins so, and how many they are. */
+/* Returns the sum of all samples whose line begins so. Sets their number unless ret_count is
+ * NULL. */
 static double sum(const char *start, int *ret_count)
 {
     double added = 0;
@@ -61,7 +63,7 @@ static void watch_new(struct rig *rig, size_t hosts, struct wr_engine_metrics **
 
 /* ---- numbers ---- */
 
-/* Every tenth page says once that it is too much. */
+/* Returns 429 once for every tenth page. */
 static struct origin_reply answer_some_429(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -105,7 +107,7 @@ static void numbers_agree_with_the_servers_log(void **state)
     rig_tear_down(&rig);
 }
 
-/* S0-106: each start is in the histogram of what it waited for, or in that of nothing. */
+/* S0-106: each start is in the histogram of the reason that it waited for, or of no reason. */
 static void waits_are_told_by_reason(void **state)
 {
     struct rig rig;
@@ -135,7 +137,7 @@ static void waits_are_told_by_reason(void **state)
     rig_tear_down(&rig);
 }
 
-/* S1-29. There is no way to make a crawl do it, so the count is set. */
+/* S1-29: a correct crawl has no such start, so the test sets the count. */
 static void starts_that_came_too_soon_are_told(void **state)
 {
     struct rig rig;
@@ -148,7 +150,7 @@ static void starts_that_came_too_soon_are_told(void **state)
     rig_seeded(&rig);
     watch_new(&rig, 10, &watch);
     assert_true(rig_await_end(&rig, 60 * WEIR_SECOND));
-    sleep_ns(600 * MS); /* loops have ended */
+    sleep_ns(600 * MS); /* the loops have ended */
     for (int i = 0; i < 2; i++)
         atomic_store(&rig.engine->loops[i].counts.hasty, 3);
     (void)read_all(watch);
@@ -165,7 +167,7 @@ static struct origin_reply answer_plain(void *context, const struct origin_reque
     return rig_tree(context, request, PAGES, NULL);
 }
 
-/* S0-75: so many have their own, and all others are one. */
+/* S0-75: the first hosts have their own series, and all others share one. */
 static void hosts_beyond_the_first_few_are_one(void **state)
 {
     struct rig rig;
@@ -206,7 +208,8 @@ static void hosts_beyond_the_first_few_are_one(void **state)
     rig_tear_down(&rig);
 }
 
-/* What the loop has computed by the time that so many requests have come. */
+/* Returns the CPU time of the loop's thread when all pages have been requested. With `asks`, the
+ * test reads metrics all the time. */
 static int64_t cpu_of_crawl(struct rig *rig, bool asks, int *ret_times, int *ret_changes)
 {
     struct wr_engine_metrics *watch;
@@ -235,14 +238,14 @@ static int64_t cpu_of_crawl(struct rig *rig, bool asks, int *ret_times, int *ret
     assert_int_equal(pthread_getcpuclockid(rig->engine->loops[0].thread, &clock), 0);
     assert_int_equal(clock_gettime(clock, &used), 0);
     wr_engine_metrics_free(watch);
-    rig_finish(rig); /* until here there might have been more seeds, so that the loop was there */
+    rig_finish(rig); /* ended here, so that the loop's thread existed until now */
     rig_assert_trees(rig, 1, 1, PAGES);
     rig_tear_down(rig);
     return used.tv_sec * WEIR_SECOND + used.tv_nsec;
 }
 
-/* I5: who asks all the time is told the same for a while. The loop is not asked, and the crawl goes on as if nobody
- * looked. */
+/* I5: metrics that are requested all the time are rendered rarely. They take no time of the
+ * loop. */
 static void asking_all_the_time_costs_the_crawl_nothing(void **state)
 {
     struct rig rig;
@@ -250,10 +253,11 @@ static void asking_all_the_time_costs_the_crawl_nothing(void **state)
     (void)state;
     int64_t alone_ns = cpu_of_crawl(&rig, false, &times, &changes);
     int64_t watched_ns = cpu_of_crawl(&rig, true, &times, &changes);
-    print_message("asked %d times, found anew %d times; the loop computed for %.1f ms, and %.1f ms without that\n",
-                  times, changes, (double)watched_ns / 1e6, (double)alone_ns / 1e6);
+    print_message("%d requests, rendered %d times; the loop used %.1f ms, and %.1f ms without requests\n", times,
+                  changes, (double)watched_ns / 1e6, (double)alone_ns / 1e6);
     assert_true(changes >= 1);
-    assert_true(watched_ns < 3 * alone_ns + 100 * MS); /* else a loop would compute all the time */
+    /* else the loop would compute all the time */
+    assert_true(watched_ns < 3 * alone_ns + 100 * MS);
 }
 
 /* ---- a crawl that is cancelled ---- */
@@ -264,7 +268,7 @@ static struct origin_reply answer_429(void *context, const struct origin_request
     return (struct origin_reply){.status = rig_is_robots(request) ? 404 : 429};
 }
 
-/* S2-24: 429s, retries, cancellations and lowered concurrency are counted for whoever scrapes. */
+/* S2-24: the metrics count 429s, retries, cancellations and lowered concurrency. */
 static void crawl_that_429s_cancel_shows_in_the_numbers(void **state)
 {
     struct rig rig;
@@ -286,7 +290,7 @@ static void crawl_that_429s_cancel_shows_in_the_numbers(void **state)
     watch_new(&rig, 5, &watch);
     assert_true(rig_await_end(&rig, 60 * WEIR_SECOND));
     (void)read_all(watch);
-    double rejected = origin_requests(rig.origin) - 1; /* all but robots.txt */
+    double rejected = origin_requests(rig.origin) - 1; /* all except robots.txt */
     assert_true(sample("weir_crawl_cancellations_total") == 1);
     assert_true(sample("weir_crawl_rejected_total") == rejected);
     assert_true(sample("weir_crawl_retries_total") == rejected);
@@ -299,7 +303,7 @@ static void crawl_that_429s_cancel_shows_in_the_numbers(void **state)
 
 /* ---- health ---- */
 
-/* The first `*site` hosts do not work. */
+/* Returns 500 for pages of the first `*site` hosts. */
 static struct origin_reply answer_broken(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;

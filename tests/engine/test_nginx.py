@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl against real servers that limit requests, judged by their logs. The first argument is the program."""
+"""Tests weir crawl against real servers that limit requests, judged by their logs. The first argument is the program."""
 import datetime
 import email.utils
 import http.server
@@ -24,14 +24,14 @@ SERVER = 'access_log hosts.log hosts; limit_req_status 429; limit_req zone=z%s;'
 
 
 def _pages(count):
-    """A tree of links, the first at /0.html."""
+    """Returns the pages of a tree of links; the first is /0.html."""
     return {f'{n}.html': ''.join(f'<a href="/{m}.html">x</a>' for m in (2 * n + 1, 2 * n + 2) if m < count)
             for n in range(count)}
 
 
 def _log(nginx):
-    """{host: [(seconds, path, status)]}"""
-    nginx.log()  # waits until all is written
+    """Returns {host: [(seconds, path, status)]} of the log."""
+    nginx.log()  # waits until the log is complete
     hosts = {}
     with open(f'{nginx.folder}/hosts.log', encoding='utf-8') as file:
         for line in file:
@@ -48,7 +48,7 @@ def _crawl(nginx, hosts, *words):
 
 
 def limited_site_never_says_429_to_an_interval_that_it_allows():
-    """S1-25, V1: nginx refuses whatever comes within 200 ms after another."""
+    """S1-25, V1: nginx refuses a request within 200 ms of another. At an interval of 400 ms none is refused."""
     with Nginx(SERVER % '', HTTP % 5, _pages(8)) as nginx, Door(nginx) as door:
         run, lines = _crawl(door, 3, '--pace', 'strict', '--interval', '400ms')
         log = _log(nginx)
@@ -61,7 +61,7 @@ def limited_site_never_says_429_to_an_interval_that_it_allows():
 
 
 def limit_that_nobody_told_is_found():
-    """S0-94, S0-96: of what is asked in the second half more than 90 % is answered."""
+    """S0-94, S0-96: in the second half more than 90 % of the requests are answered."""
     with Nginx(SERVER % ' burst=3 nodelay', HTTP % 25, _pages(100), everywhere=True) as nginx:
         run, lines = _crawl(nginx, 1, '--max-rate', '500')
         asked = _log(nginx)['127.0.0.1']
@@ -73,7 +73,7 @@ def limit_that_nobody_told_is_found():
 
 
 class _Later(http.server.BaseHTTPRequestHandler):
-    """Its page is there two seconds after it was first asked for, by a date."""
+    """Returns 503 for the first request of a page, with a Retry-After date that is two to three seconds away."""
     asked = []
 
     def do_GET(self):
@@ -92,7 +92,7 @@ class _Later(http.server.BaseHTTPRequestHandler):
 
 
 def time_zones_change_neither_waits_nor_reports():
-    """H4: dates are read and written in UTC, wherever the machine says that it is."""
+    """H4: dates are read and written in UTC, whatever the time zone of the machine is."""
     with http.server.ThreadingHTTPServer(('127.0.0.1', 0), _Later) as server, tempfile.TemporaryDirectory() as folder:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         for zone in ('XXX+12', 'XXX-14YYY'):
@@ -110,7 +110,7 @@ def time_zones_change_neither_waits_nor_reports():
 
 
 def ten_thousand_hosts_need_no_thread_each():
-    """S4-4: each host has its robots.txt and a page, and each is asked once for both."""
+    """S4-4: each host has a robots.txt and a page, and gets one request for each."""
     hosts, most = 10000, 0
     with Nginx(SERVER % ' burst=9 nodelay', HTTP % 100, _pages(1), everywhere=True) as nginx, tempfile.TemporaryDirectory() as folder:
         with open(f'{folder}/seeds', 'w', encoding='utf-8') as file:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pace.c - many hosts at once, each at its own pace: judged by when requests arrived. */
+/* test_pace.c - tests of many hosts at once, each at its own pace, judged by the times of
+ * arrival. */
 #include "engine/rig.h"
 
 #include <dirent.h>
@@ -8,7 +9,8 @@
 #define HOSTS 40
 #define PAGES 12
 
-/* The long form is set by the environment: 100 hosts at a second each. */
+/* Returns a setting of the environment, for the long form of a test: 100 hosts with an interval of
+ * 1 s. */
 static int setting(const char *name, int otherwise)
 {
     const char *text = getenv(name);
@@ -48,7 +50,7 @@ static int64_t last_arrival(const struct rig *rig, int host)
     return last_at;
 }
 
-/* From the first to the last arrival at all hosts. */
+/* Returns the time from the first to the last arrival at a host (-1: all hosts). */
 static int64_t span_of(const struct rig *rig, int host)
 {
     int count;
@@ -58,7 +60,7 @@ static int64_t span_of(const struct rig *rig, int host)
     return span_ns;
 }
 
-/* Of all hosts: the last of the first arrivals, and the first of the last ones. */
+/* Returns true if the last host to begin begins before the first host to end ends. */
 static bool are_at_once(const struct rig *rig, int hosts)
 {
     int64_t begun_at = 0, ended_at = INT64_MAX;
@@ -73,8 +75,8 @@ static bool are_at_once(const struct rig *rig, int hosts)
     return begun_at < ended_at;
 }
 
-/* V1, S1-25, S1-26, S1-32, S4-1: robots.txt and pages of a host are all spaced, whoever asks for them, and no host
- * waits for another: together they are as fast as each of them alone. */
+/* V1, S1-25, S1-26, S1-32, S4-1: robots.txt and pages of a host keep the interval together. No host
+ * waits for another, so all together are as fast as one alone. */
 static void every_host_has_its_own_interval(void **state)
 {
     struct rig rig;
@@ -97,14 +99,14 @@ static void every_host_has_its_own_interval(void **state)
     double ideal_ns = (double)(PAGES * interval_ns), took_ns = (double)span_of(&rig, -1);
     print_message("%.3f of the ideal rate, plans of %zu bytes\n", ideal_ns / took_ns, rig.result.stats.memory_bytes);
     assert_true(are_at_once(&rig, hosts));
-    if (interval_ns >= WEIR_SECOND) /* as asked for, on a machine at rest */
+    if (interval_ns >= WEIR_SECOND) /* only in the long form, on an idle machine */
         assert_true(took_ns < 1 / 0.99 * ideal_ns);
     rig_tear_down(&rig);
 }
 
 /* ---- Crawl-delay ---- */
 
-/* In milliseconds, what host 1 wants. */
+/* Returns the Crawl-delay of host 1 in ms. */
 static int crawl_delay_ms(void)
 {
     return setting("WEIR_TEST_CRAWL_DELAY_MS", 1000);
@@ -129,7 +131,7 @@ static int arrivals_until(const struct rig *rig, int host, int64_t until)
     return before;
 }
 
-/* S1-27, V1, S4-2, S4-3: while the slow one is asked five times, all others are asked more often than that. */
+/* S1-27, V1, S4-2, S4-3: during five requests to the slow host, every other host gets more. */
 static void crawl_delay_holds_at_its_host_and_slows_no_other(void **state)
 {
     struct rig rig;
@@ -156,7 +158,7 @@ static struct origin_reply answer_and_count(void *context, const struct origin_r
     return (struct origin_reply){.closes = true, .status = rig_is_robots(request) ? 404 : 200};
 }
 
-/* S4-4: the crawl is a process of its own here, so that the server's threads are not counted. */
+/* S4-4: the crawl is a child process, so that the server's threads are not counted. */
 static void thousand_hosts_need_no_thread_each(void **state)
 {
     struct rig rig;
@@ -179,7 +181,7 @@ static void thousand_hosts_need_no_thread_each(void **state)
     rig_tear_down(&rig);
 }
 
-/* R18: starts of all hosts, of two loops, stay apart. */
+/* R18: the global rate spaces the starts of all hosts, in both loops. */
 static void one_rate_over_everything(void **state)
 {
     struct rig rig;
@@ -205,7 +207,7 @@ static void one_rate_over_everything(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- in flight ---- */
+/* ---- requests in flight ---- */
 
 static struct origin_reply answer_in_a_while(void *context, const struct origin_request *request)
 {
@@ -214,7 +216,7 @@ static struct origin_reply answer_in_a_while(void *context, const struct origin_
     return reply;
 }
 
-/* The most that a host, or -1: all of them, had to answer at once. */
+/* Returns the most requests that a host (-1: all hosts) had to answer at once. */
 static int most_at_once(const struct rig *rig, int host)
 {
     int most = 0, count = origin_requests(rig->origin);
@@ -231,11 +233,11 @@ static int most_at_once(const struct rig *rig, int host)
     return most;
 }
 
-/* V1, R13, S4-3: a host has a cap of its own, and all of them together have one. */
+/* V1, R13, S4-3: each host has a limit, and all hosts together have one. */
 static void requests_in_flight_stay_within_the_cap_of_each_host_and_of_all(void **state)
 {
     static const int per_host[] = {3, 20}, in_all[] = {24, 6};
-    static const int least_per_host[] = {2, 1}; /* six among six hosts may be one for each */
+    static const int least_per_host[] = {2, 1}; /* six requests in all may be one per host */
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct rig rig;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl --recrawl of a site on a real nginx, judged by nginx's log. The first argument is the program."""
+"""Tests weir crawl --recrawl of a site on a real nginx, judged by nginx's log. The first argument is the program."""
 import collections
 import gzip
 import json
@@ -25,7 +25,7 @@ DAY_MS = 86400 * 1000
 
 
 class Site:
-    """A tree of links, the first at /0.html, and a folder for weir."""
+    """A site with a tree of links, whose first page is /0.html, and a folder for weir."""
 
     def __enter__(self):
         self.nginx = Nginx(SERVER, HTTP, {f'{n}.html': self.page(n) for n in range(PAGES)}).__enter__()
@@ -51,7 +51,7 @@ class Site:
         return ['crawl', '--quiet', '--state', f'{self.folder}/weir.db', *words]
 
     def crawl(self, out, *words):
-        """What became of each URL: {path: line}. No URL has two lines."""
+        """Crawls the site. Returns the finished run and {path: line}; no URL may have two lines."""
         run = weir(*self.words('--out', f'{self.folder}/{out}', *words))
         return run, self.lines(out)
 
@@ -66,8 +66,8 @@ class Site:
         return by_path
 
     def log(self):
-        """[(path, status, bytes)] since it was asked last."""
-        self.nginx.log()  # waits until all is written
+        """Returns [(path, status, bytes)] of the requests since the last call."""
+        self.nginx.log()  # waits until the log is complete
         with open(f'{self.nginx.folder}/sizes.log', encoding='utf-8') as file:
             rows = [line.split() for line in file][self.read:]
         self.read += len(rows)
@@ -79,7 +79,7 @@ class Site:
         return [(row['change'], row['url'].removeprefix(self.nginx.url)) for row in rows]
 
     def age(self, days):
-        """As if all that has ended so far were so much longer ago."""
+        """Moves all visits in the state file into the past by this number of days."""
         with sqlite3.connect(f'{self.folder}/weir.db') as db:
             for name in ('ended_at_ms', 'since_ms', 'visited_at_ms'):
                 db.execute(f'UPDATE tasks SET {name} = {name} - ? WHERE {name} > 0', [days * DAY_MS])
@@ -91,7 +91,7 @@ def _verdicts(lines):
 
 
 def pages_that_have_not_changed_cost_a_304_each():
-    """U11: at most a third of the bytes, on the wire; every page has its line."""
+    """U11: the recrawl transfers at most a third of the bytes, and every page has a line."""
     with Site() as site:
         first = site.first()
         before = site.log()
@@ -120,7 +120,7 @@ def archive_of_the_first_job_goes_on_in_a_file_of_the_next_number():
         with gzip.open(f'{archive}-00001.warc.gz') as file:
             assert file.read().count(b'WARC-Type: revisit') == PAGES
         run = weir(*site.words('--recrawl', '--out', f'{site.folder}/more', '--warc', archive))
-        assert run.returncode == 2 and 'is there already' in run.stderr, run  # a name that is given now is a new archive
+        assert run.returncode == 2 and 'is there already' in run.stderr, run  # --warc starts a new archive
         run = weir(*site.words('--recrawl', '--out', f'{site.folder}/first'))
         assert run.returncode == 2 and 'first is there already' in run.stderr, run
         run = weir(*site.words('--recrawl', '--resume'))
@@ -128,7 +128,7 @@ def archive_of_the_first_job_goes_on_in_a_file_of_the_next_number():
 
 
 def new_changed_and_gone_pages_are_listed():
-    """U11, S4-19: and what is the same to the byte has not changed, whatever its ETag says."""
+    """U11, S4-19: a page with the same bytes is unchanged, even if its ETag differs."""
     with Site() as site:
         site.first()
         site.write('3.html', site.page(3, 'more'))
@@ -147,12 +147,12 @@ def new_changed_and_gone_pages_are_listed():
         assert again['/new.html']['depth'] == again['/4.html']['depth'] + 1
         site.log()
         _, third = site.crawl('third', '--recrawl', '--diff', f'{site.folder}/diff')
-        assert site.diff() == [], site.diff()  # against the second one
+        assert site.diff() == [], site.diff()  # compared with the second crawl
         assert _verdicts(third) == {'unchanged': PAGES, 'failed': 1}, _verdicts(third)
 
 
 def recrawl_that_is_killed_and_resumed_loses_nothing():
-    """U11, B12: at any moment, among them while the earlier job is being read."""
+    """U11, B12: the kills come at various moments, also while the earlier job is being read."""
     with Site() as site:
         site.first()
         site.write('7.html', site.page(7, 'more'))
@@ -170,25 +170,25 @@ def recrawl_that_is_killed_and_resumed_loses_nothing():
 
 
 def pages_that_are_not_likely_to_have_changed_are_not_asked_for():
-    """U11: how often a page changes is learned; what nothing is known of is asked for after some days."""
+    """U11: weir learns how often a page changes. A page without history is due after some days."""
     with Site() as site:
         site.first()
         site.log()
         _, again = site.crawl('again', '--recrawl', '--due')
         asked = [path for path, _, _ in site.log() if path != '/robots.txt']
-        assert asked == ['/0.html'], asked  # where it began
+        assert asked == ['/0.html'], asked  # the seed is always fetched
         assert _verdicts(again) == {'not_due': PAGES - 1, 'unchanged': 1}, _verdicts(again)
         site.age(6)
         site.write('9.html', site.page(9, 'more'))
         _, again = site.crawl('third', '--recrawl', '--due')
         assert _verdicts(again) == {'unchanged': PAGES - 1, 'fetched': 1}, _verdicts(again)
-        site.age(5)  # twice as long unchanged: not due; 9.html has changed once
+        site.age(5)  # unchanged pages are due after twice the time; 9.html has changed once
         _, again = site.crawl('fourth', '--recrawl', '--due')
         assert sorted(path for path, line in again.items() if line['verdict'] != 'not_due') == ['/0.html', '/9.html']
 
 
 def clock_that_was_wrong_makes_no_page_due_for_ever_or_never():
-    """H1, H2: visits in years to come, in the seventies, and later today."""
+    """H1, H2: the stored visits are years in the future, in the seventies, or later today."""
     with Site() as site:
         site.first()
         every = sorted(f'/{n}.html' for n in range(PAGES))
@@ -206,7 +206,7 @@ def clock_that_was_wrong_makes_no_page_due_for_ever_or_never():
 
 
 class Listed(Site):
-    """One with a sitemap that says of some pages when they changed."""
+    """A site with a sitemap that has the change dates of some pages."""
 
     def list(self, dates):
         rows = ''.join(f'<url><loc>{self.nginx.url}/{n}.html</loc>{f"<lastmod>{day}</lastmod>" if day else ""}</url>'
@@ -222,12 +222,12 @@ class Listed(Site):
 
 
 def _day(days, form='%Y-%m-%dT%H:%M:%SZ'):
-    """So many days from now."""
+    """Returns the date this number of days from now."""
     return time.strftime(form, time.gmtime(time.time() + days * 86400))
 
 
 def pages_whose_sitemap_says_that_they_have_changed_are_due():
-    """U11: also if the first page leads to them before it is read; a date before our visit says nothing new."""
+    """U11: also if the first page links to them before the sitemap is read. A date before the last visit has no effect."""
     with Listed() as site:
         first = site.first()
         assert _verdicts(first) == {'fetched': PAGES + 1}, _verdicts(first)
@@ -243,15 +243,15 @@ def pages_whose_sitemap_says_that_they_have_changed_are_due():
         assert site.asked() == due
         assert _verdicts(again) == {'not_due': PAGES - 5, 'unchanged': 4, 'fetched': 2}, _verdicts(again)
         run, again = site.crawl('third', '--recrawl', '--due')
-        assert site.asked() == ['/0.html', '/200.html', '/sitemap.xml'], _verdicts(again)  # one that always has changed just now
+        assert site.asked() == ['/0.html', '/200.html', '/sitemap.xml'], _verdicts(again)  # its date is always in the future
         site.write('sitemap.xml', '<urlset></urlset>')
         site.age(20)
         run, again = site.crawl('fourth', '--recrawl', '--due')
-        assert site.asked() == sorted(first), 'nothing is put off because a sitemap does not name it'
+        assert site.asked() == sorted(first), 'a page that the sitemap does not list must still become due'
 
 
 def what_a_sitemap_said_outlives_a_kill():
-    """U11, B12: at any moment; no page is lost, none has two lines, and none is visited that is not due."""
+    """U11, B12: after kills at various moments no page is lost, has two lines, or is visited without being due."""
     with Listed() as site:
         site.first()
         site.age(3)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_restart.c - what a host was promised holds across kill -9 and a new start. */
+/* test_restart.c - tests that delays and pauses of hosts hold across kill -9 and a restart. */
 #include "engine/rig.h"
 #include "lib/sql.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
-#define COMMITTED_NS (400 * MS) /* by then the store has written what was to be written at once, or with a batch */
+#define COMMITTED_NS (400 * MS) /* by then the store has committed what was posted */
 
 static void kill_child(pid_t child)
 {
@@ -23,7 +23,7 @@ static void await_completed(pid_t child)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* The first that asks for `path`; waits for it. */
+/* Waits for the first request for `path` to be answered, and returns it. */
 static struct origin_request await_path(struct rig *rig, const char *path)
 {
     for (int64_t until = monotonic() + 30 * WEIR_SECOND; monotonic() < until; sleep_ns(MS))
@@ -32,7 +32,7 @@ static struct origin_request await_path(struct rig *rig, const char *path)
             if (strcmp(request.path, path) == 0 && request.told_at != 0)
                 return request;
         }
-    fail_msg("nobody asked for %s", path);
+    fail_msg("no request for %s", path);
     return (struct origin_request){.number = 0};
 }
 
@@ -63,7 +63,7 @@ static void time_that_a_host_named_holds_after_kill_9(void **state)
     for (int i = before; i < origin_requests(rig.origin); i++) {
         int64_t after_ns = origin_request(rig.origin, i).at - busy.done_at;
         if (after_ns < 3 * WEIR_SECOND - STAMP_SLACK_NS)
-            fail_msg("asked %.3f s after Retry-After: 3", (double)after_ns / 1e9);
+            fail_msg("a request came %.3f s after Retry-After: 3", (double)after_ns / 1e9);
     }
     rig_read_lines(&rig);
     rig_assert_trees(&rig, 1, 1, 7);
@@ -72,7 +72,7 @@ static void time_that_a_host_named_holds_after_kill_9(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- one interval, and robots.txt ---- */
+/* ---- the interval, and robots.txt ---- */
 
 static struct origin_reply answer_rules(void *context, const struct origin_request *request)
 {
@@ -105,7 +105,7 @@ static void known_hosts_wait_one_interval_after_a_restart(void **state)
     for (int i = before; i < origin_requests(rig.origin); i++) {
         int64_t after_ns = origin_request(rig.origin, i).at - restarted_at;
         if (after_ns < INTERVAL_NS)
-            fail_msg("a host that is known was asked %.3f ms after the start", (double)after_ns / 1e6);
+            fail_msg("a known host got a request %.3f ms after the start", (double)after_ns / 1e6);
     }
     for (int host = 1; host <= 3; host++)
         rig_assert_spaced(&rig, host, INTERVAL_NS);
@@ -126,14 +126,14 @@ static void robots_txt_is_not_fetched_again_after_a_restart(void **state)
     await_completed(rig_spawn(&rig, 2));
     assert_int_equal(rig_asked(&rig, 1, "/robots.txt"), 1);
     assert_int_equal(rig_asked(&rig, 2, "/robots.txt"), 1);
-    assert_int_equal(rig_asked(&rig, -1, "/5"), 0); /* and it is still obeyed */
+    assert_int_equal(rig_asked(&rig, -1, "/5"), 0); /* the old robots.txt is still obeyed */
     rig_read_lines(&rig);
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/5"), "verdict"), "robots");
     assert_int_equal(rig.line_count, 18);
     rig_tear_down(&rig);
 }
 
-/* F3: a process that was asleep does not make up for it. */
+/* F3: a process that was stopped does not catch up on starts. */
 static void crawl_that_was_stopped_for_a_while_does_not_catch_up(void **state)
 {
     struct rig rig;
@@ -151,9 +151,10 @@ static void crawl_that_was_stopped_for_a_while_does_not_catch_up(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- what the state file has lost ---- */
+/* ---- damaged state files ---- */
 
-/* Each page of each tree has a line: those whose task could be read, and the others, of which only little is known. */
+/* Fails unless each page of each tree has a line: tasks that could be read, and damaged ones, of
+ * which little is known. */
 static void expect_damaged(const struct rig *rig, int damaged, const char *words)
 {
     int seen = 0;
@@ -178,7 +179,8 @@ static void expect_damaged(const struct rig *rig, int damaged, const char *words
 
 static atomic_bool all_may_go;
 
-/* However slow the one is that stops the crawl: of the first three levels no more is told before that. */
+/* Returns pages beyond the first three levels only after the crawl was stopped, however slow the
+ * machine is. */
 static struct origin_reply answer_trees(void *context, const struct origin_request *request)
 {
     struct origin_reply reply = rig_tree(context, request, 31, NULL);
@@ -194,7 +196,8 @@ static void await_asked(const struct rig *rig, int host, const char *path)
         assert_true(monotonic() < until);
 }
 
-/* G9: nobody can fetch them, but neither do they vanish, nor does the job wait for them. */
+/* G9: a damaged task cannot be fetched. It ends with a line, so it neither vanishes nor blocks the
+ * job. */
 static void tasks_that_cannot_be_read_end_with_a_line(void **state)
 {
     static const struct {
@@ -215,7 +218,7 @@ static void tasks_that_cannot_be_read_end_with_a_line(void **state)
         for (int host = 1; host <= 2; host++)
             rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
         rig_seeded(&rig);
-        for (int host = 1; host <= 2; host++) /* its seed is done, which nothing led to */
+        for (int host = 1; host <= 2; host++) /* the seeds, which have no referrer, are done */
             await_asked(&rig, host, "/3");
         wr_engine_stop(rig.engine);
         atomic_store(&all_may_go, true);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* test_robots.c - robots.txt of many hosts: obeyed, waited for, and followed where it leads. */
+/* test_robots.c - tests of robots.txt of many hosts: obeyed, awaited, and followed through
+ * redirects. */
 #include "engine/rig.h"
 
 #include "lib/hostile.h"
 #include "limiter/clock/clock.h"
 
-/* ---- each host has its own ---- */
+/* ---- one robots.txt per host ---- */
 
 static struct origin_reply answer_each(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
-    if (rig_is_robots(request)) /* host 1 denies /1, host 2 denies /2, … */
+    if (rig_is_robots(request)) /* host 1 denies /1, host 2 denies /2, ... */
         return (struct origin_reply){.body = rig_text(rig, "User-agent: *\nDisallow: /%d\n", rig_host(request))};
     return rig_tree(rig, request, 7, NULL);
 }
 
-/* V3, S4-3: of what is denied not even its links are known. */
+/* V3, S4-3: the links of denied pages are not known either. */
 static void what_a_host_denies_is_never_fetched_there(void **state)
 {
     struct rig rig;
@@ -36,9 +37,9 @@ static void what_a_host_denies_is_never_fetched_there(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- long ones ---- */
+/* ---- long files ---- */
 
-#define LONG_HOSTS 90 /* more than have room together */
+#define LONG_HOSTS 90 /* more than fit in memory together */
 
 static struct origin_reply answer_shortly(void *context, const struct origin_request *request)
 {
@@ -47,7 +48,7 @@ static struct origin_reply answer_shortly(void *context, const struct origin_req
     return rig_tree(context, request, 7, NULL);
 }
 
-/* Until it holds still. */
+/* Waits until long files take at least this much memory. */
 static void await_held(struct rig *rig, size_t least)
 {
     struct wr_engine_stats stats = {.robots_bytes = 0};
@@ -59,7 +60,7 @@ static void await_held(struct rig *rig, size_t least)
     }
 }
 
-/* M13: what comes of them in memory is bounded in all, and takes nothing from those that are short. */
+/* M13: the memory of long files is bounded, and short files of other hosts are not delayed. */
 static void long_robots_txts_that_come_at_once_are_bounded_and_hold_up_no_others(void **state)
 {
     static char half[900000];
@@ -80,7 +81,7 @@ static void long_robots_txts_that_come_at_once_are_bounded_and_hold_up_no_others
         rig_seed(&rig, "http://127.0.0.%d:%d/", host, port);
     rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
     rig_seeded(&rig);
-    rig_await_requests(&rig, 1 + 4); /* what is not denied, of a tree of seven */
+    rig_await_requests(&rig, 1 + 4); /* robots.txt and the allowed pages of a tree of seven */
     await_held(&rig, (size_t)56 << 20);
     wr_engine_stop(rig.engine);
     rig_finish(&rig);
@@ -88,11 +89,11 @@ static void long_robots_txts_that_come_at_once_are_bounded_and_hold_up_no_others
     assert_int_equal(rig_asked(&rig, 1, "/2"), 0);
     assert_int_equal(rig.result.stats.failed, 0);
     stats = rig.result.stats;
-    assert_int_equal(stats.robots_bytes, 0); /* all of it is free again */
+    assert_int_equal(stats.robots_bytes, 0); /* all of it is free */
     rig_tear_down(&rig);
 }
 
-/* ---- nobody knows ---- */
+/* ---- robots.txt that cannot be fetched ---- */
 
 static struct origin_reply answer_unknown(void *context, const struct origin_request *request)
 {
@@ -120,7 +121,7 @@ static void without_robots_txt_no_page_is_fetched(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- it changes ---- */
+/* ---- robots.txt that changes ---- */
 
 static struct origin_reply answer_changing(void *context, const struct origin_request *request)
 {
@@ -131,7 +132,7 @@ static struct origin_reply answer_changing(void *context, const struct origin_re
     return rig_tree(rig, request, 30, NULL);
 }
 
-/* As if the copy of host 1 had been fetched so long ago. */
+/* Replaces the stored copy of host 1 by one that was fetched `by_ns` ago. */
 static void age_copy(const struct rig *rig, int64_t by_ns)
 {
     struct wr_store *store;
@@ -146,7 +147,7 @@ static void age_copy(const struct rig *rig, int64_t by_ns)
     wr_store_free(store);
 }
 
-/* B9: it is asked for anew after a day, and queued URLs are judged by what it says then. */
+/* B9: robots.txt is fetched again after a day, and queued URLs are judged by the new rules. */
 static void robots_txt_that_begins_to_deny_is_obeyed(void **state)
 {
     struct rig rig;
@@ -172,7 +173,7 @@ static void robots_txt_that_begins_to_deny_is_obeyed(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- it leads elsewhere ---- */
+/* ---- robots.txt that redirects ---- */
 
 static struct origin_reply answer_leading(void *context, const struct origin_request *request)
 {
@@ -180,7 +181,7 @@ static struct origin_reply answer_leading(void *context, const struct origin_req
     int host = rig_host(request);
     if (rig_is_robots(request) && host == 1)
         return (struct origin_reply){.status = 302, .fields = "Location: /rules/robots.txt\r\n"};
-    if (rig_is_robots(request) && host <= 8) /* to the next host */
+    if (rig_is_robots(request) && host <= 8) /* redirects to another host */
         return (struct origin_reply){
             .status = 301,
             .fields = rig_text(rig, "Location: http://127.0.0.%d:%d/rules/robots.txt\r\n", host + 50, rig->port)};
@@ -189,7 +190,7 @@ static struct origin_reply answer_leading(void *context, const struct origin_req
     return rig_tree(rig, request, 7, NULL);
 }
 
-/* A10: hosts 2 to 8 have theirs at hosts of both loops. */
+/* A10: robots.txt of the hosts 2 to 8 is at hosts of both loops. */
 static void robots_txt_is_followed_within_its_host_and_to_others(void **state)
 {
     struct rig rig;
@@ -213,7 +214,7 @@ static void robots_txt_is_followed_within_its_host_and_to_others(void **state)
     rig_tear_down(&rig);
 }
 
-/* A10, V1: the errand of one host passes the other host's gate. */
+/* A10, V1: a fetch of robots.txt for one host passes the gate of the host that has it. */
 static void robots_txt_at_another_host_keeps_that_hosts_interval(void **state)
 {
     struct rig rig;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl --sitemaps of a site on a real nginx, judged by nginx's log. The first argument is the program."""
+"""Tests weir crawl --sitemaps of a site on a real nginx, judged by nginx's log. The first argument is the program."""
 import collections
 import gzip
 import json
@@ -21,12 +21,12 @@ from program import weir  # noqa: E402
 XML = '<?xml version="1.0" encoding="UTF-8"?>'
 
 
-# AddressSanitizer keeps what is freed for a while.
+# AddressSanitizer keeps freed memory for a while, in a quarantine that is made small here.
 LEAN = dict(os.environ, ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':quarantine_size_mb=4')
 
 
 def _peak_memory(process):
-    """The megabytes that it has had at most."""
+    """Returns the peak memory of the process in MB."""
     with open(f'/proc/{process}/status', encoding='utf-8') as file:
         return next((int(line.split()[1]) >> 10 for line in file if line.startswith('VmHWM')), 0)
 
@@ -40,7 +40,7 @@ def _index(urls):
 
 
 class Site:
-    """Pages that nobody links to, with a folder for weir. Sitemaps are written when the address is known."""
+    """A site whose pages no link leads to, and a folder for weir. Sitemaps are written when the address is known."""
 
     def __init__(self, pages):
         self.nginx = Nginx('', '', {'index.html': 'home', **{f'p{n}.html': f'page {n}' for n in range(pages)}},
@@ -69,7 +69,7 @@ class Site:
                           self.url + '/')
 
     def lines(self, out='out'):
-        """{path: line}. No URL has two."""
+        """Returns {path: line}; no URL may have two lines."""
         with open(f'{self.folder}/{out}', encoding='utf-8') as file:
             lines = [json.loads(line) for line in file]
         by_path = {line['url'].removeprefix(self.url): line for line in lines}
@@ -81,7 +81,7 @@ class Site:
 
 
 def pages_that_only_a_sitemap_lists_are_fetched():
-    """S4-19: robots.txt names an index, whose sitemaps are plain and gzipped; the home page comes first."""
+    """S4-19: robots.txt names an index of plain and gzipped sitemaps. The home page is fetched first."""
     with Site(20) as site:
         site.write('robots.txt', f'User-agent: *\nDisallow: /p3.html\nSitemap: {site.url}/all.xml\n')
         site.write('all.xml', _index([f'{site.url}/a.xml', f'{site.url}/b.xml.gz']))
@@ -93,7 +93,7 @@ def pages_that_only_a_sitemap_lists_are_fetched():
         assert set(lines) == {'/', '/all.xml', '/a.xml', '/b.xml.gz', *(f'/p{n}.html' for n in range(20))}, lines
         assert lines['/p3.html']['verdict'] == 'robots' and '/p3.html' not in asked
         assert asked[:3] == ['/robots.txt', '/', '/all.xml'], asked
-        assert sorted(asked) == sorted({*lines, '/robots.txt'} - {'/p3.html'}), asked  # each once
+        assert sorted(asked) == sorted({*lines, '/robots.txt'} - {'/p3.html'}), asked  # each path once
         assert lines['/p0.html']['referrer'] == site.url + '/a.xml' and lines['/a.xml']['referrer'] is None
         again = weir(*site.words('--recrawl', '--out', f'{site.folder}/again'))
         assert again.returncode == 0, again
@@ -132,7 +132,7 @@ def pages_of_all_sitemaps_are_one_link_away_however_indexes_are_nested():
 
 
 def sitemaps_in_sitemaps_are_followed_so_deep_and_no_deeper():
-    """D9: each index leads to the next, without end."""
+    """D9: each index lists another one, endlessly."""
     with Site(0) as site:
         site.write('robots.txt', f'Sitemap: {site.url}/0.xml\n')
         for n in range(9):
@@ -144,7 +144,7 @@ def sitemaps_in_sitemaps_are_followed_so_deep_and_no_deeper():
 
 
 def index_of_too_many_sitemaps_is_cut_and_the_report_says_so():
-    """D9: robots.txt forbids them, so that ten thousand need not be asked for."""
+    """D9: robots.txt forbids the sitemaps, so that the test need not fetch ten thousand."""
     with Site(0) as site:
         site.write('robots.txt', f'User-agent: *\nDisallow: /s\nSitemap: {site.url}/index.xml\n')
         site.write('index.xml', _index(f'{site.url}/s{n}.xml' for n in range(10123)))
@@ -155,7 +155,7 @@ def index_of_too_many_sitemaps_is_cut_and_the_report_says_so():
 
 
 def sitemaps_lead_no_further_than_links():
-    """B12: neither to other hosts' pages nor to other hosts' sitemaps, unless the scope has them."""
+    """B12: pages and sitemaps of other hosts are followed only if the scope includes them."""
     with Site(3) as site:
         other = site.url.replace('127.0.0.1', '127.0.0.2')
         site.write('robots.txt', f'Sitemap: {other}/theirs.xml\nSitemap: /ours.xml\nSitemap: file:///etc/passwd\n')
@@ -169,20 +169,20 @@ def sitemaps_lead_no_further_than_links():
 
 
 def budget_holds_while_a_sitemap_is_read():
-    """D9: of a hundred thousand URLs no more are taken than may be."""
+    """D9: the crawl takes no more of 100 000 URLs than its budget allows."""
     with Site(0) as site:
         site.write('sitemap.xml', _urlset(f'{site.url}/{n}.html' for n in range(100000)))
         run = weir(*site.begin('--max-pages', '50'))
-        assert run.returncode == 1, run  # there are no such pages
+        assert run.returncode == 1, run  # the pages do not exist
         lines = site.lines()
         assert len(lines) == 50 and len(site.asked()) == 51, len(lines)
         whole = os.path.getsize(f'{site.nginx.folder}/www/sitemap.xml')
-        assert lines['/sitemap.xml']['bytes'] < whole / 2, lines['/sitemap.xml']  # the rest was not wanted
-        assert lines['/sitemap.xml']['verdict'] == 'fetched', lines['/sitemap.xml']  # but it was not too large
+        assert lines['/sitemap.xml']['bytes'] < whole / 2, lines['/sitemap.xml']  # the rest was not read
+        assert lines['/sitemap.xml']['verdict'] == 'fetched', lines['/sitemap.xml']  # it was not too large
 
 
 def pages_are_fetched_while_few_bytes_that_become_megabytes_are_read():
-    """D9: a gzip bomb of XML holds nobody up."""
+    """D9: a gzip bomb of XML does not delay the pages."""
     with Site(10) as site:
         site.write('robots.txt', f'Sitemap: {site.url}/bomb.xml.gz\n')
         site.write('bomb.xml.gz', _urlset(f'{site.url}/p{n % 10}.html' for n in range(300_000)))
@@ -193,7 +193,7 @@ def pages_are_fetched_while_few_bytes_that_become_megabytes_are_read():
 
 
 def sitemaps_that_come_faster_than_they_are_read_take_little_memory():
-    """V6, D9: 48 of 16 MB with 50 000 entries each, and a store that takes nothing: the servers wait."""
+    """V6, D9: 48 sitemaps of 16 MB with 50 000 entries each, and an output that is not read: the servers must wait."""
     count = 48
     with Site(0) as site:
         www = f'{site.nginx.folder}/www'
@@ -207,7 +207,7 @@ def sitemaps_that_come_faster_than_they_are_read_take_little_memory():
         unread = os.open(f'{site.folder}/out', os.O_RDONLY | os.O_NONBLOCK)
         with subprocess.Popen([os.path.abspath(sys.argv[1]), *site.begin('--append')], env=LEAN) as crawl:
             most, since = 0, time.monotonic()
-            while time.monotonic() < since + 4 and crawl.poll() is None:  # until it has grown no more for a while
+            while time.monotonic() < since + 4 and crawl.poll() is None:  # until it has not grown for 4 s
                 time.sleep(0.1)
                 now = _peak_memory(crawl.pid)
                 if now > most + 2:
@@ -220,7 +220,7 @@ def sitemaps_that_come_faster_than_they_are_read_take_little_memory():
 
 
 def hostile_sitemaps_end():
-    """D9: one that lists itself, one that is no XML, one with a document type: said in their lines."""
+    """D9: a sitemap that lists itself, one that is not XML, one with a document type: their lines report it."""
     with Site(1) as site:
         site.write('robots.txt', ''.join(f'Sitemap: {site.url}/{name}\n' for name in ('me.xml', 'no.xml', 'type.xml')))
         site.write('me.xml', _index([f'{site.url}/me.xml', f'{site.url}/me.xml#2', '/no.xml']))

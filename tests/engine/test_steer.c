@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_steer.c - looking at a crawl while it runs, and steering it: judged by what the servers see next. */
+/* test_steer.c - tests of inspecting and controlling a crawl while it runs, judged by the next
+ * requests to the servers. */
 #include "crawl/engine/crawl_inspect.h"
 #include "engine/rig.h"
 
@@ -54,7 +55,7 @@ static void await_arrivals(const struct rig *rig, int host, int64_t at, int coun
         assert_true(monotonic() < until);
 }
 
-/* The first after `at`; waits for it. */
+/* Waits for the first arrival after `at` and returns its time. */
 static int64_t next_arrival(const struct rig *rig, int host, int64_t at)
 {
     await_arrivals(rig, host, at, 1);
@@ -108,7 +109,8 @@ static void pausing_a_host_stops_its_starts_at_once_and_no_others(void **state)
     end(&rig);
 }
 
-/* Nothing is spaced, and all connections are busy: what is about to be written is held back as well. */
+/* Without intervals all connections are busy: requests that are about to be written are held,
+ * too. */
 static void pausing_stops_starts_of_hosts_that_are_not_paced(void **state)
 {
     struct rig rig;
@@ -132,7 +134,7 @@ static void pausing_stops_starts_of_hosts_that_are_not_paced(void **state)
     rig_tear_down(&rig);
 }
 
-/* One that comes later, and in a later crawl, too. */
+/* The pause also applies to a host that is added later, and in a later crawl. */
 static void a_pause_is_kept_for_hosts_that_are_not_there_yet(void **state)
 {
     struct rig rig;
@@ -172,8 +174,10 @@ static void a_set_pace_acts_on_the_next_start(void **state)
     int64_t next = next_arrival(&rig, 1, before > set_at ? before : set_at + STAMP_SLACK_NS);
     assert_true(next - before >= 400 * MS - STAMP_SLACK_NS);
     assert_true(look_at(&rig, 1).set_interval_ns == 400 * MS && look_at(&rig, 1).interval_ns == 400 * MS);
-    await_arrivals(&rig, 2, set_at, 11); /* the other goes on as it did */
-    /* and back: the next start is sooner than the hour that it waits for */
+    await_arrivals(&rig, 2, set_at, 11); /* the other host keeps its pace */
+                                         /* The pace can be set back: the next start comes before
+                                          * the hour is over. */
+
     assert_int_equal(wr_engine_set_pace(rig.engine, key_of(&rig, 1), WEIR_HOUR), 0);
     int slow = arrived_after(&rig, 1, 0);
     assert_int_equal(wr_engine_set_pace(rig.engine, key_of(&rig, 1), 0), 0);
@@ -181,7 +185,7 @@ static void a_set_pace_acts_on_the_next_start(void **state)
     end(&rig);
 }
 
-/* One that is set faster than the crawl's own is. */
+/* A host may be set to a shorter interval than that of the crawl. */
 static void a_pace_may_be_set_faster_than_that_of_the_crawl(void **state)
 {
     struct rig rig;
@@ -209,7 +213,7 @@ static struct origin_reply answer_strict(void *context, const struct origin_requ
     return rig_tree(rig, request, PAGES, NULL);
 }
 
-/* V2: what a server says outright is not ours to set. */
+/* V2: a Crawl-delay or a Retry-After of the server cannot be overridden. */
 static void nothing_that_is_set_goes_below_crawl_delay_or_retry_after(void **state)
 {
     struct rig rig;
@@ -232,7 +236,7 @@ static void nothing_that_is_set_goes_below_crawl_delay_or_retry_after(void **sta
     end(&rig);
 }
 
-/* ---- looking ---- */
+/* ---- inspecting ---- */
 
 static void await_none_in_flight(const struct rig *rig)
 {
@@ -268,7 +272,7 @@ static void looking_agrees_with_the_servers_log(void **state)
         uint32_t lately = 0;
         assert_string_equal(seen->key, key_of(&rig, i + 1).data);
         assert_int_equal(seen->requests, arrived_after(&rig, i + 1, 0));
-        assert_int_equal(seen->ok, seen->requests); /* that there is no robots.txt is no failure */
+        assert_int_equal(seen->ok, seen->requests); /* an absent robots.txt is no failure */
         assert_true(seen->in_flight == 0 && seen->rejected == 0 && seen->interval_ns == SPACE);
         for (int slice = 0; slice < WR_PLAN_SLICES; slice++)
             lately += seen->starts[slice];
@@ -314,7 +318,8 @@ static void hosts_are_sorted_filtered_and_cut(void **state)
     assert_string_equal(first_of(&rig, (struct wr_host_view_query){.sort = WR_SORT_NAME, .is_reversed = true}).key,
                         last);
     assert_int_equal(count_of(&rig, (struct wr_host_view_query){.most = 5}), 5);
-    assert_int_equal(count_of(&rig, (struct wr_host_view_query){.filter = wr_span_of("0.0.1")}), 4); /* 1, 10, 11, 12 */
+    /* 1, 10, 11, 12 */
+    assert_int_equal(count_of(&rig, (struct wr_host_view_query){.filter = wr_span_of("0.0.1")}), 4);
     assert_int_equal(count_of(&rig, (struct wr_host_view_query){.filter = wr_span_of("nowhere")}), 0);
     for (int i = 0; wr_host_view_sort_name((enum wr_host_view_sort)i) != NULL; i++)
         assert_int_equal(count_of(&rig, (struct wr_host_view_query){.sort = (enum wr_host_view_sort)i}), 12);
@@ -324,7 +329,7 @@ static void hosts_are_sorted_filtered_and_cut(void **state)
     end(&rig);
 }
 
-/* More hosts than are looked at in one step, while they come. */
+/* More hosts than one step of the inspection covers, while hosts are added. */
 static void many_hosts_are_each_seen_once_while_they_come(void **state)
 {
     struct rig rig;
@@ -352,7 +357,7 @@ static void many_hosts_are_each_seen_once_while_they_come(void **state)
     end(&rig);
 }
 
-/* ---- why ---- */
+/* ---- explanations of a URL ---- */
 
 static struct wr_why why_of(const struct rig *rig, const char *text)
 {
@@ -369,11 +374,11 @@ static const struct wr_plan_bound *bound_of(const struct wr_why *why, weir_reaso
     for (size_t i = 0; i < why->bound_count; i++)
         if (why->bounds[i].reason == reason)
             return &why->bounds[i];
-    fail_msg("no bound %s", weir_reason_name(reason));
+    fail_msg("no limit %s", weir_reason_name(reason));
     return NULL;
 }
 
-/* When a path was asked for; 0: not yet. */
+/* Returns the time of the first request for a path, or 0. */
 static int64_t asked_at(const struct rig *rig, int host, const char *path)
 {
     for (int i = 0; i < origin_requests(rig->origin); i++) {
@@ -461,7 +466,7 @@ static void events_are_followed_by_their_numbers(void **state)
     assert_int_equal(wr_engine_forget(rig.engine, wr_span_of("nowhere.example")), WEIR_E_ABSENT);
     assert_int_equal(wr_engine_pause(rig.engine, wr_span_of("nowhere.example"), false), 0);
     assert_int_equal(wr_engine_events(rig.engine, 0, events, WR_EVENTS_KEPT), WR_EVENTS_KEPT);
-    assert_true(events[0].number >= last); /* the first ones are gone, which the numbers tell */
+    assert_true(events[0].number >= last); /* the numbers show that earlier events are gone */
     assert_int_equal(wr_engine_events(rig.engine, events[WR_EVENTS_KEPT - 2].number, events, 5), 1);
     assert_string_equal(wr_event_name(events[0].kind), "resumed");
     end(&rig);
@@ -514,7 +519,7 @@ static void *look_for_ever(void *context)
         wr_host_views_free(look);
         looks++;
     }
-    print_message("looked %llu times\n", (unsigned long long)looks);
+    print_message("%llu inspections\n", (unsigned long long)looks);
     return NULL;
 }
 

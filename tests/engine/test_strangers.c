@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_strangers.c - who must not be asked, told or hammered: inner addresses, other hosts' secrets, one machine behind
- * many names. */
+/* test_strangers.c - tests of what a crawl must protect: inner addresses, secret headers, and one
+ * machine behind many names. */
 #include "engine/rig.h"
 
 /* ---- many names ---- */
@@ -8,7 +8,7 @@
 #define NAMES 10
 #define INTERVAL_NS (60 * MS)
 
-/* "a.one.test": 127.0.0.1; "1.same.test", "2.same.test", …: each its own address. */
+/* Resolves "a.one.test" to 127.0.0.1, and "1.same.test", "2.same.test", ... to an address each. */
 static void look_up(void *context, const char *name, struct wr_dns_answer *ret_answer)
 {
     struct wr_address address;
@@ -66,7 +66,7 @@ static void names_of_one_address_are_paced_together(void **state)
     rig_tear_down(&rig);
 }
 
-/* Without a group nobody waits for another: the two above show something. */
+/* Control case of the two tests above: without a group the hosts do not wait for each other. */
 static void names_without_a_group_are_not(void **state)
 {
     struct rig rig;
@@ -104,12 +104,12 @@ static void assert_secrets_kept(const struct rig *rig)
         bool has_secret = strstr(request.text, "hush") != NULL;
         told += has_secret;
         if (has_secret && rig_host(&request) != 1)
-            fail_msg("host %d was told a secret with %s", rig_host(&request), request.path);
+            fail_msg("host %d received a secret with %s", rig_host(&request), request.path);
     }
     assert_int_equal(told, 3); /* "/", "/away" and "/more" */
 }
 
-/* V10: links and redirects of the seeds lead to strangers. */
+/* V10: links and redirects of the seeds lead to other hosts. */
 static void header_lines_go_to_the_seeds_origins_only(void **state)
 {
     static const char *const lines[] = {"Authorization: Bearer hush", NULL};
@@ -127,7 +127,7 @@ static void header_lines_go_to_the_seeds_origins_only(void **state)
     rig_tear_down(&rig);
 }
 
-/* V10: nor after a restart, when the store says what the seeds led to. */
+/* V10: after a restart the store has the targets of the seeds' redirects. */
 static void header_lines_go_to_the_seeds_origins_only_after_a_restart(void **state)
 {
     static const char *const lines[] = {"Authorization: Bearer hush", NULL};
@@ -171,7 +171,7 @@ static void inner_addresses_are_not_asked(void **state)
     rig_tear_down(&rig);
 }
 
-/* Nor are those waited for that are not there. */
+/* Resolves all names except those with "nobody" in them. */
 static void look_up_some(void *context, const char *name, struct wr_dns_answer *ret_answer)
 {
     if (strstr(name, "nobody") == NULL)
@@ -180,7 +180,7 @@ static void look_up_some(void *context, const char *name, struct wr_dns_answer *
         ret_answer->kind = WR_DNS_ABSENT;
 }
 
-/* And of many hosts some are always dead: the job goes on (S2-15). */
+/* S2-15: of many hosts some never exist; their failures do not end the job. */
 static void hosts_that_do_not_exist_fail_at_once(void **state)
 {
     struct rig rig;

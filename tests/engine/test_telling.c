@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* test_telling.c - pages with more links than can be told to the plan at once: how many wait, and what for (D1, V6). */
+/* test_telling.c - tests that the number of pages whose links wait for the plan is bounded (D1,
+ * V6). */
 #include "crawl/engine/engine_state.h"
 #include "engine/rig.h"
 #include "http/loop/round.h"
 
 #define HOSTS 200
-#define LINKS 600 /* of a page: told in several parts */
+#define LINKS 600 /* links of a page, which take several parts */
 #define CONCURRENCY 16
-#define TELLING 64 /* of src/crawl/engine/crawl_loop.c */
+#define TELLING 64 /* the constant of src/crawl/engine/crawl_loop.c */
 
-/* ---- links that take their time ---- */
+/* ---- links that take long ---- */
 
 bool __real_wr_page_report(struct wr_page *page, wr_page_found *found, void *context);
 bool __wrap_wr_page_report(struct wr_page *page, wr_page_found *found, void *context);
@@ -20,7 +21,7 @@ struct wr_task_outcome __wrap_wr_plan_page_finished(struct wr_plan *plan, uint32
 void __real_wr_crawl_page_post(struct wr_crawl_fetch *fetch);
 void __wrap_wr_crawl_page_post(struct wr_crawl_fetch *fetch);
 
-/* Of the processor: shares of a loop's time are counted so. */
+/* Returns the CPU time of the thread, in which shares of a loop's time are measured. */
 static int64_t thread_ns(void)
 {
     struct timespec now;
@@ -30,7 +31,7 @@ static int64_t thread_ns(void)
 
 static atomic_int came, posted, most; /* pages */
 
-/* Each part of a page's links takes all of a share. */
+/* Makes each part of a page's links take a whole share of the loop's time. */
 bool __wrap_wr_page_report(struct wr_page *page, wr_page_found *found, void *context)
 {
     for (int64_t until = thread_ns() + WR_TIME_SLICE_NS; thread_ns() < until;)
@@ -61,13 +62,13 @@ static bool is_page_wanted(void *context, const struct wr_url *url)
     return false;
 }
 
-/* The links of all pages are out of scope. */
+/* Returns a page with many links, which are all out of scope. */
 static struct origin_reply answer_links(void *context, const struct origin_request *request)
 {
     static char body[LINKS * 32];
     (void)context, (void)request;
     if (body[0] == '\0')
-        for (size_t i = 0, at = 0; i < LINKS; i++) /* each another */
+        for (size_t i = 0, at = 0; i < LINKS; i++) /* all different */
             at += (size_t)snprintf(body + at, sizeof body - at, "<a href=/%zu>x</a>", i);
     return rig_html(body);
 }

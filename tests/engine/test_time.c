@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* test_time.c - a crawl whose time is over ends, whatever its hosts do, and what it leaves is booked as its own limit.
+/* test_time.c - tests that a crawl ends at its time limit whatever its hosts do, and that the wait
+ * is attributed to the limit.
  *
- * Nothing here is judged by seconds: the servers hold their answers for an hour, so the end of the crawl is the proof.
- * The crawl's clock stands still until all is as the test wants it at the end of the time, and is never ahead of the
- * real one then: so no machine is too slow to give the seeds in time.
+ * No test measures seconds: the servers hold their responses for an hour, so the end of the crawl
+ * is the proof. The crawl's clock stands still until the crawl is in the right state, and is never
+ * ahead of the real clock. So no machine is too slow to add the seeds in time.
  */
 #include "crawl/engine/crawl_inspect.h"
 #include "crawl/store/store.h"
@@ -15,9 +16,9 @@
 #define TIME (400 * MS)
 #define GRACE (200 * MS)
 
-static atomic_bool is_kind; /* the server: from now on it answers at once */
+static atomic_bool is_kind; /* true: the server answers everything at once */
 
-/* ---- what a host may do ---- */
+/* ---- servers ---- */
 
 static struct origin_reply answer_kindly(void *context, const struct origin_request *request)
 {
@@ -82,9 +83,9 @@ static void names_hang(void *context, const char *name, struct wr_dns_answer *re
         sleep_ns(LONG);
 }
 
-/* ---- a crawl with little time ---- */
+/* ---- a crawl with a short time limit ---- */
 
-static atomic_int told; /* that it is finishing */
+static atomic_int told; /* warnings that the crawl is finishing */
 
 static void note_warning(void *context, const char *line)
 {
@@ -100,7 +101,7 @@ static void begin(struct rig *rig, origin_answer *answer)
     rig->options.loops = 2;
     rig->options.max_time_ns = TIME;
     rig->options.drain_ns = GRACE;
-    rig->options.pace.max_in_flight = 1; /* so that some are left */
+    rig->options.pace.max_in_flight = 1; /* so that some pages are left */
     rig->options.warn = note_warning;
     hold_clock();
 }
@@ -111,7 +112,7 @@ static void end(struct rig *rig)
     free_clock();
 }
 
-/* The time begins to pass when so many requests have come. */
+/* Adds two seeds, and lets the clock run when this number of requests has arrived. */
 static void seed_two(struct rig *rig, int requests)
 {
     start_held(rig);
@@ -137,7 +138,7 @@ static void finish(struct rig *rig, struct waits *ret_waits)
 {
     *ret_waits = (struct waits){.ns = {0}};
     if (!rig_await_end(rig, (SANITIZED ? 200 : 60) * WEIR_SECOND))
-        fail_msg("its time is over, and it does not end");
+        fail_msg("the crawl does not end at its time limit");
     wr_engine_finish(rig->engine, &rig->result);
     (void)wr_engine_report(rig->engine, add_waits, ret_waits);
     wr_engine_free(rig->engine);
@@ -151,7 +152,7 @@ static void on_job(void *context, const struct wr_store_row *row)
                    row->job.why.data);
 }
 
-/* "running: why", as the state has it. */
+/* Returns status and reason of the job in the state file, as in "running: why". */
 static const char *job_in_state(const struct rig *rig)
 {
     static char text[256];
@@ -183,7 +184,7 @@ static void time_limit_ends_a_crawl_whose_hosts_never_answer(void **state)
 {
     static const struct {
         origin_answer *answer;
-        int requests; /* robots.txt, the first page, and one behind it, of two hosts */
+        int requests; /* robots.txt, the first page and the next one, of two hosts */
     } hosts[] = {{never_answers, 6},    {stops_in_the_middle, 6}, {robots_never_come, 2},
                  {robots_never_end, 2}, {says_later, 6},          {crawl_delay_is_long, 2}};
     (void)state;
@@ -194,7 +195,7 @@ static void time_limit_ends_a_crawl_whose_hosts_never_answer(void **state)
         seed_two(&rig, hosts[i].requests);
         finish(&rig, &waits);
         assert_booked_as_its_limit(&rig, &waits, "running");
-        if (i < 4) { /* something was in flight, so the rest waited for the grace */
+        if (i < 4) { /* a request was in flight, so the others waited for the grace period */
             assert_true(waits.ns[WEIR_REASON_JOB_LIMIT] > 0);
             is_kind = true;
             rig.options.max_time_ns = 0;
@@ -244,7 +245,7 @@ static void time_limit_ends_a_crawl_whose_hosts_are_paused(void **state)
     end(&rig);
 }
 
-/* Not all seeds have been given: they have to be given again, and the state says so as well. */
+/* Some seeds are missing and must be given again. The state file says so, too. */
 static void time_limit_ends_a_crawl_that_waits_for_seeds(void **state)
 {
     struct rig rig;
@@ -259,7 +260,7 @@ static void time_limit_ends_a_crawl_that_waits_for_seeds(void **state)
     end(&rig);
 }
 
-/* ---- while it is finishing ---- */
+/* ---- during the grace period ---- */
 
 static void await_finishing(void)
 {
@@ -278,7 +279,8 @@ static bool holds(const struct wr_why *why, weir_reason reason)
     return false;
 }
 
-/* The loop hears of it a moment after who watches. */
+/* Waits until a host is held for this reason: the loop learns of the limit after the engine.
+ * Returns the reason. */
 static weir_reason held_for(struct rig *rig, const char *key, weir_reason expected)
 {
     struct wr_host_view seen;
@@ -289,7 +291,7 @@ static weir_reason held_for(struct rig *rig, const char *key, weir_reason expect
     return seen.why.reason;
 }
 
-/* M14: whoever looks is told what holds the rest, and a stop acts as ever. */
+/* M14: inspection reports the reason for the wait, and a stop works as usual. */
 static void host_of_a_crawl_whose_time_is_over_is_held_by_the_limit_of_its_job(void **state)
 {
     struct rig rig;
@@ -312,17 +314,17 @@ static void host_of_a_crawl_whose_time_is_over_is_held_by_the_limit_of_its_job(v
     assert_false(holds(&why, WEIR_REASON_PAUSED));
     assert_int_equal(why.expected_ns, -1);
     assert_int_equal(wr_engine_inspect_hosts(rig.engine, &(struct wr_host_view_query){.sort = WR_SORT_NAME}, &look), 0);
-    assert_int_equal(look->sums.states[WR_HOST_PAUSED], 0); /* as the metrics have it */
+    assert_int_equal(look->sums.states[WR_HOST_PAUSED], 0); /* like the metrics */
     wr_host_views_free(look);
     assert_false(rig_await_end(&rig, 0));
-    wr_engine_drain(rig.engine); /* a first signal */
-    wr_engine_stop(rig.engine);  /* and a second one */
+    wr_engine_drain(rig.engine); /* the first signal */
+    wr_engine_stop(rig.engine);  /* the second signal */
     finish(&rig, &waits);
     assert_booked_as_its_limit(&rig, &waits, "running");
     end(&rig);
 }
 
-/* Each end is bounded, not only that of the time. */
+/* The grace period also bounds the end of a failed job. */
 static struct origin_reply fails_or_never_answers(void *context, const struct origin_request *request)
 {
     struct origin_reply reply = answer_kindly(context, request);

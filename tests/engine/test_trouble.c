@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_trouble.c - disks that are full, outputs that nobody reads, too few descriptors, servers that are away. */
+/* test_trouble.c - tests of full disks, outputs without a reader, few descriptors, and servers that
+ * fail for a while. */
 #include "crawl/engine/crawl_inspect.h"
 #include "engine/held.h"
 #include "engine/rig.h"
@@ -26,9 +27,9 @@ static int64_t cpu_now(void)
            (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * WEIR_MICROSECOND;
 }
 
-/* ---- the disk is full ---- */
+/* ---- a full disk ---- */
 
-#define BEFORE ((off_t)16 << 20) /* in the output already: more than the state file will have */
+#define BEFORE ((off_t)16 << 20) /* bytes in the output at first: more than the state file gets */
 
 static void limit_files(rlim_t bytes)
 {
@@ -46,10 +47,11 @@ static void await_pause(struct rig *rig)
         assert_false(rig_await_end(rig, 0));
         wr_engine_stats_get(rig->engine, &stats);
     }
-    assert_non_null(strstr(stats.pause_why, "full; free some room")); /* what is wrong, and what to do */
+    /* the cause, and the remedy */
+    assert_non_null(strstr(stats.pause_why, "full; free some room"));
 }
 
-/* What was there before is nobody's line. */
+/* Removes the bytes that were in the output beforehand, which are no lines. */
 static void cut_front(const struct rig *rig)
 {
     static char all[1 << 20];
@@ -61,7 +63,7 @@ static void cut_front(const struct rig *rig)
     (void)close(fd);
 }
 
-/* F5: nothing is lost, and nothing half-written counts. */
+/* F5: no line is lost, and no partial line counts. */
 static void full_disk_under_the_output_pauses_the_crawl(void **state)
 {
     struct rig rig;
@@ -78,7 +80,7 @@ static void full_disk_under_the_output_pauses_the_crawl(void **state)
     rig_seeded(&rig);
     await_pause(&rig);
     sleep_ns(300 * MS);
-    assert_int_equal(rig.waits, 1); /* and said so */
+    assert_int_equal(rig.waits, 1); /* one warning */
     assert_false(rig_await_end(&rig, 0));
     limit_files(RLIM_INFINITY);
     assert_true(rig_await_end(&rig, 120 * WEIR_SECOND));
@@ -91,9 +93,9 @@ static void full_disk_under_the_output_pauses_the_crawl(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- nobody reads ---- */
+/* ---- an endless web ---- */
 
-/* A web without end: each page leads to 20 more. */
+/* Returns a page with links to 20 more pages. */
 static struct origin_reply answer_endless(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -111,7 +113,7 @@ static struct origin_reply answer_endless(void *context, const struct origin_req
     return rig_html(kept);
 }
 
-/* ---- a log that nobody reads ---- */
+/* ---- a log without a reader ---- */
 
 static void note_dropped(void *context, const char *line)
 {
@@ -131,7 +133,7 @@ static int lines_in(int fd)
     return lines;
 }
 
-/* T16, I6: a line for each request is in the pipe, or among those that are said to be dropped. */
+/* T16, I6: each request has a line in the pipe, or counts as a dropped line. */
 static void lines_of_a_log_that_nobody_reads_are_counted_and_the_count_is_told(void **state)
 {
     struct rig rig;
@@ -157,7 +159,7 @@ static void lines_of_a_log_that_nobody_reads_are_counted_and_the_count_is_told(v
     rig_tear_down(&rig);
 }
 
-/* ---- an output that nobody reads ---- */
+/* ---- an output without a reader ---- */
 
 struct reader {
     int fd;
@@ -175,7 +177,7 @@ static void *read_all(void *context)
     return NULL;
 }
 
-/* Until nothing has come for a while. */
+/* Waits until no request has arrived for a while. Returns the number of requests. */
 static int await_silence(struct rig *rig)
 {
     int before = -1, now = origin_requests(rig->origin);
@@ -227,9 +229,9 @@ static void output_that_nobody_reads_holds_the_crawl(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- the end of a crawl whose disk is full ---- */
+/* ---- the end of a crawl on a full disk ---- */
 
-/* M14: the time limit is kept all the same, and the wait is booked as what it is. */
+/* M14: the time limit applies on a full disk, and the wait is attributed to the limit. */
 static void add_waits(void *context, const struct wr_engine_host_report *host)
 {
     int64_t *waited_ns = context;
@@ -254,7 +256,7 @@ static void time_limit_ends_a_crawl_whose_disk_is_full(void **state)
     rig_seeded(&rig);
     await_pause(&rig);
     let_clock_run();
-    assert_true(rig_await_end(&rig, 120 * WEIR_SECOND)); /* and the disk is still full */
+    assert_true(rig_await_end(&rig, 120 * WEIR_SECOND)); /* the disk is still full */
     wr_engine_finish(rig.engine, &rig.result);
     (void)wr_engine_report(rig.engine, add_waits, waited_ns);
     wr_engine_free(rig.engine);
@@ -264,7 +266,7 @@ static void time_limit_ends_a_crawl_whose_disk_is_full(void **state)
     assert_true(waited_ns[0] > 0);
     assert_int_equal(waited_ns[1], 0);
     rig_check_store(&rig);
-    rig.options.max_time_ns = 0; /* and it goes on */
+    rig.options.max_time_ns = 0; /* the job can be resumed */
     rig_start(&rig);
     assert_false(rig.is_new);
     rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
@@ -276,7 +278,7 @@ static void time_limit_ends_a_crawl_whose_disk_is_full(void **state)
     free_clock();
 }
 
-/* M14: nobody could stop it before its threads run. */
+/* M14: an engine that waited here could not be stopped, as its threads do not run yet. */
 static void crawl_that_finds_a_full_disk_at_its_start_says_so(void **state)
 {
     struct rig rig;
@@ -299,7 +301,8 @@ static void crawl_that_finds_a_full_disk_at_its_start_says_so(void **state)
     rig_tear_down(&rig);
 }
 
-/* The last word of a crawl, too: when there is no room for it the job is as it was, and ends when it goes on. */
+/* If the disk is full, the end of a job cannot be stored. The job stays open and ends after it is
+ * resumed. */
 static void crawl_whose_end_finds_a_full_disk_ends_and_can_go_on(void **state)
 {
     struct rig rig;
@@ -323,14 +326,14 @@ static void crawl_whose_end_finds_a_full_disk_ends_and_can_go_on(void **state)
     assert_non_null(strstr(rig.result.why, "full"));
     rig_start(&rig);
     assert_false(rig.is_new);
-    rig_seed(&rig, "%s", rig_url(&rig, 1, "/")); /* it may not have been stored either */
+    rig_seed(&rig, "%s", rig_url(&rig, 1, "/")); /* the seed may not have been stored */
     rig_finish(&rig);
     assert_int_equal(rig.result.end, WR_END_COMPLETED);
     rig_assert_trees(&rig, 1, 1, PAGES);
     rig_tear_down(&rig);
 }
 
-/* ---- descriptors ---- */
+/* ---- few descriptors ---- */
 
 static struct origin_reply answer_late(void *context, const struct origin_request *request)
 {
@@ -339,7 +342,7 @@ static struct origin_reply answer_late(void *context, const struct origin_reques
     return reply;
 }
 
-/* E5: slower, but nothing fails, and no processor is kept busy by trying. */
+/* E5: the crawl is slower, but nothing fails, and it does not spin. */
 static void few_descriptors_make_it_slower_and_no_more(void **state)
 {
     struct rig rig;
@@ -363,7 +366,7 @@ static void few_descriptors_make_it_slower_and_no_more(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- the server is away ---- */
+/* ---- a server that fails for a while ---- */
 
 static atomic_bool is_away;
 
@@ -374,7 +377,8 @@ static struct origin_reply answer_or_not(void *context, const struct origin_requ
     return rig_tree(context, request, 60, NULL);
 }
 
-/* E4, S0-95: few tries while it is away, no work, and all that is left is fetched when it is back. */
+/* E4, S0-95: few attempts and little CPU time while the server fails; all pages are fetched
+ * afterwards. */
 static void server_that_was_away_is_asked_again(void **state)
 {
     struct rig rig;
@@ -397,7 +401,8 @@ static void server_that_was_away_is_asked_again(void **state)
     int64_t away_ns = monotonic() - began_at;
     int tries = origin_requests(rig.origin) - before;
     print_message("%d tries, %.3f s of CPU\n", tries, (double)(cpu_now() - cpu_before) / 1e9);
-    assert_true(tries < 20 * away_ns / WEIR_SECOND); /* at its pace there would be a hundred in a second */
+    /* at the usual pace there would be a hundred per second */
+    assert_true(tries < 20 * away_ns / WEIR_SECOND);
     assert_true(cpu_now() - cpu_before < (SANITIZED ? 2 : 1) * away_ns / 3);
     is_away = false;
     rig_finish(&rig);

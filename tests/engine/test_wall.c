@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wall.c - hosts whose firewall does not let us in: noticed, said, and left alone (U10). */
+/* test_wall.c - tests of hosts whose firewall blocks the crawl: detected, reported, and not asked
+ * any more (U10). */
 #include "engine/rig.h"
 
 #include <stdatomic.h>
@@ -12,7 +13,8 @@
         .body = "<title>Attention Required! | Cloudflare</title><div id=\"cf-error-details\">blocked</div>" \
     }
 
-/* The first page of the first host, and then its wall; others are open. */
+/* Returns the home page of host 1 and the firewall's page for its other paths; other hosts are
+ * open. */
 static struct origin_reply answer_wall(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -61,7 +63,7 @@ static void crawl(struct rig *rig, int hosts)
 static void set_up(struct rig *rig)
 {
     rig_set_up(rig, answer_wall);
-    rig_space(rig, 20 * MS); /* so that one is answered before the next is sent */
+    rig_space(rig, 20 * MS); /* each request is answered before the next one */
 }
 
 static void host_that_refuses_twice_is_left_alone_and_its_job_is_blocked(void **state)
@@ -72,7 +74,8 @@ static void host_that_refuses_twice_is_left_alone_and_its_job_is_blocked(void **
     crawl(&rig, 1);
     assert_int_equal(rig.result.end, WR_END_BLOCKED);
     assert_int_equal(status_of(&rig, 1), WR_JOB_BLOCKED);
-    assert_true(origin_requests(rig.origin) <= 5); /* robots.txt, the first page, two refusals, and one on its way */
+    /* robots.txt, the first page, two refusals, and one more in flight. */
+    assert_true(origin_requests(rig.origin) <= 5);
     assert_int_equal(rig.line_count, 61);
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/"), "verdict"), "fetched");
     assert_int_equal(rig_verdicts(&rig, "blocked"), 60);
@@ -116,12 +119,12 @@ static void next_crawl_within_a_day_does_not_ask_unless_told_to(void **state)
     crawl(&rig, 1);
     assert_true(origin_requests(rig.origin) > asked);
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/"), "verdict"), "fetched");
-    assert_int_equal(rig.result.end, WR_END_BLOCKED); /* twice more, and no further */
+    assert_int_equal(rig.result.end, WR_END_BLOCKED); /* two more refusals, then no more requests */
     assert_true(origin_requests(rig.origin) <= asked + 5);
     rig_tear_down(&rig);
 }
 
-static atomic_bool is_open; /* by now */
+static atomic_bool is_open; /* true: the firewall is gone */
 
 static struct origin_reply answer_once_open(void *context, const struct origin_request *request)
 {
@@ -158,7 +161,7 @@ static struct origin_reply answer_now_and_then(void *context, const struct origi
     return rig_tree(context, request, 12, NULL);
 }
 
-/* A rule of theirs that one URL offends is not a wall around the site. */
+/* A firewall rule for one URL does not block the site. */
 static void single_page_that_is_refused_does_not_block_its_host(void **state)
 {
     struct rig rig;
@@ -181,7 +184,7 @@ static struct origin_reply answer_nobody(void *context, const struct origin_requ
     return WALL;
 }
 
-/* robots.txt is an answer like any other. */
+/* A response to robots.txt counts like any other. */
 static void wall_before_robots_txt_counts(void **state)
 {
     struct rig rig;

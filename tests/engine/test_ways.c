@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ways.c - where pages lead: redirects, traps, bodies that break off or never end. */
+/* test_ways.c - tests of where pages lead: redirects, traps, and bodies that break off or never
+ * end. */
 #include "engine/rig.h"
 #include "lib/hostile.h"
 
@@ -53,7 +54,7 @@ static void redirects_that_lead_in_circles_end(void **state)
     rig_tear_down(&rig);
 }
 
-/* A10: as many hops as there may be, and the last line says why it ends. */
+/* A10: a chain ends after max_hops redirects, and the last line says so. */
 static void redirects_one_after_the_other_are_bounded(void **state)
 {
     struct rig rig;
@@ -96,7 +97,7 @@ static void redirect_to_another_host_passes_its_robots_txt_and_its_gate(void **s
 
 /* ---- bodies ---- */
 
-/* A18: neither the page nor what it leads to. */
+/* A18: neither the page nor its links are used. */
 static void page_that_breaks_off_is_no_page(void **state)
 {
     static const struct hostile_step steps[] = {
@@ -125,7 +126,7 @@ static void page_that_breaks_off_is_no_page(void **state)
     rig_tear_down(&rig);
 }
 
-/* A body without an end; what was read of it counts. */
+/* The body never ends; the part that was read counts. */
 static void huge_page_is_cut(void **state)
 {
     static const struct hostile_step steps[] = {
@@ -154,7 +155,7 @@ static void huge_page_is_cut(void **state)
 
 /* ---- traps ---- */
 
-/* Host 1 has a page for every day there will ever be; host 2 is honest. */
+/* Returns a calendar without end for host 1, and a tree for other hosts. */
 static struct origin_reply answer_calendar(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -183,7 +184,7 @@ static void calendar_without_end_ends_and_starves_nobody(void **state)
     print_message("%d pages of the trap\n", count);
     assert_true(count > 100 && count < 1200);
     honest = rig_arrivals(&rig, 2, &count);
-    assert_true(honest[count - 1] < trap[600]); /* it was done while the trap was not yet half */
+    assert_true(honest[count - 1] < trap[600]); /* done before half of the trap */
     free(trap);
     free(honest);
     rig_tear_down(&rig);
@@ -244,7 +245,7 @@ static void links_to_many_fresh_hosts_wait_in_the_store(void **state)
 
 #define LONG_URL 3500
 #define HUBS 4
-#define LONG_PAGES 200 /* of each; all together are more than are read from the store at once */
+#define LONG_PAGES 200 /* pages per hub; all together are more than one read of the store returns */
 
 static struct origin_reply answer_with_long_ones(void *context, const struct origin_request *request)
 {
@@ -268,13 +269,13 @@ static struct origin_reply answer_with_long_ones(void *context, const struct ori
     return rig_html(kept);
 }
 
-/* M13: they come in pieces, and each of them comes. */
+/* M13: the store returns long URLs in several reads, and none is lost. */
 static void pages_with_long_urls_are_all_fetched_once(void **state)
 {
     struct rig rig;
     (void)state;
     rig_set_up(&rig, answer_with_long_ones);
-    rig.options.pace.max_in_flight = 8; /* else a busy machine answers so late that requests time out */
+    rig.options.pace.max_in_flight = 8; /* else a busy machine answers too late */
     rig_start(&rig);
     rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
     rig_finish(&rig);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_windows.c - times that answers name: whose they are, and when they are stored. T13, T14, V2, E7, F2. */
+/* test_windows.c - tests of pauses that responses begin: which host they apply to, and when they
+ * are stored (T13, T14, V2, E7, F2). */
 #include "crawl/engine/engine_state.h"
 #include "engine/rig.h"
 
 #include <string.h>
 
-/* ---- in which order the plan is told, the host noted, and the page posted ---- */
+/* ---- order of calls: wr_plan_page_finished, wr_store_note_host, wr_store_post ---- */
 
 #define WINDOWS (WR_GATE_CHANGE_RETRY_AFTER | WR_GATE_CHANGE_BREAKER)
 
@@ -20,7 +21,7 @@ int __wrap_wr_store_note_host(struct wr_store *store, const struct wr_store_host
 int __wrap_wr_store_post(struct wr_store *store, const struct wr_store_change *changes, size_t count,
                          wr_store_done *done, void *context);
 
-/* Of this loop's thread: the window that its last answer began is not noted yet. */
+/* Pauses that the last response of this thread began and that are not noted yet. */
 static _Thread_local uint32_t unnoted;
 static atomic_int windows[WINDOWS + 1], late_windows;
 
@@ -47,7 +48,7 @@ int __wrap_wr_store_post(struct wr_store *store, const struct wr_store_change *c
     return __real_wr_store_post(store, changes, count, done, context);
 }
 
-/* The first hosts name a time, the others do not work. */
+/* Returns Retry-After for the first hosts, 500 for the others. */
 static struct origin_reply answer_windows(void *context, const struct origin_request *request)
 {
     (void)context;
@@ -58,15 +59,16 @@ static struct origin_reply answer_windows(void *context, const struct origin_req
     return (struct origin_reply){.status = 500};
 }
 
-/* T14: or a crash in between would forget the window, and not the attempt. The head tells it, too; but the end may make
- * it longer, by the jitter, and only the end opens a breaker. */
+/* T14: a crash in between would lose the pause but keep the attempt. The head reports the pause,
+ * too. But the end may lengthen it by jitter, and only the end opens a breaker. */
 static void window_that_the_end_of_an_answer_begins_is_noted_before_the_page_is_posted(void **state)
 {
     struct rig rig;
     (void)state;
     rig_set_up(&rig, answer_windows);
     rig.options.loops = 2;
-    rig.options.max_defer_ns = 10 * WEIR_SECOND; /* robots.txt comes sooner, on a busy machine too */
+    /* robots.txt arrives sooner, also on a busy machine */
+    rig.options.max_defer_ns = 10 * WEIR_SECOND;
     rig.options.failure_threshold = UINT32_MAX;
     rig.options.pace.breaker = true;
     rig.options.pace.consecutive_failures = 2;
@@ -83,9 +85,9 @@ static void window_that_the_end_of_an_answer_begins_is_noted_before_the_page_is_
     rig_tear_down(&rig);
 }
 
-/* ---- a proxy's times ---- */
+/* ---- Retry-After of a proxy ---- */
 
-/* The server is a proxy: at first it cannot reach the host. */
+/* Acts as a proxy that at first cannot reach the host. */
 static struct origin_reply answer_as_proxy(void *context, const struct origin_request *request)
 {
     struct rig *rig = context;
@@ -97,7 +99,7 @@ static struct origin_reply answer_as_proxy(void *context, const struct origin_re
     return rig_html("well");
 }
 
-/* T13, E7: it says how long itself will not do, and the host is asked as it would be without that. */
+/* T13, E7: the proxy reports its own pause, which does not pause the host. */
 static void time_that_a_proxy_names_holds_no_host(void **state)
 {
     static int statuses[] = {502, 504};
@@ -109,7 +111,7 @@ static void time_that_a_proxy_names_holds_no_host(void **state)
         rig.site = &statuses[i];
         (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", rig.port);
         rig.options.proxy = proxy;
-        rig.options.max_defer_ns = 100 * MS; /* what is held fails soon */
+        rig.options.max_defer_ns = 100 * MS; /* a held page fails soon */
         rig_start(&rig);
         rig_seed(&rig, "http://127.0.0.1:9/");
         rig_finish(&rig);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz.h - what a fuzz target is: one function that must return 0 for any bytes.
+/* fuzz.h - the interface of a fuzz target: a function that must return 0 for any bytes.
  *
- * libFuzzer calls it (make fuzz), and so does replay.c, over the files of corpus/NAME (make test). It ends the program
- * where a promise is broken; the sanitizers do the same where memory is.
+ * libFuzzer calls it (make fuzz), and so does replay.c with the files of corpus/NAME (make test).
+ * It ends the program if a property does not hold. The sanitizers end it on memory errors.
  */
 #ifndef WEIR_FUZZ_H
 #define WEIR_FUZZ_H
@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* libFuzzer's name for it. `data` is not terminated, and is an empty block where `bytes` is 0. */
+/* libFuzzer's entry point. `data` is not terminated; if `bytes` is 0 it is an empty block. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* An assert that no build leaves out, and that says which promise it was. */
+/* Checks a property in every build, and prints it if it does not hold. */
 #define fuzz_check(promise)                                                       \
     do {                                                                          \
         if (!(promise)) {                                                         \

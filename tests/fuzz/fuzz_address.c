@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_address.c - what proxies write as an address: read or refused, and what is read is written so that it reads the
- * same. */
+/* fuzz_address.c - fuzzes addresses as proxies write them: each is parsed or refused. A parsed
+ * address is formatted and parses as the same address again. */
 #include "base/address.h"
 
 #include "fuzz/fuzz.h"

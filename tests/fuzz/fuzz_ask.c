@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_ask.c - what the API is asked: whatever is accepted is JSON, and means what Jansson reads in it. */
+/* fuzz_ask.c - fuzzes request bodies of the API: every accepted body is JSON, and means what
+ * Jansson reads. */
 #include "serve/daemon/api_request.h"
 
 #include <jansson.h>
@@ -20,7 +21,7 @@ static void check_text(const json_t *object, const char *name, struct wr_span te
     fuzz_check(memcmp(json_string_value(theirs), text.data, text.bytes) == 0);
 }
 
-/* A number that is not there is 0. */
+/* Checks a number; a missing one counts as 0. */
 static void check_number(const json_t *object, const char *name, int64_t number)
 {
     const json_t *theirs = json_object_get(object, name);
@@ -28,7 +29,7 @@ static void check_number(const json_t *object, const char *name, int64_t number)
     fuzz_check(theirs == NULL ? number == 0 : json_is_integer(theirs) && json_integer_value(theirs) == number);
 }
 
-/* Of headers with one name Jansson has the last. */
+/* Checks the header names only: of headers with the same name Jansson has the last. */
 static void check_headers(const json_t *object, const struct wr_api_request *ask)
 {
     const json_t *headers = json_object_get(object, "headers");
@@ -84,7 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (!is_accepted(&reader, body))
         return 0;
     json_t *theirs = json_loadb(body.data, body.bytes, JSON_ALLOW_NUL, &error);
-    if (theirs == NULL) { /* bytes of strings are not judged by the reader, but by whoever takes them */
+    /* The reader does not check the encoding of strings; its callers do. */
+    if (theirs == NULL) {
         fuzz_check(json_error_code(&error) == json_error_invalid_utf8 ||
                    json_error_code(&error) == json_error_null_byte_in_key);
         return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_check.c - from the bytes that a trusted proxy sends to what weir judges: the fields that a plain reading finds
- * are those that are believed, each of them once, and the rules are asked about just that. */
+/* fuzz_check.c - fuzzes requests of a trusted proxy: the fields that a simple model finds are those
+ * that are used, each of them once, and the rules judge exactly these. */
 #include "serve/daemon/forwarded_request.h"
 #include "serve/rules/rules.h"
 
@@ -17,7 +17,7 @@ static const char rules[] = "rules:\n"
                             "  - {name: rest, key: [route, method], limit: 5/s}\n"
                             "admission: {trusted: [unix], max_keys: 1000}\n";
 
-/* A new one for each input, so that nothing has been charged. */
+/* Opens new rules for each input, so that no limit is charged yet. */
 static struct wr_rules *open_book(void)
 {
     static struct wr_rules_settings settings;
@@ -33,7 +33,7 @@ static struct wr_rules *open_book(void)
     return book;
 }
 
-/* ---- the fields, read plainly ---- */
+/* ---- a simple model of the fields ---- */
 
 struct plain {
     struct wr_span value;
@@ -49,7 +49,7 @@ static struct wr_span trim(const char *text, size_t bytes)
     return (struct wr_span){text, bytes};
 }
 
-/* Of the whole head, all lines that begin with "x-original-NAME:" or "x-forwarded-NAME:". */
+/* Finds all lines of the head that begin with "x-original-NAME:" or "x-forwarded-NAME:". */
 static struct plain find(const char *head, size_t bytes, const char *name)
 {
     struct plain plain = {{NULL, 0}, 0};
@@ -80,7 +80,7 @@ static bool is(struct plain plain, const char *text, size_t bytes)
                             : plain.value.bytes == bytes && memcmp(plain.value.data, text, bytes) == 0;
 }
 
-/* ---- what is judged ---- */
+/* ---- judging ---- */
 
 static bool is_login(const weir_request *said)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_codings.c - the codings of a response, and a body cut anywhere. Four bytes, fields up to an empty line, a body.
+/* fuzz_codings.c - fuzzes the codings of a response, with the body in pieces. The input is four
+ * bytes, fields up to an empty line, and a body.
  *
- * The bytes say where the body is cut; whether it is a text that is yet to be packed, and how; how many bytes of its
- * end are repeated; and how often. What a plain reading of the fields finds is what is counted; more than one coding is
- * refused; what is decoded is what the library makes of the whole body at once, and packed texts come out as they were;
- * and the work is within its bounds after every step. */
+ * The bytes say where the body is divided, whether and how it is packed first, how many bytes of
+ * its end are repeated, and how often. Checks that the codings counted are those that a simple
+ * model finds, and that more than one coding is refused. Decoding gives what the library makes of
+ * the whole body at once, and packed texts are unchanged. After every step the work is within its
+ * bounds.
+ */
 #include "http/net/decode.h"
 
 #include <brotli/decode.h>
@@ -17,15 +20,15 @@
 #include "base/rng.h"
 #include "fuzz/fuzz.h"
 
-#define BODY_MAX ((size_t)512 << 10) /* twice the slack, so that it counts */
-#define MADE_MAX ((size_t)1 << 20)   /* nobody wants more of it */
+#define BODY_MAX ((size_t)512 << 10) /* twice the slack, so that the slack has an effect */
+#define MADE_MAX ((size_t)1 << 20)   /* the test takes no more output than this */
 #define ROOM_MAX (2 * MADE_MAX)
-#define FRAME_MIN 8 /* zstd returns at the end of each frame, and a skippable one has this many bytes */
+#define FRAME_MIN 8 /* smallest skippable frame, bytes; zstd returns after each frame */
 
 enum {
     PACKED = 1,
-    HARMED = 2, /* a byte of what was packed is another */
-    SPLIT = 4,  /* into two frames or members, or blocks */
+    HARMED = 2, /* one byte of the packed body is changed */
+    SPLIT = 4,  /* into two frames, members or blocks */
     BARE = 8,   /* deflate without zlib's header */
 };
 
@@ -34,12 +37,12 @@ struct block {
     size_t length;
 };
 
-/* ---- fields, read plainly ---- */
+/* ---- a simple model of the fields ---- */
 
 struct plain {
     size_t codings, transfers, lengths;
     bool is_transfer_odd; /* neither "chunked" nor "identity" */
-    char name[64];        /* of the last coding, in lower case; too long: empty */
+    char name[64];        /* last coding in lower case; empty if it is too long */
 };
 
 static bool is_word(const char *text, size_t bytes, const char *word)
@@ -96,7 +99,7 @@ static enum wr_head_fault give_line(struct wr_head *head, const char *line, size
     return wr_head_line(head, (struct wr_span){line, bytes});
 }
 
-/* False: it is refused. Takes the fields off the front. */
+/* Takes the fields off the front of `rest`. Returns false if they are refused. */
 static bool read_fields(struct wr_head *head, struct plain *plain, struct wr_span *rest)
 {
     static const char status[] = "HTTP/1.1 200 OK\r\n";
@@ -158,7 +161,7 @@ static void pack(struct block *to, const char *coding, const struct block *text,
 enum end {
     WHOLE,
     CUT_OFF,
-    FILLED, /* there was no room for more */
+    FILLED, /* the output is full */
     BAD
 };
 
@@ -203,8 +206,8 @@ static enum end unbrotli(const struct block *body, struct block *made)
     }
 }
 
-/* Not quite at once, for the library treats frames that come whole as others: it does not mind how large their window
- * is, and checks their size. Frames of zstd before 1.0 are refused. */
+/* Decodes in small steps, because the library treats complete frames differently: it ignores the
+ * size of their window, and checks their size. Refuses frames of zstd before 1.0. */
 static enum end unzstd(const struct block *body, struct block *made)
 {
     ZSTD_DCtx *state = ZSTD_createDCtx();
@@ -220,7 +223,8 @@ static enum end unzstd(const struct block *body, struct block *made)
         unsigned first = bytes > 0 ? (unsigned char)body->bytes[at] : 0x28;
         bool is_old = is_start && first != 0x28 && first >> 4 != 5;
         had = to.pos;
-        code = is_old ? SIZE_MAX : ZSTD_decompressStream(state, &to, &from); /* an error, if ever there was one */
+        /* SIZE_MAX is an error code of zstd, too. */
+        code = is_old ? SIZE_MAX : ZSTD_decompressStream(state, &to, &from);
         at += from.pos;
         is_start = code == 0;
     }
@@ -240,7 +244,7 @@ static enum end decode_at_once(const char *coding, const struct block *body, str
     return unzip(body, body->length == 0 || (body->bytes[0] & 0x0f) == 8 ? 15 : -15, made);
 }
 
-/* ---- in pieces ---- */
+/* ---- the body in pieces ---- */
 
 static void check_work(const struct wr_decoder_work *work, const struct wr_decoder_work *before, size_t pieces)
 {
@@ -258,7 +262,7 @@ static void take(struct wr_decoder *decoder, struct block *made)
     made->length += span.bytes;
 }
 
-/* As transfer_body.c does. */
+/* Decodes a piece like transfer_body.c does. */
 static enum wr_decode_result decode_piece(struct wr_decoder *decoder, struct wr_span piece, size_t pieces,
                                           struct block *made)
 {
@@ -303,7 +307,7 @@ static enum wr_decode_result decode_in_pieces(struct wr_decoder *decoder, const 
     return result;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole target ---- */
 
 static void *take_block(void *context, size_t bytes, size_t align)
 {
@@ -329,7 +333,7 @@ static bool is_known(const char *coding)
     return false;
 }
 
-/* The body, with its end repeated. */
+/* Copies the body and repeats its end. */
 static void fill(struct block *body, struct wr_span text, size_t tail, size_t times)
 {
     body->length = text.bytes < BODY_MAX ? text.bytes : BODY_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_config.c - configuration files: read into the bounds of their fields, or refused in one line at a line and a
- * column. */
+/* fuzz_config.c - fuzzes configuration files: each is read into the bounds of its fields, or
+ * refused in one line with line and column. */
 #include <stdio.h>
 #include <string.h>
 #include <weir/error.h>
@@ -31,7 +31,7 @@ struct house {
     uint32_t pane_count;
     char pets[2][8];
     uint32_t pet_count;
-    bool has_key, in_list; /* of the garden */
+    bool has_key, in_list; /* state of the taker of "garden" */
 };
 
 static const char *const colours[] = {[RED] = "red", [GREEN] = "green", NULL};
@@ -49,7 +49,8 @@ static const struct wr_config_field roof_fields[] = {
 };
 static const struct wr_config_schema roof_schema = {.name = "roof", .fields = roof_fields, .count = COUNT(roof_fields)};
 
-/* A taker sees a key before each value, items only after the beginning of a list, and no mapping. */
+/* Checks the order of calls: a key before each value, items only after the start of a list, and no
+ * mapping. */
 static int take_key(void *settings, const struct wr_config_field *field, const struct wr_config_word *key,
                     struct wr_buf *why)
 {

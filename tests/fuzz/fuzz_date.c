@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_date.c - any bytes as a date: what is accepted lies within the years 0 to 9999, and is the same when it is
- * written in another form and read again. */
+/* fuzz_date.c - fuzzes dates: every accepted date is in the years 0 to 9999, and is the same after
+ * it is written in another form and parsed again. */
 #include "core/web/http/http_date.h"
 
 #include "fuzz/fuzz.h"
@@ -9,7 +9,7 @@
 
 #define NOW_S INT64_C(1794700800) /* 2026-11-15 */
 
-/* libc writes it, which core may not use. */
+/* Writes the date with the C library, which src/core may not use, and parses it again. */
 static void check_again(int64_t s, const char *form)
 {
     char text[64];
@@ -18,7 +18,8 @@ static void check_again(int64_t s, const char *form)
     int64_t again;
 
     if (time != s)
-        return; /* This libc counts in 32 bits, up to 2038. */
+        /* A 32-bit time_t ends in 2038. */
+        return;
     fuzz_check(gmtime_r(&time, &tm) != NULL && strftime(text, sizeof text, form, &tm) > 0);
     fuzz_check(wr_http_date_parse(wr_span_of(text), NOW_S, &again) && again == s);
 }
@@ -30,8 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
     if (wr_http_date_parse(text, NOW_S, &s)) {
         fuzz_check(s >= INT64_C(-62167219200) && s <= INT64_C(253402300800));
-        if (s >= INT64_C(-30610224000) &&
-            s < INT64_C(253402300800)) { /* from the year 1000 on strftime writes four digits */
+        /* From the year 1000 on strftime writes four digits. */
+        if (s >= INT64_C(-30610224000) && s < INT64_C(253402300800)) {
             check_again(s, "%a, %d %b %Y %H:%M:%S GMT");
             check_again(s, "%a %b %e %H:%M:%S %Y");
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_fields.c - any bytes as a response's header: what it says of limits stays within bounds, one more Retry-After
- * never shortens the wait, and one more line that says nothing changes nothing; nor does it for what it says of caches,
- * where the nearest one has the last word. */
+/* fuzz_fields.c - fuzzes response fields. Limits are within their bounds. Another Retry-After never
+ * shortens the wait, and another field without limits changes nothing. The same holds for cache
+ * fields, where the nearest cache decides. */
 #include "core/web/http/cache.h"
 #include "core/web/http/field.h"
 #include "core/web/http/server_limits.h"

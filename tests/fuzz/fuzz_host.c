@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_host.c - what is said to be a host: refused, or a key that is its own key and holds nothing but what host names
- * have (D7). */
+/* fuzz_host.c - fuzzes hosts: each is refused, or becomes a key that is its own key and has only
+ * characters of host names (D7). */
 #include "base/ascii.h"
 
 #include "fuzz/fuzz.h"

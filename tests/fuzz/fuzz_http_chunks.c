@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_http_chunks.c - chunks: the same body and the same end, in one piece and byte by byte. */
+/* fuzz_http_chunks.c - fuzzes chunked bodies: body and end are the same in one piece and byte by
+ * byte. */
 #include "core/web/http/chunks.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 struct tally {
     enum wr_chunks_step step;
     size_t read, body; /* bytes */
-    uint64_t sum;      /* over the body, in its order */
+    uint64_t sum;      /* checksum of the body, which depends on the order */
 };
 
 static struct tally read_by(const uint8_t *data, size_t bytes, size_t each)

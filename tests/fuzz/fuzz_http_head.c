@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_http_head.c - heads of responses: refused, or fields that are whole and hold nothing that could split them. */
+/* fuzz_http_head.c - fuzzes heads of responses: each is refused, or its fields are whole and have
+ * no bytes that could split them. */
 #include "core/web/http/head.h"
 
 #include <stdlib.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_links.c - any bytes as a page: however it is cut into pieces, the links are the same, within it, and bounded.
+/* fuzz_links.c - fuzzes pages: the links are the same for pieces of any size, within the page, and
+ * bounded.
  *
- * The first byte of the input is the size of the pieces, the second chooses the header's charset. */
+ * The first byte of the input is the size of the pieces, the second selects the charset of the
+ * header.
+ */
 #include "core/web/links/links.h"
 
 #include "fuzz/fuzz.h"
@@ -10,7 +13,7 @@
 
 #define LINKS_MAX 1000
 
-/* Of all links, in their order. */
+/* Digest of all links, in their order. */
 struct digest {
     uint64_t hash;
     uint64_t at;
@@ -30,7 +33,8 @@ static void found(void *context, const struct wr_link *link)
 
     fuzz_check(++digest->count <= LINKS_MAX);
     fuzz_check(link->url.bytes <= WR_LINKS_VALUE_MAX);
-    fuzz_check(link->at >= digest->at && link->at < 2 * digest->page_bytes); /* UTF-16 may become longer as UTF-8 */
+    /* UTF-16 may become longer as UTF-8. */
+    fuzz_check(link->at >= digest->at && link->at < 2 * digest->page_bytes);
     digest->at = link->at;
     mix(digest, &link->kind, sizeof link->kind);
     mix(digest, &link->nofollow, sizeof link->nofollow);
@@ -53,7 +57,7 @@ static struct digest scan(const uint8_t *data, size_t bytes, size_t piece, const
     wr_links_init(&links, &options);
     for (size_t at = 0; at < bytes; at += piece) {
         size_t count = bytes - at < piece ? bytes - at : piece;
-        uint8_t *exact = malloc(count); /* a sanitizer sees the first byte read beyond it */
+        uint8_t *exact = malloc(count); /* so that a sanitizer reports a read beyond the end */
         fuzz_check(exact != NULL);
         memcpy(exact, data + at, count);
         wr_links_feed(&links, (const char *)exact, count);
@@ -65,7 +69,7 @@ static struct digest scan(const uint8_t *data, size_t bytes, size_t piece, const
     while (title.bytes > 0) {
         size_t before = title.bytes;
         uint32_t point = wr_span_take_point(&title);
-        fuzz_check(before - title.bytes > 1 || point < 0x80); /* it is UTF-8 */
+        fuzz_check(before - title.bytes > 1 || point < 0x80); /* the title is UTF-8 */
     }
     mix(&digest, &links.directives, sizeof links.directives);
     fuzz_check(links.count == digest.count && links.depth <= WR_LINKS_DEPTH_MAX);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_links_gumbo.c - the link scanner against a real parser, on pages that keep clear of the known differences
- * (docs/internals/links.md). */
+/* fuzz_links_gumbo.c - compares the link scanner with a full HTML parser, on pages without the
+ * known differences (docs/internals/links.md). */
 #include "unit/core/web/links/finds.h"
 
 #include "fuzz/fuzz.h"
@@ -12,7 +12,7 @@
 
 #define PAGE_MAX ((size_t)2048) /* deeper nesting than this allows may overflow gumbo's stack */
 
-/* Their rules need a tree, or gumbo has its own idea of them. */
+/* Elements whose rules need a tree, or which gumbo treats in its own way. */
 static const char *const excluded[] = {"select", "frameset", "svg", "math", "shadowroot"};
 
 static bool has_excluded(const char *page, size_t bytes)
@@ -20,11 +20,13 @@ static bool has_excluded(const char *page, size_t bytes)
     for (size_t i = 0; i < sizeof excluded / sizeof excluded[0]; i++)
         if (memmem(page, bytes, excluded[i], strlen(excluded[i])) != NULL)
             return true;
-    const char *title = memmem(page, bytes, "<title", 6); /* of two, a table may move the second to the front */
+    /* The parser may move the second of two titles to the front, out of a table. */
+    const char *title = memmem(page, bytes, "<title", 6);
     return title != NULL && memmem(title + 1, (size_t)(page + bytes - title - 1), "<title", 6) != NULL;
 }
 
-/* References that both know: numbers of few digits, and a few names. */
+/* Returns true if the page has references other than numbers of few digits and some names that both
+ * know. */
 static bool has_odd_reference(const char *page, size_t bytes)
 {
     static const char *const names[] = {"amp;", "lt;", "gt;", "quot;", "copy=", "amp=", "#"};
@@ -54,7 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         return 0;
     for (size_t i = 0; i < bytes; i++) {
         if (data[i] >= 0x7f || (data[i] < ' ' && memchr("\t\n\f\r", data[i], 4) == NULL))
-            return 0; /* gumbo replaces what is no UTF-8, and control characters */
+            /* gumbo replaces invalid UTF-8 and control characters. */
+            return 0;
         page[i] = (char)data[i];
         lower[i] = (char)tolower(data[i]);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_match.c - patterns of a daemon's rules agree with a plain reading of them, and lines of a state file are what is
- * written. The first byte says which; a newline parts texts. (fuzz_spelling.c has the requests.) */
+/* fuzz_match.c - fuzzes patterns of rules against a simple model, and lines of a state file, which
+ * must be formatted as they were parsed. The first byte selects one of them; a newline separates
+ * texts. (fuzz_spelling.c has the requests.) */
 #include "core/admit/match.h"
 #include "core/admit/usage_record.h"
 
@@ -11,7 +12,7 @@
 
 #define TEXT_MAX 300
 
-/* The plain reading: each star against each possible end. Only for short texts. */
+/* Simple model of a pattern: tries each star at each possible end. Only for short texts. */
 static bool model(const char *pattern, const char *text, char stop)
 {
     if (*pattern == '\0')

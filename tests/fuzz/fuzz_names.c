@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_names.c - host, method and credentials of a request are judged as what a service takes them for, or are refused.
- * The first byte says which: 'h' a Host and, behind a newline, a target; 'm' a method; 'c' an Authorization. Services
- * are plain models here, which know nothing of how these are read there.
- */
+/* fuzz_names.c - fuzzes host, method and credentials of a request: each is judged as services
+ * understand it, or refused. The first byte selects one: 'h' a Host and, after a newline, a target;
+ * 'm' a method; 'c' an Authorization. The services are simple models that share no code with the
+ * reader. */
 #include "core/admit/credentials.h"
 #include "core/admit/match.h"
 #include "core/admit/method.h"
@@ -31,13 +31,13 @@ static void fold(char *text)
         *text = (char)tolower((unsigned char)*text);
 }
 
-/* What many do: up to the first colon that is not in brackets. */
+/* Takes the host up to the first colon that is not in brackets, as many services do. */
 static void take_until_colon(char *host)
 {
     cut(host, strchr(host[0] == '[' && strchr(host, ']') != NULL ? strchr(host, ']') : host, ':'));
 }
 
-/* And others: up to the last one. */
+/* Takes the host up to the last colon, as other services do. */
 static void take_until_last_colon(char *host)
 {
     char *colon = strrchr(host, ':');
@@ -46,7 +46,7 @@ static void take_until_last_colon(char *host)
         cut(host, colon);
 }
 
-/* RFC 3986: what is before "@" is no part of it. */
+/* Drops what precedes the last "@", which is not part of the host (RFC 3986). */
 static void take_after_user(char *host)
 {
     char *at = strrchr(host, '@');
@@ -56,7 +56,7 @@ static void take_after_user(char *host)
     take_until_last_colon(host);
 }
 
-/* Of a list, as proxies make it of several fields. */
+/* Takes the first host of a list, which proxies make of several fields. */
 static void take_first(char *host)
 {
     cut(host, strpbrk(host, ", \t"));
@@ -75,7 +75,7 @@ static void take_last(char *host)
 static void (*const takes_host[])(char *host) = {take_until_colon, take_until_last_colon, take_after_user, take_first,
                                                  take_last};
 
-/* Whether both are one host to a resolver. */
+/* Returns true if a resolver takes both for the same host. */
 static bool is_same_host(char *taken, const char *judged)
 {
     size_t bytes = strlen(taken);
@@ -85,7 +85,8 @@ static bool is_same_host(char *taken, const char *judged)
     if (bytes > 1 && taken[bytes - 1] == '.')
         taken[--bytes] = '\0';
     fold(taken);
-    if (judged[0] != '[') { /* what inet_aton takes for an address is that one */
+    /* An address in a form that inet_aton knows must be in its usual form. */
+    if (judged[0] != '[') {
         bool is_number = inet_aton(judged, &a4) != 0;
         return strcmp(taken, judged) == 0 &&
                (!is_number || (inet_pton(AF_INET, judged, &b4) == 1 && a4.s_addr == b4.s_addr));
@@ -109,12 +110,12 @@ static void check_taken(const char *host, const char *judged)
         takes_host[i](text);
         if (!is_same_host(text, judged)) {
             fprintf(stderr, "service %zu takes \"%s\" for \"%s\", judged is \"%s\"\n", i, host, text, judged);
-            fuzz_check(false); /* another host is judged */
+            fuzz_check(false); /* a service takes another host */
         }
     }
 }
 
-/* What is between "//" and the path. False: there is none. */
+/* Copies the text between "//" and the path. Returns false if there is no "//". */
 static bool find_authority(const char *target, char *ret_text)
 {
     if (strncasecmp(target, "http://", 7) != 0 && strncasecmp(target, "https://", 8) != 0)
@@ -124,7 +125,7 @@ static bool find_authority(const char *target, char *ret_text)
     return true;
 }
 
-/* Some services go by Host, some by the URL: both must be what was judged. */
+/* Some services use Host, some the URL: both must be the host that was judged. */
 static void check_host(char *text)
 {
     static struct wr_request_reading asked;
@@ -148,8 +149,8 @@ static void check_host(char *text)
 
 /* ---- methods ---- */
 
-/* A method that is no token is refused. A service takes a token as it is, in any case, or as what it has a handler for;
- * a HEAD is answered as a GET is. */
+/* Checks that a method that is not a token is refused. A service compares a token in any case, and
+ * only with methods that it handles. It answers a HEAD like a GET. */
 static void check_method(const char *text)
 {
     static const char *const names[] = {"GET",     "HEAD",  "POST",  "PUT",   "DELETE", "CONNECT",
@@ -179,12 +180,12 @@ static void check_method(const char *text)
         if (i < 9 && strcasecmp(names[i], text) == 0)
             is_known = strcmp(memory, names[i]) == 0 && wr_span_is(judged, names[i]);
     }
-    fuzz_check(is_known || strcmp(memory, "OTHER") == 0); /* keys are few, whatever callers send */
+    fuzz_check(is_known || strcmp(memory, "OTHER") == 0); /* callers cannot make many keys */
 }
 
 /* ---- credentials ---- */
 
-/* Of the field without blanks around it. False: it finds none. */
+/* Takes the second word, or the only one. Returns false if there is no word. */
 static bool take_second_word(const char *value, char *ret_token)
 {
     const char *first = value + strspn(value, " \t"), *end = first + strcspn(first, " \t");
@@ -213,7 +214,7 @@ static bool take_rest(const char *value, char *ret_token)
     return *value != '\0';
 }
 
-/* "a, b" and "a;b" are two. */
+/* Takes the first token of a list: "a, b" and "a;b" have two. */
 static bool take_first_of_list(const char *value, char *ret_token)
 {
     bool is_there = take_second_word(value, ret_token);
@@ -247,7 +248,7 @@ static int digit_of(char c)
     return at != NULL ? (int)(at - digits) : c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
 }
 
-/* Decodes Base64 as lenient readers do, who skip what is none of it, and writes it anew. */
+/* Decodes Base64 like a lenient reader, which skips other characters, and encodes it again. */
 static void recode(const char *text, size_t bytes, const char *last, bool is_padded, char *ret_text)
 {
     char *at = ret_text;
@@ -255,7 +256,7 @@ static void recode(const char *text, size_t bytes, const char *last, bool is_pad
 
     for (size_t i = 0; i < bytes && text[i] != '='; i++)
         whole += digit_of(text[i]) >= 0;
-    whole = whole * 6 / 8; /* bytes; what is left of the last digit says nothing */
+    whole = whole * 6 / 8; /* whole bytes; the rest of the last digit has no meaning */
     size_t wanted = (whole * 8 + 5) / 6;
     for (size_t i = 0; i < bytes && text[i] != '=' && written < wanted; i++) {
         int digit = digit_of(text[i]);
@@ -308,7 +309,7 @@ static void check_credentials(char *value)
     for (size_t i = 0; i < sizeof takes_token / sizeof takes_token[0]; i++)
         if (takes_token[i](value, taken) && strcmp(taken, token) != 0) {
             fprintf(stderr, "service %zu takes \"%s\" for \"%s\", judged is \"%s\"\n", i, value, taken, token);
-            fuzz_check(false); /* another token is judged */
+            fuzz_check(false); /* a service takes another token */
         }
     bool is_basic = strncasecmp(value, "basic", 5) == 0 && strchr(" \t", value[5]) != NULL && value[5] != '\0';
     if (is_basic)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_page.c - any bytes as a page: however it is cut into pieces, its links and facts are the same; each link is a
- * canonical URL, told once, without user and password.
+/* fuzz_page.c - fuzzes pages: links and facts are the same for pieces of any size; each link is a
+ * canonical URL, reported once, without user and password.
  *
- * The first byte of the input is the size of the pieces, the second chooses the content type. */
+ * The first byte of the input is the size of the pieces, the second selects the content type.
+ */
 #include "core/web/page/page.h"
 
 #include "fuzz/fuzz.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_policy.c - the registry of policies, with any record from a store and any answers of a server: it stays within
- * its bounds, asks for a robots.txt at most six times in a row, and lets no page go while nothing is known (V3).
+/* fuzz_policy.c - fuzzes the registry of policies with any record of a store and any responses of a
+ * server. It stays within its bounds, fetches a robots.txt at most six times in a row, and allows
+ * no page while no rules are known (V3).
  *
- * The input is struct knobs, and then, divided by NUL: robots.txt's URL, ETag, Last-Modified, Location, Cache-Control,
- * and the text. */
+ * The input is struct knobs and then, separated by NUL: URL of robots.txt, ETag, Last-Modified,
+ * Location, Cache-Control, and the text.
+ */
 #include "core/web/http/field.h"
 #include "http/net/idna.h"
 #include "http/net/policy/policy.h"
@@ -13,13 +15,13 @@
 #include <stdlib.h>
 #include <weir/time.h>
 
-#define WALL_NOW (INT64_C(1000000000) * WEIR_SECOND) /* 2001-09-09; of both clocks, which end at WEIR_DURATION_MAX */
+#define WALL_NOW (INT64_C(1000000000) * WEIR_SECOND) /* 2001-09-09; the clocks end in 2006 */
 
 struct knobs {
     int64_t max_age_ns, fetched_wall_at, retry_after_ns;
     uint16_t status;
-    uint8_t kind;     /* of the record */
-    uint8_t on_error; /* and whether the record is loaded */
+    uint8_t kind;     /* kind of the record */
+    uint8_t on_error; /* mode on errors, and whether the record is loaded */
 };
 
 struct world {
@@ -83,7 +85,7 @@ static bool load(struct wr_policies *policies, const struct world *world)
     return error == 0;
 }
 
-/* Whether this answer, to a question without validators, says what the rules are. */
+/* Returns true if a response with this status to an unconditional request determines the rules. */
 static bool is_known(int status)
 {
     return (status >= 200 && status <= 299 && status != 206) || (status >= 301 && status <= 303) || status == 307 ||

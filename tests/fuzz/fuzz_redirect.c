@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_redirect.c - where a Location leads: to an http URL without a stranger's password, or nowhere (A11 to A13, C12).
+/* fuzz_redirect.c - fuzzes Location: it leads to an http URL without a foreign password, or is
+ * refused (A11 to A13, C12).
  *
- * The input is "URL NUL Location". */
+ * The input is "URL NUL Location".
+ */
 #include "core/web/url/redirect.h"
 #include "http/net/idna.h"
 
@@ -14,7 +16,7 @@ static enum wr_url_fault parse(struct wr_span text, char memory[WR_URL_ROOM], st
     return wr_url_parse(text, NULL, wr_idna_libidn2(), memory, WR_URL_ROOM, ret_url);
 }
 
-/* What is left when the password is cut out is what one would have parsed. */
+/* Checks that a URL without its password equals the parsed form of its text. */
 static void check_target(const struct wr_url *to)
 {
     struct wr_url again;

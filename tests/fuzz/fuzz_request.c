@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_request.c - requests to our daemon: the same in one piece and in any; each byte of a head that is accepted is
- * accounted for, and nothing that was accepted could be read as something else. */
+/* fuzz_request.c - fuzzes requests to the daemon: they are the same in one piece and in several.
+ * Each byte of an accepted head belongs to a part, and no part can be read in another way. */
 #include "base/rng.h"
 #include "core/web/request/http_request.h"
 
@@ -9,18 +9,21 @@
 
 #include "fuzz/fuzz.h"
 
-/* What came of a text. */
+/* Result of reading a text. */
 struct tally {
     enum wr_request_step step;
     size_t taken, body; /* bytes */
-    uint64_t sum;       /* over the body, in its order */
+    uint64_t sum;       /* checksum of the body, which depends on the order */
 };
 
-#define COPIED_FROM \
-    64 /* bytes of a piece; smaller ones are too many: freed blocks wait in the sanitizer's quarantine */
+#define COPIED_FROM                                                                       \
+/* Smaller pieces are not copied: there would be too many freed blocks in the sanitizer's \
+ * quarantine. */
+64
 
-/* A block that ends with the text, so that the sanitizer sees who reads beyond. */
-static char *copy(const uint8_t *data, size_t bytes)
+    /* Returns a block that ends with the text, so that the sanitizer reports a read beyond it. */
+    static char *
+    copy(const uint8_t *data, size_t bytes)
 {
     char *block = malloc(bytes > 0 ? bytes : 1);
 
@@ -44,7 +47,7 @@ static void read_body(struct wr_request *request, const uint8_t *data, size_t co
     tally->taken = come - rest.bytes;
 }
 
-/* In pieces of 0 to `most` - 1 bytes. */
+/* Reads the input in pieces of 0 to `most` - 1 bytes. */
 static struct tally read_by(const uint8_t *data, size_t bytes, size_t most, struct wr_request *ret_request)
 {
     struct tally tally = {.step = WR_REQUEST_MORE};
@@ -85,7 +88,8 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-/* Writes the head anew, over the old one: every byte is where its part says, and none is left. */
+/* Walks through the head as if it wrote it: every part is where the head has it, and no byte is
+ * left over. */
 static void check_head(const struct wr_request *request)
 {
     const char *at = request->data + (request->has_blank_line ? 2 : 0);
@@ -106,7 +110,7 @@ static void check_head(const struct wr_request *request)
     fuzz_check(skip(at, "\r\n") == request->data + request->head_bytes);
 }
 
-/* How often a field is there. */
+/* Returns the number of fields with this name. */
 static int count(const struct wr_request *request, const char *name)
 {
     struct wr_span value;

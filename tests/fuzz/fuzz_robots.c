@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_robots.c - any bytes as robots.txt, and any path: the answer is the naive matcher's, over the rules as they are
- * listed.
+/* fuzz_robots.c - fuzzes robots.txt and a path: the verdict is that of a simple matcher over the
+ * listed rules.
  *
- * The first line of the input is the path, the rest the file. */
+ * The first line of the input is the path, the rest the file.
+ */
 #include "core/web/robots/robots.h"
 #include "core/web/url/url.h"
 

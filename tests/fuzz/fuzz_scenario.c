@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_scenario.c - scenario files: what is taken is a world that can be run, and a refusal names line and column. */
+/* fuzz_scenario.c - fuzzes scenario files: an accepted one is a valid scenario, and a refusal names
+ * line and column. */
 #include "cli/simulate/scenario_file.h"
 
 #include "fuzz/fuzz.h"

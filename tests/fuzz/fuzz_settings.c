@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_settings.c - files of settings, by the tables of all commands: sound, or refused in one line that names a place.
- */
+/* fuzz_settings.c - fuzzes settings files with the tables of all commands: each is valid, or
+ * refused in one line that names the place. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_sitemap.c - any bytes as a sitemap, in pieces of any size: entries and bytes stay within bounds, URLs are never
- * empty and have no blanks around them, and after "enough" nothing more comes.
+/* fuzz_sitemap.c - fuzzes sitemaps in pieces of any size: entries and bytes are bounded, URLs are
+ * not empty and have no spaces around them, and after enough entries no more are reported.
  *
- * The first byte of the input is the size of the pieces, the second how many entries are wanted. */
+ * The first byte of the input is the size of the pieces, the second the number of entries wanted.
+ */
 #include "core/web/url/url.h"
 #include "http/sitemap/sitemap.h"
 

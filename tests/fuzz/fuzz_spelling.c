@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_spelling.c - no spelling of a request escapes a rule. The first byte says what is spelled: 't' a target, 'h' a
- * host, 'm' a method, 'c' credentials; the second one how: each bit changes the text in a way that no service minds.
- * What was read is read again to the same; a spelling is refused, or has a reading that the text has. */
+/* fuzz_spelling.c - fuzzes spellings of a request: none bypasses a rule. The first byte selects the
+ * part: 't' a target, 'h' a host, 'm' a method, 'c' credentials. Each bit of the second byte
+ * selects a change that services ignore. A parsed text must parse to itself. A changed spelling is
+ * refused, or has a reading of the text. */
 #include "core/admit/credentials.h"
 #include "core/admit/match.h"
 #include "core/admit/method.h"
@@ -64,7 +65,7 @@ static struct wr_span path_of(const struct wr_request_reading *asked)
     return (struct wr_span){asked->request.target, asked->request.target_bytes};
 }
 
-/* Whether both are one route, or one has none: it is too long for a key. */
+/* Returns true if both have the same route, or one is too long to be a route key. */
 static bool same_route(struct wr_span a, struct wr_span b)
 {
     char first[WEIR_KEY_MAX + 1], second[WEIR_KEY_MAX + 1];
@@ -76,8 +77,9 @@ static bool same_route(struct wr_span a, struct wr_span b)
            strcmp(first, second) == 0;
 }
 
-/* As it is written the path is read to itself; or it is too long then; or it is what no client sends: "/a%3Bb%2Fc" is
- * "/a;b%2Fc" to a service that does not decode slashes. */
+/* Returns true if a path as it is written parses to itself, or is too long. The third case is a
+ * path that no client sends: "/a%3Bb%2Fc" is "/a;b%2Fc" to a service that does not decode
+ * slashes. */
 static bool is_stable(struct wr_span path, unsigned loose)
 {
     static struct wr_request_reading again;
@@ -90,7 +92,7 @@ static bool is_stable(struct wr_span path, unsigned loose)
     return same(path, path_of(&again)) && again.loose == 0;
 }
 
-/* Each reading is a path. */
+/* Checks that each reading of a target is a path. */
 static void check_readings(struct wr_span target)
 {
     static struct wr_request_reading asked;
@@ -110,14 +112,14 @@ static void check_readings(struct wr_span target)
     fuzz_check(asked.loose == 0);
 }
 
-/* Whether some reading of the target is this path. */
+/* Returns true if some reading of the target is this path. */
 static bool has_reading(struct wr_span target, struct wr_span path)
 {
     static struct wr_request_reading asked;
 
     weir_request_fault fault = read_target(target, &asked);
     if (fault == WEIR_FAULT_LONG)
-        return true; /* is refused */
+        return true; /* it is refused */
     fuzz_check(fault == WEIR_FAULT_NONE);
     do {
         if (same(path_of(&asked), path))
@@ -142,7 +144,7 @@ static void put_spelled(struct text *text, char c, unsigned how)
     put(text, &c, 1);
 }
 
-/* Of a path in lower case without anything odd all spellings have it as a reading, or are refused. */
+/* Checks that every spelling of a plain path in lower case has it as a reading, or is refused. */
 static void check_target(struct wr_span target, unsigned how)
 {
     static struct wr_target read;

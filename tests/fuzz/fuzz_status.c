@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_status.c - status classes in words: what is taken can be looked up, and what is refused changes nothing. */
+/* fuzz_status.c - fuzzes lists of status classes: an accepted list can be looked up, and a refused
+ * one changes nothing. */
 #include "core/web/http/status.h"
 
 #include "fuzz/fuzz.h"

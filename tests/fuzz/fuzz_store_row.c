@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_store_row.c - rows of a state file with any values in them: left out, or put into range (G9). Each byte says of
- * which type the next value is, and how long; then comes the value. */
+/* fuzz_store_row.c - fuzzes rows of a state file with any values: they are left out, or their
+ * values clamped (G9). One byte selects type and length of a value; then the value follows. */
 #include "crawl/store/row.h"
 #include "crawl/store/sqlite/sqlite.h"
 
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define COLUMNS 13 /* of the widest row */
+#define COLUMNS 13 /* columns of the widest row */
 #define WALL_NOW (1790000000 * (int64_t)WEIR_SECOND)
 
 static sqlite3_stmt *row_of_any_values(void)
@@ -51,7 +51,7 @@ static void bind_value(sqlite3_stmt *row, int at, struct wr_span *input)
         memcpy(&fraction, &(uint64_t){take_number(input)}, sizeof fraction);
         (void)sqlite3_bind_double(row, at, fraction);
         return;
-    case 4: /* longer than anything may be */
+    case 4: /* longer than any value may be */
         (void)sqlite3_bind_zeroblob(row, at, (int)(WR_STORE_REPORT_MAX + bytes));
         return;
     case 5:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_taken.c - a target is judged as what a service takes it for, or it is refused. Two bytes, then lines: a target,
- * and patterns of rules. The first byte says what the services are known to tell apart, the second makes a pattern of
- * what they took. Services and patterns are read here by plain models, which know nothing of how paths are read there.
- */
+/* fuzz_taken.c - fuzzes targets against models of services: each is judged as a service understands
+ * it, or refused. The input is two bytes and then lines: a target, and patterns of rules. The first
+ * byte selects the differences that services are configured to see, the second makes a pattern of
+ * the path that a service took. The models of services and patterns share no code with the
+ * reader. */
 #include "core/admit/match.h"
 
 #include <ctype.h>
@@ -14,7 +15,7 @@
 #define TARGET_MAX 300
 #define PATTERN_ROOM (3 * TARGET_MAX + 8)
 #define PATTERNS_MAX 4
-#define MODEL_MAX 80 /* bytes of a path that a model compares: it tries each star at each place */
+#define MODEL_MAX 80 /* longest path of a model, bytes: it tries each star at each place */
 #define STARS_MAX 4
 
 /* ---- services ---- */
@@ -22,9 +23,9 @@
 enum {
     NOTHING = 0,
     DECODES = 1,     /* %XX, once */
-    KEEPS_SLASH = 2, /* but %2F stays */
-    STRIPS = 4,      /* ";a=1" goes before it decodes */
-    STRIPS_LATE = 8, /* or after */
+    KEEPS_SLASH = 2, /* decodes all except %2F */
+    STRIPS = 4,      /* removes ";a=1" before it decodes */
+    STRIPS_LATE = 8, /* removes ";a=1" after it decodes */
     MERGES = 16,     /* "//" is "/" */
     DROPS = 32,      /* "/a/" is "/a" */
     FOLDS = 64,      /* "/A" is "/a" */
@@ -32,7 +33,7 @@ enum {
 
 static const struct service {
     const char *name;
-    unsigned does, exact; /* what it does not tell apart */
+    unsigned does, exact; /* differences that the service ignores */
 } services[] = {
     {"node, whatwg", NOTHING, 0},
     {"django, flask, go", DECODES, 0},
@@ -52,7 +53,7 @@ static const struct service {
     {"all of it", DECODES | STRIPS_LATE | MERGES | DROPS | FOLDS, WEIR_EXACT_ALL},
 };
 
-/* A path, byte by byte: 256 + b is a byte b that is escaped. */
+/* Path as units: a byte, or 256 + b for an escaped byte b. */
 struct path {
     unsigned units[TARGET_MAX + 1];
     size_t count;
@@ -63,7 +64,7 @@ static bool is_plain(unsigned byte)
     return byte < 0x80 && (isalnum((int)byte) || strchr("-._~!$&'()*+,=:@;/", (int)byte) != NULL);
 }
 
-/* The path of "http://host/path?query", "/path?query" and "?query". */
+/* Returns the path of "http://host/path?query", "/path?query" or "?query". */
 static const char *find_path(const char *target, size_t *ret_bytes)
 {
     if (strncasecmp(target, "http://", 7) == 0 || strncasecmp(target, "https://", 8) == 0) {
@@ -127,7 +128,7 @@ static void merge(struct path *path)
     path->count = count;
 }
 
-/* Writes what the service took: what no path has as it is, is escaped. */
+/* Writes the path that the service took. Escapes bytes that a path does not have as they are. */
 static void write_taken(const struct path *path, bool folds, char *ret_text)
 {
     char *at = ret_text;
@@ -171,7 +172,7 @@ static bool fits_stars(const char *pattern, const char *text)
     return fits_stars(pattern + 1, text + 1);
 }
 
-/* "/a" with a slash and two stars is "/a" and all that begins with "/a/". */
+/* Returns true if the text matches. "/a/" with two stars also matches "/a". */
 static bool fits(const char *pattern, const char *text)
 {
     size_t bytes = strlen(pattern), length = strlen(text);
@@ -186,7 +187,7 @@ static bool fits(const char *pattern, const char *text)
     return pattern[bytes - 1] == '/' && length == bytes - 1 && strncmp(text, pattern, length) == 0;
 }
 
-/* The digits of an escape have one case. */
+/* Copies a text, in lower case if `folds`, except the digits of an escape. */
 static void copy(char *to, const char *text, bool folds)
 {
     size_t digits = 0;
@@ -198,7 +199,8 @@ static void copy(char *to, const char *text, bool folds)
     *to = '\0';
 }
 
-/* To a service that tells neither case nor a slash at the end, rules do not either. */
+/* Returns true if the pattern matches by the service's rules: without case, or without a slash at
+ * the end, if the service ignores them. */
 static bool means(const struct service *service, const char *pattern, const char *taken)
 {
     char wanted[MODEL_MAX + 1], text[MODEL_MAX + 1];
@@ -255,7 +257,8 @@ static size_t first_that_fits(const struct judged *judged, const struct wr_reque
     return i;
 }
 
-/* For each rule whether it fits some reading; and whether in some reading this one is the first to fit. */
+/* Sets ret_fits for each rule that matches some reading. Returns true if `wanted` is the first rule
+ * to match in some reading. */
 static bool read_all(const weir_request *request, unsigned exact, const struct judged *judged, size_t wanted,
                      bool *ret_fits)
 {
@@ -278,7 +281,8 @@ static bool read_all(const weir_request *request, unsigned exact, const struct j
     return is_first;
 }
 
-/* What was taken, as a pattern: all of it, what is below its folder, or with a star in it. */
+/* Makes a pattern of the path: all of it, all below a folder of it, with a star in it, or its
+ * end. */
 static void make_pattern(const char *taken, unsigned how, char *ret_pattern)
 {
     size_t bytes = strlen(taken), at = bytes > 0 ? (how >> 2) % bytes : 0;
@@ -315,7 +319,7 @@ static void check_service(const struct service *service, const weir_request *req
             fuzz_check(is_fitting[i]);
         }
     }
-    /* A star may end inside of an escape, and then a rule without case applies to more than it should. */
+    /* A star may end inside an escape; a rule without case then matches more than it should. */
     bool is_clear = (service->does & FOLDS) == 0 || strchr(taken, '%') == NULL;
     if (!is_first && is_clear) {
         fprintf(stderr, "%s takes %s for %s, but in no reading rule %zu is the first\n", service->name, request->target,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_url.c - any bytes against any base: what is accepted is printable, stable, and has one canonical form.
+/* fuzz_url.c - fuzzes URLs with any base: an accepted URL is printable, parses to itself, and has
+ * one canonical form.
  *
- * The input is "base NUL reference", or a URL without a base. */
+ * The input is "base NUL reference", or a URL without a base.
+ */
 #include "core/web/url/url.h"
 #include "http/net/idna.h"
 

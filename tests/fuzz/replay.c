@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* replay.c - feeds a fuzz target the files of its corpus, each whole and cut short at every length up to a few hundred,
- * with any compiler: `replay_NAME FOLDER|FILE…`. */
+/* replay.c - runs a fuzz target, with any compiler, on the files of its corpus: each whole, and
+ * truncated at every length up to a few hundred. Usage: replay_NAME FOLDER|FILE... */
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,10 +9,10 @@
 
 #include "fuzz/fuzz.h"
 
-#define FILE_MAX ((size_t)1 << 20) /* bytes; a corpus is small */
-#define CUTS_MAX ((size_t)256)     /* lengths that a file is also tried at */
+#define FILE_MAX ((size_t)1 << 20) /* bytes; corpora are small */
+#define CUTS_MAX ((size_t)256)     /* lengths at which a file is truncated */
 
-/* A block of exactly that size, so that a sanitizer sees the first byte read beyond it. */
+/* Passes a block of exactly that size, so that a sanitizer reports the first read beyond it. */
 static void feed(const uint8_t *data, size_t bytes)
 {
     uint8_t *exact = malloc(bytes);
@@ -35,14 +35,14 @@ static bool feed_file(const char *path)
     bool whole = feof(file) && !ferror(file);
     fclose(file);
     printf("%s: %zu bytes\n", path, bytes);
-    fflush(stdout); /* if it crashes, on which file */
+    fflush(stdout); /* shows the file even if the target crashes */
     for (size_t cut = 0; cut < bytes && cut < CUTS_MAX; cut++)
         feed(content, cut);
     feed(content, bytes);
     return whole;
 }
 
-/* Returns how many there were, -1 if one could not be read. */
+/* Runs the target on each file. Returns their number, or -1 if a file could not be read. */
 static int feed_folder(const char *folder)
 {
     char path[4096];

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The clone stands alone: no tracked file points to a place on the machine it was written on."""
+"""No tracked file names a path of the machine on which it was written."""
 import guard
 
-# Put together here, or this file would be the first finding.
+# Assembled from parts; otherwise this file would be the first finding.
 PLACES = ['..' + '/shared', '/' + 'work/']
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What docs/guide/many-machines.md reckons for a large crawl follows from what it says was measured."""
+"""The estimates for a large crawl in docs/guide/many-machines.md follow from the measurements in
+the same file."""
 import re
 
 import guard
@@ -9,7 +10,7 @@ GUIDE = 'docs/guide/many-machines.md'
 PAGES = 1e9
 PAGE_BYTES = 50e3
 DAY_S = 86400
-NEAR = 0.05  # figures are rounded
+NEAR = 0.05  # tolerance, because the figures are rounded
 
 
 def _number(text):
@@ -20,14 +21,14 @@ def _number(text):
 
 
 def _rows(text, first):
-    """Of each line that begins with such a cell, the cells."""
+    """Yields the cells of each line whose first cell matches `first`."""
     for line in text.split('\n'):
         if re.match(r'\| ' + first, line):
             yield [cell.strip() for cell in line.strip('| ').split(' | ')]
 
 
 def _reckoned(text):
-    """What is said, the figure, and what it should be."""
+    """Yields (description, figure in the text, computed figure)."""
     cost = re.search(r'costs the crawlers some (\d+) µs and the database some (\d+) µs', text)
     weir_us, base_us = (float(figure) for figure in cost.groups())
     measured = list(_rows(text, r'(?:SQLite|PostgreSQL) \| \d'))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The shared library exports what the public headers promise: all of it, and nothing else."""
+"""The shared library exports exactly the functions that the public headers declare."""
 import os
 import re
 import subprocess
@@ -31,7 +31,7 @@ def findings(root, build):
 
 
 def judged(root, build):
-    if root == build:  # a self-test: make its library first
+    if root == build:  # a self-test: compile its library first
         subprocess.run([os.environ.get('CC', 'cc').split()[0], '-shared', '-fPIC', '-w', f'{root}/x.c', '-o',
                         f'{root}/libweir.so'], check=True)
     return findings(root, build)

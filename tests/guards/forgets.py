@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Guards that remember what they found sound (remembered.py) judge it again when anything has changed that it depends on:
-the file, a header, the compiler's command, the settings."""
+"""Guards that cache their verdicts (remembered.py) judge a file again when anything has changed
+that the verdict depends on: the file, a header, the compiler's command, the settings."""
 import json
 import os
 import subprocess
@@ -26,7 +26,8 @@ build x.o: cc {root}/src/x.c
 
 
 def compile_tree(root, build, command='cc -std=c17'):
-    """As Meson and ninja leave it: a database, and a log of what each compilation read."""
+    """Makes a build folder as Meson and ninja do: a compilation database, and a log of the files
+    that each compilation read."""
     entry = {'directory': build, 'file': f'{root}/src/x.c', 'command': f'{command} -c {root}/src/x.c', 'output': 'x.o'}
     guard.write_tree(build, {'build.ninja': NINJA.format(root=root, command=command),
                              'compile_commands.json': json.dumps([entry])})
@@ -40,7 +41,7 @@ def tidy_after(root, build, files, **changes):
 
 
 def judged_by_tidy(root, build):
-    """(what changed, findings wanted, findings)"""
+    """Yields (what changed, expected number of findings, findings)."""
     yield 'a sound file', 0, tidy_after(root, build, {'src/x.c': SOUND})
     yield 'a changed file', 1, tidy_after(root, build, {'src/x.c': RECURSIVE})
     yield 'a file with a finding, unchanged', 1, tidy_after(root, build, {})

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What all guards share.
+"""Common part of all guards.
 
-A guard is a script GUARD.py with one function `findings(root, build)` that yields one line for each thing it found,
-and a list `BAD` of trees that it must find fault with. `main` first feeds it those trees, so that a guard that has gone
-blind fails instead of passing for ever, and then the real one.
+A guard is a script GUARD.py with a function `findings(root, build)`, which yields one line for each
+finding, and a dictionary `BAD` of trees in which it must find something. `main` runs the guard on
+those trees first, so that a guard that no longer detects anything fails, and then on the real tree.
 """
 import os
 import re
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-SKIP = 77  # what Meson takes for "skipped"
+SKIP = 77  # the exit status that means "skipped" to Meson
 
 
 class Skip(Exception):
@@ -19,13 +19,15 @@ class Skip(Exception):
 
 
 class Missing(Skip):
-    """For want of something that tools/setup installs: in CI, that is a failure."""
+    """Something that tools/setup installs is missing: in CI, that is a failure."""
 
 
 def tracked(root, *endings):
-    """The tracked files under root whose names end so (all, if nothing is given), relative to it, sorted.
+    """Returns the tracked files under root with one of these endings (all, if none is given),
+    relative to root, sorted.
 
-    Outside a git clone (a release archive, a self-test) every file counts, but for build folders."""
+    Outside a git clone (a release archive, a self-test) every file counts, except in build folders.
+    """
     git = ['git', '-c', 'safe.directory=*', '-C', root, 'ls-files', '-z', '--full-name']
     top = subprocess.run(['git', '-c', 'safe.directory=*', '-C', root, 'rev-parse', '--show-toplevel'],
                          capture_output=True, text=True).stdout.strip()
@@ -47,14 +49,15 @@ BLANK = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*
 
 
 def bare(text):
-    """C without its comments, strings and characters; every line stays where it is. Include lines keep their names."""
+    """Blanks comments, strings and characters in C code; line numbers stay the same. Include lines
+    keep their names."""
     def blank(match):
         return re.sub(r'[^\n]', ' ', match.group(0))
     lines = text.split('\n')
     kept = {i: line for i, line in enumerate(lines) if re.match(r'\s*#\s*include', line)}
     result = BLANK.sub(blank, text).split('\n')
     for i, line in kept.items():
-        if result[i].strip():  # not one that stands inside a comment
+        if result[i].strip():  # unless it is inside a comment
             result[i] = line
     return '\n'.join(result)
 
@@ -68,7 +71,7 @@ def write_tree(folder, files):
 
 
 def blind(findings, bad):
-    """The bad trees that the guard does not object to."""
+    """Yields the names of the bad trees in which the guard finds nothing."""
     for what, files in bad.items():
         with tempfile.TemporaryDirectory() as folder:
             write_tree(folder, files)

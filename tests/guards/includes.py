@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Includes point only down: a room may include its own headers and those of the floors below it."""
+"""Includes point only down: a room (a folder of the source) may include its own headers and those
+of lower floors."""
 import os
 import re
 
 import guard
 
-# From the ground up; ARCHITECTURE.md tells what each room is for.
+# Rooms from the lowest floor to the highest; ARCHITECTURE.md describes each room.
 FLOORS = '''include base core/limit core/pace core/web core/admit core/cluster core/plan
             limiter/memory limiter/clock http/loop limiter/queue limiter/table limiter/pacer config crawl/store http/warc cluster/limit cluster/gate http/sitemap
             http/net http/client limiter/admission serve/rules serve/server watch/metrics crawl/engine watch/control watch/dashboard serve/daemon
@@ -16,8 +17,8 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^">]+)[">]', re.M)
 
 
 def room_of(path):
-    """src/core/limit/in/x.c -> core/limit, include/weir/x.h -> include. A folder that is on no floor and in no
-    room is its own name."""
+    """Returns the room of a file: src/core/limit/in/x.c -> core/limit, include/weir/x.h -> include.
+    For a folder that is in no room, returns the folder."""
     folder = room = 'include' if path.startswith('include/') else os.path.dirname(path)[len('src/'):]
     while room and room not in FLOORS:
         room = os.path.dirname(room)
@@ -25,13 +26,13 @@ def room_of(path):
 
 
 def may_use(room, other):
-    if room == 'sim':  # whole crawls in virtual time: core must be enough for them
+    if room == 'sim':  # sim runs whole crawls in virtual time with core alone
         return other in ('sim', 'include', 'base') or other.startswith('core/')
     return FLOORS.index(other) <= FLOORS.index(room)
 
 
 def target(root, path, quote, name):
-    """The file of the project that an include means, or None where it means a system header."""
+    """Returns the file of the project that an include names, or None for a system header."""
     places = [f'include/{name}', f'src/{name}']
     if quote == '"':
         places.insert(0, os.path.normpath(f'{os.path.dirname(path)}/{name}'))

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every C file is laid out as .clang-format says. Versions differ in taste: only Debian 12's version 14 judges.
+"""Every C file is formatted as .clang-format says. Versions of clang-format differ, so only version
+14 of Debian 12 is used.
 
-A file is judged again when it, .clang-format or the tool has changed."""
+A file is checked again when the file, .clang-format or the tool has changed.
+"""
 import concurrent.futures
 import os
 import re
@@ -16,11 +18,11 @@ VERSION = '14'
 TOOL = shutil.which('clang-format-14') or shutil.which('clang-format')
 
 
-PORTION = 20  # files for one call
+PORTION = 20  # files per call
 
 
 def complaints(root, files):
-    """What clang-format says of these files."""
+    """Returns the errors that clang-format reports for these files."""
     run = subprocess.run([TOOL, '--dry-run', '-Werror', f'--style=file:{STYLE}', *files], cwd=root,
                          capture_output=True, text=True)
     lines = [f'{line} (make format mends it)' for line in run.stderr.splitlines() if ': error: ' in line]

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""docs/requirements.md and docs/faults.md are whole and true.
+"""docs/requirements.md and docs/faults.md are complete and correct.
 
-Each requirement has one row, `| S3-8 | a few words | test_name, other_test |` or `| … | not yet |`, and each test that is
-named is in the list of a test program that Meson runs. Tests that are no program of tests (guards, examples) are
-named as Meson names them. A number in the words is in the name of one of the tests, or in its text, with what that uses
-of its file: a row promises no other number than its test knows. tools/tally sees to it that none of them was skipped.
+Each requirement has one row, `| S3-8 | a few words | test_name, other_test |` or `| … | not yet |`,
+and each named test is in the list of a test program that Meson runs. Tests that are not programs of
+tests (guards, examples) have their Meson name. A number in the words must be in the name of one of
+the row's tests, or in its text, or in definitions of the same file that the test uses. tools/tally
+checks that none of these tests was skipped.
 """
 import concurrent.futures
 import json
@@ -27,7 +28,7 @@ NOT_YET = 'not yet'
 
 
 def listed(program):
-    """The names of a program's tests."""
+    """Returns the names of the tests of a program."""
     run = subprocess.run([program, '--list'], capture_output=True, text=True, timeout=60)
     if run.returncode:
         raise SystemExit(f'{program} --list ended with {run.returncode}')
@@ -35,7 +36,8 @@ def listed(program):
 
 
 def known_tests(build):
-    """The names under which Meson's tests may be cited. A program is asked again for its tests when it has changed."""
+    """Returns the names under which the documents may cite tests. A program's tests are listed
+    again when the program has changed."""
     with open(os.path.join(build, 'meson-info', 'intro-tests.json'), encoding='utf-8') as file:
         tests = json.load(file)
     programs, names = set(), set()
@@ -109,7 +111,8 @@ static void another(void **state)
 
 
 def tree(**changes):
-    """A sound pair of ledgers with some rows changed, and one test program, `seen`."""
+    """Returns a valid pair of documents with some rows changed, and one test program with the test
+    `seen`."""
     files = {'meson-info/intro-tests.json': json.dumps([{'name': 'seen', 'cmd': ['/bin/true']}]), 'tests/test_seen.c': C}
     for path, series in LEDGERS.items():
         rows = {f'{letter}{n}': f'| {letter}{n} | words | not yet |' for letter, last in series.items()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tools/mutate finds the fault that no test notices, and counts the others as noticed: on a room of one file, whose test
-needs another program. And each fault that tests/mutants.txt lists is one that it would make: none is about code that has
-changed since."""
+"""tools/mutate finds the mutant that no test detects, and counts the others as killed: on a room of
+one file, whose test needs another program. Also, tools/mutate would make each mutant that
+tests/mutants.txt lists; otherwise its code has changed since."""
 import os
 import re
 import subprocess
@@ -48,7 +48,7 @@ shift
 exec "$@"
 """
 TREE = {'meson.build': MESON, 'tests/needs': NEEDS, 'src/toy/toy.c': ROOM, 'tests/test_toy.c': TEST}
-# What each run must say: the faults that survive, and the counts.
+# The expected result of each run: the surviving mutants, and the counts.
 UNTESTED = {('never_tested', 'return value * 2;', 'return value / 2;'), ('never_tested', 'return value * 2;', 'return value * 3;'),
             ('never_tested', 'return value * 2;', 'return value * 1;'), ('never_tested', 'return value * 2;', 'return (value * 2) + 1;')}
 SAME = ('clamped', 'if (value > most)', 'if (value >= most)')
@@ -69,7 +69,7 @@ def wrong(what, got, wanted):
 
 
 def stale(root):
-    """What tests/mutants.txt lists and tools/mutate would not make."""
+    """Yields the entries of tests/mutants.txt that tools/mutate would not make."""
     sys.path.insert(0, os.path.join(root, 'tools', 'mutation'))
     import faults
     import listed

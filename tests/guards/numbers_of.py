@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Which numbers a test knows: those of its name, and of its text with whatever of the same file that uses."""
+"""The numbers that occur in a test: in its name, its text, and the definitions of the same file
+that it uses."""
 import re
 
 import guard
@@ -15,14 +16,15 @@ DEFINED = re.compile(r'^#\s*define\s+(\w+)|^}\s*(\w+)|^(?:[\w*]+ )+\**(\w+)\s*(?
 
 
 def numbers_in(words):
-    """As texts; `10 000` is one, and so is `five minutes`."""
+    """Returns the numbers as texts; `10 000` is one number, and so is `five minutes`."""
     words = re.sub(r'(?<=\d) (?=\d{3}\b)', '', NAMES.sub('', words))
     found = set(NUMBER.findall(words))
     return found | {str(LETTERS[word]) for word in IN_LETTERS.findall(words)}
 
 
 def c_pieces(text):
-    """Its definitions, each as a whole: up to where no bracket is open."""
+    """Yields the definitions in C code, each as a whole: up to the line after which no bracket is
+    open."""
     piece, depth = '', 0
     for line, bare in zip(text.split('\n'), guard.bare(text).split('\n')):
         piece += bare + '\n'
@@ -33,7 +35,8 @@ def c_pieces(text):
 
 
 def definitions(name, text):
-    """{name: its text}; of one name, such as an enumeration's members, all that define it."""
+    """Returns {name: its text}; a name with several definitions, such as an enumeration's members,
+    has the text of all."""
     found = {}
     if name.endswith('.py'):
         for piece in re.split(r'\n(?=\S)', text):
@@ -51,14 +54,15 @@ def definitions(name, text):
 class Tests:
     def __init__(self, root):
         self.texts = {name: guard.read(root, name) for name in guard.tracked(root, '.c', '.py') if name.startswith('tests/')}
-        self.places = {}  # of a test: the files that have one of this name
-        self.parts = {}   # of a file: its definitions
+        self.places = {}  # test -> the files that have a test of this name
+        self.parts = {}   # file -> its definitions
         for name, text in self.texts.items():
             for match in TEST.finditer(text):
                 self.places.setdefault(match.group(1) or match.group(2), []).append(name)
 
     def text_of(self, test, place):
-        """With what it uses, and what that uses."""
+        """Returns the text of a test and of all definitions that it uses, directly or indirectly.
+        """
         if place not in self.parts:
             self.parts[place] = definitions(place, self.texts[place])
         parts, text, seen, wanted = self.parts[place], '', set(), [test]
@@ -71,7 +75,8 @@ class Tests:
         return text
 
     def unknown_numbers(self, words, tests):
-        """Those of the words that no test has. Tests that have no text here, such as guards, know everything."""
+        """Returns the numbers in the words that occur in none of the tests. Returns nothing if a
+        test has no text here, such as a guard."""
         wanted = numbers_in(words)
         if not wanted or not all(test in self.places for test in tests):
             return []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The C shown in README.md is the text of an example that the tests compile and run."""
+"""The C code in README.md is part of an example that the tests compile and run."""
 import re
 
 import guard

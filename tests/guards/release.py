@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tools/release refuses what is not ready, and leaves the tree as it was if the tarball is not sound. It runs in a small
-repository here, with a meson that packs a Makefile only."""
+"""tools/release refuses a tree that is not ready, and leaves it unchanged if the tarball is broken.
+It runs here in a small repository, with a meson that packs only a Makefile."""
 import os
 import shutil
 import subprocess

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What guards found sound before, so that only what has changed is judged again.
+"""A cache of the verdicts of guards, so that only changed files are checked again.
 
-A verdict is kept with a digest of everything that it follows from (the tool's version, its settings, each file that it
-read), in a file of the build folder. Another digest, or another build folder, and the verdict does not count.
+A verdict is stored with a digest of everything that it depends on (the tool's version, its
+settings, each file that it read), in a file of the build folder. With another digest, or another
+build folder, the verdict is ignored.
 """
 import hashlib
 import json
@@ -11,7 +12,7 @@ import tempfile
 
 
 class Digests:
-    """Of files, each read once."""
+    """Digests of files; each file is read once."""
 
     def __init__(self):
         self._known = {}
@@ -28,7 +29,7 @@ def of_text(*parts):
 
 
 class Remembered:
-    """Values by name and digest."""
+    """Cached values by name and digest."""
 
     def __init__(self, build, guard):
         self._path = os.path.join(build, 'tests', 'guards', f'{guard}.json')
@@ -40,7 +41,7 @@ class Remembered:
             self._old = {}
 
     def get(self, name, digest):
-        """What was kept under this name, or None if it was with another digest."""
+        """Returns the value stored under this name, or None if its digest was another."""
         then, value = self._new.get(name) or self._old.get(name) or (None, None)
         if digest is None or then != digest:
             return None
@@ -52,7 +53,8 @@ class Remembered:
             self._new[name] = (digest, value)
 
     def save(self):
-        """Keeps what was asked for or kept since this object was made, and forgets the rest."""
+        """Saves the values that were read or stored since this object was made, and drops the rest.
+        """
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         with tempfile.NamedTemporaryFile('w', dir=os.path.dirname(self._path), delete=False) as file:
             json.dump(self._new, file)

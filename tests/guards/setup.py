@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tools/setup installs the packages of its group and no others, asks where there is a terminal, and starts no daemon. It
-runs here on a machine made of stubs, where almost everything is missing."""
+"""tools/setup installs the packages of its group only, asks if it runs on a terminal, and starts no
+daemon. It runs here on a machine made of stubs, where almost everything is missing."""
 import contextlib
 import os
 import pty
@@ -15,7 +15,7 @@ import time
 import guard
 
 REAL = 'sh env grep sed tr fold cat ls rm chmod mkdir ln cp touch sleep'.split()
-BUILD = 'gcc nm ar meson ninja pkg-config python3'.split()  # what the probes of the group `build` look for
+BUILD = 'gcc nm ar meson ninja pkg-config python3'.split()  # programs that the probes of the group `build` look for
 STUBS = {
     'id': 'echo 0',
     'apt-cache': ':',
@@ -46,7 +46,8 @@ class Machine:
 
     @staticmethod
     def heed_signals():
-        """What is run in the background or by nohup ignores some, and a shell cannot trap those."""
+        """Restores the default signal handlers. Programs started in the background or by nohup
+        ignore some signals, and a shell cannot trap ignored signals."""
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
 
@@ -57,13 +58,14 @@ class Machine:
                                 preexec_fn=self.heed_signals, **{'stderr': subprocess.STDOUT, 'stdin': subprocess.DEVNULL, **how})
 
     def run(self, *words, **how):
-        """(exit status, what it says)"""
+        """Returns (exit status, output)."""
         process = self.begin(*words, **how)
         text = process.communicate(timeout=60)[0]
         return process.returncode, text
 
     def answers(self, answer, *words):
-        """As run(), on a terminal where somebody answers."""
+        """Runs as run() does, but on a terminal where `answer` is typed; returns the exit status.
+        """
         ours, theirs = pty.openpty()
         try:
             os.write(ours, answer.encode())
@@ -181,5 +183,5 @@ def main(root):
 
 
 if __name__ == '__main__':
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and a shell traps nothing that is
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores SIGHUP, and a shell cannot trap an ignored signal
     main(sys.argv[1])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A function is read without scrolling far, a file without losing the thread."""
+"""Functions and files stay small enough to be read at once."""
 import os
 
 import guard
@@ -8,14 +8,14 @@ import guard
 BODY_LINES = 60
 FILE_LINES = 600
 
-# Larger than that, and why it is better so: 'path' or 'path:function' -> reason.
+# Exceptions: 'path' or 'path:function' -> reason.
 ALLOWED = {
 }
 
 
 def bodies(text):
-    """(name, lines of its body) of each function. The layout guard sees to it that braces of functions, and only
-    they, stand alone at the left margin."""
+    """Yields (name, lines of its body) of each function. The layout guard ensures that only the
+    braces of functions stand alone at the left margin."""
     start, name = None, ''
     lines = guard.bare(text).split('\n')
     for number, line in enumerate(lines):
@@ -24,7 +24,7 @@ def bodies(text):
             head = number - 1
             while head > 0 and '(' not in lines[head]:
                 head -= 1
-            while head > 0 and lines[head][:1].isspace():  # a head over several lines
+            while head > 0 and lines[head][:1].isspace():  # a function head of several lines
                 head -= 1
             name = lines[head].split('(')[0].split()[-1].lstrip('*') if '(' in lines[head] else '?'
         elif line.startswith('}') and start is not None:
@@ -44,7 +44,7 @@ def findings(root, _build):
                 if what not in ALLOWED:
                     yield f'{what} has {lines} lines; {most} are enough for one thought'
     for what in sorted(set(ALLOWED) - used):
-        if os.path.exists(os.path.join(root, 'meson.build')):  # not a self-test
+        if os.path.exists(os.path.join(root, 'meson.build')):  # not in a self-test
             yield f'{what} is allowed to be large, and is not: take it off the list'
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tools/steady counts right and sets the machine under load when it should, and tools/skipped tells what did not run."""
+"""tools/steady counts correctly and loads the machine in every second run, and tools/skipped lists
+the tests that did not run."""
 import json
 import os
 import re
@@ -21,7 +22,7 @@ GOOD = test_of('p', 'OK', RUN.format('x') + OK.format('x'))
 BAD = test_of('p', 'FAIL', RUN.format('x') + FAILED.format('x') + RUN.format('y') + OK.format('y'))
 CRASH = test_of('p', 'FAIL', RUN.format('x') + OK.format('x') + RUN.format('y'))
 OTHER = test_of('q', 'TIMEOUT')
-# Notes how it was called, and leaves the log of a run.
+# Records how it was called, and writes the log of a run.
 MAKE = '''#!/bin/sh
 run=$(($(cat "$HERE/count" 2>/dev/null || echo 0) + 1))
 echo $run >"$HERE/count"
@@ -40,7 +41,7 @@ STRESS = '#!/bin/sh\ntrap \'rm -f "$HERE/loaded"; exit 0\' TERM\ntouch "$HERE/lo
 
 
 def steady(root, folder, runs, *words):
-    """(exit status, lines without their times, how make was called)"""
+    """Runs tools/steady and returns (exit status, output lines without times, calls of make)."""
     guard.write_tree(folder, {'bin/make': MAKE, 'bin/stress-ng': STRESS})
     for number, tests in enumerate(runs, 1):
         if tests is not None:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Base and core call nothing of the world, and no room calls a room above it.
+"""Base and core call no function outside an allowed list, and no room calls a room above it.
 
-Judged by the symbols that each room's static library leaves undefined: what a header hides, the linker still sees.
+The guard checks the undefined symbols of each room's static library: a header can hide a call, but
+not from the linker.
 """
 import os
 import re
@@ -12,20 +13,21 @@ import tempfile
 import guard
 from includes import FLOORS, may_use
 
-# All that base and core may have of libc. No clock, socket, thread, stdio or malloc; nothing that depends on the locale.
+# All functions of libc that base and core may call. No clock, socket, thread, stdio or malloc;
+# nothing that depends on the locale.
 LIBC = set('''memcpy memmove memset memcmp memchr
               strlen strnlen strcmp strncmp strchr strrchr strspn strcspn strstr
               __memcpy_chk __memmove_chk __memset_chk
               __assert_fail __stack_chk_fail __tls_get_addr _GLOBAL_OFFSET_TABLE_'''.split())
-# Arithmetic on what is estimated.
+# Functions of libm, for estimates.
 LIBM = {name + kind for name in 'sqrt cbrt exp exp2 log log2 log10 pow fmin fmax floor ceil'.split() for kind in ('', 'f')}
-# libgcc: 128-bit arithmetic, bit counting, and which instructions this processor has.
+# libgcc: 128-bit arithmetic, bit counting, and detection of the processor's instructions.
 LIBGCC = re.compile(r'__(u?(div|mod|divmod)|mul|mulo|ashl|ashr|lshr|popcount|clz|ctz)[sdt]i[234]?$'
                     r'|__cpu_(model|indicator_init)$')
 
 
 def symbols(library):
-    """({name: object} undefined, {name} defined) of one static library."""
+    """Returns ({name: object} undefined, {name} defined) of one static library."""
     text = subprocess.run(['nm', '-A', '-P', library], capture_output=True, text=True, check=True).stdout
     undefined, defined = {}, set()
     for line in text.splitlines():
@@ -38,7 +40,7 @@ def symbols(library):
 
 
 def libraries(build):
-    """{room: path} of the rooms that have been built."""
+    """Returns {room: path of its library} of the rooms that have been built."""
     found = {}
     for room in FLOORS:
         path = os.path.join(build, 'src', room, f'libweir_{room.replace("/", "_")}.a')
@@ -76,7 +78,7 @@ def compile_room(build, room, text):
 
 
 def compiled(rooms):
-    """findings() of rooms given as text."""
+    """Returns findings() of rooms given as text."""
     with tempfile.TemporaryDirectory() as build:
         for room, text in rooms.items():
             compile_room(build, room, text)
@@ -84,7 +86,7 @@ def compiled(rooms):
 
 
 def judged(root, build):
-    """A self-test tree is compiled first; the real one has been."""
+    """Compiles the tree of a self-test first; the real tree has been compiled."""
     if root != build:
         return findings(root, build)
     rooms = {os.path.dirname(name)[len('src/'):]: guard.read(root, name) for name in guard.tracked(root, '.c')}

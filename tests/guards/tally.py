@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tools/tally, by which CI stands or falls, counts right. (The guard of the guards' bookkeeping.)"""
+"""tools/tally, which decides whether CI passes, counts correctly."""
 import json
 import os
 import subprocess
@@ -11,8 +11,8 @@ import guard
 
 OK = '[ RUN      ] {0}\n[       OK ] {0}\n'
 SKIPPED = '[ RUN      ] {0}\n[  SKIPPED ] {0}\n'
-NAMED = 'gates_keep_the_laws_whatever_happens'  # by V1
-GUARD = 'clang_tidy_has_no_complaint'           # by L3
+NAMED = 'gates_keep_the_laws_whatever_happens'  # a test that the row V1 names
+GUARD = 'clang_tidy_has_no_complaint'           # a guard that the row L3 names
 FAILED = '[ RUN      ] {0}\n[  FAILED  ] {0}\n'
 
 
@@ -20,7 +20,7 @@ def log(name, result, stdout='', stderr=''):
     return json.dumps({'name': name, 'result': result, 'stdout': stdout, 'stderr': stderr})
 
 
-# what -> ([(build, its exit status, its tests)], the last line, the exit status)
+# description -> ([(build, its exit status, its tests)], the last line, the exit status)
 CASES = {
     'two cases and a test that is one case': (
         [('a', 0, [log('p', 'OK', OK.format('x') + 'no newline' + OK.format('y')), log('g', 'OK')])],
@@ -50,7 +50,7 @@ CASES = {
 
 
 def shows_what_failed(root):
-    """What a failed case said is shown, however much the good ones said after it."""
+    """The output of a failed test is shown, even if much output of passing tests follows it."""
     said = OK.format('a') + '[ RUN      ] x\nwhy x failed\n[  FAILED  ] x\n'
     said += ''.join(f'[ RUN      ] y{i}\nall is well\n[       OK ] y{i}\n' for i in range(100))
     with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""clang-tidy is content with src/. The checks, each with its reason, stand in .clang-tidy. Each version sees other things by
-the same checks, so only those of Debian 12 and 13 judge: with another, a clone would fail for what nobody has looked at.
+"""clang-tidy reports nothing in src/. The checks, each with its reason, are in .clang-tidy.
+Versions differ in what the same checks find, so only those of Debian 12 and 13 are used; another
+version would report findings that have never been reviewed.
 
-A file is judged again when it, a header that it includes, its compiler's command, .clang-tidy or the tool has changed."""
+A file is checked again when the file, a header that it includes, its compiler's command,
+.clang-tidy or the tool has changed.
+"""
 import concurrent.futures
 import json
 import os
@@ -22,8 +25,9 @@ TOOL = next((name for name in NAMES if shutil.which(name)), None)
 
 
 def sources(root, build):
-    """{path: its entry of the compilation database} of the C files of src/: of several entries (tests compile some files
-    once more) the first, because clang-tidy would judge the file once for each."""
+    """Returns {path: its entry of the compilation database} of the C files of src/. Tests compile
+    some files again; the first entry of a file is used, because clang-tidy would check the file
+    once for each entry."""
     with open(os.path.join(build, 'compile_commands.json'), encoding='utf-8') as file:
         entries = json.load(file)
     src = os.path.realpath(os.path.join(root, 'src')) + os.sep
@@ -36,7 +40,8 @@ def sources(root, build):
 
 
 def files_read(build):
-    """{object: the files that its compilation read}, by ninja's log, of those that are up to date."""
+    """Returns {object: the files that its compilation read} from ninja's log, for objects that are
+    up to date."""
     run = subprocess.run(['ninja', '-C', build, '-t', 'deps'], capture_output=True, text=True)
     found, files = {}, []
     for line in run.stdout.splitlines():
@@ -49,7 +54,8 @@ def files_read(build):
 
 
 def digests(build, entries, version):
-    """{path: a digest of all that clang-tidy's verdict on it follows from}, of those of which that is known"""
+    """Returns {path: a digest of everything that clang-tidy's verdict on the file depends on}, for
+    files whose dependencies are known."""
     read, known, result = files_read(build) if entries else {}, remembered.Digests(), {}
     settings = guard.read(os.path.dirname(CONFIG), os.path.basename(CONFIG))
     for path, entry in entries.items():
@@ -60,8 +66,9 @@ def digests(build, entries, version):
     return result
 
 
-# The analyzer stops after this number of states for each function. Its default is 225000, finds no more here, and takes
-# ten times as long; this number keeps the guard in every `make test`.
+# The analyzer stops after this number of states per function. The default of 225000 finds nothing
+# more here and takes ten times as long; this number is low enough to run the guard in every `make
+# test`.
 PATIENCE = [f'--extra-arg={word}' for word in ('-Xclang', '-analyzer-config', '-Xclang', 'max-nodes=8000')]
 
 
@@ -75,7 +82,7 @@ def tidy(build, path):
 
 
 def judge(build, entries, version):
-    """{path: complaints}"""
+    """Returns {path: findings}."""
     kept = remembered.Remembered(build, 'tidy')
     digest_of = digests(build, entries, version)
     found = {path: kept.get(path, digest_of.get(path)) for path in entries}
@@ -96,12 +103,12 @@ def findings(root, build):
     if not re.search(rf'version ({"|".join(VERSIONS)})\.', version):
         raise guard.Skip(f'clang-tidy {" or ".join(VERSIONS)} is wanted, and this is "{" ".join(version.split())}"')
     found = judge(build, sources(root, build), version)
-    # A header's fault shows in every file that includes it.
+    # An error in a header is reported for every file that includes it.
     yield from sorted({re.sub(r'^\S*?/(?=(src|include)/)', '', line) for lines in found.values() for line in lines})
 
 
 def compiled(text):
-    """A self-test tree: one file and the database that compiles it."""
+    """Returns the tree of a self-test: one file and the database that compiles it."""
     return {'src/x.c': text, 'compile_commands.json': json.dumps(
         [{'directory': '/', 'file': 'src/x.c', 'command': 'cc -std=c17 -c src/x.c'}])}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The public headers can be included together: no name means two things."""
+"""The public headers can be included together: no name has two definitions."""
 import os
 import subprocess
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Calls that we do not make and words that we do not use in names."""
+"""Forbidden calls, and words that are forbidden in names."""
 import os
 import re
 
 import guard
 
-# call -> what to do instead
+# call -> replacement
 CALLS = {
     **dict.fromkeys('strcpy strcat strncpy strncat stpcpy stpncpy'.split(), 'a buffer of base, or memcpy with a checked size'),
     **dict.fromkeys('sprintf vsprintf'.split(), 'snprintf'),
@@ -19,16 +19,16 @@ CALLS = {
     **dict.fromkeys('system popen'.split(), 'no shell'),
     **dict.fromkeys('tmpnam tempnam mktemp'.split(), 'mkstemp'),
 }
-# In tests, AddressSanitizer sees what these would do.
+# In tests, AddressSanitizer detects errors of these calls.
 COPIES = {'strcpy', 'strcat'}
 CALL = re.compile(r'(?<![\w.>])(' + '|'.join(CALLS) + r')\s*\(')
 
-# Names that say nothing. `handle` and `process` as verbs do; as nouns, within a name, they are a uv_handle_t and a
-# process. Foreign names are not ours to judge.
+# Words in names that carry no information: `handle` and `process` as verbs. As nouns, within a name, they are a
+# uv_handle_t and a process. Names of other libraries are not checked.
 WORDS = re.compile(r'(?:^|_)(?:utils?|common|misc|destroy)(?:_|$)|^(?:wr_|weir_)?(?:handle|process)_|(?:^|_)do_(?!not_)')
 FOREIGN = re.compile(r'CLOCK_|curl_|gumbo_|pthread_|sem_|mtx_|cnd_|SSL_|uv_|__|_[A-Z]')
 
-# 'path' that may include stdio.h although it is in the library, and why.
+# path of a library file that may include stdio.h -> reason
 STDIO_ALLOWED = {
     'src/serve/rules/key_file.c': 'rename(2) is declared there',
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* alloc.c - the tests' allocator. */
+/* alloc.c - the allocator of the tests. */
 #include "lib/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Stands before each block. */
+/* Header before each block: the size and alignment that were asked for. */
 struct label {
     size_t bytes, align;
 };
@@ -40,7 +40,7 @@ static void give(void *context, void *block, size_t bytes, size_t align)
 {
     test_allocator *self = context;
     if (label_of(block)->bytes != bytes || label_of(block)->align != align)
-        abort(); /* an allocator may go by what it is told */
+        abort(); /* a caller must give back a block with its size and alignment */
     size_t room = align > sizeof(struct label) ? align : sizeof(struct label);
     atomic_fetch_sub(&self->live, 1);
     atomic_fetch_sub(&self->live_bytes, (long)bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* alloc.h - an allocator for tests: counts, fails on request, and knows when something leaked. */
+/* alloc.h - an allocator for tests that counts, fails on request, and detects leaks. */
 #ifndef WEIR_TEST_ALLOC_H
 #define WEIR_TEST_ALLOC_H
 
@@ -8,10 +8,10 @@
 
 typedef struct test_allocator {
     weir_allocator allocator;
-    atomic_long fail_at;       /* the n-th take from now fails (1: the next); 0: none does */
-    atomic_bool fail_for_ever; /* and all after it */
+    atomic_long fail_at;       /* the n-th take from now fails (1: the next); 0: none */
+    atomic_bool fail_for_ever; /* every later take fails, too */
     atomic_long takes;         /* calls of take */
-    atomic_long live;          /* blocks not given back */
+    atomic_long live;          /* blocks that were not given back */
     atomic_long live_bytes;
 } test_allocator;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hostile.c - the hostile server: a thread that accepts, and one for each connection that follows its script. */
+/* hostile.c - a hostile server: one thread accepts, and one thread per connection runs the
+ * steps. */
 #include "lib/test.h"
 
 #include "lib/hostile.h"
@@ -24,8 +25,8 @@
 struct port {
     struct hostile_case hostile_case;
     int number;
-    int listener; /* -1: nobody accepts here */
-    int kept[2];  /* descriptors that only stay open */
+    int listener; /* -1: no thread accepts connections here */
+    int kept[2];  /* descriptors that are only kept open */
     int connections, ended;
 };
 
@@ -34,9 +35,9 @@ struct connection {
     struct port *port;
     pthread_t thread;
     int fd, number;
-    int steps;   /* that were done */
-    SSL *tls;    /* NULL before the handshake, too */
-    char *input; /* of this request so far */
+    int steps;   /* number of steps that are done */
+    SSL *tls;    /* NULL without TLS and before the handshake */
+    char *input; /* bytes of the current request so far */
     size_t input_bytes;
 };
 
@@ -50,7 +51,7 @@ struct logged {
 struct hostile {
     pthread_t thread;
     pthread_mutex_t lock;
-    int stop[2]; /* a pipe: readable when all must end */
+    int stop[2]; /* a pipe that is readable when all threads must end */
     struct port ports[PORTS_MAX];
     int port_count;
     struct connection connections[CONNECTIONS_MAX];
@@ -59,9 +60,10 @@ struct hostile {
     int log_count;
 };
 
-/* ---- bytes --------------------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
-/* Waits until the socket is ready or the server stops, which returns false; so does the end of patience. */
+/* Waits until the socket is ready. Returns false if the server stops first or the time is over;
+ * with events 0, true when the time is over. */
 static bool await(struct connection *connection, short events, int64_t patience_ns)
 {
     struct pollfd polls[] = {{.fd = connection->server->stop[0], .events = POLLIN},
@@ -82,7 +84,8 @@ static bool await(struct connection *connection, short events, int64_t patience_
     }
 }
 
-/* An error of an earlier call that is still in the thread's queue would be taken for this one's. */
+/* Clears the thread's queue of OpenSSL errors first: SSL_get_error would take an old error for one
+ * of this call. */
 static ssize_t tls_read(SSL *tls, char *to, size_t room)
 {
     ERR_clear_error();
@@ -146,7 +149,7 @@ static bool greet(struct connection *connection)
     }
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------ */
+/* ---- requests ---- */
 
 static void log_request(struct connection *connection, size_t bytes)
 {
@@ -172,7 +175,7 @@ static void log_request(struct connection *connection, size_t bytes)
     connection->input[connection->input_bytes] = '\0';
 }
 
-/* How long the request at the front of the input is; 0: not all of it is there. */
+/* Returns the length of the first request in the input, or 0 if it is incomplete. */
 static size_t request_bytes(const struct connection *connection)
 {
     const char *end = strstr(connection->input, "\r\n\r\n");
@@ -203,7 +206,7 @@ static bool read_request(struct connection *connection, bool is_sip)
     }
 }
 
-/* ---- steps --------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static bool send_step(struct connection *connection, const struct hostile_step *step)
 {
@@ -232,7 +235,7 @@ static void set_reset(struct connection *connection)
 
     (void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
     if (connection->tls != NULL)
-        SSL_set_quiet_shutdown(connection->tls, 1); /* without a farewell */
+        SSL_set_quiet_shutdown(connection->tls, 1); /* no close_notify */
 }
 
 static bool ask_again(struct connection *connection)
@@ -323,7 +326,7 @@ static void *serve(void *argument)
     return NULL;
 }
 
-/* ---- accepting ----------------------------------------------------------------------------------------- */
+/* ---- accepting ---- */
 
 static void accept_one(struct hostile *server, struct port *port)
 {
@@ -353,7 +356,7 @@ static void *accept_all(void *argument)
         for (int i = 0; i < count; i++)
             polls[i + 1] = (struct pollfd){.fd = server->ports[i].listener, .events = POLLIN};
         polls[0] = (struct pollfd){.fd = server->stop[0], .events = POLLIN};
-        if (poll(polls, (nfds_t)count + 1, 10) <= 0) /* every now and then there is a new port */
+        if (poll(polls, (nfds_t)count + 1, 10) <= 0) /* returns every 10 ms to look for new ports */
             continue;
         if (polls[0].revents != 0)
             return NULL;
@@ -363,21 +366,21 @@ static void *accept_all(void *argument)
     }
 }
 
-/* ---- for tests ----------------------------------------------------------------------------------------- */
+/* ---- interface for tests ---- */
 
 struct hostile *hostile_new(void)
 {
     struct hostile *server = calloc(1, sizeof *server);
 
     assert_non_null(server);
-    (void)signal(SIGPIPE, SIG_IGN); /* OpenSSL writes where the client has gone */
+    (void)signal(SIGPIPE, SIG_IGN); /* OpenSSL may write to a closed connection */
     assert_int_equal(pthread_mutex_init(&server->lock, NULL), 0);
     assert_int_equal(pipe2(server->stop, O_CLOEXEC), 0);
     assert_int_equal(pthread_create(&server->thread, NULL, accept_all, server), 0);
     return server;
 }
 
-/* Any address, with its port. */
+/* Returns a socket bound to the address, and sets the port if it is 0. */
 static int bound(const char *address, int *port)
 {
     bool is_v6 = strchr(address, ':') != NULL;
@@ -426,7 +429,7 @@ int hostile_listen(struct hostile *server, const struct hostile_case *hostile_ca
 
 int hostile_refuse(struct hostile *server)
 {
-    struct port *port = add_port(server, "127.0.0.1", 0, -1); /* nobody listens, and nobody else can */
+    struct port *port = add_port(server, "127.0.0.1", 0, -1); /* bound, but not listening */
     int number = port->number;
 
     port->kept[0] = port->listener;
@@ -435,7 +438,7 @@ int hostile_refuse(struct hostile *server)
     return number;
 }
 
-/* A queue of one that is full: the kernel drops what else comes. */
+/* The queue of this listener has one place, which is taken: the kernel drops other connections. */
 int hostile_black_hole(struct hostile *server, const char *address, int number)
 {
     struct port *port = add_port(server, address, number, 0);

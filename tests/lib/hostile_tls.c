@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hostile_tls.c - certificates, by OpenSSL. One key serves all of them. */
+/* hostile_tls.c - makes certificates with OpenSSL. All of them have the same key. */
 #include "lib/test.h"
 
 #include "lib/hostile_tls.h"
@@ -7,7 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#define CHAIN 120 /* OpenSSL takes 100 */
+#define CHAIN 120 /* longer than the 100 that OpenSSL accepts */
 #define DAY_S 86400L
 
 static EVP_PKEY *key;
@@ -21,7 +21,7 @@ static void add_extension(X509 *to, int kind, const char *value)
     X509_EXTENSION_free(extension);
 }
 
-/* Signed by `issuer`, or by itself. */
+/* Returns a certificate signed by `issuer`, or by itself if that is NULL. */
 static X509 *certificate(const char *name, const X509 *issuer, const char *hosts, bool is_authority, long ends_in_s)
 {
     static long serial;
@@ -62,7 +62,8 @@ void hostile_tls_write_authority(const char *path)
     assert_int_equal(fclose(file), 0);
 }
 
-/* By the last of many authorities; all of them go along with the certificate. */
+/* Returns a certificate signed by the last of CHAIN authorities, and adds all of them to the
+ * context. */
 static X509 *chain(SSL_CTX *context)
 {
     const X509 *issuer = authority;
@@ -71,7 +72,7 @@ static X509 *chain(SSL_CTX *context)
     for (int i = 0; i < CHAIN; i++) {
         snprintf(name, sizeof name, "authority %d", i);
         X509 *next = certificate(name, issuer, NULL, true, DAY_S);
-        assert_int_equal(SSL_CTX_add_extra_chain_cert(context, next), 1); /* owns it now */
+        assert_int_equal(SSL_CTX_add_extra_chain_cert(context, next), 1); /* takes ownership */
         issuer = next;
     }
     return certificate("localhost", issuer, "DNS:localhost,IP:127.0.0.1", false, DAY_S);

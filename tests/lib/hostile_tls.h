@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hostile_tls.h - certificates, good and bad, made when the test runs. */
+/* hostile_tls.h - valid and invalid certificates, made when the test runs. */
 #ifndef WEIR_TEST_HOSTILE_TLS_H
 #define WEIR_TEST_HOSTILE_TLS_H
 
@@ -11,11 +11,11 @@ struct hostile_tls {
 };
 
 enum hostile_certificate {
-    HOSTILE_GOOD, /* for "localhost" and 127.0.0.1, by the authority below */
+    HOSTILE_GOOD, /* for "localhost" and 127.0.0.1, signed by the authority below */
     HOSTILE_SELF_SIGNED,
     HOSTILE_EXPIRED,
     HOSTILE_OTHER_HOST, /* for "elsewhere.example" */
-    HOSTILE_LONG_CHAIN, /* 120 authorities, one below the other */
+    HOSTILE_LONG_CHAIN, /* signed by the last of 120 authorities, each signed by the one before */
 };
 
 /* `protocol` is offered by ALPN ("h2"; NULL: none). `is_old`: TLS 1.2 at most. */

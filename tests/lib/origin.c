@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* origin.c - an honest web server for tests. */
+/* origin.c - a well-behaved web server for tests. */
 #include "lib/origin.h"
 
 #include "lib/test.h"
@@ -49,7 +49,7 @@ static void sleep_for(const struct origin *origin, int64_t ns)
     }
 }
 
-/* How much earlier than now the kernel got what was read last. */
+/* Returns how long ago the kernel received the last bytes read, ns. */
 static int64_t age_of(struct msghdr *message)
 {
     struct timespec stamp, real;
@@ -62,8 +62,8 @@ static int64_t age_of(struct msghdr *message)
     return age_ns > 0 ? age_ns : 0;
 }
 
-/* Waits for the first byte, and leaves it there. Returns when it came, by the kernel's word: this thread may have been
- * late. 0 at the end. */
+/* Waits for the first byte and does not consume it. Returns the time at which the kernel received
+ * it, because this thread may read it late. Returns 0 at the end of the connection. */
 static int64_t await_request(int fd)
 {
     char byte, control[256];
@@ -73,8 +73,8 @@ static int64_t await_request(int fd)
     return recvmsg(fd, &message, MSG_PEEK) == 1 ? now() - age_of(&message) : 0;
 }
 
-/* Reads a piece of a head of `length` bytes so far, and nothing behind its end. Returns the bytes read; 0 at the end.
- */
+/* Reads a piece of a head that has `length` bytes so far, and nothing after its end. Returns the
+ * bytes read, or 0 at the end of the connection. */
 static size_t read_piece(int fd, struct origin_request *request, size_t length)
 {
     size_t before = length < 3 ? length : 3, room = sizeof request->text - 1 - length;
@@ -89,7 +89,7 @@ static size_t read_piece(int fd, struct origin_request *request, size_t length)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* Reads one head, and the body that it announces. False at the end. */
+/* Reads a head, and a body of its Content-Length. Returns false at the end of the connection. */
 static bool read_request(int fd, struct origin_request *ret_request)
 {
     size_t length = 0;
@@ -206,7 +206,8 @@ struct origin *origin_new(origin_answer *answer, void *context, const char *addr
     origin->log = calloc(REQUESTS_MAX, sizeof *origin->log);
     pthread_mutex_init(&origin->lock, NULL);
     origin->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int one = 1; /* connections inherit it: what comes before they are accepted is stamped, too */
+    /* Connections inherit the option, so bytes that arrive before accept() are stamped, too. */
+    const int one = 1;
     assert_int_equal(setsockopt(origin->listener, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one), 0);
     assert_int_equal(bind(origin->listener, (struct sockaddr *)&at, bytes), 0);
     assert_int_equal(listen(origin->listener, 1024), 0);
@@ -270,7 +271,7 @@ static int by_arrival(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is logged, in the order of arrival; the caller's to free. */
+/* Returns a copy of the log in order of arrival; for free(). */
 static struct origin_request *sorted(struct origin *origin, int *ret_count)
 {
     pthread_mutex_lock(&origin->lock);

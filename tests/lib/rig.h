@@ -8,7 +8,7 @@
 
 #include <sys/resource.h>
 
-/* Sanitizers map terabytes, want large stacks, and are slow. */
+/* Sanitizers map terabytes, need large stacks, and are slow. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -20,8 +20,8 @@
 #define SANITIZED 0
 #endif
 
-/* Whether this machine keeps limits of address space. qemu-user returns success but sets none, because it would itself
- * run out of memory. */
+/* Returns true if this machine enforces limits of address space. qemu-user reports success but sets
+ * no limit, because it would run out of memory itself. */
 static inline bool test_limits_address_space(void)
 {
     struct rlimit before, told;
@@ -33,7 +33,7 @@ static inline bool test_limits_address_space(void)
     return told.rlim_cur == most.rlim_cur;
 }
 
-/* Skips a test that limits the memory of a child, where that cannot be done. */
+/* Skips a test that limits the memory of a child process if the machine cannot do that. */
 static inline void test_skip_without_limit_of_memory(void)
 {
     if (SANITIZED)
@@ -42,7 +42,7 @@ static inline void test_skip_without_limit_of_memory(void)
         SKIP("this machine ignores limits of memory, as qemu-user does");
 }
 
-#define KEY_BYTES 32 /* room for the keys made here */
+#define KEY_BYTES 32 /* size of the keys made in tests */
 
 static inline weir_limit bucket(uint32_t capacity, uint32_t refill, int64_t period_ns)
 {
@@ -86,7 +86,7 @@ static inline weir_table *table_of(weir_limit limit, const weir_clock *clock, si
     return table;
 }
 
-/* A table on a clock of its own; fill in the options that matter first. */
+/* A table with its own fake clock. Set the options before keyed_set_up. */
 struct keyed {
     weir_clock *clock;
     weir_table *table;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* road.c - a bad road to a server. */
+/* road.c - a proxy that delays and loses bytes, like a bad network. */
 #include "lib/road.h"
 
 #include "base/rng.h"
@@ -16,11 +16,11 @@
 
 #define CONNECTIONS_MAX 1024
 #define PIECE_BYTES 16384
-#define LATE_MAX 5 /* times that one piece is lost */
+#define LATE_MAX 5 /* times at most that one piece is lost */
 
 struct trip {
     struct road *road;
-    int near, far; /* sockets */
+    int near, far; /* sockets to the client and to the server */
     struct wr_rng rng;
     bool is_swallowed;
 };
@@ -50,7 +50,7 @@ static void sleep_for(const struct road *road, int64_t ns)
     }
 }
 
-/* How long this piece takes. */
+/* Returns the delay of the next piece, ns. */
 static int64_t delay_of(struct trip *trip)
 {
     const struct road_options *options = &trip->road->options;
@@ -60,14 +60,16 @@ static int64_t delay_of(struct trip *trip)
     return delay_ns;
 }
 
-/* Takes a piece from one end to the other. False at the end of either. */
+/* Moves a piece from one socket to the other. Returns false at the end of either connection. */
 static bool carry(struct trip *trip, int from, int to)
 {
     char piece[PIECE_BYTES];
     ssize_t bytes = recv(from, piece, sizeof piece, 0);
     if (bytes <= 0)
         return false;
-    if (!trip->is_swallowed && wr_rng_unit(&trip->rng) < trip->road->options.swallowed / 3) { /* of some three pieces */
+    /* A connection has about three pieces, so each is the first one swallowed with a third of the
+     * chance. */
+    if (!trip->is_swallowed && wr_rng_unit(&trip->rng) < trip->road->options.swallowed / 3) {
         trip->is_swallowed = true;
         atomic_fetch_add(&trip->road->swallowed, 1);
     }
@@ -87,7 +89,7 @@ static void *travel(void *context)
 {
     struct trip *trip = context;
     bool goes_on = true;
-    sleep_for(trip->road, delay_of(trip)); /* the way to connect */
+    sleep_for(trip->road, delay_of(trip)); /* the delay of the connect */
     while (goes_on && !trip->road->ends) {
         struct pollfd ends[] = {{.fd = trip->near, .events = POLLIN}, {.fd = trip->far, .events = POLLIN}};
         if (poll(ends, 2, 50) <= 0)

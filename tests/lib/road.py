@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""A bad road to a server, which carries TCP's bytes: nothing is lost for good, but it may be late, very slow, or come when
-the road is mended. road.c is for tests in C.
+"""A proxy that acts like a bad network to a server on a Unix socket. It moves the bytes of TCP,
+which are late, slow, or held until the network is mended. road.c does the same for tests in C.
 
     with Road(path_of_a_socket) as road:
-        … 127.0.0.1:{road.port} …
-        road.latency_s = 0.5            each piece, each way
-        road.bytes_a_second = 100       what the server says
-        road.bytes_down = 60            of what the server says, on each connection; then nothing
-        road.cut(); road.cut('down')    both ways; only what the server says
-        road.mend()                     all of it
-        road.reset()                    all connections there are
-        road.lead_to(path)              another server, as an address does that follows the primary
-    disturb(roads, seconds, chance)     all of it, at random; all are mended then
+        ... 127.0.0.1:{road.port} ...
+        road.latency_s = 0.5            delays each piece, in each direction
+        road.bytes_a_second = 100       limits the rate of the server's bytes
+        road.bytes_down = 60            drops the server's bytes after these, per connection
+        road.cut(); road.cut('down')    holds all bytes; only those of the server
+        road.mend()                     ends all disturbances
+        road.reset()                    resets all open connections
+        road.lead_to(path)              switches to another server, as after a failover
+    disturb(roads, seconds, chance)     disturbs at random, then mends all
 """
 import contextlib
 import os
@@ -84,7 +84,7 @@ class Road:
                 threading.Thread(target=self._serve, args=[client], daemon=True).start()
 
     def _serve(self, client):
-        """The server sees the connection when the road is open."""
+        """Connects to the server once the direction up is not cut."""
         self._open['up'].wait()
         with client, socket.socket(socket.AF_UNIX) as server:
             pair = {client, server}
@@ -120,7 +120,7 @@ class Road:
 
 
 def disturb(roads, seconds, chance):
-    """How often."""
+    """Disturbs the roads at random for this time. Returns the number of disturbances."""
     until = time.monotonic() + seconds
     count = 0
     while time.monotonic() < until:
@@ -133,7 +133,7 @@ def disturb(roads, seconds, chance):
 
 
 def chance():
-    """WEIR_TEST_SEED says what happens when."""
+    """Returns a random source with the seed WEIR_TEST_SEED, or the time. Prints the seed."""
     seed = int(os.environ.get('WEIR_TEST_SEED') or str(int(time.time())), 0)
     print('seed', seed)
     return random.Random(seed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* robots_model.h - does a rule's path match? Slowly, and so plainly that it must be right: a table of all pairs of
+/* robots_model.h - a slow and simple model of robots.txt path matching: a table of all pairs of
  * pattern and path symbols. For tests and the fuzz target. */
 #ifndef WEIR_TEST_ROBOTS_MODEL_H
 #define WEIR_TEST_ROBOTS_MODEL_H
@@ -36,7 +36,7 @@ static inline int model_hex(char c)
     return at == NULL ? -1 : (int)((at - digits) % 16);
 }
 
-/* The symbols of `text`; '*' is MODEL_ANY if it is a pattern. Returns how many. */
+/* Writes the symbols of `text`; in a pattern '*' is MODEL_ANY. Returns their number. */
 static inline size_t model_symbols(struct wr_span text, bool is_pattern, int *ret_symbols)
 {
     size_t count = 0;
@@ -56,7 +56,8 @@ static inline size_t model_symbols(struct wr_span text, bool is_pattern, int *re
     return count;
 }
 
-/* matches[j] for a growing part of the pattern: whether it matches exactly the first j symbols of the path. */
+/* Returns true if the pattern matches the path. matches[j] says whether the pattern so far matches
+ * exactly the first j symbols of the path. */
 static inline bool model_fits(const int *pattern, size_t pattern_count, const int *path, size_t path_count,
                               bool is_anchored, bool *matches)
 {
@@ -78,7 +79,8 @@ static inline bool model_fits(const int *pattern, size_t pattern_count, const in
     return matches[path_count];
 }
 
-/* Whether a rule with this path, which is not empty, matches `path`; and how many octets it has. */
+/* Returns true if a rule with this path, which must not be empty, matches `path`. Sets the number
+ * of octets of the rule. */
 static inline bool model_matches(struct wr_span rule, struct wr_span path, size_t *ret_octets)
 {
     bool is_anchored = rule.data[rule.bytes - 1] == '$';

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* spawner.c - preloaded into a program that a test runs thousands of times: the dynamic loader works once, and main()
- * runs in a child for each request.
+/* spawner.c - is preloaded into a program that a test runs thousands of times: the dynamic loader
+ * runs once, and main() runs in a child process per request.
  *
- * A request is a message on the socket WEIR_TEST_SPAWNER_FD: the folder, then the words, then the environment, each
- * text with its NUL, and an empty text behind the words; standard input, output and error come with it. The answer is
- * the status as waitpid() has it. The end of the socket is the end of the program. */
+ * A request is a message on the socket WEIR_TEST_SPAWNER_FD: the folder, then the arguments, then
+ * the environment, each text with its NUL, and an empty text after the arguments. Standard input,
+ * output and error come with it as descriptors. The reply is the status of waitpid(). The program
+ * ends when the socket is closed.
+ */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TEXT_MAX 262144 /* bytes of a request */
+#define TEXT_MAX 262144 /* largest request, bytes */
 #define WORDS_MAX 4096
 #define STREAMS 3
 
@@ -25,7 +27,7 @@ static main_function *real_main;
 static char text[TEXT_MAX];
 static char *words[WORDS_MAX + 1], *variables[WORDS_MAX + 1];
 
-/* The bytes of a request; 0: there are no more of them. */
+/* Receives a request. Returns its length, or 0 if there are no more requests. */
 static size_t receive(int from, int ret_streams[STREAMS])
 {
     union {
@@ -43,7 +45,7 @@ static size_t receive(int from, int ret_streams[STREAMS])
     return (size_t)bytes;
 }
 
-/* Texts up to an empty one or `end`. Returns what follows. */
+/* Splits texts up to an empty one or `end`. Returns the byte after them. */
 static char *split(char *at, const char *end, char **ret_texts, int *ret_count)
 {
     int count = 0;

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Runs weir thousands of times: the dynamic loader, which takes longer than many a command, works once (spawner.c).
+"""Runs weir thousands of times with one run of the dynamic loader, which would take longer than
+most commands (spawner.c).
 
     with Spawner(path_of_the_program) as spawner:
-        run = spawner.run('url', 'http://a.example/')     returncode, stdout, stderr; env and cwd as subprocess has them
+        run = spawner.run('url', 'http://a.example/')     a subprocess.CompletedProcess
+
+`env` and `cwd` mean the same as in subprocess.run.
 """
 import array
 import contextlib
@@ -35,10 +38,10 @@ class Spawner:
             assert self.process.wait(timeout=PATIENCE_S) == 0
 
     def run(self, *words, env=None, cwd='.'):
-        """The finished run; what is no UTF-8 of its output is replaced."""
+        """Returns the finished run. Output that is not UTF-8 is replaced."""
         if not self.process:
             self._begin()
-        assert all(words), 'an empty word would end them'
+        assert all(words), 'an empty argument would end the list of arguments'
         texts = [os.path.abspath(cwd), self.program, *words, '',
                  *(f'{name}={value}' for name, value in (env or os.environ).items())]
         with contextlib.ExitStack() as stack:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql.h - a state file, changed behind weir's back. */
+/* sql.h - changes a state file with SQL, without weir. */
 #ifndef WEIR_TEST_SQL_H
 #define WEIR_TEST_SQL_H
 

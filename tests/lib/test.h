@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* test.h - cmocka, and a main() that can list its tests.
  *
- *     static void clock_going_back_never_grants_more(void **state) { … }
- *     WEIR_TESTS(test(clock_going_back_never_grants_more), test(…))
+ *     static void clock_going_back_never_grants_more(void **state) { ... }
+ *     WEIR_TESTS(test(clock_going_back_never_grants_more), test(...))
  *
- * `PROGRAM --list` prints the names, which docs/requirements.md is checked against; `PROGRAM NAME` runs one test;
- * '*' in NAME matches anything.
+ * `PROGRAM --list` prints the names, which docs/requirements.md is checked against. `PROGRAM NAME`
+ * runs one test; '*' in NAME matches anything.
  */
 #ifndef WEIR_TEST_H
 #define WEIR_TEST_H
 
-/* cmocka wants these first. */
+/* cmocka.h needs these headers before it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -44,15 +44,15 @@ static inline int weir_tests_main(int argc, char **argv, const struct CMUnitTest
         return weir_tests_main(argc, argv, tests, sizeof tests / sizeof tests[0]); \
     }
 
-/* Ends the test as skipped; `make test` shows the reason at its end. */
+/* Ends the test as skipped. `make test` shows the reason at its end. */
 #define SKIP(why)                              \
     do {                                       \
         print_message("skipped: %s\n", (why)); \
         skip();                                \
     } while (0)
 
-/* Skips the test because the machine lacks something that tools/setup installs. In CI (CI=true) the test fails instead.
- */
+/* Skips the test because the machine lacks a program that tools/setup installs. In CI (CI=true) the
+ * test fails instead. */
 static inline void test_skip_missing(const char *what)
 {
     const char *ci = getenv("CI");
@@ -62,14 +62,15 @@ static inline void test_skip_missing(const char *what)
     skip();
 }
 
-/* Whether an emulator such as qemu-user runs this test: meson sets this variable for tests of a cross build that need
- * one. */
+/* Returns true if an emulator such as qemu-user runs this test. Meson sets this variable for tests
+ * of a cross build that need one. */
 static inline bool test_is_emulated(void)
 {
     return getenv("MESON_EXE_WRAPPER") != NULL;
 }
 
-/* The seed of a randomised test: WEIR_TEST_SEED, or a fixed one. Printed, so that a failure can be repeated. */
+/* Returns the seed of a randomised test: WEIR_TEST_SEED, or a fixed one. Prints it, so that a
+ * failure can be repeated. */
 static inline uint64_t weir_test_seed(void)
 {
     const char *text = getenv("WEIR_TEST_SEED");

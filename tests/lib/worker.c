@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* worker.c - threads that acquire. */
+/* worker.c - threads that acquire, and functions that wait for them. */
 #include "lib/worker.h"
 
 #include "lib/test.h"

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The cells of the matrix: a spelling, sent through a proxy to a service, under a rule book of weir's.
+"""The cells of the matrix: each is one spelling of a request, sent through a proxy to a service,
+under one set of weir rules.
 
-A cell holds if the request was refused before the service took it, or if weir, asked about what the service took it for in plain
-words, names no rule that had not been charged for the spelled request. All rules are keyed by what no other cell has (the
-caller's address, host or token), so that what is left of a limit tells whether this very request was charged.
+A cell holds if the request was refused before the service understood it, or if every rule that
+applies to the request as the service understood it was also charged for the spelled request. To
+learn which rules apply, weir is asked about the same request in plain spelling. All rules have keys
+that no other cell shares (the caller's address, host or token), so the rest of each limit shows
+whether this very request was charged.
 """
 import base64
 import collections
@@ -27,7 +30,7 @@ from daemon import Daemon  # noqa: E402
 from fronts import FRONTS  # noqa: E402
 from spellings import Caller  # noqa: E402
 
-LIMIT = 1000  # and nothing comes back within a run
+LIMIT = 1000  # nothing is refilled during a run
 ROUTES = '''
 rules:
   - {name: login, match: {method: POST, path: /login}, key: ip, limit: 100/d burst=1000}
@@ -47,7 +50,7 @@ ALL = ROUTES + '''
   - {name: key, match: {header: [{name: x-api-key}]}, key: "token:x-api-key", limit: 100/d burst=1000, missing: refuse}
 admission: {match: all, trusted: [unix]}
 '''
-DENIED = Caller('127.250.0.1', 'denied.api.example.org', 'denied')  # by each of the three
+DENIED = Caller('127.250.0.1', 'denied.api.example.org', 'denied')  # denied by each of its address, host and token
 DENY = f'''
 rules:
   - {{name: tenant, match: {{host: "*.api.example.org"}}, key: host, limit: 100000/d, deny_keys: [{DENIED.host}]}}
@@ -67,7 +70,7 @@ admission: {{match: all, trusted: [unix], deny: [{DENIED.address}]}}
 '''
 BOOKS = {'first': FIRST, 'all': ALL, 'deny': DENY}
 
-# What each route of the services is in plain words.
+# The plain method and path of each route of the services.
 PLAIN = {'login': ('POST', '/login'), 'item': ('GET', '/api/items/1'), 'admin': ('GET', '/admin/'),
          'static': ('GET', '/static/a'), 'home': ('GET', '/'), 'none': ('GET', '/none')}
 
@@ -81,8 +84,9 @@ class Answer:
     body: bytes = b''
 
     def took(self):
-        """What the service says that it took; None if it took nothing."""
-        in_body = self.body.decode('latin-1') if self.body.startswith(b'{"route"') else None  # HTTP/0.9 has no fields
+        """Returns how the service understood the request; None if it understood nothing."""
+        # an HTTP/0.9 response has no header fields
+        in_body = self.body.decode('latin-1') if self.body.startswith(b'{"route"') else None
         text = self.fields.get('x-took') or in_body
         return json.loads(text) if text else None
 
@@ -100,7 +104,7 @@ def _read_body(file, fields):
 def _read_answer(file):
     line = file.readline()
     if not line.startswith(b'HTTP/'):
-        return Answer(body=line + file.read())  # HTTP/0.9, or nothing at all
+        return Answer(body=line + file.read())  # HTTP/0.9, or no response
     status, fields = int(line.split()[1]), {}
     while line := file.readline().rstrip(b'\r\n'):
         name, _, value = line.decode('latin-1').partition(':')
@@ -126,7 +130,7 @@ def _send(port, caller, row):
 
 
 class Weir:
-    """weir, asked as a proxy asks it."""
+    """A connection to weir that asks as a proxy does."""
 
     def __init__(self, daemon):
         self.peer = socket.socket(socket.AF_UNIX)
@@ -135,7 +139,7 @@ class Weir:
         self.file = self.peer.makefile('rb')
 
     def ask(self, fields):
-        """(status, {rule: what is left})"""
+        """Returns (status, {rule: rest of its limit})."""
         lines = [f'{name}: {value}' for name, value in fields.items() if value is not None]
         head = '\r\n'.join(['GET /check?deny=429 HTTP/1.1', 'Host: weir', *lines, '', ''])
         self.peer.sendall(head.encode('latin-1', 'replace'))
@@ -159,10 +163,11 @@ class Cell:
     caller: Caller
     answer: Answer = None
     took: dict = None
-    escape: str = ''  # why, if it does
+    escape: str = ''  # why the cell does not hold; '' if it holds
 
     def shown(self):
-        """The route that the service took; "-": one that it does not have; else who refused it, and how."""
+        """Returns the route that the service understood, "-" if the service has no such route, or
+        who refused the request and with which status."""
         if self.took:
             return self.took['route'] if self.took['route'] != 'none' else '-'
         return f'{self.refused_by()} {self.answer.status or "closed"}'
@@ -182,7 +187,7 @@ class Cell:
 
 
 def _plain_host(host):
-    """As resolvers take it."""
+    """Returns the host name as resolvers see it: in lower case, without the final dot."""
     host = (host or '').lower()
     return host[:-1] if host.endswith('.') else host
 
@@ -195,7 +200,7 @@ def _authorization(credential):
 
 
 def _plain(cell):
-    """The fields of a question about what the service took the request for."""
+    """Returns the header fields that ask weir about the request as the service understood it."""
     method, target = PLAIN[cell.took['route']]
     return {'X-Original-Method': method if cell.took['route'] == 'login' else cell.took['method'],
             'X-Original-URI': target,
@@ -206,10 +211,10 @@ def _plain(cell):
 
 
 def _uncharged(cell, weir):
-    """Why the cell does not hold, or ''."""
+    """Returns why the cell does not hold, or ''."""
     route = cell.took['route']
     if cell.book == 'first' and (route == 'none' or route == 'home' and not cell.took['host']):
-        return ''  # nothing was used, or by nobody knows whom
+        return ''  # the request used nothing, or has no known host
     status, left = weir.ask(_plain(cell))
     if status != 204:
         return f'weir refuses the same request in plain words with {status}'
@@ -218,7 +223,7 @@ def _uncharged(cell, weir):
 
 
 def _admitted(cell):
-    """Why the cell of a denied caller does not hold, or ''."""
+    """Returns why the cell of a denied caller does not hold, or ''."""
     took, caller = cell.took, cell.caller
     words = {'host': _plain_host(took['host']) == DENIED.host, 'address': caller.address == DENIED.address,
              'key': took['key'] == DENIED.token,
@@ -230,7 +235,8 @@ def _admitted(cell):
 # ---- all cells ----
 
 def _denied(row, caller):
-    """Of `caller` with one thing that is denied: as many as there are things that the row spells."""
+    """Yields callers with one denied property each, for each property (address, host, token) that
+    the row spells."""
     if row.name.startswith(('plain', 'forged')):
         yield Caller(DENIED.address, caller.host, caller.token)
     if re.search(r'\{(host|HOST)\}', row.text) or row.name.startswith('plain'):
@@ -246,11 +252,12 @@ class Matrix:
         with contextlib.ExitStack() as stack:
             self.services = stack.enter_context(services.running())
             self.daemons = {book: stack.enter_context(Daemon(rules)) for book, rules in BOOKS.items()}
-            # A proxy for each daemon: HAProxy 2.6 asks the one where it wants the other, if both are at Unix sockets.
+            # Each daemon has its own proxy: if two daemons are at Unix sockets, HAProxy 2.6 asks
+            # the wrong one.
             self.fronts = {(proxy, book): stack.enter_context(FRONTS[proxy](daemon, self.services))
                            for proxy, (book, daemon) in itertools.product(FRONTS, self.daemons.items())}
             self.numbers = itertools.count()
-            self.sent = []  # service and address of each cell
+            self.sent = []  # (service, address) of each cell
             self.stack = stack.pop_all()
         return self
 
@@ -284,12 +291,13 @@ class Matrix:
             return [self._charged(row, proxy, service, book, weir) for service in self.services]
 
     def run(self, rows):
-        """[Cell]"""
+        """Runs all rows and returns [Cell]."""
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             return list(itertools.chain(*pool.map(self._row, itertools.product(rows, FRONTS, BOOKS))))
 
     def strays(self):
-        """[line]: requests that a service took of a caller who had not sent as many. Those that no proxy made have none."""
+        """Returns [line] about requests that a service received from a caller who had not sent as
+        many. A request without a caller did not come through a proxy."""
         found, sent = [], collections.Counter(self.sent)
         for name, service in self.services.items():
             taken = collections.Counter(took['ip'] for took in service.taken())

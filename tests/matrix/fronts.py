@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The proxies with the files of contrib/, each in front of all services."""
+"""The proxies with the configuration files of contrib/, each in front of all services."""
 import os
 import sys
 
@@ -12,8 +12,8 @@ from proxies import SERVICE, SOCKET, contrib  # noqa: E402
 
 
 class _Sites:
-    """What the fronts below have in common: ports[name] leads to services[name], and so does http2_ports[name], where
-    no TLS tells who speaks HTTP/2."""
+    """Common part of the proxies below: ports[name] leads to services[name], and so does
+    http2_ports[name]; without TLS a proxy needs a separate port for HTTP/2."""
 
     def __init__(self, daemon, services):
         super().__init__(daemon, next(iter(services.values())))
@@ -25,7 +25,8 @@ class _Sites:
         return (self.http2_ports if is_http2 else self.ports)[service]
 
     def texts(self, file, changes):
-        """The file for each service. `changes(name, port)`: what else is to be put in."""
+        """Yields the configuration for each service. `changes(name, port)` returns further
+        replacements."""
         for name, port in self.ports.items():
             yield contrib(file, {SOCKET: self.daemon.path, SERVICE: f'127.0.0.1:{self.services[name].port}',
                                  **changes(name, port), **(self.waits if file != 'haproxy/haproxy.cfg' else {})})

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""HTTP/2 (RFC 9113) for one request on a connection: its fields go out byte for byte, and of the answer the status and
-the body are read. A library would send nothing that is wrong."""
+"""HTTP/2 (RFC 9113) for one request per connection: sends its fields byte for byte, and reads the
+status and the body of the response. A library would refuse to send invalid fields."""
 import struct
 
 PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY = 0, 1, 3, 4, 7
 END_STREAM, END_HEADERS = 1, 4
 HEADER_TABLE_SIZE, ENABLE_PUSH = 1, 2
-STATUS = 8  # of HPACK's static table (RFC 7541 A): the first of seven
+STATUS = 8  # index in the static table of HPACK (RFC 7541 A): the first of seven statuses
 STATUSES = (200, 204, 206, 304, 400, 404, 500)
 
 
@@ -16,7 +16,7 @@ def _frame(kind, flags, stream, payload):
 
 
 def _text(text):
-    """A string literal of HPACK (RFC 7541 5.2), not compressed."""
+    """Encodes a string literal of HPACK (RFC 7541 5.2), not compressed."""
     if len(text) < 127:
         return bytes([len(text)]) + text
     rest, octets = len(text) - 127, [127]
@@ -27,7 +27,8 @@ def _text(text):
 
 
 def request(fields, body):
-    """The bytes of a connection with this one request. fields: [(name, value)] as they are to be sent."""
+    """Returns the bytes of a connection with this one request. fields: [(name, value)] as they are
+    sent."""
     block = b''.join(b'\x00' + _text(name) + _text(value) for name, value in fields)
     settings = struct.pack('>HIHI', HEADER_TABLE_SIZE, 0, ENABLE_PUSH, 0)
     head = _frame(HEADERS, END_HEADERS | (0 if body else END_STREAM), 1, block)
@@ -35,7 +36,7 @@ def request(fields, body):
 
 
 def _digits(text, is_huffman):
-    """"429", also as RFC 7541 B shortens digits."""
+    """Decodes three digits such as "429", plain or Huffman-coded (RFC 7541 B)."""
     if not is_huffman:
         return text.decode('latin-1')
     bits, word = ''.join(f'{octet:08b}' for octet in text), ''
@@ -46,8 +47,8 @@ def _digits(text, is_huffman):
 
 
 def _status(block):
-    """:status, which comes first."""
-    while block[0] & 0xe0 == 0x20:  # a new size of the table
+    """Returns :status, which is the first field."""
+    while block[0] & 0xe0 == 0x20:  # update of the table size
         block = block[1:]
     if block[0] & 0x80:
         return STATUSES[(block[0] & 0x7f) - STATUS]
@@ -57,7 +58,7 @@ def _status(block):
 
 
 def read_answer(file):
-    """(status, body); (0, b''): there is none."""
+    """Returns (status, body); (0, b'') if there is no response."""
     status, body = 0, b''
     while len(head := file.read(9)) == 9:
         length, kind, flags = int.from_bytes(head[:3], 'big'), head[3], head[4]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Services that say how they took a request: one process each, on a port of loopback."""
+"""Services that report how they understood a request: one process each, on a loopback port."""
 import contextlib
 import json
 import os
@@ -17,8 +17,8 @@ sys.path[:0] = [os.path.join(HERE, '..', 'net', 'client')]
 from nginx import PROGRAM, free_port  # noqa: E402
 
 FOLDER = os.path.join(HERE, 'services')
-PYTHON = '/usr/bin/python3'  # that of the system, whose packages these are; `python3` may be another
-NODE_PATH = '/usr/share/nodejs:/usr/lib/nodejs'  # where Debian's packages are, for a node that is not Debian's
+PYTHON = '/usr/bin/python3'  # Python of the system, which has these packages; `python3` may be another
+NODE_PATH = '/usr/share/nodejs:/usr/lib/nodejs'  # folders of Debian's packages, for a node that is not from Debian
 
 
 def _nginx(folder, port):
@@ -55,7 +55,7 @@ class Service:
                 start_new_session=True, env={**os.environ, 'NODE_PATH': NODE_PATH, 'PYTHONDONTWRITEBYTECODE': '1'})
 
     def wait(self):
-        """Until it answers."""
+        """Waits until the service accepts connections."""
         end = time.monotonic() + 60
         while True:
             with socket.socket() as probe:
@@ -65,7 +65,7 @@ class Service:
             time.sleep(0.02)
 
     def taken(self):
-        """[dict]: what the service has told of each request that it took."""
+        """Returns [dict]: the report of the service on each request that it received."""
         return [json.loads(line) for line in self.lines().split('\n') if line.startswith('{"route"')]
 
     def lines(self):
@@ -80,7 +80,7 @@ class Service:
 
 @contextlib.contextmanager
 def running(names=tuple(SERVICES)):
-    """{name: Service}, all of which answer."""
+    """Yields {name: Service}; all services accept connections."""
     services = {}
     try:
         for name in names:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Reads spellings.txt, whose head says how it is written, and makes the bytes of a request of a row."""
+"""Reads spellings.txt, whose first lines explain its format, and builds the bytes of each row's
+request."""
 import base64
 import os
 import re
@@ -9,12 +10,12 @@ import http2
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'spellings.txt')
 END = r' \end'
-OF = ('login', 'item', 'admin', 'static', 'home', 'none')  # the routes of each service
+OF = ('login', 'item', 'admin', 'static', 'home', 'none')  # routes of each service
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Whom a request is from: what no other caller of the matrix has."""
+    """The sender of a request: values that no other caller of the matrix has."""
     address: str
     host: str
     token: str
@@ -25,12 +26,12 @@ class Caller:
                       f'c{number:05d}.api.example.org', f't{number:05d}')
 
     def texts(self):
-        basic = base64.b64encode(f'{self.token}:p'.encode()).decode()  # of 8 bytes: ends with "="
+        basic = base64.b64encode(f'{self.token}:p'.encode()).decode()  # of 8 bytes: base64 ends with "="
         return {'host': self.host, 'HOST': self.host.upper(), 'token': self.token, 'basic': basic, 'long': 4000 * 'a'}
 
 
 def _bytes(text):
-    """\\\\, \\t, \\r and \\xHH are bytes; so is each letter of UTF-8."""
+    """Replaces \\\\, \\t, \\r and \\xHH by bytes; other characters become UTF-8."""
     def byte(match):
         word = match.group(1)
         return {b'\\': b'\\', b't': b'\t', b'r': b'\r'}.get(word) or bytes([int(word[1:], 16)])
@@ -52,7 +53,7 @@ class Spelling:
         return self.text.endswith(END)
 
     def request(self, caller):
-        """The bytes."""
+        """Returns the bytes of the request of this caller."""
         text = re.sub(r'\{(\w+)\}', lambda match: caller.texts()[match.group(1)], self.text.removesuffix(END))
         head, _, body = text.partition(r' \n \n ')
         line, *fields = head.split(r' \n ')
@@ -63,7 +64,8 @@ class Spelling:
 
 
 def _add_unless_named(fields, field):
-    """In front, unless a field begins with its name, or "-Name" leaves it out."""
+    """Inserts the field at the front, unless a field of its name exists, or "-Name" asks to leave
+    it out."""
     name = field[:field.index(':', 1)]
     if '-' + name in fields:
         fields.remove('-' + name)
@@ -72,7 +74,7 @@ def _add_unless_named(fields, field):
 
 
 def _http2_fields(line, fields, caller):
-    """[(name, value)]; "METHOD PATH" of the line are fields, too."""
+    """Returns [(name, value)]; "METHOD PATH" of the request line become fields, too."""
     method, _, path = line[:-len(' HTTP/2')].partition(' ')
     for field in (':authority: ' + caller.host, ':path: ' + path, ':scheme: http', ':method: ' + method):
         _add_unless_named(fields, field)
@@ -80,7 +82,7 @@ def _http2_fields(line, fields, caller):
 
 
 def read(path=PATH):
-    """[Spelling], in the order of the file."""
+    """Returns [Spelling], in the order of the file."""
     rows = []
     with open(path, encoding='utf-8') as file:
         for number, line in enumerate(file, 1):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a service takes a request for is what weir has judged, whatever the spelling and the proxy.
+"""A service understands each request as weir has judged it, whatever the spelling and the proxy.
 
 usage: test_matrix.py PROGRAM            the tests
-       test_matrix.py PROGRAM --show     what becomes of each spelling, as a table
+       test_matrix.py PROGRAM --show     the result of each spelling, as a table
        test_matrix.py PROGRAM --escapes  the cells that do not hold
-docs/internals/matrix.md tells how to read it and how to add a line.
+
+docs/internals/matrix.md explains how to read the table and how to add a line.
 """
 import os
 import socket
@@ -24,7 +25,7 @@ _ran, _strays = [], []
 
 
 def _cells(*books):
-    """Those under these rule books. All are made once."""
+    """Returns the cells under these sets of rules (all, if none is given). All cells run once."""
     if not _ran:
         with Matrix() as matrix:
             _ran.extend(matrix.run(spellings.read()))
@@ -32,7 +33,7 @@ def _cells(*books):
     return [cell for cell in _ran if not books or cell.book in books]
 
 
-# ---- what is shown ----
+# ---- output ----
 
 def _names(cells):
     return len({cell.spelling.name for cell in cells})
@@ -49,7 +50,7 @@ def _summary(cells):
 
 
 def _table(cells):
-    """A line for each spelling and proxy, a column for each service."""
+    """Yields a line for each spelling and proxy, with a column for each service."""
     width = max(len(cell.spelling.name) for cell in cells)
     columns = [f'{name:11}' for name in services.SERVICES]
     yield f'{"spelling":{width}}  {"of":6}  {"through":7}  ' + '  '.join(columns)
@@ -71,24 +72,24 @@ def _none_escapes(cells):
 # ---- the tests ----
 
 def _is_as_sent(cell):
-    """Whether the service took a plain request for what it is."""
+    """Returns whether the service understood a plain request correctly."""
     took, caller, name = cell.took or {'route': None}, cell.caller, cell.spelling.name
     credentials = {'plain-bearer': f'bearer:{caller.token}', 'plain-http2-bearer': f'bearer:{caller.token}',
                    'plain-basic': f'basic:{caller.token}:p'}
     if cell.service == 'nginx':
-        credentials.pop('plain-basic')  # which it does not read
+        credentials.pop('plain-basic')  # nginx does not parse it
     return took['route'] == cell.spelling.of and (
         took['host'], took['ip'], took['credential'], took['key']) == (
             caller.host, caller.address, credentials.get(name), caller.token if name == 'plain-key' else None)
 
 
-def each_service_takes_plain_requests_for_what_they_are():  # else the rest shows nothing
+def each_service_takes_plain_requests_for_what_they_are():  # otherwise the other tests prove nothing
     plain = [cell for cell in _cells('first', 'all') if cell.spelling.name.startswith('plain-')]
     wrong = [cell.line() for cell in plain if not _is_as_sent(cell)]
     assert plain and not wrong, '\n'.join(wrong)
 
 
-def a_service_that_has_answered_still_reads_the_body():  # else its proxy may lose the answer
+def a_service_that_has_answered_still_reads_the_body():  # otherwise its proxy may lose the response
     with services.running(['wsgiref']) as running, \
             socket.create_connection(('127.0.0.1', running['wsgiref'].port), timeout=120) as peer:
         peer.sendall(b'POST /login HTTP/1.1\r\nHost: a.api.example.org\r\nTransfer-Encoding: chunked\r\n\r\n')

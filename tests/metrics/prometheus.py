@@ -20,7 +20,7 @@ scrape_configs:
 
 
 def fetch(url, **more):
-    """The status, the header fields and the text of an answer, whatever the status."""
+    """Returns the status, the header fields and the text of a response, whatever the status."""
     request = urllib.request.Request(url, **more)
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
@@ -54,7 +54,7 @@ class Prometheus:
 
     @staticmethod
     def until(is_so, seconds=60):
-        """What `is_so` says, once it is something."""
+        """Calls `is_so` until its result is true, and returns that result."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
@@ -72,7 +72,7 @@ class Prometheus:
         return json.loads(text)['data']
 
     def query(self, expression):
-        """[({label: value}, number)]"""
+        """Returns [({label: value}, number)]."""
         found = self._get(f'/api/v1/query?query={urllib.parse.quote(expression)}')
         return [(each['metric'], float(each['value'][1])) for each in found['result']]
 
@@ -80,7 +80,7 @@ class Prometheus:
         return sum(number for _, number in self.query(expression))
 
     def alerts(self):
-        """{(name, instance)} of those that fire."""
+        """Returns {(name, instance)} of the alerts that fire."""
         return {(alert['labels']['alertname'], alert['labels']['instance'])
                 for alert in self._get('/api/v1/alerts')['alerts'] if alert['state'] == 'firing'}
 

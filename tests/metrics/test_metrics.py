@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl --listen and weir serve, as promtool and a real Prometheus see them. Arguments: the program, and the folder of
-examples."""
+"""The metrics of weir crawl --listen and weir serve, checked with promtool and a real Prometheus.
+Arguments: the program, and the folder of examples."""
 import contextlib
 import http.server
 import json
@@ -34,7 +34,7 @@ def _rules():
 
 @contextlib.contextmanager
 def _crawl(nginx, *words):
-    """A crawl that goes on until it is stopped, and where it listens."""
+    """Yields the port of a crawl that runs until the block ends."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         crawl = subprocess.Popen(
@@ -47,7 +47,7 @@ def _crawl(nginx, *words):
         finally:
             crawl.terminate()
             crawl.wait(60)
-        assert crawl.returncode == 3, crawl.returncode  # stopped, and can be resumed
+        assert crawl.returncode == 3, crawl.returncode  # 3: stopped, and can be resumed
 
 
 def _web(**more):
@@ -71,7 +71,7 @@ admission:
 
 
 def _daemon_text():
-    """With a rule that is shared, whose store is nowhere."""
+    """Returns the metrics of a daemon that has a shared rule whose store does not exist."""
     shared = SERVED + '  store: {url: "unix:/nowhere/s", nodes: 2}\n'
     shared = shared.replace('rules:\n', 'rules:\n  - {name: shared, match: {path: /shared}, key: ip, limit: 5/s, share: {overshoot: 0%}}\n')
     with Daemon(shared) as daemon:
@@ -85,7 +85,7 @@ def _promtool(*words, text=None):
 
 
 def _families(text):
-    """The names that may stand in a query, with the parts of histograms."""
+    """Returns the names that a query may use, including the parts of histograms."""
     names = set()
     for name, kind in re.findall(r'^# TYPE (\S+) (\S+)$', text, re.M):
         names |= {name + part for part in ('_bucket', '_sum', '_count')} if kind == 'histogram' else {name}
@@ -93,7 +93,7 @@ def _families(text):
 
 
 def promtool_has_no_complaint():
-    """Names, units, types and help of all families, of a crawl and of a daemon."""
+    """Checks names, units, types and help texts of all metrics, of a crawl and of a daemon."""
     with _web() as nginx, _crawl(nginx) as port:
         Prometheus.until(lambda: 'weir_crawl_host_queued_urls{' in _text(port))
         assert _promtool('check', 'metrics', text=_text(port)) == ''
@@ -101,7 +101,7 @@ def promtool_has_no_complaint():
 
 
 def prometheus_scrapes_a_crawl_and_agrees_with_the_servers_log():
-    """S0-77, S0-98, S0-102, S1-28: and no alert is raised, for the crawl keeps every limit."""
+    """S0-77, S0-98, S0-102, S1-28: no alert fires, because the crawl keeps every limit."""
     with _web() as nginx, _crawl(nginx, '--pace', 'strict', '--interval', '100ms') as port:
         with Prometheus(free_port(), [f'127.0.0.1:{port}'], _rules()) as prometheus:
             prometheus.until(lambda: prometheus.sum('weir_crawl_requests_total') > 200)
@@ -113,12 +113,12 @@ def prometheus_scrapes_a_crawl_and_agrees_with_the_servers_log():
             assert prometheus.sum('weir_crawl_hosts') == HOSTS
             assert prometheus.sum('weir_crawl_hasty_starts_total') == 0
             assert prometheus.sum('weir_crawl_wait_seconds_count{reason="pace"}') > 0
-            assert len(prometheus.query('weir_crawl_host_queued_urls')) == 11  # ten, and other
+            assert len(prometheus.query('weir_crawl_host_queued_urls')) == 11  # ten hosts, and "other"
             assert not prometheus.alerts(), prometheus.alerts()
 
 
 def prometheus_scrapes_a_daemon_and_agrees_with_what_callers_saw():
-    """And a reload that fails is told, with an alert. Keys of callers are in no label (V10)."""
+    """A failed reload is reported, with an alert. Keys of callers are in no label (V10)."""
     with Daemon(SERVED) as daemon:
         place = f'127.0.0.1:{daemon.port}'
         with Prometheus(free_port(), [place], _rules()) as prometheus:
@@ -156,7 +156,8 @@ class _Echo(http.server.BaseHTTPRequestHandler):
 
 
 def alert_fires_when_a_host_is_asked_faster_than_its_limit():
-    """S1-29. There is no way to make a crawl do that: so what one says is changed on its way to Prometheus, in one place."""
+    """S1-29. A crawl cannot be made to do that, so its metrics are changed in one place on their
+    way to Prometheus."""
     with _web() as nginx, _crawl(nginx) as port:
         Prometheus.until(lambda: 'weir_crawl_host_hasty_starts{' in _text(port))
         text = _text(port)
@@ -183,7 +184,7 @@ def alert_rules_say_what_they_should():
 
 
 def examples_name_families_that_exist():
-    """Each query of the dashboard and of the alerts."""
+    """Checks each query of the example dashboard and of the alerts."""
     with _web() as nginx, _crawl(nginx) as port:
         Prometheus.until(lambda: 'weir_crawl_host_queued_urls{' in _text(port))
         families = _families(_text(port)) | _families(_daemon_text())
@@ -201,7 +202,8 @@ def examples_name_families_that_exist():
 
 
 def urls_of_a_job_that_processes_share_are_counted_once():
-    """Two processes of one crawl, and two crawls of one process each, by the query of the dashboard."""
+    """Evaluates the query of the dashboard for two processes of one crawl, and two crawls of one
+    process each."""
     with open(os.path.join(sys.argv[2], 'grafana', 'weir.json'), encoding='utf-8') as file:
         board = json.load(file)
     query, = (target['expr'] for panel in board['panels'] for target in panel.get('targets', [])
@@ -244,7 +246,8 @@ def pages_of_other_origins_get_nothing_from_a_crawl():  # M9
 
 
 def hosts_that_do_not_work_make_it_unhealthy():
-    """U14: the first six of twelve do not; it is degraded by one, and half is too much."""
+    """U14: the first six of twelve hosts fail. One such host makes the crawl degraded, half of them
+    make it unhealthy."""
     broken = 'if ($host ~ "^127.0.0.[1-6]$") { return 500; }'
     with Nginx(f'location / {{ {broken} }}', '', PAGES, everywhere=True) as nginx:
         with _crawl(nginx, '--pace', 'adaptive', '--max-rate', '20', '--failure-threshold', '0', '--ignore-robots',

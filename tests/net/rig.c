@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.c - a net to test with. */
+/* rig.c - test fixture: a net, its loop, a resolver with invented names and a hostile server. */
 #include "net/rig.h"
 
 #include "http/net/idna.h"
@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* ---- names --------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void look_up(void *context, const char *name, struct wr_dns_answer *ret_answer)
 {
@@ -23,7 +23,8 @@ static void look_up(void *context, const char *name, struct wr_dns_answer *ret_a
         while (lookup > 0 && (lookup >= 4 || known->addresses[lookup] == NULL))
             lookup--;
         ret_answer->kind = WR_DNS_FOUND;
-        for (struct wr_span rest = wr_span_of(known->addresses[lookup]); rest.bytes > 0;) { /* "a b c" */
+        /* addresses separated by blanks */
+        for (struct wr_span rest = wr_span_of(known->addresses[lookup]); rest.bytes > 0;) {
             size_t blank = wr_span_find(rest, ' ');
             if (!wr_address_parse((struct wr_span){rest.data, blank}, &address))
                 abort();
@@ -35,7 +36,7 @@ static void look_up(void *context, const char *name, struct wr_dns_answer *ret_a
         ret_answer->kind = WR_DNS_FAILED;
 }
 
-/* ---- setting up ---------------------------------------------------------------------------------------- */
+/* ---- setting up ------------------------------------------------------------------------------ */
 
 struct wr_net_options rig_options(void)
 {
@@ -78,7 +79,7 @@ void rig_tear_down(struct rig *rig)
     assert_int_equal(rig->memory.live, 0);
 }
 
-/* ---- transfers ----------------------------------------------------------------------------------------- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 static bool before_send(void *context, const struct wr_net_send *send)
 {
@@ -89,7 +90,7 @@ static bool before_send(void *context, const struct wr_net_send *send)
     if (got->refuse_from != 0 && got->sends + 1 >= got->refuse_from)
         return false;
     got->sent_at[got->sends++ % 8] = weir_clock_now(weir_clock_monotonic());
-    if (got->pauses_ns > 0) /* as if the process were stopped before it writes */
+    if (got->pauses_ns > 0) /* simulates a process that is suspended before it writes */
         nanosleep(&(struct timespec){.tv_nsec = (long)got->pauses_ns}, NULL);
     return true;
 }
@@ -182,7 +183,8 @@ void rig_run(struct rig *rig)
 
 void rig_turn(struct rig *rig)
 {
-    const struct timespec nap = {.tv_nsec = 100000}; /* the servers need the processor, too */
+    /* the server threads need the processor, too */
+    const struct timespec nap = {.tv_nsec = 100000};
 
     if (uv_run(&rig->loop, UV_RUN_NOWAIT) != 0)
         (void)nanosleep(&nap, NULL);
@@ -217,11 +219,11 @@ int rig_get_steps(struct rig *rig, const struct hostile_step *steps, struct got 
     return port;
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static long peak_at_mark;
 
-/* In bytes, of VmHWM: the most that was resident. */
+/* Returns the peak resident memory of this process (VmHWM), bytes. */
 static long peak(void)
 {
     char text[4096] = "";
@@ -238,7 +240,7 @@ void rig_memory_mark(void)
 {
     int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
 
-    if (fd >= 0) { /* else the mark is the most so far, which may hide a little */
+    if (fd >= 0) { /* without this file the mark is the peak so far, which may hide some growth */
         (void)!write(fd, "5", 1);
         (void)close(fd);
     }

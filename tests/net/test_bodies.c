@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_bodies.c - bodies without end, plain and packed, and bodies that cannot be unpacked (A3, A5). */
+/* test_bodies.c - endless bodies, plain and compressed, and bodies that cannot be decoded (A3,
+ * A5). */
 #include "net/rig.h"
 
 #include <zlib.h>
@@ -7,7 +8,7 @@
 #define OK "HTTP/1.1 200 OK\r\n"
 #define MEMORY_MAX (4L << 20)
 #define AHEAD_MAX ((uint64_t)2 << 20)
-#define BODY_LIMIT (1 << 20) /* of rig_options */
+#define BODY_LIMIT (1 << 20) /* equals body_max of rig_options */
 
 static void assert_cut(const struct got *got)
 {
@@ -19,7 +20,7 @@ static void assert_cut(const struct got *got)
     assert_int_equal(got->body_bytes, BODY_LIMIT);
 }
 
-/* A3 */
+/* A3: an endless body is truncated at the limit and its connection is closed. */
 static void a_body_without_end_is_cut_and_takes_no_memory(void **state)
 {
     static const char block[65536] = "x";
@@ -36,7 +37,7 @@ static void a_body_without_end_is_cut_and_takes_no_memory(void **state)
 
     (void)state;
     rig_set_up(&rig, rig_options());
-    (void)rig_get_steps(&rig, plain, &got); /* what the first use takes */
+    (void)rig_get_steps(&rig, plain, &got); /* allocates everything that the first use needs */
     rig_memory_mark();
     for (size_t i = 0; i < 3; i++) {
         int port = rig_get_steps(&rig, cases[i], &got);
@@ -49,7 +50,7 @@ static void a_body_without_end_is_cut_and_takes_no_memory(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- bombs: a beginning, and a piece that may be repeated for ever ------------------------------------------ */
+/* ---- decompression bombs: a start, and a piece that may be repeated for ever ----------------- */
 
 struct bomb {
     const char *coding;
@@ -59,7 +60,8 @@ struct bomb {
     size_t piece_bytes;
 };
 
-/* Blocks that begin with an empty window can stand one behind the other. */
+/* Returns a bomb whose piece can repeat: a full flush empties the window, so that blocks can follow
+ * each other. */
 static struct bomb deflate_bomb(const char *coding, int window_bits)
 {
     static unsigned char zeros[1 << 20];
@@ -84,7 +86,8 @@ static struct bomb deflate_bomb(const char *coding, int window_bits)
     return bomb;
 }
 
-/* RFC 8878: a frame with a window of 128 KB, then blocks of one byte that is repeated 128 KB times. */
+/* RFC 8878: a frame with a window of 128 KB, then run-length blocks: one byte repeated 128 KB
+ * times. */
 static struct bomb zstd_bomb(void)
 {
     static const char begin[] = "\x28\xb5\x2f\xfd\x00\x38", block[] = "\x02\x00\x10\x00";
@@ -96,7 +99,8 @@ static struct bomb zstd_bomb(void)
     return bomb;
 }
 
-/* What the encoder makes of zeros: after a beginning the same 100 bytes again and again, each time for a megabyte. */
+/* Brotli of endless zeros: after a start the encoder repeats the same 100 bytes, each time for a
+ * megabyte. */
 static struct bomb brotli_bomb(void)
 {
     static const char begin[] =
@@ -134,7 +138,7 @@ static void explode(struct rig *rig, const struct bomb *bomb, int times, struct 
     hostile_await_ended(rig->server, port, 1);
 }
 
-/* A5: the limit is on what comes out, while it comes out. */
+/* A5: the limit applies to the decoded bytes while they are decoded. */
 static void bombs_are_cut_while_they_unpack_and_take_no_memory(void **state)
 {
     const struct bomb bombs[] = {deflate_bomb("gzip", 15 + 16), deflate_bomb("deflate", 15),
@@ -144,14 +148,16 @@ static void bombs_are_cut_while_they_unpack_and_take_no_memory(void **state)
 
     (void)state;
     rig_set_up(&rig, rig_options());
-    for (size_t i = 0; i < sizeof bombs / sizeof bombs[0]; i++) /* what the first use takes */
+    /* allocates everything that the first use needs */
+    for (size_t i = 0; i < sizeof bombs / sizeof bombs[0]; i++)
         explode(&rig, &bombs[i], HOSTILE_FOREVER, &got);
     rig_memory_mark();
     for (size_t i = 0; i < sizeof bombs / sizeof bombs[0]; i++) {
         explode(&rig, &bombs[i], HOSTILE_FOREVER, &got);
         assert_cut(&got);
-        assert_true(got.result.wire_bytes < AHEAD_MAX); /* what waits when the limit is reached */
-        explode(&rig, &bombs[i], 2, &got);              /* in one piece */
+        /* some undecoded bytes wait when the limit is reached */
+        assert_true(got.result.wire_bytes < AHEAD_MAX);
+        explode(&rig, &bombs[i], 2, &got); /* two pieces arrive as one */
         assert_cut(&got);
     }
     assert_true(rig_memory_grown() < MEMORY_MAX);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_breaks.c - connections that break, and sending anew (A18; R20: every wire request passes the gate).
- */
+/* test_breaks.c - broken connections and resent requests (A18; R20: every wire request passes the
+ * gate). */
 #include "net/rig.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
 #define HELLO OK "Content-Length: 5\r\n\r\nhello"
 
-/* A18: what has come by then is not taken for the whole. */
+/* A18: a truncated response is not reported as complete. */
 static void a_connection_that_breaks_before_the_end_is_no_answer(void **state)
 {
     static const struct hostile_step before[] = {READ, RESET, END};
@@ -29,7 +29,8 @@ static void a_connection_that_breaks_before_the_end_is_no_answer(void **state)
             fail_msg("case %zu: %s", i, got.words);
         assert_int_equal(got.result.retry, WR_NET_LATER);
         assert_int_equal(got.result.blame, WR_NET_BLAME_HOST);
-        assert_int_equal(hostile_connections(rig.server, port), 1); /* trying again is not libcurl's to decide */
+        /* net does not let libcurl retry */
+        assert_int_equal(hostile_connections(rig.server, port), 1);
         assert_int_equal(got.result.sends, got.sends);
     }
     rig_tear_down(&rig);
@@ -51,11 +52,12 @@ static void a_reset_after_the_last_byte_harms_nobody(void **state)
     hostile_await_ended(rig.server, port, 1);
     rig_get(&rig, rig_url(port), &got);
     assert_int_equal(got.result.end, WR_NET_DONE);
-    assert_int_equal(got.result.sends, 1); /* seen to be dead before it was used */
+    /* the closed connection was noticed before it was used */
+    assert_int_equal(got.result.sends, 1);
     rig_tear_down(&rig);
 }
 
-/* A18: what changes something is not sent twice. */
+/* A18: a request that changes state is not sent twice. */
 static void a_request_that_must_not_be_repeated_is_not(void **state)
 {
     static const struct hostile_step breaks[] = {READ, RESET, END};
@@ -77,17 +79,17 @@ static void a_request_that_must_not_be_repeated_is_not(void **state)
         rig_try(&rig, rig_url(hostile_refuse(rig.server)), &(struct wr_net_request){.method = "POST"}, &got), 0);
     rig_run(&rig);
     assert_int_equal(got.result.end, WR_NET_CONNECT);
-    assert_int_equal(got.result.retry, WR_NET_LATER); /* nothing was sent */
+    assert_int_equal(got.result.retry, WR_NET_LATER); /* no byte of the request was sent */
     rig_tear_down(&rig);
 }
 
-/* ---- a reused connection that dies as the request is sent: it is sent anew --------------------------- */
+/* ---- a reused connection that dies while the request is sent: the request is resent ---------- */
 
 static const struct hostile_step dies[] = {READ, SAY(HELLO), READ, END};
 static const struct hostile_step is_reset[] = {READ, SAY(HELLO), READ, RESET, END};
 static const struct hostile_step lives[] = {READ, SAY(HELLO), AGAIN, END};
 
-/* A port to which there is a connection that will die. */
+/* Returns a port to which the net has an idle connection that will break at the next request. */
 static int warmed_up(struct rig *rig, const struct hostile_step *steps)
 {
     struct got got;
@@ -113,7 +115,8 @@ static void the_gate_is_asked_again_before_a_silent_resend(void **state)
         assert_int_equal(got.result.end, WR_NET_DONE);
         assert_int_equal(got.result.sends, 2);
         assert_int_equal(got.sends, 2);
-        assert_int_equal(hostile_requests(rig.server, port), 3); /* as many as were let through */
+        /* before_send allowed each of them */
+        assert_int_equal(hostile_requests(rig.server, port), 3);
         for (int i = 0; i < 2; i++) {
             assert_true(hostile_request(rig.server, port, i + 1, &request));
             assert_int_equal(request.connection, i);
@@ -152,7 +155,7 @@ static void a_post_is_not_resent_silently(void **state)
     struct got got;
 
     (void)state;
-    options.uses_libcurl_only = true; /* who sends it must have the connection */
+    options.uses_libcurl_only = true; /* only libcurl reuses connections for a POST */
     rig_set_up(&rig, options);
     int port = warmed_up(&rig, dies);
     memset(&got, 0, sizeof got);

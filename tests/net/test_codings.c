@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_codings.c - content codings within each other, that give nothing, or that are slow to take off (A5, A6, M11):
- * over plain HTTP and over TLS, without libcurl and by it. */
+/* test_codings.c - nested content codings, codings with little output and codings that decode
+ * slowly (A5, A6, M11), over HTTP and TLS, with and without libcurl. */
 #include "net/rig.h"
 
 #include "lib/hostile_tls.h"
@@ -11,8 +11,9 @@
 
 #define OK "HTTP/1.1 200 OK\r\n"
 #define HELLO OK "Content-Length: 5\r\n\r\nhello"
+/* 25 bytes */
 #define GZIP_HELLO \
-    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00" /* 25 */
+    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00"
 #define GZIP_BEGIN "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"
 
 static char authority[] = "/tmp/weir-authority-XXXXXX";
@@ -22,7 +23,7 @@ static void remove_authority(void)
     (void)unlink(authority);
 }
 
-/* A net that trusts the tests' authority. */
+/* Returns options of a net that trusts the test certificate authority. */
 static struct wr_net_options trusting(void)
 {
     struct wr_net_options options = rig_options();
@@ -38,7 +39,7 @@ static struct wr_net_options trusting(void)
     return options;
 }
 
-/* ---- a net, and a server with TLS or without ---------------------------------------------------------------- */
+/* ---- a net, and a server with or without TLS ------------------------------------------------- */
 
 struct place {
     struct rig rig;
@@ -71,7 +72,7 @@ static const char *place_url(const struct place *place, int port)
     return rig_url_of(place->is_tls ? "https" : "http", "localhost", port, "/");
 }
 
-/* The steps may go when it returns. */
+/* Starts a GET and waits until the server is done; the steps may be freed then. */
 static void place_get(struct place *place, const struct hostile_step *steps, struct got *ret_got)
 {
     int port = place_listen(place, steps);
@@ -80,7 +81,7 @@ static void place_get(struct place *place, const struct hostile_step *steps, str
     hostile_await_ended(place->rig.server, port, 1);
 }
 
-/* ---- more than one ------------------------------------------------------------------------------------------ */
+/* ---- more than one coding -------------------------------------------------------------------- */
 
 static void assert_refused(const struct got *got, const char *words, const char *name)
 {
@@ -89,7 +90,7 @@ static void assert_refused(const struct got *got, const char *words, const char 
     assert_int_equal(got->result.retry, WR_NET_NEVER);
     assert_int_equal(got->result.blame, WR_NET_BLAME_HOST);
     assert_int_equal(got->body_bytes, 0);
-    assert_int_equal(got->result.status, 200); /* what its head says is known */
+    assert_int_equal(got->result.status, 200); /* the head was read and reported */
     assert_int_equal(got->heads, 1);
 }
 
@@ -118,7 +119,7 @@ static void two_codings(bool is_tls)
     place_tear_down(&place);
 }
 
-/* A6: a few bytes become gigabytes between two codings, and servers use one. */
+/* A6: two nested codings turn a few bytes into gigabytes, and real servers use only one. */
 static void a_body_with_more_than_one_coding_is_refused(void **state)
 {
     (void)state;
@@ -126,7 +127,8 @@ static void a_body_with_more_than_one_coding_is_refused(void **state)
     two_codings(true);
 }
 
-/* What is no coding does not count; nor do two where there is no body. */
+/* Empty entries and "identity" do not count as codings; two codings do not matter in a response
+ * without a body. */
 static void one_coding_among_none_is_decoded(void **state)
 {
     static const char *const heads[] = {
@@ -157,9 +159,9 @@ static void one_coding_among_none_is_decoded(void **state)
     }
 }
 
-/* ---- codings that give nothing ------------------------------------------------------------------------------ */
+/* ---- codings with little output -------------------------------------------------------------- */
 
-/* A beginning, and a piece that is sent for ever. */
+/* A compressed stream that decodes to nothing: a start, and a piece that is sent for ever. */
 struct barren {
     const char *name, *coding;
     const char *begin;
@@ -173,7 +175,7 @@ struct barren {
         name, coding, begin, sizeof(begin) - 1, piece, sizeof(piece) - 1 \
     }
 
-/* RFC 1951, 1952, 7932, 8878. */
+/* Streams of RFC 1951, 1952, 7932 and 8878. */
 static const struct barren barrens[] = {
     BARREN("a name without end", "gzip", "\x1f\x8b\x08\x08\0\0\0\0\0\x03", "aaaaaaaa"),
     BARREN("a comment without end", "gzip", "\x1f\x8b\x08\x10\0\0\0\0\0\x03", "aaaaaaaa"),
@@ -186,7 +188,8 @@ static const struct barren barrens[] = {
     BARREN("empty frames", "zstd", "", "\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00"),
     BARREN("empty frames with a window of 8 MB", "zstd", "", "\x28\xb5\x2f\xfd\x00\x68\x01\x00\x00"),
     BARREN("empty blocks", "zstd", "\x28\xb5\x2f\xfd\x00\x38", "\x00\x00\x00"),
-    BARREN("empty metadata", "br", "\x0c", "\x06"), /* window of 16 bits, then meta-blocks of 6 bits, aligned */
+    /* window of 16 bits, then meta-blocks of 6 bits, aligned */
+    BARREN("empty metadata", "br", "\x0c", "\x06"),
 };
 
 static void never_ends(struct place *place, const struct barren *barren)
@@ -204,7 +207,7 @@ static void never_ends(struct place *place, const struct barren *barren)
                                    {.what = HOSTILE_SEND, .text = barren->begin, .bytes = barren->begin_bytes},
                                    {.what = HOSTILE_SEND, .text = many, .bytes = bytes, .times = HOSTILE_FOREVER},
                                    END};
-    if (barren->begin_bytes == 0) /* 0 would be up to the '\0' */
+    if (barren->begin_bytes == 0) /* 0 bytes would mean: up to the '\0' */
         steps[2] = steps[3];
     place_get(place, steps, &got);
     if (got.result.end != WR_NET_CODING || strstr(got.words, "decode to nothing") == NULL)
@@ -213,7 +216,7 @@ static void never_ends(struct place *place, const struct barren *barren)
     assert_true(got.result.wire_bytes < 4 << 20);
 }
 
-/* A3, A5, M11: what comes in has a bound, too, by what goes out. */
+/* A3, A5, M11: the input of a decoder is bounded by its output. */
 static void a_coding_that_gives_nothing_is_refused(void **state)
 {
     struct wr_net_options options = trusting();
@@ -229,9 +232,9 @@ static void a_coding_that_gives_nothing_is_refused(void **state)
     }
 }
 
-/* ---- windows ------------------------------------------------------------------------------------------------ */
+/* ---- windows --------------------------------------------------------------------------------- */
 
-/* T19: a decoder takes as much memory as its window. RFC 9659: 8 MB at most. */
+/* T19: a decoder needs as much memory as its window. RFC 9659 allows 8 MB at most. */
 static void a_window_of_zstd_has_at_most_8_mb(void **state)
 {
     static const struct {
@@ -245,11 +248,11 @@ static void a_window_of_zstd_has_at_most_8_mb(void **state)
          false},
         {SAY(OK "Content-Encoding: zstd\r\nContent-Length: 14\r\n\r\n\x28\xb5\x2f\xfd\x00\xa8\x29\x00\x00hello"),
          false},
-        /* in a single segment, whose window is its size: 16 MB and a byte */
+        /* a single segment, whose window is its size: 16 MB and a byte */
         {SAY(OK
              "Content-Encoding: zstd\r\nContent-Length: 14\r\n\r\n\x28\xb5\x2f\xfd\xa0\x01\x00\x00\x01\x28\x00\x00he"),
          false},
-        /* of 128 MB, in a frame of zstd 0.7 */
+        /* a window of 128 MB in a frame of zstd 0.7 */
         {SAY(OK "Content-Encoding: zstd\r\nContent-Length: "
                 "17\r\n\r\n\x27\xb5\x2f\xfd\x00\x88\x40\x00\x05hello\xc0\x00\x00"),
          false},
@@ -269,7 +272,7 @@ static void a_window_of_zstd_has_at_most_8_mb(void **state)
     place_tear_down(&place);
 }
 
-/* Windows of more than 16 MB are an extension of brotli's that no browser knows. */
+/* Windows above 16 MB are a brotli extension that no browser supports. */
 static void a_window_of_brotli_has_at_most_16_mb(void **state)
 {
     static const struct hostile_step large[] = {
@@ -284,12 +287,12 @@ static void a_window_of_brotli_has_at_most_16_mb(void **state)
     place_tear_down(&place);
 }
 
-/* ---- codings that are slow to take off ---------------------------------------------------------------------- */
+/* ---- codings that decode slowly -------------------------------------------------------------- */
 
 #define SLOW_BYTES ((size_t)220 << 10)
-#define CALL_MAX_NS (50 * MS * SLOW) /* an honest turn of this loop takes some 2 ms */
+#define CALL_MAX_NS (50 * MS * SLOW) /* a normal round of this loop takes some 2 ms */
 
-/* Bits as brotli wants them: from the lowest on. */
+/* A bit string in the order of brotli: lowest bit first. */
 struct bits {
     unsigned char bytes[SLOW_BYTES + 4096];
     size_t count;
@@ -301,7 +304,7 @@ static void add_bits(struct bits *bits, unsigned value, int count)
         bits->bytes[bits->count / 8] |= (unsigned char)((value >> i & 1) << bits->count % 8);
 }
 
-/* A prefix code of one symbol: it takes no bits where it is used (RFC 7932 3.4). */
+/* Adds a prefix code of one symbol, which takes no bits where it is used (RFC 7932 3.4). */
 static void add_code(struct bits *bits, unsigned symbol, int symbol_bits)
 {
     add_bits(bits, 1, 2);
@@ -309,26 +312,29 @@ static void add_code(struct bits *bits, unsigned symbol, int symbol_bits)
     add_bits(bits, symbol, symbol_bits);
 }
 
-/* A meta-block of one byte, whose map of 256 * 64 contexts is four bytes long, and has to be turned over (7.3). */
+/* Adds a meta-block of one byte whose context map (256 * 64 entries, four bytes long) must be
+ * inverted by move-to-front (RFC 7932 7.3). */
 static void add_slow_block(struct bits *bits)
 {
-    add_bits(bits, 0, 1 + 2 + 16 + 1); /* not the last, one byte, compressed */
-    add_bits(bits, 1 | 7 << 1, 4);     /* types of literals: 129 … */
+    add_bits(bits, 0, 1 + 2 + 16 + 1); /* not the last block, one byte, compressed */
+    add_bits(bits, 1 | 7 << 1, 4);     /* number of literal block types: 129 … */
     add_bits(bits, 127, 7);            /* … + 127 */
     add_code(bits, 0, 9);
     add_code(bits, 0, 5);
-    add_bits(bits, 0, 2 + 1 + 1 + 2 + 4); /* its count; one type of each other kind; no postfix */
+    /* its block count; one type of the other kinds; no postfix */
+    add_bits(bits, 0, 2 + 1 + 1 + 2 + 4);
     for (int i = 0; i < 256; i++)
-        add_bits(bits, 0, 2); /* the type's mode */
+        add_bits(bits, 0, 2); /* context mode of this type */
     add_bits(bits, 1 | 1 << 1, 4);
-    add_bits(bits, 1, 1); /* four trees of literals */
+    add_bits(bits, 1, 1); /* four literal prefix trees */
     add_bits(bits, 0, 1);
     add_code(bits, 3, 2);
-    add_bits(bits, 1, 1); /* move to front */
+    add_bits(bits, 1, 1); /* inverse move-to-front */
     add_bits(bits, 0, 1);
     for (int i = 0; i < 4; i++)
         add_code(bits, 'x', 8);
-    add_code(bits, 8, 10); /* one literal, two copied, of which the end of the block comes first */
+    /* one literal and two copied bytes, which the end of the block cuts off */
+    add_code(bits, 8, 10);
     add_code(bits, 0, 6);
 }
 
@@ -351,7 +357,8 @@ static int64_t thread_cpu(void)
     return now.tv_sec * WEIR_SECOND + now.tv_nsec;
 }
 
-/* How long the loop works between two looks at its timers, by the time that its thread had a processor. */
+/* Longest time that the loop worked between two checks of its timers, in processor time of its
+ * thread. */
 struct watch {
     uv_prepare_t prepare;
     int64_t at, most;
@@ -404,14 +411,15 @@ static void slow_beside_hello(bool is_tls)
         fail_msg("%s: %zu bytes", slow.words, slow.body_bytes);
     assert_string_equal(other.body, "hello");
     if (other.result.done_at >= slow.result.done_at)
-        fail_msg("the other came after it");
+        fail_msg("the slow transfer delayed the other one");
     if (watch.most > CALL_MAX_NS)
-        fail_msg("the loop was away for %d ms", (int)(watch.most / MS));
+        fail_msg("the loop was blocked for %d ms", (int)(watch.most / MS));
     uv_close((uv_handle_t *)&watch.prepare, NULL);
     place_tear_down(&place);
 }
 
-/* M11: brotli's maps cost 2 µs for a byte that comes. Other hosts go on meanwhile. */
+/* M11: a brotli context map costs 2 µs per input byte. Transfers of other hosts continue
+ * meanwhile. */
 static void a_body_that_is_slow_to_decode_leaves_the_loop_to_others(void **state)
 {
     (void)state;
@@ -419,7 +427,7 @@ static void a_body_that_is_slow_to_decode_leaves_the_loop_to_others(void **state
     slow_beside_hello(true);
 }
 
-/* ---- bodies that wait --------------------------------------------------------------------------------------- */
+/* ---- bodies that wait for their decoder ------------------------------------------------------ */
 
 #define LARGE_BYTES ((size_t)6 << 20)
 #define LARGES 8
@@ -473,15 +481,17 @@ static void larges(bool is_tls)
             assert_int_equal(got[i].result.wire_bytes, bytes);
             for (size_t at = 0; at < GOT_BODY_MAX; at++)
                 if ((unsigned char)got[i].body[at] != byte_at(at))
-                    fail_msg("%d: another byte at %zu", i, at);
+                    fail_msg("%d: wrong byte at %zu", i, at);
         }
     }
-    /* Not eight in the first round: the last may find one that is free again. */
+    /* The first round may use fewer than eight connections: the last transfer may find one that is
+     * idle. */
     assert_in_range(hostile_connections(place.rig.server, port), 1, LARGES);
     place_tear_down(&place);
 }
 
-/* More than any turn of the loop has time for: nothing is lost, and the connections are used again. */
+/* Bodies need more decoding time than one round of the loop has: no byte is lost, and connections
+ * are reused. */
 static void bodies_that_take_many_turns_are_whole(void **state)
 {
     (void)state;
@@ -489,7 +499,8 @@ static void bodies_that_take_many_turns_are_whole(void **state)
     larges(true);
 }
 
-/* A5, K3: what waits may be cut, cancelled, refused, overdue, or closed with the net. */
+/* A5, K3: a body that waits to be decoded may reach its limit, be cancelled, stopped, overdue, or
+ * closed with the net. */
 static void a_body_that_waits_can_be_ended(void **state)
 {
     const struct bits *bits = slow_brotli();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_flush.c - who must not be late sends at once. */
+/* test_flush.c - wr_net_flush sends a queued request at once. */
 #include "net/rig.h"
 
 #define HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -16,7 +16,8 @@ static void what_is_flushed_is_sent_at_once_by_a_connection_that_lives(void **st
     rig_set_up(&rig, rig_options());
     int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {closes, hello}});
     rig_get(&rig, rig_url(port), &first);
-    hostile_await_ended(rig.server, port, 1); /* the loop has not seen it */
+    /* the loop has not noticed the closed connection yet */
+    hostile_await_ended(rig.server, port, 1);
     memset(&second, 0, sizeof second);
     rig_start(&rig, rig_url(port), &second);
     wr_net_flush(rig.net);

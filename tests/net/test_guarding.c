@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_guarding.c - addresses that must not be reached, whatever the text that leads there (A12, D4, D5). */
+/* test_guarding.c - forbidden addresses are blocked, whatever URL or name leads to them (A12, D4,
+ * D5). */
 #include "net/rig.h"
 
 static const struct hostile_step hello[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), AGAIN, END};
@@ -22,7 +23,7 @@ static void assert_blocked(const struct got *got, enum wr_guard_class class)
     assert_int_equal(got->result.sends, 0);
 }
 
-/* A12, D4 */
+/* A12, D4: each spelling of a private address is blocked. */
 static void inner_addresses_are_blocked_in_every_spelling(void **state)
 {
     static const struct {
@@ -63,11 +64,11 @@ static void inner_addresses_are_blocked_in_every_spelling(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- judged where it is connected -------------------------------------------------------------------------- */
+/* ---- addresses are checked when the socket is opened ----------------------------------------- */
 
 struct judge {
     int asked;
-    int ends_after; /* from here on, all is blocked */
+    int ends_after; /* number of calls that allow the address; later calls block it */
 };
 
 static enum wr_guard_class change_mind(void *context, const struct wr_address *address)
@@ -78,7 +79,7 @@ static enum wr_guard_class change_mind(void *context, const struct wr_address *a
     return judge->asked++ < judge->ends_after ? WR_GUARD_PUBLIC : WR_GUARD_PRIVATE;
 }
 
-/* D5: the name is judged when it is resolved, and the socket once more when it is opened. */
+/* D5: an address is checked when its name is resolved and once more when the socket is opened. */
 static void the_address_that_is_connected_to_is_judged_again(void **state)
 {
     struct wr_net_options options = guarded();
@@ -108,8 +109,8 @@ static enum wr_guard_class only_home(void *context, const struct wr_address *add
     return address->bytes[12] == 127 ? WR_GUARD_PUBLIC : WR_GUARD_PRIVATE;
 }
 
-/* Of several addresses those that are blocked are left out. If one of them were tried, the next would have its turn
- * after a while, and here the clock stands still. */
+/* Blocked addresses of a name are skipped. If one of them were tried, the next address would be
+ * tried after a delay, and in this test the clock stands still. */
 static void a_name_with_good_and_bad_addresses_leads_to_the_good(void **state)
 {
     struct wr_net_options options = guarded();
@@ -130,7 +131,7 @@ static void a_name_with_good_and_bad_addresses_leads_to_the_good(void **state)
     weir_clock_fake_free(clock);
 }
 
-/* D5: an answer is pinned for as long as we keep it, however short the server wants it to be. */
+/* D5: a resolved address is pinned for as long as it is cached, even if its TTL is shorter. */
 static void a_name_that_changes_its_address_stays_where_it_was_judged(void **state)
 {
     struct wr_net_options options = guarded();

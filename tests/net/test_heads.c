@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* test_heads.c - heads that are too large, too many, or could be read in two ways (A4, A6 - A9, A19, C9). */
+/* test_heads.c - response heads that are too large, too many, or ambiguous (A4, A6 - A9, A19,
+ * C9). */
 #include "net/rig.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
 #define MEMORY_MAX (4L << 20)
 
-/* Each row is a server that sends this and keeps the connection open, or closes it. */
+/* One server that sends this response, then holds the connection open or closes it. */
 struct row {
     struct hostile_step say;
-    const char *words; /* within what is told */
+    const char *words; /* text that the error must contain */
 };
 
 static void assert_refused(struct rig *rig, const struct hostile_step *say, const char *words)
@@ -20,7 +21,7 @@ static void assert_refused(struct rig *rig, const struct hostile_step *say, cons
     if (got.result.end != WR_NET_PROTOCOL || strstr(got.words, words) == NULL)
         fail_msg("\"%.60s\" ended as %s: %s", say->text, wr_net_end_name(got.result.end), got.words);
     assert_int_equal(got.result.blame, WR_NET_BLAME_HOST);
-    hostile_await_ended(rig->server, port, 1); /* not kept for others */
+    hostile_await_ended(rig->server, port, 1); /* the connection is closed, not reused */
 }
 
 static void assert_all_refused(const struct row *rows, size_t count)
@@ -35,7 +36,7 @@ static void assert_all_refused(const struct row *rows, size_t count)
 
 #define ASSERT_ALL_REFUSED(rows) assert_all_refused(rows, sizeof rows / sizeof rows[0])
 
-/* A4 */
+/* A4: an endless response head is refused and takes no memory. */
 static void heads_without_end_are_cut_and_take_no_memory(void **state)
 {
     static const struct hostile_step lines[] = {
@@ -65,7 +66,7 @@ static void heads_without_end_are_cut_and_take_no_memory(void **state)
     rig_tear_down(&rig);
 }
 
-/* A6: libcurl would take gzip off as a transfer coding without being asked. */
+/* A6: libcurl would decode a gzip transfer coding without being asked. */
 static void a_transfer_coding_is_chunked_or_refused(void **state)
 {
     static const struct row rows[] = {
@@ -78,7 +79,7 @@ static void a_transfer_coding_is_chunked_or_refused(void **state)
     ASSERT_ALL_REFUSED(rows);
 }
 
-/* A6 */
+/* A6: a thousand content codings are refused like two. */
 static void a_thousand_codings_are_more_than_one(void **state)
 {
     static const struct hostile_step lines[] = {
@@ -97,7 +98,7 @@ static void a_thousand_codings_are_more_than_one(void **state)
     rig_tear_down(&rig);
 }
 
-/* A7 */
+/* A7: invalid and contradictory lengths are refused. */
 static void lengths_that_lie_are_refused(void **state)
 {
     static const struct row rows[] = {
@@ -114,7 +115,7 @@ static void lengths_that_lie_are_refused(void **state)
     ASSERT_ALL_REFUSED(rows);
 }
 
-/* A7: too little comes, or too much, which must not be taken for the answer to the next request. */
+/* A7: surplus bytes must not be read as the response to the next request. */
 static void a_length_that_is_not_that_of_the_body_ends_the_connection(void **state)
 {
     static const struct hostile_step more[] = {READ, SAY(OK "Content-Length: 10\r\n\r\nhello"), END};
@@ -137,7 +138,8 @@ static void a_length_that_is_not_that_of_the_body_ends_the_connection(void **sta
         int port = hostile_listen(rig.server, &(struct hostile_case){.steps = {cases[i], good}});
         rig_get(&rig, rig_url(port), &got);
         assert_string_equal(got.body, "hello");
-        hostile_await_steps(rig.server, port, 0, i == 0 ? 2 : 4); /* what should not come has come */
+        /* the surplus bytes have arrived */
+        hostile_await_steps(rig.server, port, 0, i == 0 ? 2 : 4);
         rig_get(&rig, rig_url(port), &got);
         assert_string_equal(got.body, "good");
         assert_int_equal(got.result.sends, 1);
@@ -148,7 +150,7 @@ static void a_length_that_is_not_that_of_the_body_ends_the_connection(void **sta
 
 #define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
 
-/* A8 */
+/* A8: invalid chunks are refused. */
 static void chunks_that_are_none_are_refused(void **state)
 {
     static const struct row rows[] = {
@@ -170,7 +172,7 @@ static void chunks_that_are_none_are_refused(void **state)
     ASSERT_ALL_REFUSED(rows);
 }
 
-/* A8: what has come is not a whole body. */
+/* A8: a body without its last chunk is incomplete. */
 static void chunks_that_end_too_soon_are_a_broken_answer(void **state)
 {
     static const struct hostile_step steps[] = {READ, SAY(CHUNKED "5\r\nhello\r\n"), END};
@@ -184,7 +186,7 @@ static void chunks_that_end_too_soon_are_a_broken_answer(void **state)
     rig_tear_down(&rig);
 }
 
-/* A9 */
+/* A9: an endless series of interim responses is refused. */
 static void interim_answers_for_ever_are_left(void **state)
 {
     static const struct hostile_step few[] = {READ, REPEAT("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 3, 0),
@@ -206,7 +208,7 @@ static void interim_answers_for_ever_are_left(void **state)
     rig_tear_down(&rig);
 }
 
-/* A19 */
+/* A19: bytes that are no HTTP response are refused. */
 static void what_is_not_http_is_refused(void **state)
 {
     static const struct row rows[] = {
@@ -229,7 +231,7 @@ static void what_is_not_http_is_refused(void **state)
     ASSERT_ALL_REFUSED(rows);
 }
 
-/* C9 */
+/* C9: folded fields are joined and malformed fields are dropped. */
 static void odd_fields_are_joined_or_left_out_and_never_split(void **state)
 {
     static const struct hostile_step steps[] = {
@@ -249,7 +251,7 @@ static void odd_fields_are_joined_or_left_out_and_never_split(void **state)
     rig_tear_down(&rig);
 }
 
-/* For who keeps what was sent. */
+/* The bare head is for archives: it holds no fields of the caller, which may be secret. */
 static void a_bare_head_has_all_lines_but_the_callers(void **state)
 {
     static const struct wr_net_field fields[] = {{{"Authorization", 13}, {"Bearer x", 8}}, {{"accept", 6}, {"y", 1}}};

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* test_held.c - bodies that come faster than their owner can take them (V6): without libcurl and by it. */
+/* test_held.c - bodies that arrive faster than their owner accepts them (V6), with and without
+ * libcurl. */
 #include "net/rig.h"
 
 #include <zlib.h>
 
 #define OK "HTTP/1.1 200 OK\r\n"
 #define LARGE_BYTES ((size_t)4 << 20)
-#define HELD_MAX ((size_t)256 << 10) /* may come after wr_net_pause_body: what had been read */
+/* bytes that may follow wr_net_pause_body, because they had been read already */
+#define HELD_MAX ((size_t)256 << 10)
 
 static unsigned char plain[LARGE_BYTES];
 
@@ -22,11 +24,12 @@ static size_t pack(unsigned char *ret_packed, size_t room)
     return room - stream.avail_out;
 }
 
-/* Lets a body that is held go on after a while, again and again. */
+/* Timer that resumes a paused body at regular intervals. */
 struct valve {
     uv_timer_t timer;
     struct got *got;
-    size_t seen, most; /* of the body: at the last time, and the most that came between two */
+    /* body bytes at the last timer call, and the most that came between two calls */
+    size_t seen, most;
     int times;
 };
 
@@ -123,8 +126,8 @@ static void let_go(uv_timer_t *timer)
     advance(holder->clock, WEIR_SECOND);
 }
 
-/* The server is not slow: its body is not read. The clock moves while the body is held, and by a second when it is let
- * go: then the net looks at the limits before the rest of the body comes. */
+/* The server is not slow: its body is not read. The clock advances while the body is paused, and by
+ * a second when it resumes: then the net checks the limits before the rest of the body arrives. */
 static void time_for_which_a_body_is_held_is_not_its_servers(void **state)
 {
     static const struct hostile_step steps[] = {READ, SAY(OK "Content-Length: 10\r\n\r\nhello"), PAUSE(3500 * MS),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http1.c - the http1 way: the same as libcurl's, answer by answer; and its own connections. */
+/* test_http1.c - the direct HTTP/1.1 path gives the same results as libcurl; and its own
+ * connections. */
 #include "net/rig.h"
 
 #include "http/net/net_internal.h"
@@ -12,24 +13,26 @@
 
 static const struct hostile_step hello[] = {READ, SAY(HELLO), AGAIN, END};
 
-/* ---- both ways ------------------------------------------------------------------------------------------- */
+/* ---- the direct path and libcurl ------------------------------------------------------------- */
 
-/* An answer, and its bytes; the server then keeps the connection or closes it. */
+/* A response and its bytes. The server then keeps the connection or closes it. */
 struct answer {
     const char *text;
     size_t bytes;
     const char *method;
     bool is_closed;
-    bool may_libcurl_reuse; /* 8.14 finds no "close" behind another word, and keeps the connection */
+    /* libcurl 8.14 misses "close" after another token and keeps the connection */
+    bool may_libcurl_reuse;
 };
 
 #define ANSWER(literal) .text = (literal), .bytes = sizeof(literal) - 1
+/* 25 bytes */
 #define GZIP_HELLO \
-    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00" /* 25 */
-#define ZLIB_HELLO "\x78\x9c\xcb\x48\xcd\xc9\xc9\x07\x00\x06\x2c\x02\x15"                                  /* 13 */
-#define RAW_HELLO "\xcb\x48\xcd\xc9\xc9\x07\x00"                                                           /* 7 */
-#define BR_HELLO "\x0b\x02\x80hello\x03"                                                                   /* 9 */
-#define ZSTD_HELLO "\x28\xb5\x2f\xfd\x20\x05\x29\x00\x00hello"                                             /* 14 */
+    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00"
+#define ZLIB_HELLO "\x78\x9c\xcb\x48\xcd\xc9\xc9\x07\x00\x06\x2c\x02\x15" /* 13 bytes */
+#define RAW_HELLO "\xcb\x48\xcd\xc9\xc9\x07\x00"                          /* 7 bytes */
+#define BR_HELLO "\x0b\x02\x80hello\x03"                                  /* 9 bytes */
+#define ZSTD_HELLO "\x28\xb5\x2f\xfd\x20\x05\x29\x00\x00hello"            /* 14 bytes */
 
 static const struct answer answers[] = {
     {ANSWER(HELLO)},
@@ -59,7 +62,7 @@ static const struct answer answers[] = {
     {ANSWER(OK "Content-Encoding: X-GZIP\r\n\r\n" GZIP_HELLO), .is_closed = true},
     {ANSWER(OK "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n19\r\n" GZIP_HELLO "\r\n0\r\n\r\n")},
     {ANSWER(OK "Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"
-               "\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10")}, /* cut within its trailer */
+               "\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10")}, /* cut inside the gzip trailer */
     {ANSWER(OK "Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n")},
     {ANSWER(OK "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello")},
     {ANSWER(OK "Content-Encoding: deflate\r\nContent-Length: 13\r\n\r\n" ZLIB_HELLO)},
@@ -76,7 +79,7 @@ static const struct answer answers[] = {
     {ANSWER("")},
 };
 
-/* What came of it by one of the ways, twice in a row. */
+/* Results of two requests in a row by one of the two paths. */
 struct outcome {
     struct got first, second;
     int connections;
@@ -112,7 +115,8 @@ static void get_twice(const struct answer *answer, bool by_libcurl, size_t piece
     rig_tear_down(&rig);
 }
 
-/* Of a body that is given up, how much had come is a matter of time. */
+/* Returns true if both results are equal. The wire bytes of an aborted body depend on timing and
+ * are not compared. */
 static bool is_same(const struct got *a, const struct got *b)
 {
     bool is_done = a->result.end == WR_NET_DONE;
@@ -156,7 +160,7 @@ static void an_answer_in_small_pieces_is_the_same_by_both_ways(void **state)
         assert_both_ways(i, 1);
 }
 
-/* What is sent, too, but for the order of nothing. */
+/* The direct path and libcurl send the same bytes. */
 static void a_request_is_the_same_by_both_ways(void **state)
 {
     static const struct wr_net_field fields[] = {
@@ -186,7 +190,8 @@ static void a_request_is_the_same_by_both_ways(void **state)
             assert_int_equal(got.result.end, WR_NET_DONE);
             assert_true(hostile_request(rig.server, port, 0, &by[way]));
             rig_tear_down(&rig);
-            char *number = strstr(by[way].text, "site.example.:"); /* the ports differ */
+            /* hides the port, which differs between the runs */
+            char *number = strstr(by[way].text, "site.example.:");
             assert_non_null(number);
             memset(number + strlen("site.example.:"), '0', strspn(number + strlen("site.example.:"), "0123456789"));
         }
@@ -194,9 +199,10 @@ static void a_request_is_the_same_by_both_ways(void **state)
     }
 }
 
-/* ---- what is only ours ----------------------------------------------------------------------------------- */
+/* ---- the direct path only -------------------------------------------------------------------- */
 
-/* A used connection that is dead is tried once; the next is a new one, and if that dies as well, then that is it. */
+/* A request that fails on a dead reused connection is resent once, on a new connection. If that one
+ * dies, too, the transfer fails. */
 static void a_request_is_sent_anew_only_once(void **state)
 {
     static const struct hostile_step dies[] = {READ, SAY(HELLO), READ, END};
@@ -217,7 +223,8 @@ static void a_request_is_sent_anew_only_once(void **state)
     rig_tear_down(&rig);
 }
 
-/* Not by another used one, which may be as dead: servers that go leave all at once. */
+/* The resend does not use another idle connection, which may be dead, too: a server that stops
+ * closes all at once. */
 static void what_is_sent_anew_goes_by_a_new_connection(void **state)
 {
     static const struct hostile_step dies[] = {READ, SAY(HELLO), READ, END};
@@ -239,7 +246,7 @@ static void what_is_sent_anew_goes_by_a_new_connection(void **state)
     rig_tear_down(&rig);
 }
 
-/* A byte of the answer was there: the server has seen the request. */
+/* The server has seen the request: a byte of the response had arrived. */
 static void what_was_answered_in_part_is_not_sent_anew(void **state)
 {
     static const struct hostile_step breaks[] = {READ, SAY(HELLO), READ, SAY("H"), END};
@@ -257,7 +264,7 @@ static void what_was_answered_in_part_is_not_sent_anew(void **state)
     rig_tear_down(&rig);
 }
 
-/* The gate's "not now" costs no connection that is in use. */
+/* A refusal by the gate does not close an idle connection. */
 static void a_refusal_leaves_a_used_connection_as_it_is(void **state)
 {
     struct rig rig;
@@ -309,7 +316,7 @@ static enum wr_guard_class first_only(void *context, const struct wr_address *ad
     return address->bytes[15] == *(const int *)context ? WR_GUARD_PUBLIC : WR_GUARD_PRIVATE;
 }
 
-/* D5: nor one to an address that its name may not lead to any more. */
+/* D5: an idle connection is not reused if its address is no longer allowed. */
 static void a_connection_is_used_only_where_the_name_leads_now(void **state)
 {
     struct wr_net_options options = rig_options();
@@ -328,12 +335,12 @@ static void a_connection_is_used_only_where_the_name_leads_now(void **state)
     assert_int_equal(got.result.end, WR_NET_DONE);
     allowed = 2;
     rig_get(&rig, rig_url_of("http", "site.example", port, "/"), &got);
-    assert_int_equal(got.result.end, WR_NET_CONNECT); /* nobody listens there */
+    assert_int_equal(got.result.end, WR_NET_CONNECT); /* no server listens at 127.0.0.2 */
     assert_int_equal(hostile_requests(rig.server, port), 1);
     rig_tear_down(&rig);
 }
 
-/* V6: more transfers than connections wait for one, in their order. */
+/* V6: transfers beyond the limit of connections wait for one, in order. */
 static void transfers_wait_for_a_connection(void **state)
 {
     static const struct hostile_step slow[] = {READ, PAUSE(5 * MS), SAY(HELLO), AGAIN, END};
@@ -361,7 +368,8 @@ static void transfers_wait_for_a_connection(void **state)
     free(got);
 }
 
-/* V6: one limit for both ways. What is idle on one side makes room for the other. */
+/* V6: the direct path and libcurl share one limit of connections. An idle connection of one path is
+ * closed for the other. */
 static void both_ways_share_the_connections(void **state)
 {
     struct wr_net_options options = rig_options();
@@ -388,7 +396,7 @@ static void both_ways_share_the_connections(void **state)
     rig_tear_down(&rig);
 }
 
-/* The socket takes less than all of it. */
+/* The send buffer of the socket is smaller than the request. */
 static void a_request_that_is_large_is_sent_in_parts(void **state)
 {
     static const struct hostile_step slow[] = {READ, SAY(HELLO), PAUSE(50 * MS), AGAIN, END};
@@ -419,7 +427,7 @@ static void a_request_that_is_large_is_sent_in_parts(void **state)
     rig_tear_down(&rig);
 }
 
-/* A body of some size in pieces: the same as before it was packed. */
+/* A compressed body that arrives in pieces decodes to the original. */
 static void a_packed_body_is_what_it_was(void **state)
 {
     static const struct {
@@ -458,7 +466,7 @@ static void a_packed_body_is_what_it_was(void **state)
     }
 }
 
-/* ---- cancelling ------------------------------------------------------------------------------------------- */
+/* ---- cancelling ------------------------------------------------------------------------------ */
 
 struct canceller {
     struct wr_transfer *other;
@@ -482,7 +490,7 @@ static void note_done(void *context, const struct wr_net_result *result)
     canceller->is_done = true;
 }
 
-/* K3: also one that waits for its connection, or for its answer. */
+/* K3: a callback may also cancel a transfer that waits for its connection or its response. */
 static void a_call_may_cancel_another_transfer(void **state)
 {
     static const struct wr_net_callbacks calls = {.on_head = cancel_other, .on_done = note_done};
@@ -514,9 +522,9 @@ static void a_call_may_cancel_another_transfer(void **state)
     }
 }
 
-/* ---- whole runs of many ----------------------------------------------------------------------------------- */
+/* ---- idle connections ------------------------------------------------------------------------ */
 
-/* What lies idle is found by host, youngest first, and the list by age holds all of it. */
+/* Idle connections are found by host, youngest first; the list by age holds all of them. */
 static void idle_connections_are_used_youngest_first(void **state)
 {
     struct rig rig;

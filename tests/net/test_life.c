@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_life.c - transfers are started, cancelled and closed at any moment, and nothing is left behind (K3, L1, V6). */
+/* test_life.c - transfers are started, cancelled and closed at any moment without leaks (K3, L1,
+ * V6). */
 #include "net/rig.h"
 
 #include "base/rng.h"
@@ -18,7 +19,7 @@ static void run_for(struct rig *rig, int64_t ns)
         (void)uv_run(&rig->loop, UV_RUN_NOWAIT);
 }
 
-/* K3 */
+/* K3: a transfer can be cancelled while it resolves, connects, waits or receives. */
 static void a_transfer_can_be_cancelled_at_every_stage(void **state)
 {
     static const int64_t after[] = {0, 0, 1 * MS, 20 * MS, 60 * MS};
@@ -39,7 +40,7 @@ static void a_transfer_can_be_cancelled_at_every_stage(void **state)
             if (got.is_done)
                 continue;
             wr_net_cancel(got.transfer);
-            assert_false(got.is_done); /* never from inside */
+            assert_false(got.is_done); /* on_done is never called from inside wr_net_cancel */
             wr_net_cancel(got.transfer);
             rig_run(&rig);
             assert_true(got.is_done);
@@ -67,7 +68,7 @@ static void a_transfer_can_be_cancelled_from_inside_its_calls(void **state)
     rig_start(&rig, rig_url(port), &got);
     rig_run(&rig);
     assert_int_equal(got.result.end, WR_NET_CANCELLED);
-    assert_int_equal(got.bodies, 1); /* nothing came after it */
+    assert_int_equal(got.bodies, 1); /* on_body is not called after the cancellation */
     rig_tear_down(&rig);
 }
 
@@ -79,14 +80,15 @@ static void closing_ends_everything_under_way(void **state)
     struct wr_net_options options = rig_options();
 
     (void)state;
-    options.first_byte_ns = options.speed_ns = options.total_ns = WEIR_MINUTE; /* none ends before it is closed */
+    /* no time limit ends a transfer before the net is closed */
+    options.first_byte_ns = options.speed_ns = options.total_ns = WEIR_MINUTE;
     rig_set_up(&rig, options);
     memset(got, 0, sizeof got);
     for (int i = 0; i < 6; i++)
         rig_start(&rig, rig_url(hostile_listen(rig.server, &(struct hostile_case){.steps = {steps[i % 3]}})), &got[i]);
     while (!got[2].is_done || !got[5].is_done || got[1].body_bytes == 0)
         rig_turn(&rig);
-    rig_start(&rig, "http://absent.example/", &got[6]); /* one that has only begun */
+    rig_start(&rig, "http://absent.example/", &got[6]); /* this transfer has only just started */
     wr_net_close(rig.net);
     rig.net = NULL;
     for (int i = 0; i < 7; i++)
@@ -119,7 +121,7 @@ static void a_call_may_start_another_transfer(void **state)
     rig_tear_down(&rig);
 }
 
-/* V6 */
+/* V6: at most transfers_max transfers run. */
 static void transfers_are_bounded(void **state)
 {
     struct wr_net_options options = rig_options();
@@ -145,7 +147,7 @@ static void transfers_are_bounded(void **state)
     rig_tear_down(&rig);
 }
 
-/* V6: idle connections do not pile up, however many hosts there are. */
+/* V6: the number of idle connections is bounded, however many hosts there are. */
 static void connections_are_bounded(void **state)
 {
     static const char *const names[] = {"a.example", "b.example", "c.example", "d.example", "e.example", "f.example",
@@ -168,11 +170,11 @@ static void connections_are_bounded(void **state)
         wr_net_stats(rig.net, &stats);
         assert_true(stats.connections <= 8);
     }
-    assert_true(stats.opened < 36); /* those that were kept were of use */
+    assert_true(stats.opened < 36); /* some idle connections were reused */
     rig_tear_down(&rig);
 }
 
-/* E5 */
+/* E5: a lack of descriptors is not blamed on the host, and the request can be retried for free. */
 static void without_descriptors_nobody_is_blamed_and_all_goes_on_later(void **state)
 {
     struct rlimit limit, none;
@@ -196,7 +198,7 @@ static void without_descriptors_nobody_is_blamed_and_all_goes_on_later(void **st
     rig_tear_down(&rig);
 }
 
-/* L1: the n-th allocation fails, once and for ever. */
+/* L1: the n-th allocation fails, alone or with all later ones. */
 static void want_of_memory_is_told_and_survived(void **state)
 {
     static const struct wr_net_field field = {{"X", 1}, {"y", 1}};
@@ -281,7 +283,7 @@ static void options_that_make_no_sense_are_refused(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- all at once ------------------------------------------------------------------------------------------- */
+/* ---- many transfers at once ------------------------------------------------------------------ */
 
 #define FATES 400
 #define AT_ONCE 16
@@ -301,7 +303,8 @@ static void note_fate(struct crowd *crowd, const struct got *got)
     crowd->ends[got->result.end]++;
 }
 
-/* On a busy machine some fates come late: there are more until each was met. */
+/* Returns true if every wanted result occurred. On a busy machine some need more transfers, at most
+ * 3 * FATES. */
 static bool is_enough(const struct crowd *crowd)
 {
     static const enum wr_net_end wanted[] = {WR_NET_DONE,    WR_NET_CANCELLED, WR_NET_REFUSED,
@@ -317,7 +320,7 @@ static bool is_enough(const struct crowd *crowd)
     return is_met && crowd->started >= FATES;
 }
 
-/* Starts one that is not under way, cancels another now and then. */
+/* Notes the ended transfers, starts new ones in their place and cancels some at random. */
 static void stir(struct crowd *crowd)
 {
     int64_t now = weir_clock_now(weir_clock_monotonic());
@@ -382,13 +385,13 @@ static void transfers_of_every_fate_leave_nothing_behind(void **state)
     free(crowd.got);
 }
 
-/* ---- other threads ----------------------------------------------------------------------------------------- */
+/* ---- other threads --------------------------------------------------------------------------- */
 
 #define POSTERS 4
 #define POSTS 500
 
 struct posted {
-    struct wr_net_posted_call call; /* first */
+    struct wr_net_posted_call call; /* must be the first member */
     struct rig *rig;
     struct got *got;
     int *runs;
@@ -445,7 +448,7 @@ static void other_threads_may_post_calls(void **state)
     rig_tear_down(&rig);
 }
 
-/* An idle net sleeps. */
+/* The loop of a net without events sleeps. */
 static void nothing_wakes_a_net_that_has_nothing_to_do(void **state)
 {
     struct wr_net_options options = rig_options();

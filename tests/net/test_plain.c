@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_plain.c - what is sent, and what comes back when all is well. */
+/* test_plain.c - requests as they are sent, and responses of servers that behave well. */
 #include "net/rig.h"
 
 #define HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Odd: a\r\n\r\nhello"
@@ -48,7 +48,7 @@ static void an_answer_is_told_in_order_and_in_full(void **state)
     rig_tear_down(&rig);
 }
 
-/* F3: on a new connection, and on one that is used again. */
+/* F3: on a new connection and on a reused one. */
 static void a_request_that_got_out_late_is_told_with_its_time(void **state)
 {
     struct rig rig;
@@ -90,13 +90,13 @@ static void a_connection_is_used_again_unless_it_was_the_last_request(void **sta
     assert_hello(&got[3]);
     hostile_await_ended(rig.server, port, 1);
     rig_get(&rig, rig_url(port), &got[0]);
-    rig_get(&rig, rig_url(port), &got[1]); /* the setting was that request's alone */
+    rig_get(&rig, rig_url(port), &got[1]); /* is_last applied to that request only */
     assert_true(got[1].result.is_reused);
     assert_int_equal(hostile_connections(rig.server, port), 2);
     rig_tear_down(&rig);
 }
 
-/* V10: what belongs to the user stays in the URL that the user typed. */
+/* V10: user, password and fragment of a URL are not sent. */
 static void neither_user_nor_fragment_of_a_url_is_sent(void **state)
 {
     struct rig rig;
@@ -146,13 +146,14 @@ static void own_fields_and_validators_are_sent(void **state)
     assert_non_null(strstr(request.text, "\r\nAccept: text/html\r\n"));
     assert_non_null(strstr(request.text, "\r\nIf-None-Match: \"a\\\"b\"\r\n"));
     assert_non_null(strstr(request.text, "\r\nIf-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT\r\n"));
-    assert_true(hostile_request(rig.server, port, 1, &request)); /* the next request has none of them */
+    /* the next request has none of these fields */
+    assert_true(hostile_request(rig.server, port, 1, &request));
     assert_null(strstr(request.text, "Bearer"));
     assert_null(strstr(request.text, "If-"));
     rig_tear_down(&rig);
 }
 
-/* C11: a validator is echoed safely, or not at all. */
+/* C11: a validator that is too long or has line breaks is not sent. */
 static void absurd_validators_are_left_out(void **state)
 {
     static char long_one[1 << 20];
@@ -178,7 +179,7 @@ static void absurd_validators_are_left_out(void **state)
     rig_tear_down(&rig);
 }
 
-/* C10 */
+/* C10: fields, methods and agents that would inject a line are refused. */
 static void line_breaks_in_a_request_are_refused_at_the_door(void **state)
 {
     static const struct wr_net_field bad[] = {
@@ -229,7 +230,8 @@ static void methods_and_bodies_are_those_of_their_request_alone(void **state)
     static const struct wr_net_request requests[] = {
         {.method = "HEAD"}, {.method = "POST", .body = {"a=b\0c", 5}}, {.method = "DELETE"}, {.method = "GET"}};
     static const char *const begins[] = {"HEAD / ", "POST / ", "DELETE / ", "GET / "};
-    bool is_one_way = rig_options().uses_libcurl_only; /* else those in the middle have a connection of libcurl's */
+    /* unless libcurl sends everything, it sends POST and DELETE on a connection of its own */
+    bool is_one_way = rig_options().uses_libcurl_only;
     struct rig rig;
     struct got got;
     struct hostile_request request;
@@ -274,8 +276,8 @@ static void the_owner_may_want_no_body_or_no_more_of_it(void **state)
     rig_run(&rig);
     assert_int_equal(got.result.end, WR_NET_DONE);
     assert_true(got.result.is_truncated);
-    assert_int_equal(hostile_connections(rig.server, port),
-                     2); /* a connection with bytes left in it is not used again */
+    /* a connection with unread bytes is not reused */
+    assert_int_equal(hostile_connections(rig.server, port), 2);
     rig_tear_down(&rig);
 }
 
@@ -301,7 +303,7 @@ static void names_are_resolved_by_us_and_kept(void **state)
     assert_true(hostile_request(rig.server, port, 0, &request));
     snprintf(host, sizeof host, "\r\nHost: site.example:%d\r\n", port);
     assert_non_null(strstr(request.text, host));
-    rig_get(&rig, rig_url_of("http", "site.example.", port, "/"), &got); /* D4: a dot at the end */
+    rig_get(&rig, rig_url_of("http", "site.example.", port, "/"), &got); /* D4: a trailing dot */
     assert_hello(&got);
     rig_get(&rig, rig_url_of("http", "b\303\274cher.example", port, "/"), &got);
     assert_hello(&got);
@@ -374,7 +376,7 @@ static void many_hosts_share_few_handles_and_each_gets_its_own_address(void **st
     rig_tear_down(&rig);
 }
 
-/* What the environment says about proxies is for others. */
+/* The proxy variables of the environment do not apply to the net. */
 static void proxies_of_the_environment_are_ignored(void **state)
 {
     struct rig rig;
@@ -391,7 +393,7 @@ static void proxies_of_the_environment_are_ignored(void **state)
     assert_int_equal(unsetenv("all_proxy"), 0);
 }
 
-/* A14: there are no cookies here, so none can be too wide, too many or too large. */
+/* A14: the net stores no cookies, so that no cookie can be too wide, too many or too large. */
 static void cookies_are_not_kept(void **state)
 {
     static const struct hostile_step sets[] = {READ,

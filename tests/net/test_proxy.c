@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_proxy.c - by way of a proxy, which may fail by itself (E7, V10). */
+/* test_proxy.c - requests through a proxy, which may fail by itself (E7, V10). */
 #include "net/rig.h"
 
 #include "lib/hostile_tls.h"
@@ -10,7 +10,8 @@
 
 static const struct hostile_step hello[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), AGAIN, END};
 
-/* Certificates that the test's user trusts; for unlink. */
+/* Writes the certificates that the net trusts to a new file and returns its path; the caller
+ * unlinks it. */
 static const char *make_authority(void)
 {
     static char path[32];
@@ -22,7 +23,8 @@ static const char *make_authority(void)
     return path;
 }
 
-/* A net behind a proxy, whose certificate is checked by those of `ca_file`. */
+/* Replaces the net of the fixture by one behind a proxy, whose certificate is checked against
+ * ca_file. Returns the replaced net. */
 static struct wr_net *behind_tls(struct rig *rig, const char *proxy, bool allow_private, const char *ca_file)
 {
     struct wr_net_options options = rig_options();
@@ -66,14 +68,14 @@ static void the_proxy_is_asked_by_its_name_and_with_its_password(void **state)
     rig_get(&rig, "http://site.example/a", &got);
     assert_int_equal(got.result.end, WR_NET_DONE);
     assert_string_equal(got.body, "hello");
-    assert_int_equal(rig.lookups, 1); /* the target's name is the proxy's to know */
+    assert_int_equal(rig.lookups, 1); /* the proxy resolves the name of the target */
     assert_true(hostile_request(rig.server, port, 0, &request));
     assert_true(strncmp(request.text, "GET http://site.example/a HTTP/1.1\r\nHost: site.example\r\n", 50) == 0);
     assert_non_null(strstr(request.text, "\r\nProxy-Authorization: Basic dXNlcjpzOmNyZXQ=\r\n"));
     ended(&rig, usual);
 }
 
-/* A17: the certificates that the user names are those of the proxy's, too; a proxy with others is refused. */
+/* A17: ca_file applies to the proxy, too; a proxy with another certificate is refused. */
 static void https_proxy_is_trusted_by_the_same_certificates(void **state)
 {
     static const enum hostile_certificate kinds[] = {HOSTILE_GOOD, HOSTILE_SELF_SIGNED, HOSTILE_EXPIRED,
@@ -102,7 +104,7 @@ static void https_proxy_is_trusted_by_the_same_certificates(void **state)
     assert_int_equal(unlink(authority), 0);
 }
 
-/* E7 */
+/* E7: the failure of a proxy is not blamed on the target. */
 static void a_proxy_that_fails_is_blamed_itself(void **state)
 {
     static const struct hostile_step denied[] = {READ, SAY("HTTP/1.1 407 Who?\r\nContent-Length: 0\r\n\r\n"), AGAIN,
@@ -138,7 +140,7 @@ static void a_proxy_that_fails_is_blamed_itself(void **state)
     }
 }
 
-/* E7, A3: libcurl would read it for as long as it comes, and no other host had its turn. */
+/* E7, A3: libcurl would read this endless response without yielding to other transfers. */
 static void a_proxy_whose_refusal_has_no_end_does_not_hold_the_loop(void **state)
 {
     static const struct hostile_step counted[] = {
@@ -172,7 +174,7 @@ static void a_proxy_whose_refusal_has_no_end_does_not_hold_the_loop(void **state
     assert_int_equal(unlink(authority), 0);
 }
 
-/* E7: nobody goes around it. */
+/* E7: if the proxy fails, the request is not sent directly. */
 static void without_its_proxy_nothing_is_sent(void **state)
 {
     struct rig rig;
@@ -197,7 +199,7 @@ static void without_its_proxy_nothing_is_sent(void **state)
     ended(&rig, usual);
 }
 
-/* A12: the proxy may be private; what it is asked for may not. */
+/* A12: the proxy may have a private address; the target may not. */
 static void behind_a_proxy_the_target_is_judged_before(void **state)
 {
     struct rig rig;

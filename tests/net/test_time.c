@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* test_time.c - everything has an end: silence, dripping, black holes (A1, A2, E1, E2, E3).
+/* test_time.c - every time limit ends its transfer: silent, dripping and unreachable servers (A1,
+ * A2, E1, E2, E3).
  *
- * The net's clock is a fake one here, which the loop moves: it stands still until the test lets it run, and is never
- * ahead of the loop's timers. So a limit is exact to some of its steps, however slow the machine is.
+ * The net uses a fake clock here, which a timer of the loop advances: it stands still until the
+ * test starts it, and is never ahead of the loop's timers. So a limit is exact to a few steps,
+ * however slow the machine is.
  */
 #include "net/rig.h"
 
 #define LIMIT (300 * MS)
-#define LATE_MAX (3 * MS) /* a timer of libuv is late by up to two steps */
+#define LATE_MAX (3 * MS) /* a libuv timer is late by up to two steps */
 
 struct beat {
     uv_timer_t timer;
     weir_clock *clock;
-    const struct got *got; /* not NULL: the clock moves only if more of its body has come */
+    const struct got *got; /* not NULL: the clock advances only if more of this body has arrived */
     size_t seen;
 };
 
@@ -35,7 +37,7 @@ static struct wr_net_options timed(struct beat *ret_beat)
     return options;
 }
 
-/* From now on the clock runs. */
+/* Starts the clock. */
 static void beat_begin(struct beat *beat, struct rig *rig)
 {
     (void)uv_timer_init(&rig->loop, &beat->timer);
@@ -55,7 +57,7 @@ static void timed_tear_down(struct rig *rig, struct beat *beat)
     weir_clock_fake_free(beat->clock);
 }
 
-/* A GET while the clock runs. */
+/* Sends a GET while the clock runs. */
 static void get_timed(struct rig *rig, struct beat *beat, const char *url, struct got *ret_got)
 {
     memset(ret_got, 0, sizeof *ret_got);
@@ -71,7 +73,7 @@ static void assert_lasted(int64_t from, int64_t to, int64_t limit_ns)
         fail_msg("it lasted for %.3f ms, the limit is %.3f ms", (double)(to - from) / 1e6, (double)limit_ns / 1e6);
 }
 
-/* A1 */
+/* A1: a server that accepts and sends nothing ends by first_byte_ns. */
 static void a_server_that_accepts_and_stays_silent_is_left(void **state)
 {
     static const struct hostile_step silent[] = {HOLD, END};
@@ -91,14 +93,16 @@ static void a_server_that_accepts_and_stays_silent_is_left(void **state)
     assert_int_equal(got.result.blame, WR_NET_BLAME_HOST);
     assert_int_equal(got.result.sends, 1);
     assert_lasted(got.result.sent_at, got.result.done_at, LIMIT);
-    hostile_await_ended(rig.server, port, 1); /* the connection is closed, the place is free */
+    /* the connection is closed and the transfer slot is free */
+    hostile_await_ended(rig.server, port, 1);
     wr_net_stats(rig.net, &stats);
     assert_int_equal(stats.transfers, 0);
     assert_int_equal(stats.connections, 0);
     timed_tear_down(&rig, &beat);
 }
 
-/* A2: in the body, in the head, and one that stops. */
+/* A2: a body that drips, a head that drips and a body that stalls are too slow; another transfer
+ * completes. */
 static void an_answer_that_drips_is_left_and_others_go_on(void **state)
 {
     static const struct hostile_step body[] = {READ, SAY("HTTP/1.1 200 OK\r\n\r\n"),
@@ -136,7 +140,7 @@ static void an_answer_that_drips_is_left_and_others_go_on(void **state)
     timed_tear_down(&rig, &beat);
 }
 
-/* T18, A2: how much came before a window of time says nothing of that window. */
+/* T18, A2: bytes of an earlier window do not count in the current window. */
 static void answer_that_drips_after_a_fast_start_is_left(void **state)
 {
     enum {
@@ -164,7 +168,8 @@ static void answer_that_drips_after_a_fast_start_is_left(void **state)
     beat_end(&beat);
     assert_int_equal(got.result.end, WR_NET_TOO_SLOW);
     int64_t lasted_ns = got.result.done_at - got.result.first_byte_at;
-    assert_true(lasted_ns >= 2 * LIMIT && lasted_ns <= 2 * (LIMIT + LATE_MAX)); /* the second window */
+    /* the transfer ends after the second window */
+    assert_true(lasted_ns >= 2 * LIMIT && lasted_ns <= 2 * (LIMIT + LATE_MAX));
     timed_tear_down(&rig, &beat);
 }
 
@@ -191,7 +196,7 @@ static void an_answer_that_is_quick_but_endless_is_left(void **state)
     timed_tear_down(&rig, &beat);
 }
 
-/* E2 */
+/* E2: a refused connection and one that gets no reply both end. */
 static void a_connection_that_is_refused_or_swallowed_ends(void **state)
 {
     struct beat beat;
@@ -201,7 +206,7 @@ static void a_connection_that_is_refused_or_swallowed_ends(void **state)
 
     (void)state;
     options.connect_ns = LIMIT;
-    if (options.uses_libcurl_only) /* which has a timer of its own, by the real time */
+    if (options.uses_libcurl_only) /* the connect timer of libcurl uses real time */
         options.clock = NULL;
     rig_set_up(&rig, options);
     rig_get(&rig, rig_url(hostile_refuse(rig.server)), &got);
@@ -215,12 +220,12 @@ static void a_connection_that_is_refused_or_swallowed_ends(void **state)
         assert_true(got.result.done_at - got.result.asked_at >= LIMIT - 10 * MS);
     else
         assert_lasted(got.result.asked_at, got.result.done_at, LIMIT);
-    rig_get(&rig, "http://255.255.255.255/", &got); /* unreachable */
+    rig_get(&rig, "http://255.255.255.255/", &got); /* an unreachable address */
     assert_int_equal(got.result.end, WR_NET_CONNECT);
     timed_tear_down(&rig, &beat);
 }
 
-/* E2: IPv6 broken, IPv4 fine. */
+/* E2: the IPv6 address does not reply, the IPv4 address works. */
 static void a_dead_address_does_not_keep_us_from_the_next(void **state)
 {
     static const struct hostile_step steps[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), END};
@@ -240,13 +245,14 @@ static void a_dead_address_does_not_keep_us_from_the_next(void **state)
     assert_int_equal(got.result.address.bytes[12], 127);
     assert_true(got.result.sent_at - got.result.asked_at <
                 WEIR_SECOND); /* happy eyeballs: the kernel connects at once */
-    rig_get(&rig, rig_url_of("http", "half.example", port, "/"), &got); /* 127.0.0.2 refuses */
+    /* 127.0.0.2 refuses the connection */
+    rig_get(&rig, rig_url_of("http", "half.example", port, "/"), &got);
     assert_int_equal(got.result.end, WR_NET_DONE);
     assert_int_equal(got.result.address.bytes[15], 1);
     timed_tear_down(&rig, &beat);
 }
 
-/* ---- names that do not answer ---------------------------------------------------------------------------- */
+/* ---- names that the resolver never answers --------------------------------------------------- */
 
 static atomic_bool let_go;
 
@@ -261,7 +267,7 @@ static void never_answer(void *context, const char *name, struct wr_dns_answer *
     *ret_answer = (struct wr_dns_answer){.kind = WR_DNS_FAILED};
 }
 
-/* E1 */
+/* E1: the connect limit includes the time to resolve the name. */
 static void a_name_that_nobody_answers_ends_with_connecting(void **state)
 {
     struct beat beat;

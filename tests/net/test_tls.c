@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_tls.c - certificates and handshakes gone wrong (A17), and HTTP/2 where both sides speak it. */
+/* test_tls.c - certificates, failing handshakes (A17), and HTTP/2 if both sides support it. */
 #include "net/rig.h"
 
 #include "lib/hostile_tls.h"
@@ -16,7 +16,7 @@ static void remove_authority(void)
     (void)unlink(authority);
 }
 
-/* A net that trusts the tests' authority. */
+/* Returns options of a net that trusts the test certificate authority. */
 static struct wr_net_options trusting(void)
 {
     struct wr_net_options options = rig_options();
@@ -32,7 +32,8 @@ static struct wr_net_options trusting(void)
     return options;
 }
 
-/* For servers that never stop: the transfer ends by its limits at the latest, and else the test does not end. */
+/* Returns options with short limits for servers that never stop: otherwise the test would not
+ * end. */
 static struct wr_net_options hasty(void)
 {
     struct wr_net_options options = trusting();
@@ -74,13 +75,14 @@ static void a_server_that_shows_who_it_is_is_believed(void **state)
     assert_int_equal(got.result.version, 11);
     rig_get(&rig, rig_url_of("https", "localhost", port, "/"), &got);
     assert_true(got.result.is_reused);
-    rig_get(&rig, rig_url_of("https", "127.0.0.1", port, "/"), &got); /* is in the certificate, too */
+    /* the certificate names this address, too */
+    rig_get(&rig, rig_url_of("https", "127.0.0.1", port, "/"), &got);
     assert_int_equal(got.result.end, WR_NET_DONE);
     rig_tear_down(&rig);
     hostile_tls_release(&tls);
 }
 
-/* A17: fails closed, in bounded time, and says why. */
+/* A17: a wrong certificate is refused before any request is sent, and the error says why. */
 static void a_certificate_that_is_wrong_ends_the_transfer(void **state)
 {
     static const struct {
@@ -106,7 +108,8 @@ static void a_certificate_that_is_wrong_ends_the_transfer(void **state)
             fail_msg("row %zu: %s", i, got.words);
         assert_int_equal(got.result.blame, WR_NET_BLAME_HOST);
         assert_int_equal(got.result.sends, 0);
-        assert_int_equal(hostile_requests(rig.server, port), 0); /* nothing was said before it was clear to whom */
+        /* no request is sent before the server is authenticated */
+        assert_int_equal(hostile_requests(rig.server, port), 0);
         rig_tear_down(&rig);
         hostile_tls_release(&tls);
     }
@@ -131,7 +134,7 @@ static void a_stranger_is_not_believed_without_the_authority(void **state)
     hostile_tls_release(&tls);
 }
 
-/* A17 */
+/* A17: a handshake that stalls, breaks or is plain text fails. */
 static void a_handshake_that_stalls_or_is_none_ends(void **state)
 {
     static const struct hostile_step stalls[] = {HOLD, GREET, END};
@@ -162,7 +165,7 @@ static void a_handshake_that_stalls_or_is_none_ends(void **state)
     hostile_tls_release(&tls);
 }
 
-/* A17: renegotiation for ever. */
+/* A17: a server that renegotiates for ever does not keep the transfer alive. */
 static void handshakes_without_end_end(void **state)
 {
     static const struct hostile_step steps[] = {ASK_AGAIN, AGAIN, END};
@@ -181,7 +184,7 @@ static void handshakes_without_end_end(void **state)
     hostile_tls_release(&tls);
 }
 
-/* A18: a body without length that just stops may have been cut by anybody. */
+/* A18: an attacker may have cut a body without a length that ends without close_notify. */
 static void a_body_that_ends_without_farewell_is_broken(void **state)
 {
     static const struct hostile_step cut[] = {READ, SAY("HTTP/1.1 200 OK\r\n\r\nhel"), PAUSE(20 * MS), RESET, END};
@@ -203,7 +206,7 @@ static void a_body_that_ends_without_farewell_is_broken(void **state)
     hostile_tls_release(&tls);
 }
 
-/* ---- HTTP/2, frame by frame -------------------------------------------------------------------------------- */
+/* ---- HTTP/2, frame by frame ------------------------------------------------------------------ */
 
 #define SETTINGS         \
     "\0\0\0\4\0\0\0\0\0" \
@@ -237,12 +240,12 @@ static void http2_is_spoken_where_both_sides_do(void **state)
         assert_string_equal(got[i].body, "hello");
         assert_int_equal(got[i].sends, 1);
     }
-    assert_int_equal(hostile_connections(rig.server, port), 1); /* both by the one connection */
+    assert_int_equal(hostile_connections(rig.server, port), 1); /* one connection carries both */
     rig_tear_down(&rig);
     hostile_tls_release(&tls);
 }
 
-/* A stream that is refused is sent anew by libcurl: the gate is asked for that, too. */
+/* libcurl resends a refused stream: the gate is asked for that resend, too. */
 static void a_refused_stream_is_sent_anew_only_if_the_gate_lets_it(void **state)
 {
     static const struct hostile_step refuses[] = {SIP, SAY(SETTINGS REFUSE("\1")), HOLD, END};
@@ -268,8 +271,8 @@ static void a_refused_stream_is_sent_anew_only_if_the_gate_lets_it(void **state)
 static void http2_that_breaks_is_a_failure(void **state)
 {
     static const struct hostile_step goes[] = {SIP, SAY(SETTINGS HEAD("\1") GONE("\1")), END};
-    /* These two close after the next bytes that come. libcurl 8.14 says goodbye, but does not tell its application of
-     * the failure before there is another event on the socket. */
+    /* The servers of these two cases close after the next bytes. libcurl 8.14 sends GOAWAY, but
+     * reports the failure only after another event on the socket. */
     static const struct hostile_step garbage[] = {SIP, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), SIP,
                                                   END};
     static const struct hostile_step huge[] = {SIP, SAY(SETTINGS "\xff\xff\xff\0\0\0\0\0\1"), SIP, END};
@@ -310,7 +313,8 @@ static void http2_that_breaks_is_a_failure(void **state)
 #define TICK_MS 20
 #define HELD_MAX_NS (2 * WEIR_SECOND)
 
-/* How long the loop worked between two looks at its timers at most, by the processor's time of its thread. */
+/* Longest time that the loop worked between two calls of its timer, in processor time of its
+ * thread. */
 struct ticker {
     uv_timer_t timer;
     int64_t last_at, longest_ns;
@@ -356,7 +360,8 @@ static void a_server_that_never_stops_talking_does_not_hold_the_loop(void **stat
     hostile_tls_release(&tls);
 }
 
-/* Whatever a server of HTTP/2 repeats for ever, the request ends by its time-outs at the latest. */
+/* A server that repeats HTTP/2 frames for ever: the request ends by its time limits at the
+ * latest. */
 static void http2_without_end_is_left(void **state)
 {
     static const struct hostile_step interims[] = {SIP, SAY(SETTINGS), FOREVER(INTERIM), END};

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A headless Chromium, driven over a pair of pipes by its DevTools protocol: no package of Python's or Node's is needed.
+"""A headless Chromium, driven through two pipes with its DevTools protocol. It needs no package of
+Python or Node.
 
     with Browser() as browser:
         page = browser.page()
@@ -18,24 +19,24 @@ import time
 
 PROGRAM = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 PATIENCE_S = 120  # machines that run tests are busy
-# What it would do on its own account, and what a container without a screen lacks.
+# Switches off what Chromium does in the background, and what a container without a screen lacks.
 FLAGS = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--remote-debugging-pipe', '--no-first-run',
          '--no-default-browser-check', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--mute-audio',
          '--disable-extensions', '--hide-scrollbars', '--force-color-profile=srgb', '--disable-features=Translate,MediaRouter']
 
 
 class Failed(Exception):
-    """The browser says no, or nothing."""
+    """The browser reported an error, ended, or did not answer in time."""
 
 
 class Browser:
-    """`flags` are more words for its command line."""
+    """A Chromium process. `flags` are further command-line arguments."""
 
     def __init__(self, flags=()):
         self.folder = tempfile.mkdtemp(prefix='weir-chromium-')
         ours_read, theirs_write = os.pipe()
         theirs_read, ours_write = os.pipe()
-        # Its ends must be 3 and 4: a shell puts them there.
+        # The file descriptors must be 3 and 4: a shell moves them there.
         self.process = subprocess.Popen(
             ['sh', '-c', f'exec "$@" 3<&{theirs_read} 4>&{theirs_write}', 'sh', PROGRAM, *FLAGS, *flags, f'--user-data-dir={self.folder}',
              'about:blank'],
@@ -67,7 +68,7 @@ class Browser:
         return open(f'{self.folder}/said', mode, encoding='utf-8', errors='replace')
 
     def _end(self):
-        """Why it has ended."""
+        """Returns why the browser ended: its status and its last output."""
         with self._log('r') as said:
             return f'the browser has ended with {self.process.wait(PATIENCE_S)}: {said.read()[-2000:]}'
 
@@ -105,7 +106,7 @@ class Browser:
 
 
 class Page:
-    """One tab. `before` is a script that runs in front of the page's own."""
+    """One tab. `before` is a script that runs before the scripts of the page."""
 
     def __init__(self, browser, width=1280, height=900, dark=False, phone=False, calm=False, before=None, scale=1):
         self.browser = browser
@@ -131,14 +132,14 @@ class Page:
             raise Failed(f'{url}: {failed}')
 
     def run(self, script):
-        """The value of an expression, which may be a promise."""
+        """Returns the value of an expression, which may be a promise."""
         result = self.call('Runtime.evaluate', expression=script, awaitPromise=True, returnByValue=True)
         if 'exceptionDetails' in result:
             raise Failed(f'{script}: {result["exceptionDetails"]}')
         return result['result'].get('value')
 
     def wait(self, script, seconds=PATIENCE_S):
-        """Until the expression is true; its value."""
+        """Waits until the expression is true and returns its value."""
         until, value = time.monotonic() + seconds, None
         while time.monotonic() < until:
             try:
@@ -157,7 +158,7 @@ class Page:
         self.run(f'document.querySelector({json.dumps(selector)}).click()')
 
     def write(self, selector, text):
-        """As typed: the element is focused and the text put in by the browser."""
+        """Enters text as a user does: focuses the element and lets the browser insert the text."""
         self.wait(f'!!document.querySelector({json.dumps(selector)})')
         self.run(f'document.querySelector({json.dumps(selector)}).focus()')
         self.run(f'document.querySelector({json.dumps(selector)}).select()')
@@ -171,7 +172,8 @@ class Page:
         self.call('Input.dispatchKeyEvent', type='keyUp', **params)
 
     def complaints(self):
-        """Errors that the page or the browser reported so far: exceptions, breaches of the policy, failed loads."""
+        """Returns the errors that the page or the browser has reported so far: exceptions,
+        violations of the content security policy, failed loads."""
         self.run('0')
         found = []
         for event in self.browser.events:
@@ -185,7 +187,7 @@ class Page:
         return found
 
     def fetched(self):
-        """Addresses of all requests so far."""
+        """Returns the addresses of all requests so far."""
         self.run('0')
         return [event['params']['request']['url'] for event in self.browser.events
                 if event['method'] == 'Network.requestWillBeSent' and event.get('sessionId') == self.session]

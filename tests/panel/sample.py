@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a source might say, for the page to show: a crawl's and a daemon's, with names that mean no good (J11)."""
+"""Data for the dashboard to show: answers of a crawl and of a daemon, with hostile names (J11)."""
 
 HOSTILE = ['"><img src=x onerror="window.hacked=1">', "'><script>window.hacked=1</script>", '\u202egpj.exe.example', '\x1b[31mred\x1b[0m.example',
            'javascript:window.hacked=1', '</td></tr></table><svg onload=window.hacked=1>', '{{constructor.constructor("window.hacked=1")()}}',
@@ -26,7 +26,7 @@ def events(names):
 
 
 def crawl(names):
-    """{file: JSON} for the stub."""
+    """Returns {file: JSON} for the stub."""
     bounds = [{'reason': 'pace', 'holds': True, 'wait_ms': 300, 'value_ms': 500, 'source': 'learned', 'group': False, 'since_ms': 4000},
               {'reason': names[0], 'holds': True, 'wait_ms': None, 'value_ms': 0, 'source': names[0], 'group': True, 'line': 3}]
     job = {'status': 'running', 'running': True, 'over': False, 'why': names[0], 'created_at_ms': 1790000000000, 'updated_at_ms': 1790000001000,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the dashboard share: one Chromium for all of them, and what is opened once and closed at the end."""
+"""Shared by the tests of the dashboard: one Chromium for all of them, and resources that are opened
+once and closed at the end."""
 import contextlib
 import functools
 import http.client
@@ -18,7 +19,8 @@ _open = contextlib.ExitStack()
 
 
 def once(make):
-    """Of a function that makes a context manager, one that enters it at its first call; `main` leaves it."""
+    """Returns a function that enters the context manager made by `make` at its first call; `main`
+    leaves it."""
     return functools.lru_cache(None)(lambda: _open.enter_context(make()))
 
 
@@ -27,7 +29,7 @@ _chromium = once(browser.Browser)
 
 @contextlib.contextmanager
 def page(url, **how):
-    """A tab that shows the dashboard and gets its events."""
+    """Yields a tab that shows the dashboard at `url` and receives its events."""
     tab = _chromium().page(**how)
     try:
         tab.go(url)
@@ -38,7 +40,7 @@ def page(url, **how):
 
 
 def unlock(tab, token):
-    """As a user does: the lock, the token, Enter."""
+    """Enters the token as a user does: the lock, the token, Enter."""
     tab.click('#lock')
     tab.write('#token', token)
     tab.press('Enter')
@@ -53,7 +55,8 @@ def until(true, seconds=PATIENCE_S):
 
 
 def ask(port, method, path, body=None, **fields):
-    """An answer with its `text`, which a stream of events has none of."""
+    """Sends a request and returns the response, with its body in `text`. The body of a stream of
+    events is not read."""
     connection = http.client.HTTPConnection('127.0.0.1', port, timeout=PATIENCE_S)
     connection.request(method, path, body, {name.replace('_', '-'): value for name, value in fields.items()})
     answer = connection.getresponse()

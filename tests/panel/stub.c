@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* stub.c - a panel whose source is a folder, so that tests can have it show anything.
+/* stub.c - serves the dashboard with data from a folder, so that tests can make it show anything.
  *
  * usage: panel_stub FOLDER ADDRESS TOKEN [KIND VIEW…]
  *
- * FOLDER/sample and FOLDER/VIEW are JSON, read anew each time it is asked. Each view that is asked for is a line in
- * FOLDER/asked, each command one in FOLDER/commands. Prints the port, and ends with its input. */
+ * FOLDER/sample and FOLDER/VIEW are JSON files, read at each query. Each queried view is appended
+ * as a line to FOLDER/asked, each command to FOLDER/commands. Prints the port, and ends when its
+ * standard input ends.
+ */
 #include "base/buf.h"
 #include "limiter/memory/memory.h"
 #include "watch/dashboard/dashboard.h"

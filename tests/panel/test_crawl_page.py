@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The dashboard of a crawl of the demo web, in a headless Chromium: held against `weir hosts`, `weir jobs` and what the hosts saw.
+"""The dashboard of a crawl of the demo web, in a headless Chromium: compared with `weir hosts`,
+`weir jobs` and the requests that the hosts received.
 
-usage: test_crawl_page.py WEIR WEB RUN    demo/run is the third
+usage: test_crawl_page.py WEIR WEB RUN    RUN is demo/run
 """
 import contextlib
 import html
@@ -33,7 +34,7 @@ def _load(path):
 
 
 class Crawl:
-    """A crawl of the whole demo web with a dashboard, from `with` until it is interrupted."""
+    """A crawl of the whole demo web with a dashboard; it runs until the `with` block ends."""
 
     def __init__(self, weir, web, run, *more):
         self.weir, self.more = weir, more
@@ -66,7 +67,7 @@ class Crawl:
             self.token = file.read().strip()
 
     def again(self):
-        """From the beginning, in the same place."""
+        """Starts a new crawl at the same address, without the old state and output."""
         self.process.stderr.close()
         for name in os.listdir(self.folder):
             if name.startswith(('state.db', 'crawl.jsonl')):
@@ -74,7 +75,7 @@ class Crawl:
         self.start(self.port)
 
     def stop(self):
-        """Within seconds, also while somebody looks."""
+        """Interrupts the crawl; it must end even while dashboards are connected."""
         for _ in range(2):
             self.process.send_signal(signal.SIGINT)
             time.sleep(0.3)
@@ -88,7 +89,7 @@ class Crawl:
         return json.loads(run.stdout)
 
     def log(self, name):
-        """When a host was asked, in seconds of the monotonic clock."""
+        """Returns the times of the requests to a host, in seconds of the monotonic clock."""
         with open(f'{self.folder}/log.jsonl', encoding='utf-8') as file:
             lines = [json.loads(line) for line in file.read().rpartition('\n')[0].splitlines()]
         return [each['at'] / 1e9 for each in lines if each['host'] == name]
@@ -110,7 +111,8 @@ class Crawl:
 
 
 class _Liar(http.server.BaseHTTPRequestHandler):
-    """Pages without end, whose links, and a robots.txt, whose rules mean no good."""
+    """A server with an endless number of pages, whose links and robots.txt contain hostile names.
+    """
 
     def do_GET(self):
         port = self.server.server_port
@@ -143,7 +145,7 @@ def names_of_strangers_do_no_harm_on_the_page_or_in_the_metrics():  # B15, J11, 
             for at in ('', '#/hosts', f'#/host/127.0.0.3:{liar.server_port}', '#/jobs'):
                 with show.page(f'http://127.0.0.1:{port}/{at}', before='window.hacked = 0') as page:
                     page.wait('/127.0.0.3|running/.test(document.querySelector("main").textContent)')
-                    time.sleep(1.2)  # another round of events
+                    time.sleep(1.2)  # wait for another round of events
                     assert page.run('window.hacked') == 0 and page.complaints() == [], (page.complaints(), process.poll(), said[-5:])
                     assert page.run('document.querySelectorAll("main img, main script, main iframe, main [onload]").length') == 0
             text = show.ask(port, 'GET', '/metrics').text.decode()
@@ -161,12 +163,13 @@ def names_of_strangers_do_no_harm_on_the_page_or_in_the_metrics():  # B15, J11, 
 
 @show.once
 def _first_crawl():
-    return Crawl(*map(os.path.abspath, sys.argv[1:4]), '--max-rate', '1')  # so slow that it outlasts a test on a busy machine
+    # slow enough to outlast a test on a busy machine
+    return Crawl(*map(os.path.abspath, sys.argv[1:4]), '--max-rate', '1')
 
 
 def _crawl():
     crawl = _first_crawl()
-    if crawl.process.poll() is not None:  # it has all pages
+    if crawl.process.poll() is not None:  # it has fetched all pages
         crawl.again()
     return crawl
 
@@ -237,7 +240,8 @@ def host_is_paused_and_resumed_by_a_click():
         page.write('#token', _crawl().token)
         page.press('Enter')
         page.wait('document.querySelector(".badge").textContent === "paused"')
-        show.until(lambda: _crawl().told('hosts', 'show', slow)['host']['in_flight'] == 0)  # what is asked for comes still
+        # requests in flight still end
+        show.until(lambda: _crawl().told('hosts', 'show', slow)['host']['in_flight'] == 0)
         before = len(_crawl().log('slow'))
         time.sleep(2)
         assert len(_crawl().log('slow')) == before
@@ -303,7 +307,7 @@ def page_comes_back_when_the_crawl_is_resumed():
         crawl.start(crawl.port, '--resume')
         page.wait('document.querySelector("#link").dataset.state === "live"')
         page.wait('!document.body.classList.contains("stale")')
-        page.browser.events.clear()  # what was said while it was away
+        page.browser.events.clear()  # forget the errors reported while the server was away
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pages of other origins in a real browser, which try to use up the limits of a daemon that listens on the same machine.
+"""Pages of other origins in a real browser try to use up the limits of a daemon that listens on the
+same machine.
 
 usage: test_foreign_pages.py WEIR
 """
@@ -15,14 +16,14 @@ import show
 from browser import Browser
 from daemon import PATIENCE_S, Daemon
 
-# The daemon trusts what asks from this machine, as it must behind a proxy that asks over TCP.
+# The daemon trusts clients on this machine, as it must behind a proxy that connects over TCP.
 RULES = '''rules:
   - {name: all, key: global, limit: 1000000/d}
 admission: {trusted: ["127.0.0.0/8", unix]}
 '''
 WORDS = ['--dashboard', '127.0.0.1:0', '--token-file', '{folder}/token']
 
-# Everything that a page can send without the other side's consent.
+# All requests that a page can send without the consent of the other side.
 ATTACKS = '''
 const question = '{"rule": "all", "key": "victim"}'
 const get = (path, more) => fetch(target + path, {mode: "no-cors", ...more})
@@ -63,7 +64,8 @@ const attacks = [
 ]
 Promise.allSettled(attacks).then(all => { window.done = all.length })
 '''
-# Of a page whose name was made to lead to the daemon: for the browser they are of one origin.
+# Requests of a page whose host name was rebound to the daemon: for the browser both have the same
+# origin.
 REBOUND = '''
 const json = {"Content-Type": "application/json"}
 const attacks = [
@@ -93,7 +95,7 @@ class _Page(http.server.BaseHTTPRequestHandler):
 
 
 class _Site:
-    """A web server of somebody else's."""
+    """A web server of another origin."""
 
     def __init__(self, target, script=ATTACKS):
         self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), _Page)
@@ -119,8 +121,8 @@ def _pour(one, other):
 
 
 class _Switch:
-    """What a name that is made to lead elsewhere is for a browser: one address, which is the site at first and the daemon
-    afterwards. It has the daemon's port, at another address of this machine."""
+    """Simulates DNS rebinding for a browser: one address that leads to the site first and to the
+    daemon later. It has the port of the daemon, at another address of this machine."""
 
     def __init__(self, port, site):
         self.daemon_port, self.leads_to = port, site.port
@@ -136,7 +138,7 @@ class _Switch:
             threading.Thread(target=self._join, args=(peer,), daemon=True).start()
 
     def _join(self, peer):
-        first = peer.recv(65536)  # browsers connect before they have something to say
+        first = peer.recv(65536)  # browsers connect before they send a request
         if not first:
             return
         there = socket.create_connection(('127.0.0.1', self.leads_to))
@@ -153,13 +155,13 @@ class _Switch:
 
 @show.once
 def _browser():
-    """For all of the tests: names of strangers lead to this machine."""
+    """Returns the browser of all tests; it resolves foreign host names to this machine."""
     return Browser(['--host-resolver-rules=MAP evil.example 127.0.0.1, MAP rebound.example 127.0.0.2'])
 
 
 def _numbers(daemon):
-    """(decisions, requests) so far; what is asked for them is no decision."""
-    time.sleep(0.3)  # the page of numbers is made anew four times a second
+    """Returns (decisions, requests) so far; these metrics requests are not decisions."""
+    time.sleep(0.3)  # /metrics is rewritten four times per second
     text = daemon.ask('GET', '/metrics', connection=daemon.unix())[2]
     decisions = sum(int(n) for n in re.findall(r'^weir_serve_requests_total\{\S+\} (\d+)$', text, re.M))
     return decisions, int(re.search(r'^weir_http_requests_total (\d+)$', text, re.M).group(1))
@@ -167,12 +169,12 @@ def _numbers(daemon):
 
 def foreign_pages_use_up_no_limit():  # M9
     with Daemon(RULES, WORDS) as daemon, _Site(f'http://127.0.0.1:{daemon.port}') as site:
-        for name in ('127.0.0.1', 'evil.example'):  # of the same site, and of another
+        for name in ('127.0.0.1', 'evil.example'):  # a page of the same site, and one of another
             before = _numbers(daemon)
             page = _browser().page()
             page.go(f'http://{name}:{site.port}/')
             end, after = time.monotonic() + PATIENCE_S, before
-            while after[1] - before[1] < ATTACKS_COUNT and time.monotonic() < end:  # until all have come
+            while after[1] - before[1] < ATTACKS_COUNT and time.monotonic() < end:  # until all requests have arrived
                 after = _numbers(daemon)
             page.close()
             assert after[0] == before[0], (name, after[0] - before[0], 'decisions')
@@ -187,7 +189,7 @@ def foreign_page_that_leads_to_the_daemon_uses_up_no_limit():  # M9
             page.go(f'http://127.0.0.1:{site.port}/')
             page.wait('window.done')
             page.run(f'location = "http://127.0.0.1:{daemon.port}{path}"')
-            while _numbers(daemon)[1] < before[1] + 2:  # the question, and the page of numbers
+            while _numbers(daemon)[1] < before[1] + 2:  # the navigation, and the request for /metrics
                 time.sleep(0.1)
             assert _numbers(daemon)[0] == before[0], path
             page.close()

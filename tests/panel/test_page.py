@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The dashboard's page in a headless Chromium, before a panel whose source is a folder of JSON.
+"""The page of the dashboard in a headless Chromium; its data come from a stub that reads a folder
+of JSON.
 
 usage: test_page.py PANEL_STUB WEB/INDEX.HTML
 """
@@ -18,12 +19,12 @@ import show
 
 TOKEN = 'a-token-of-the-test'
 NAMES = ['www.example.org', 'docs.example.org', 'blog.example.org']
-# What is foreign text anywhere in the page: nothing of it may be an element, or be asked for.
+# Foreign text must not become an element or cause a request: this script records both.
 WATCH = 'window.hacked = 0; window.breaches = []; document.addEventListener("securitypolicyviolation", e => breaches.push(e.violatedDirective + " " + e.blockedURI));'
 
 
 class _Stub:
-    """A panel that shows `files`, from `with` to its end."""
+    """The stub of a dashboard that shows `files`; it runs until the `with` block ends."""
 
     def __init__(self, files, kind='crawl', views=('overview', 'hosts', 'jobs'), token=TOKEN, port=0):
         self.folder = tempfile.TemporaryDirectory(prefix='weir-panel-')
@@ -71,7 +72,7 @@ def _page(stub, at='', **how):
     return show.page(stub.url + at, before=WATCH, **how)
 
 
-# ---- strangers' texts ----
+# ---- hostile text ----
 
 HARMLESS = '''window.hacked === 0 && breaches.length === 0 && document.scripts.length === 1 && document.querySelectorAll("iframe, object, embed, form").length === 0
               && [...document.images].every(image => image.src.endsWith("/icon.svg"))
@@ -81,7 +82,7 @@ HARMLESS = '''window.hacked === 0 && breaches.length === 0 && document.scripts.l
 
 def _harmless(page, expected):
     page.wait(f'document.querySelector("main").textContent.includes({json.dumps(expected)})')
-    time.sleep(1.2)  # another round of events
+    time.sleep(1.2)  # wait for another round of events
     assert page.run(HARMLESS), (page.run('breaches'), page.run('window.hacked'), page.run('document.querySelector("main").outerHTML')[:3000])
     text = page.run('document.querySelector("main").textContent')
     assert not re.search('[\x00-\x08\x0e-\x1f\u200b\u202e]', text), repr(text)
@@ -249,7 +250,7 @@ def host_is_paused_paced_and_forgotten_from_its_page():
     with _Stub(sample.crawl(NAMES)) as stub, _page(stub, '#/host/www.example.org') as page:
         page.wait('!document.querySelector(".controls").hidden')
         page.click('.controls button')
-        page.write('#token', TOKEN)  # it is asked for when it is needed
+        page.write('#token', TOKEN)  # the page asks for the token at the first command
         page.press('Enter')
         show.until(lambda: len(stub.lines('commands')) == 1)
         page.click('.controls button:nth-child(2)')
@@ -276,7 +277,7 @@ def keys_are_reset_and_rules_reloaded():
             {'ask': 'reload'}, {'ask': 'reset', 'rule': sample.HOSTILE[0], 'key': sample.HOSTILE[0]}]
 
 
-# ---- coming back ----
+# ---- reconnecting ----
 
 def page_comes_back_after_the_server_was_away():
     files = sample.crawl(NAMES)
@@ -303,7 +304,7 @@ def history_is_there_for_who_comes_later():
             assert drawn.count('L') >= 1, drawn
 
 
-# ---- many ----
+# ---- many viewers ----
 
 def view_that_many_look_at_is_asked_for_once():
     with _Stub(sample.crawl(NAMES)) as stub:
@@ -339,7 +340,7 @@ def viewers_are_bounded():
         show.until(lambda: stub.ask('GET', '/panel/stream').status == 200)
 
 
-# ---- for everybody ----
+# ---- accessibility ----
 
 CONTRAST = '''(() => {
   const parse = text => { const c = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -398,11 +399,12 @@ def keyboard_reaches_everything():
         page.run('document.querySelector("tbody a").focus()')
         page.press('ArrowDown')
         assert page.run('document.activeElement.textContent') == 'docs.example.org'
-        time.sleep(1.3)  # rows are drawn again, and the focus stays
+        time.sleep(1.3)  # rows are redrawn, and the focus must stay
         assert page.run('document.activeElement.textContent') == 'docs.example.org'
         page.press('Enter')
         page.wait('location.hash === "#/host/docs.example.org"')
-        page.wait('/[0-9]/.test(document.querySelector(".one-host .legend b")?.textContent)')  # it has something to step through
+        # the chart has points to step through
+        page.wait('/[0-9]/.test(document.querySelector(".one-host .legend b")?.textContent)')
         page.run('document.querySelector(".one-host svg[tabindex]").focus()')
         page.press('ArrowLeft')
         page.wait('document.querySelector(".one-host .when").textContent !== ""')

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The dashboard of a daemon under load, in a headless Chromium: held against /metrics and what was answered.
+"""The dashboard of a daemon under load, in a headless Chromium: compared with /metrics and the
+responses.
 
 usage: test_serve_page.py WEIR
 """
@@ -35,7 +36,7 @@ def _page(at='', daemon=None):
 
 
 def _tried(daemon, path, key, times=1):
-    """How often each status was the answer."""
+    """Sends `times` checks and returns {status: how often it was the response}."""
     counts, connection = {}, daemon.tcp()
     for _ in range(times):
         fields = {'X-Original-URI': path, 'X-Original-Method': 'GET', 'X-Original-Host': 'a.example', 'X-Key': key}
@@ -46,7 +47,7 @@ def _tried(daemon, path, key, times=1):
 
 
 def _decisions(daemon, rule):
-    """By verdict, as /metrics tells."""
+    """Returns the decisions of the rule by verdict, as /metrics shows them."""
     text = daemon.ask('GET', '/metrics')[2]
     return {match[0]: int(match[1]) for match in
             re.findall(rf'^weir_serve_rule_decisions_total\{{rule="{rule}",verdict="(\w+)"\}} (\d+)$', text, re.M)}
@@ -74,7 +75,8 @@ def rules_move_under_load_and_agree_with_the_answers_and_the_metrics():
         page.wait('document.querySelector(".tile small").textContent.replace(/\\D/g, "") === "206"')
 
 
-HOSTILE = [each for each in sample.HOSTILE if each.isascii() and each.isprintable()]  # what a header may have, and a rule's name
+# characters that header values and rule names may have
+HOSTILE = [each for each in sample.HOSTILE if each.isascii() and each.isprintable()]
 
 
 def keys_of_strangers_are_shown_as_they_are_and_reset():  # B15, J11
@@ -150,13 +152,14 @@ def page_goes_on_with_the_next_daemon_over_a_handover():
                 page.wait(f'{_count("api", 0)} === 5 && {_count("api", 1)} === {1 + 3 * generation}')
                 daemon.start_after()
                 daemon.dashboard()
-                assert _tried(daemon, '/api/x', f'key-{generation}', 3) == {403: 3}  # it knows what was used
-                page.wait(f'{_count("api", 0)} === 0 && {_count("api", 1)} === 3')  # and counts anew
+                # the new daemon knows the used permits
+                assert _tried(daemon, '/api/x', f'key-{generation}', 3) == {403: 3}
+                page.wait(f'{_count("api", 0)} === 0 && {_count("api", 1)} === 3')  # and its counters start at 0
                 told = _decisions(daemon, 'api')
                 assert (told['granted'], told['limited']) == (0, 3), told
                 page.wait('document.querySelector("#link").dataset.state === "live" && !document.body.classList.contains("stale")')
                 daemon.admin('reset', json.dumps({'rule': 'api', 'key': f'key-{generation}'}))
-            page.click('.tools button')  # controls go to the new one, and need no other token
+            page.click('.tools button')  # commands go to the new daemon and need no other token
             daemon.wait_for('weir serve: reloaded')
             assert page.run('window.stayed') == 1 and page.run('window.hacked') == 0
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The judge of bench/real counts right: what passes the relay, what a server names, what a client did with it."""
+"""The judge of bench/real counts correctly: the messages through the relay, the waits that a server
+announces, and the reaction of a client."""
 import os
 import sys
 
@@ -51,7 +52,7 @@ def named_waits_are_read_from_every_style_of_fields():
 
 def what_is_sent_inside_a_named_window_is_an_offence():
     first = _answered(0, 1, 429, 11)
-    assert judge.offences([first, _answered(1.001, 2, 429)]) == []  # the answer was still on its way
+    assert judge.offences([first, _answered(1.001, 2, 429)]) == []  # sent before the response arrived
     assert judge.offences([first, _answered(5, 6, 200), _answered(10.9, 11, 200)]) == [(5, 11), (10.9, 11)]
     assert judge.offences([first, _answered(11, 12, 200)]) == []
     assert judge.offences([first, _answered(1, 1.5, 429, 3), _answered(8, 9, 200)]) == [(8, 11)]
@@ -59,7 +60,7 @@ def what_is_sent_inside_a_named_window_is_an_offence():
 
 def refusals_after_what_was_accepted_begin_a_ban():
     assert judge.bans([_answered(1, 2, 200), _answered(2, 3, 429), _answered(3, 4, 429)], ROOM) == 1
-    late = _answered(1.5, 9, 200)  # sent before the ban, answered in it
+    late = _answered(1.5, 9, 200)  # sent before the ban, answered during it
     assert judge.bans([_answered(1, 2, 200), late, _answered(2, 3, 429), _answered(9.5, 10, 429)], ROOM) == 1
     assert judge.bans([_answered(2, 3, 429), _answered(40, 41, 200), _answered(41, 42, 429)], ROOM) == 2
 

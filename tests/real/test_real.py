@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`weir fetch` against twelve real limiters, a minute each and all at once, with bounds that a busy machine keeps.
+"""`weir fetch` against twelve real limiters, for a minute each and all at once, with bounds that
+also hold on a busy machine.
 
 usage: test_real.py WEIR
 """
@@ -16,10 +17,10 @@ import cases  # noqa: E402
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'bench', 'real', 'run')
 SECONDS = 60
 SETUPS = 12
-MOST_REFUSED = 20     # % of what was sent
-FEW = 10              # refusals; what is learned at low rates costs that much
+MOST_REFUSED = 20     # % of the requests sent
+FEW = 10              # refusals; probing costs that many at low rates
 LATE_MS = 10          # a machine that wakes processes later than this is busy
-LEAST, LEAST_IF_BUSY = 50, 15  # % of what is allowed
+LEAST, LEAST_IF_BUSY = 50, 15  # % of the allowed requests
 
 
 def _problems(result):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""No secret of a configuration is told, whatever is wrong with it: every setting that may be one, in every way of being wrong,
-at every place where weir tells something.
+"""No secret of a configuration appears in any output, whatever is wrong with the configuration.
+Every setting that may hold a secret is tried with every kind of mistake, for every kind of
+output.
 
 usage: test_secrets.py WEIR
 """
@@ -21,7 +22,8 @@ from wrong import ADMISSION, CANARY, fields, lines, options, values  # noqa: E40
 
 SPAWNER = Spawner(sys.argv[1])
 ADMIN = {'Authorization': f'Bearer {TOKEN}'}
-NOWHERE = {'crawl': [], 'fetch': [], 'warm': ['http://127.0.0.1:1/']}  # ends before anything is sent
+# further arguments of each command, with which it ends before its first request
+NOWHERE = {'crawl': [], 'fetch': [], 'warm': ['http://127.0.0.1:1/']}
 
 
 def _discreet(told, what):
@@ -42,7 +44,7 @@ def every_secret_setting_is_in_the_table():
 
 
 def _files_of_commands():
-    """(what, text) of files with a secret of a command, most of them wrong."""
+    """Yields (description, text) of files with a secret of a command, most of them invalid."""
     for section, name in options():
         for line in lines(name, '  '):
             yield f'{section}: {line}', f'{section}:\n  '.encode() + line + b'\n'
@@ -61,7 +63,8 @@ def _files_of_rules():
 def no_complaint_of_a_file_shows_a_secret():  # M10
     refused = 0
     with tempfile.TemporaryDirectory() as folder:
-        for what, text in itertools.chain(_files_of_commands(), itertools.islice(_files_of_rules(), 0, None, 5)):  # a daemon reads them all
+        # every fifth file only: the daemon of the last test below reads all of them
+        for what, text in itertools.chain(_files_of_commands(), itertools.islice(_files_of_rules(), 0, None, 5)):
             with open(f'{folder}/weir.yaml', 'wb') as file:
                 file.write(text)
             refused += _run(['config', 'check', f'{folder}/weir.yaml'], what) != 0
@@ -84,7 +87,7 @@ def no_complaint_of_a_flag_or_variable_shows_a_secret():  # M10
 
 
 def _stream(page, view):
-    """What the dashboard is told, up to the first view."""
+    """Returns the events of the dashboard up to the first view."""
     with urllib.request.urlopen(f'{page}panel/stream?view={view}', timeout=60) as answer:
         told = b''
         while b'event: view' not in told or not told.endswith(b'\n\n'):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Users and passwords in URLs that weir is given or finds: what a crawl, a fetch and a warm-up write and send.
+"""Users and passwords in URLs that weir gets as arguments or finds: the output and the requests of
+a crawl, a fetch and a warm-up.
 
 usage: test_urls.py WEIR
 """
@@ -33,13 +34,14 @@ BAD = [f'http://{USER}[/', f'http://{USER}127.0.0.1:x/', f'http://me:{CANARY}/x@
 
 
 def _misplaced(url):
-    """Where one is given that is not wanted."""
+    """Returns commands that get a URL in the place of another argument."""
     return [['hosts', 'show', url], ['report', '--state', url], ['view', url], ['serve', '--config', url], ['serve', '--listen', url, '--config', '/dev/null'],
             ['simulate', url], ['config', 'check', url], ['crawl', '--out', url, 'http://127.0.0.1/'], [url]]
 
 
 class _Web:
-    """Two sites that lead to each other by all that can lead, with users and passwords."""
+    """Two sites that refer to each other in every possible way, with users and passwords in the
+    URLs."""
 
     def __enter__(self):
         self.sites = [Site(lambda path, fields, i=i: self.answer(i, path)) for i in range(2)]
@@ -78,14 +80,14 @@ def _discreet(told, what):
 
 
 def _own(archive):
-    """All but what the sites answered."""
+    """Returns a WARC file without the bodies of the responses, which the sites wrote."""
     records = archive.split('WARC/1.1\r\n')
     assert len(records) > 3
     return '\n'.join(record.partition('\r\n\r\n')[0] if 'WARC-Type: response' in record else record for record in records)
 
 
 def _files(folder):
-    """All that lies there, unpacked."""
+    """Yields (name, text) of all files in the folder, decompressed."""
     for path in sorted(glob.glob(f'{folder}/**', recursive=True)):
         if os.path.isfile(path):
             with (gzip.open if path.endswith('.gz') else open)(path, 'rb') as file:
@@ -94,7 +96,8 @@ def _files(folder):
 
 
 def _kept(path):
-    """What each table of a state file has, but for robots.txt as the sites wrote them."""
+    """Yields the content of each table of a state file, except robots.txt, whose text the sites
+    wrote."""
     with contextlib.closing(sqlite3.connect(path)) as state:
         for (table,) in state.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
             if 'robots' not in table:
@@ -123,7 +126,8 @@ def credentials_in_what_a_crawl_finds_are_neither_kept_nor_sent_nor_shown():  # 
 
 
 class _Crawl:
-    """A crawl through a proxy, with all the secrets that it may be given, until `go` is called."""
+    """A crawl through a proxy, with every kind of secret; its last response waits until `may_go` is
+    set."""
 
     def __init__(self, folder):
         self.folder, self.asked, self.may_go = folder, threading.Event(), threading.Event()
@@ -202,7 +206,7 @@ def urls_that_are_refused_are_told_without_their_user():  # V10
                           ['url', url], ['headers', url], ['guard', url], ['why', url], *(_misplaced(url) if '@' in url and '://' in url else [])):
                 run = SPAWNER.run(*words, cwd=folder)
                 assert run.returncode != 0 or words[0] in ('url', 'guard'), (words, run)
-                answers = words[0] in ('url', 'guard')  # which print what they were asked about
+                answers = words[0] in ('url', 'guard')  # these print their arguments
                 _discreet(run.stderr if answers else run.stdout + run.stderr, words)
         for words in (['crawl', '--seeds-file', 'list'], ['fetch', '--urls-file', 'list'], ['warm', '--urls-file', 'list']):
             run = weir(*words, cwd=folder)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Which settings may be secrets, and the ways in which their lines can be wrong. CANARY is in each value."""
+"""The settings that may hold secrets, and the ways in which their lines can be wrong. Each value
+contains CANARY."""
 import glob
 import os
 import re
@@ -8,7 +9,8 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 's
 CANARY = 'hunter2'
 RULES = 'rules:\n  - name: r\n    key: token:authorization\n    limit: 5/h\n'
 
-# A file for each setting of rules and admission, around the line of the setting. `{line}` begins its key.
+# A file for each setting of rules and admission, with the other lines around it. `{line}` stands at
+# the place of the setting.
 ADMISSION = {
     'secret': RULES + 'admission:\n  trusted: [unix]\n  {line}\n  ipv4_prefix: 32\n',
     'url': RULES + '    share: {overshoot: 1%}\nadmission:\n  store:\n    nodes: 2\n    {line}\n    prefix: w\n',
@@ -25,7 +27,7 @@ def _read(path):
 
 
 def options():
-    """(section, name) of every option of a command that is marked as a secret."""
+    """Returns (section, name) of every option of a command that is marked as a secret."""
     found = set()
     for path in glob.glob(f'{SOURCE}/cli/*/*.c'):
         section = os.path.basename(os.path.dirname(path))
@@ -36,13 +38,14 @@ def options():
 
 
 def fields():
-    """Every key of rules and admission that is marked as a secret."""
+    """Returns every key of rules and admission that is marked as a secret."""
     text = _read(f'{SOURCE}/serve/rules/rules_settings.c')
     return {name for name, entry in re.findall(r'\{"([a-z_]+)",(.*?)\},\n', text, re.S) if '.is_secret = true' in entry or '&listed_item' in entry}
 
 
 def values(name):
-    """What may be given for a secret, and is wrong for some of them: plain texts. A name of a state file is no secret."""
+    """Returns plain texts for the value of a secret; each is invalid for some settings. The name of
+    a state file is not a secret."""
     return [value for value in _values() if name != 'state' or '://' in value or '@' in value]
 
 
@@ -61,7 +64,8 @@ def _quoted(text):
 
 
 def lines(key, pad):
-    """Lines of YAML for the key, wrong in the ways in which YAML can be; `pad` is what stands before the key."""
+    """Yields YAML lines for the key with every kind of YAML mistake; `pad` is the text before the
+    key."""
     c, more = CANARY, '\n' + pad
     for value in values(key):
         yield f'{key}: {_quoted(value)}'.encode()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""weir serve in a folder of its own, and those who ask it. The program is the test program's first argument."""
+"""weir serve in a temporary folder, and its clients. The first argument of the test program is
+weir."""
 import http.client
 import json
 import os
@@ -18,20 +19,20 @@ rules:
 admission:
   trusted: [127.0.0.0/8, unix]
 '''
-PATIENCE_S = 120  # of those who wait for what must come: a machine that runs tests may be very busy
+PATIENCE_S = 120  # time limit of waits for events that must come: a machine that runs tests may be very busy
 TOKEN = 'a-token-that-nobody-guesses'
 JSON = {'Content-Type': 'application/json'}
 
 
 def said(fields):
-    """What a proxy must say of a request and `fields` do not."""
+    """Returns the header fields that a proxy must send about a request and that `fields` lacks."""
     names = {name.lower() for name in fields}
     return {f'X-Original-{what}': value for what, value in (('Method', 'GET'), ('URI', '/'), ('Host', 'a.example'))
             if not names & {f'x-original-{what}'.lower(), f'x-forwarded-{what}'.lower()}}
 
 
 class Unix(http.client.HTTPConnection):
-    """HTTP over a socket of the file system."""
+    """HTTP over a Unix socket."""
 
     def __init__(self, path):
         super().__init__('localhost', timeout=PATIENCE_S)
@@ -44,7 +45,8 @@ class Unix(http.client.HTTPConnection):
 
 
 class Daemon:
-    """`{folder}` in a word is its folder, in which there is a file `token`. `before` are words that run it."""
+    """weir serve. `{folder}` in a word stands for its folder, which has a file `token`. `before` is
+    a command that runs it."""
 
     def __init__(self, rules=RULES, words=(), environment=None, sockets=(), before=()):
         self.before = before
@@ -62,7 +64,7 @@ class Daemon:
 
     def __exit__(self, *_):
         if not self.log.closed and (self.process.poll() or 0) < 0:  # no test has seen its end
-            print(f'it was ended by signal {-self.process.returncode}: {self.lines()[-4000:]}')
+            print(f'the daemon was ended by signal {-self.process.returncode}: {self.lines()[-4000:]}')
         self.stop(signal.SIGKILL)
         shutil.rmtree(self.folder)
 
@@ -85,14 +87,15 @@ class Daemon:
         self.port = int(port.group(1)) if port else 0
 
     def start_after(self):
-        """A second one with the same words, which takes over (--handover); the first has ended then."""
+        """Starts a second daemon with the same arguments, which takes over (--handover). Waits for
+        the end of the first."""
         old = self.process
         self.log.close()
         self._begin()
         assert old.wait(timeout=PATIENCE_S) == 0
 
     def dashboard(self):
-        """Its address."""
+        """Returns the URL of the dashboard."""
         place = r'dashboard at .*\(port (\d+)\)'
         self.wait_for(place)
         return f'http://127.0.0.1:{re.search(place, self.lines()).group(1)}/'
@@ -103,7 +106,7 @@ class Daemon:
             return file.read()
 
     def wait_for(self, pattern, seconds=PATIENCE_S):
-        """Until the log has it."""
+        """Waits until the log matches the pattern."""
         end = time.monotonic() + seconds
         while not re.search(pattern, self.lines()):
             assert time.monotonic() < end, f'{pattern!r} is not in {self.lines()!r}'
@@ -111,7 +114,7 @@ class Daemon:
             time.sleep(0.01)
 
     def stop(self, number=signal.SIGTERM):
-        """Its status."""
+        """Sends the signal and returns the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         status = self.process.wait(timeout=PATIENCE_S)
@@ -129,7 +132,8 @@ class Daemon:
         return peer
 
     def ask(self, method, path, body=None, fields=None, connection=None):
-        """(status, fields in small letters, body). Without fields /check is asked as a proxy does."""
+        """Returns (status, {field name in lower case: value}, body). Without fields, /check is
+        asked as a proxy does."""
         if fields is None and path.startswith('/check'):
             fields = said({})
         at = connection or self.tcp()
@@ -138,7 +142,7 @@ class Daemon:
         text = answer.read().decode()
         if connection is None:
             at.close()
-        assert answer.getheader('X-Weir') == '1', 'an answer that does not say whose it is'
+        assert answer.getheader('X-Weir') == '1', 'a response without the X-Weir mark'
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
 
     def check(self, path='/check', **fields):
@@ -146,7 +150,7 @@ class Daemon:
         return self.ask('GET', path, fields={**said(fields), **fields})
 
     def call(self, verb, question, connection=None):
-        """What the API says: (status, object)"""
+        """Returns the reply of the API: (status, object)."""
         text = question if isinstance(question, (str, bytes)) else json.dumps(question)
         status, _, body = self.ask('POST', f'/v1/{verb}', text, JSON, connection)
         return status, json.loads(body)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Proxies with the very files of contrib/, in front of a real service; only addresses and paths are put in, and how long a
-proxy waits for weir, but where that is what is tested."""
+"""Proxies with the unchanged files of contrib/, in front of a real service. Only addresses and
+paths are replaced, and the proxy's timeouts for weir, unless a test is about them."""
 import collections
 import itertools
 import os
@@ -25,12 +25,12 @@ SERVICE = '127.0.0.1:8080'
 
 
 def service():
-    """What is protected; its log tells what was let in."""
+    """Returns the protected service; its log shows which requests were admitted."""
     return Nginx(server='location / { return 200 "served"; } location /own403 { return 403; } location /own500 { return 500; }')
 
 
 def contrib(name, changes):
-    """A file of contrib/ with other addresses. What is to be changed must be there."""
+    """Returns a file of contrib/ with replaced addresses. Every text to replace must be there."""
     with open(os.path.join(CONTRIB, name), encoding='utf-8') as file:
         text = file.read()
     for old, new in changes.items():
@@ -40,12 +40,13 @@ def contrib(name, changes):
 
 
 class Front:
-    """A proxy in a folder of its own. `is_open`: lets all in while weir does not answer. `over_tcp`: asks there. `as_written`: waits
-    for weir as long as the file says, which may be too short on a busy machine."""
+    """A proxy in a temporary folder. `is_open`: admits every request while weir does not answer.
+    `over_tcp`: asks weir over TCP. `as_written`: keeps the timeouts of the file, which may be
+    too short on a busy machine."""
 
     name = ''
-    patience = {}  # what the file says of waiting for weir, and what is put in
-    before = ''  # what stands before the path of a Unix socket
+    patience = {}  # timeouts in the file, and their replacements
+    before = ''  # prefix of the path of a Unix socket
 
     def __init__(self, daemon, behind, is_open=False, over_tcp=False, as_written=False):
         self.port = free_port()
@@ -115,7 +116,7 @@ class HaproxyFront(Front):
     patience = {'TIMEOUT_MS = 500': 'TIMEOUT_MS = 60000'}
 
     def script(self):
-        """The path of its script."""
+        """Writes the proxy's script and returns its path."""
         return self.write('weir.lua', contrib('haproxy/weir.lua', self.waits))
 
     def words(self):
@@ -133,7 +134,7 @@ class HaproxyFront(Front):
 
 class CaddyFront(Front):
     name, before = 'caddy', 'unix/'
-    options = ''  # more of those that hold for all sites
+    options = ''  # further global options
     patience = {'dial_timeout 1s': 'dial_timeout 60s', 'response_header_timeout 2s': 'response_header_timeout 60s'}
 
     def words(self):
@@ -149,7 +150,8 @@ FRONTS = (NginxFront, HaproxyFront, CaddyFront)
 
 
 class Imposter:
-    """Something else that listens where weir should: each who connects gets `text`, and is hung up on."""
+    """A foreign program in the place of weir: sends `text` to every client and closes the
+    connection."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix='weir-imposter-')
@@ -186,11 +188,11 @@ class Imposter:
                     while peer.recv(65536):
                         pass
                 except OSError:
-                    pass  # it has hung up
+                    pass  # the client has closed
 
 
 class Switcher:
-    """A service that agrees to any Upgrade (101). `seen` are the heads that came."""
+    """A service that accepts every Upgrade (101). `seen` are the request heads that arrived."""
 
     def __init__(self):
         self.listener = socket.socket()
@@ -229,7 +231,7 @@ class Switcher:
 
 
 class Activated(Daemon):
-    """weir serve with a socket that outlives it, as systemd keeps one, and a state file."""
+    """weir serve with a state file and a socket that outlives it, as systemd keeps one."""
 
     SCRIPT = '''import os, sys
 os.dup2(int(sys.argv[1]), 3)
@@ -259,8 +261,9 @@ os.execve(sys.argv[2], sys.argv[2:], {**os.environ, "LISTEN_PID": str(os.getpid(
 
 
 class Load:
-    """Asks over kept connections, with the keys k0, k1, … in turn, `least` times and until result(), which is a dict of counts. Each
-    request is waited for: all that weir and the service were asked is counted."""
+    """Sends requests over kept connections, with the keys k0, k1, … in turn: at least `least`
+    requests, and until result(), which returns a dict of counts. Every request is awaited, so
+    that the counts are complete."""
 
     def __init__(self, front, keys, least, connections=16):
         self.front, self.keys, self.least = front, keys, least
@@ -286,7 +289,7 @@ class Load:
             self.changed.notify_all()
 
     def _ask(self, peer, file, number):
-        """Whether the connection is kept."""
+        """Sends one request and counts its result. Returns true if the connection is kept."""
         peer.sendall(f'GET /x HTTP/1.1\r\nHost: a\r\nX-Test: k{number % self.keys}\r\n\r\n'.encode())
         status, fields = int(file.readline().split()[1]), {}
         while line := file.readline().strip():
@@ -298,7 +301,7 @@ class Load:
         return fields.get('connection') != 'close'
 
     def wait_for_more(self, count):
-        """Until so many more were answered."""
+        """Waits until this many more requests were answered."""
         with self.changed:
             least = self.counts.total() + count
             assert self.changed.wait_for(lambda: self.counts.total() >= least, PATIENCE_S)

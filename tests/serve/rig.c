@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.c - a server in this process, and its clients. */
+/* rig.c - test fixture: an HTTP server in this process, and its clients. */
 #include "serve/rig.h"
 
 #include "base/list.h"
@@ -102,7 +102,7 @@ void rig_stop(struct rig *rig)
     wr_http_server_stats(rig->server, &stats);
     assert_int_equal(stats.connections, 0);
     assert_int_equal(stats.streams, 0);
-    assert_int_equal(stats.buffered_bytes, 0); /* all that was taken was given back */
+    assert_int_equal(stats.buffered_bytes, 0); /* all buffers were freed */
     wr_http_server_free(rig->server);
 }
 
@@ -157,8 +157,9 @@ struct wr_http_server_stats rig_stats(const struct rig *rig)
 
 /* ---- clients ---- */
 
-/* With time limits of its own a call that is interrupted is not started again: Linux does so without a signal, too, to
- * clean up after the io_uring of a libuv loop that has ended (libuv 1.45 and later). */
+/* Sets time limits for the socket, because then the kernel does not restart an interrupted call.
+ * Linux interrupts calls also without a signal, to clean up after the io_uring of a libuv loop that
+ * has ended (libuv 1.45 and later). */
 static int ready(int fd)
 {
     struct timeval limit = {.tv_sec = 60};
@@ -211,7 +212,7 @@ void say_bytes(int fd, const void *bytes, size_t count)
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent <= 0)
-            return; /* whoever refuses may hang up */
+            return; /* a server that refuses a request may close the connection */
         from += sent;
         count -= (size_t)sent;
     }
@@ -233,7 +234,7 @@ ssize_t hear_some(int fd, void *to, size_t room)
 
 static char heard[HEAR_MAX + 1];
 
-/* Bytes of all whole answers at the front, `count` of them at most; 0: not so many are whole. */
+/* Returns true if the text starts with `count` complete responses. */
 static bool has_answers(const char *text, size_t bytes, int count)
 {
     size_t at = 0;
@@ -304,6 +305,6 @@ int status_of(const char *text)
     int status = (int)strtol(text + 9, NULL, 10);
     const char *mark = strstr(text, "\r\n" WR_HTTP_MARK);
     if (status >= 200 && (mark == NULL || mark > strstr(text, "\r\n\r\n")))
-        fail_msg("an answer that does not say whose it is: %s", text);
+        fail_msg("a response without the mark of weir: %s", text);
     return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - a server in this process, and clients that say exactly what a test wants them to. */
+/* rig.h - test fixture: an HTTP server in this process, and clients that send exactly the bytes of
+ * a test. */
 #ifndef WEIR_TEST_SERVE_RIG_H
 #define WEIR_TEST_SERVE_RIG_H
 
@@ -12,7 +13,7 @@
 
 #define HEAR_MAX ((size_t)8 << 20)
 
-/* What the rig's server answers:
+/* Responses of the fixture's server:
  *     /ok          200 "ok\n"                  /empty    204
  *     /echo        200 with the body           /large    200 with 4 MB of 'x'
  *     /peer        200 with the peer           /         204
@@ -24,22 +25,22 @@ struct rig {
     struct wr_http_listen_options listens[2];
     struct wr_http_server *server;
     atomic_int held, gone, ticks;
-    struct wr_http_exchange *late; /* the one that is held last, or the stream */
+    struct wr_http_exchange *late; /* the exchange that was held last, or the stream */
     struct wr_http_posted_call note;
-    struct wr_span wish; /* of rig_stream */
-    atomic_int written;  /* what wr_http_stream_write said; 1: nothing yet */
+    struct wr_span wish; /* bytes for rig_stream to write */
+    atomic_int written;  /* result of wr_http_stream_write; 1: not written yet */
 };
 
-/* Times that tests may change before rig_start are in options. Listens at 127.0.0.1. */
+/* Sets the options of a server on 127.0.0.1. A test may change them before rig_start. */
 void rig_init(struct rig *rig);
 void rig_start(struct rig *rig);
 void rig_stop(struct rig *rig);
 
-/* Answers what is held, in the server's thread. */
+/* Answers the held exchange in the server's thread. */
 void rig_release(struct rig *rig);
-/* Writes to the stream; what wr_http_stream_write says. */
+/* Writes to the stream. Returns the result of wr_http_stream_write. */
 int rig_stream(struct rig *rig, struct wr_span bytes);
-/* Waits until it is, for some seconds. */
+/* Waits until the count is at least this; fails the test after a minute. */
 void wait_until(atomic_int *count, int least);
 struct wr_http_server_stats rig_stats(const struct rig *rig);
 
@@ -47,20 +48,21 @@ struct wr_http_server_stats rig_stats(const struct rig *rig);
 
 int dial(const struct rig *rig);
 int dial_unix(const char *path);
-/* As most tests begin and end: nothing is changed, and one client has come. */
+/* Start and end of most tests: a server with default options and one connected client. */
 int rig_open(struct rig *rig);
 void rig_close(struct rig *rig, int fd);
 void say(int fd, const char *text);
 void say_bytes(int fd, const void *bytes, size_t count);
-ssize_t hear_some(int fd, void *to, size_t room); /* recv(), however often it is interrupted */
-/* Reads until `count` answers are whole (by their Content-Length), or the end. The text is good until the next call. */
+ssize_t hear_some(int fd, void *to, size_t room); /* recv() that restarts after an interrupt */
+/* Reads until `count` responses are complete (by their Content-Length) or the connection ends. The
+ * text is valid until the next call. */
 const char *hear(int fd, int count);
-/* Until the other side closes; fails if it does not within 20 s. */
+/* Reads until the other side closes; fails the test after a minute of silence. */
 const char *hear_end(int fd);
-/* Whether the other side closes without a word. */
+/* Returns true if the other side closes without sending anything. */
 bool is_hung_up(int fd);
 int count_of(const char *text, const char *word);
-/* The status of the first answer, which says that it is weir's. */
+/* Returns the status of the first response, which must have weir's mark. */
 int status_of(const char *text);
 
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir serve under those who mean harm, and under bad luck. The first argument is the program."""
+"""weir serve under attack and in trouble. The first argument is the program."""
 import os
 import resource
 import signal
@@ -17,7 +17,7 @@ from program import weir  # noqa: E402
 
 
 def _log_that_nobody_reads(daemon):
-    """Restarts the daemon with a pipe for its lines that is full."""
+    """Restarts the daemon with a full pipe for its log. Returns the read end."""
     daemon.stop()
     taken, given = os.pipe()
     os.set_blocking(given, False)
@@ -61,7 +61,7 @@ def log_that_nobody_reads_holds_up_neither_decisions_nor_the_end():  # I6
         os.close(taken)
 
 
-# ---- what one listener uses up, others keep ----
+# ---- resources of each listener ----
 
 SHARES = '''
 rules:
@@ -118,7 +118,8 @@ def restart_that_fails_leaves_the_sockets_of_the_old_one():
         daemon.stop()
         daemon.start('--handover', f'{daemon.folder}/handover')
         kept = [daemon.raw() for _ in range(60)]
-        # one has no descriptors for all of these, another cannot listen where it is told to
+        # the first has too few descriptors for these connections, the second cannot listen at its
+        # address
         run = weir('serve', '--config', daemon.config, *words, preexec_fn=_few_files)
         assert run.returncode == 1 and 'goes on' in run.stderr, run
         run = weir('serve', '--config', daemon.config, *words, '--listen', '192.0.2.1:9')

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir serve under requests that cost much work for few bytes: its loop looks at its timers every 5 ms, or it ends
-(WEIR_TEST_WATCHDOG, src/http/loop/watchdog.h). The first argument is the program."""
+"""weir serve under requests that cost much work for few bytes: its loop must check its timers every
+5 ms, or the daemon aborts (WEIR_TEST_WATCHDOG, src/http/loop/watchdog.h). The first argument is the
+program."""
 import os
 import signal
 import socket
@@ -33,7 +34,7 @@ def _post(verb, body):
 
 
 def _read(peer):
-    """All that comes until it is closed."""
+    """Returns everything received until the connection is closed."""
     came = bytearray()
     try:
         while piece := peer.recv(1 << 20):
@@ -44,14 +45,14 @@ def _read(peer):
 
 
 def _send(daemon, data):
-    """Sends all while it reads. Returns what came."""
+    """Sends the data while reading. Returns what was received."""
     with daemon.raw() as peer:
         def write():
             try:
                 peer.sendall(data)
                 peer.shutdown(socket.SHUT_WR)
             except OSError:
-                pass  # it has hung up
+                pass  # the daemon has closed
         writer = threading.Thread(target=write)
         writer.start()
         came = _read(peer)
@@ -60,8 +61,9 @@ def _send(daemon, data):
 
 
 def _at_once(daemon, data, times):
-    """So many connections send the data before the daemon can read of one. What it has for the first."""
-    assert len(data) <= 60000, 'more than a socket takes while nobody reads'
+    """Sends the data on this many connections while the daemon is stopped. Returns the reply on the
+    first one."""
+    assert len(data) <= 60000, 'more than the buffer of an unread socket'
     peers = [daemon.raw() for _ in range(times)]
     for peer in peers:
         peer.sendall(_check())

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http.c - the server's own code: requests in any pieces, answers now and later, streams, its end. */
+/* test_http.c - the HTTP server: requests in pieces, responses at once and later, streams, and
+ * stopping. */
 #include "serve/rig.h"
 
 #include "base/list.h"
@@ -35,7 +36,8 @@ static void connection_is_kept_for_the_next_request(void **state)
     rig_close(&rig, fd);
 }
 
-/* What a client asks about the connection, and what the server then says of it and does. */
+/* Requests about the lifetime of the connection, the field in the response, and whether the server
+ * closes. */
 static void connection_ends_when_the_client_says_so(void **state)
 {
     static const struct {
@@ -71,7 +73,8 @@ static void answers_without_body_have_none(void **state)
     assert_int_equal(status_of(text), 204);
     const char *second = strstr(text, "HTTP/1.1 200");
     assert_non_null(second);
-    assert_true(strstr(text, "Content-Length") > second); /* RFC 9110 8.6: never in a 204 */
+    /* RFC 9110 8.6: a 204 has no Content-Length */
+    assert_true(strstr(text, "Content-Length") > second);
     assert_non_null(strstr(second, "Content-Length: 3\r\n"));
     assert_null(strstr(text, "ok\n"));
     rig_close(&rig, fd);
@@ -118,13 +121,13 @@ static void client_that_asks_first_is_told_to_go_on(void **state)
     say(fd, "hi");
     assert_non_null(strstr(hear(fd, 1), "\r\n\r\nhi"));
     say(fd, "POST /echo HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nContent-Length: 2\r\n\r\nhi");
-    assert_int_equal(status_of(hear(fd, 1)), 200); /* it did not wait */
+    assert_int_equal(status_of(hear(fd, 1)), 200); /* the body was there already */
     say(fd, "POST /echo HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nContent-Length: 2000000\r\n\r\n");
-    assert_int_equal(status_of(hear_end(fd)), 413); /* it need not send it */
+    assert_int_equal(status_of(hear_end(fd)), 413); /* the client does not need to send the body */
     rig_close(&rig, fd);
 }
 
-/* J6 */
+/* J6: pipelined requests are answered in order. */
 static void ten_thousand_pipelined_requests_are_answered_in_order(void **state)
 {
     enum {
@@ -142,7 +145,8 @@ static void ten_thousand_pipelined_requests_are_answered_in_order(void **state)
         wr_buf_append_string(&buf, "_ HTTP/1.1\r\n" HOST "\r\n");
     }
     assert_int_equal(buf.error, 0);
-    if (fork() == 0) { /* answers are read while requests are written: nobody waits for the other */
+    /* the child writes while this process reads, so that neither blocks the other */
+    if (fork() == 0) {
         say_bytes(fd, all, buf.length);
         _exit(0);
     }
@@ -156,7 +160,7 @@ static void ten_thousand_pipelined_requests_are_answered_in_order(void **state)
     rig_close(&rig, fd);
 }
 
-/* Each answer takes half of a round. */
+/* Takes half of a loop's time slice for each response. */
 static void answer_slowly(void *context, struct wr_http_exchange *exchange)
 {
     int64_t until = weir_clock_now(weir_clock_monotonic()) + WEIR_MILLISECOND;
@@ -166,7 +170,7 @@ static void answer_slowly(void *context, struct wr_http_exchange *exchange)
     wr_http_reply(exchange, 204, WR_HTTP_NOTHING, WR_HTTP_NOTHING);
 }
 
-/* Their client sends nothing more, which would wake the loop: it waits for all of its answers. */
+/* The client sends nothing more that would wake the loop: it waits for all responses. */
 static void pipelined_requests_are_answered_however_many_rounds_they_take(void **state)
 {
     enum {
@@ -187,7 +191,7 @@ static void pipelined_requests_are_answered_however_many_rounds_they_take(void *
     rig_close(&rig, fd);
 }
 
-/* J6: whoever does not read is not read from either. */
+/* J6: the server does not read from a client that does not read. */
 static void client_that_never_reads_is_kept_waiting_and_then_cut_off(void **state)
 {
     struct rig rig;
@@ -201,7 +205,7 @@ static void client_that_never_reads_is_kept_waiting_and_then_cut_off(void **stat
         say(fd, GET("/large"));
     for (int i = 0; i < 20000; i++) {
         stats = rig_stats(&rig);
-        assert_true(stats.buffered_bytes <= (size_t)9 << 20); /* one answer, never twenty */
+        assert_true(stats.buffered_bytes <= (size_t)9 << 20); /* one response, never twenty */
         if (stats.late == 1)
             break;
         (void)usleep(1000);
@@ -217,14 +221,14 @@ static void large_answers_go_out_as_they_are_read(void **state)
     (void)state;
     int fd = rig_open(&rig);
     say(fd, GET("/large") GET("/query?end"));
-    (void)usleep(50000); /* the kernel's buffers are full now, and the rest waits */
+    (void)usleep(50000); /* by now the kernel's buffers are full and the rest waits in the server */
     const char *text = hear(fd, 2);
     assert_true(strlen(text) > (size_t)4 << 20);
     assert_non_null(strstr(text, "xHTTP/1.1 200 OK"));
     rig_close(&rig, fd);
 }
 
-/* ---- later ---- */
+/* ---- delayed responses ---- */
 
 static void answer_may_come_later_and_those_behind_it_wait(void **state)
 {
@@ -233,7 +237,7 @@ static void answer_may_come_later_and_those_behind_it_wait(void **state)
     int fd = rig_open(&rig);
     say(fd, GET("/late?first") GET("/late?second") GET("/ok"));
     wait_until(&rig.held, 1);
-    int other = dial(&rig); /* others do not */
+    int other = dial(&rig); /* other connections do not wait */
     say(other, GET("/ok"));
     assert_int_equal(status_of(hear(other, 1)), 200);
     assert_int_equal(atomic_load(&rig.held), 1);
@@ -250,7 +254,7 @@ static void answer_may_come_later_and_those_behind_it_wait(void **state)
     rig_stop(&rig);
 }
 
-/* K3 */
+/* K3: the owner of a held exchange learns that its client is gone. */
 static void client_that_goes_before_its_answer_is_told_of(void **state)
 {
     struct rig rig;
@@ -263,7 +267,7 @@ static void client_that_goes_before_its_answer_is_told_of(void **state)
     rig_stop(&rig);
 }
 
-/* K3 */
+/* K3: a server that stops ends every held exchange. */
 static void server_that_ends_tells_of_all_that_is_unanswered(void **state)
 {
     struct rig rig;
@@ -408,7 +412,7 @@ static void several_loops_share_the_connections(void **state)
 
 /* ---- few descriptors ---- */
 
-/* Takes descriptors until `left` are left, and as many as ret_taken has room for; how many. */
+/* Takes descriptors until `left` are left, at most `most`. Returns how many it took. */
 static size_t take_descriptors(size_t left, int *ret_taken, size_t most)
 {
     size_t count = 0;
@@ -449,13 +453,13 @@ static void connection_that_got_the_last_descriptor_is_served(void **state)
     rig_stop(&rig);
 }
 
-/* ---- for another process ---- */
+/* ---- handover to another process ---- */
 
 struct handover {
     struct rig rig;
     struct wr_http_posted_call halt;
     sem_t goes_on;
-    size_t given, asked; /* connections, and bytes of their requests */
+    size_t given, asked; /* number of connections, and bytes of their unanswered requests */
 };
 
 static void wait_for_all(struct wr_http_posted_call *note)
@@ -485,8 +489,8 @@ static void count_baggage(void *context, const struct wr_http_conn_state *baggag
     handover->asked += baggage->in.bytes;
 }
 
-/* Whatever comes together with the freeze_lock, in either order: the other process is asked what was not answered here,
- * and nothing else. */
+/* A reply and the freeze meet in either order: the other process receives exactly the requests that
+ * were not answered here. */
 static void request_is_answered_before_a_handover_or_after_it_but_not_twice(void **state)
 {
     (void)state;
@@ -519,7 +523,7 @@ static void request_is_answered_before_a_handover_or_after_it_but_not_twice(void
     }
 }
 
-/* As if it came to another process. */
+/* Copies a connection into the next server, as another process would receive it. */
 static void adopt(void *next, const struct wr_http_conn_state *baggage)
 {
     struct wr_http_conn_state luggage = *baggage;
@@ -533,7 +537,7 @@ static void answer_that_is_half_sent_goes_on_after_a_handover(void **state)
     static const char *const questions[] = {GET("/large"), "GET /large HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n"};
     for (int closes = 0; closes < 2; closes++) {
         struct rig rig, next;
-        const int little = 65536; /* and the rest waits in the server */
+        const int little = 65536; /* the rest of the response waits in the server */
         int fd = rig_open(&rig);
         assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
         rig_init(&next);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_doors.c - who gets in, for how long, and what is turned away: J6, J7, J10, J14. */
+/* test_http_doors.c - which clients and requests the HTTP server admits, and its time limits: J6,
+ * J7, J10, J14. */
 #include "serve/rig.h"
 
 #include <grp.h>
@@ -15,14 +16,14 @@
 #define GET(path) "GET " path " HTTP/1.1\r\n" HOST "\r\n"
 #define FOLDER "/tmp/weir-test-XXXXXX"
 
-/* ---- J7: whatever two programs could read differently ---- */
+/* ---- J7: requests that two programs could read differently ---- */
 
 struct smuggled {
     const char *text;
     int status;
 };
 
-/* Behind each stands a request of its own, which must never be answered. */
+/* After each of these the client sends another request, which must never be answered. */
 static const struct smuggled matrix[] = {
     {"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
     {"POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n", 400},
@@ -89,7 +90,7 @@ static void smuggled_requests_are_refused_and_what_follows_is_never_read(void **
     rig_stop(&rig);
 }
 
-/* J7, and the answer can be read although more was sent than anybody wanted. */
+/* J7: the response can be read, although the client sent more than the server accepts. */
 static void overlong_requests_are_answered_before_the_end(void **state)
 {
     static const struct {
@@ -118,7 +119,7 @@ static void overlong_requests_are_answered_before_the_end(void **state)
     rig_stop(&rig);
 }
 
-/* J6: a body without an end in chunks, on a GET. */
+/* J6: an endless chunked body on a GET. */
 static void huge_body_is_refused_where_it_becomes_too_large(void **state)
 {
     static char chunk[65536 + 16];
@@ -139,16 +140,17 @@ static void huge_body_is_refused_where_it_becomes_too_large(void **state)
     rig_close(&rig, fd);
 }
 
-/* ---- J6: time and room ---- */
+/* ---- J6: time limits and memory limits ---- */
 
 static void heads_bodies_and_silence_have_their_time(void **state)
 {
     static const char *const table[] = {
-        "",                                                                 /* connects and says nothing */
-        "GET /ok HT",                                                       /* a head that does not end */
-        "GET /ok HTTP/1.1\r\n" HOST "X: y\r\n",                             /* likewise */
-        "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nabc",     /* a body that does not end */
-        "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n" /* likewise */
+        "",                                     /* connects and sends nothing */
+        "GET /ok HT",                           /* a head that does not end */
+        "GET /ok HTTP/1.1\r\n" HOST "X: y\r\n", /* a head that does not end */
+        /* bodies that do not end */
+        "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nabc",
+        "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n",
     };
     enum {
         COUNT = sizeof table / sizeof table[0]
@@ -158,7 +160,7 @@ static void heads_bodies_and_silence_have_their_time(void **state)
     (void)state;
     rig_init(&rig);
     rig.options.head_ns = rig.options.body_ns = rig.options.idle_ns =
-        2 * WEIR_SECOND; /* from dialling to what is said */
+        2 * WEIR_SECOND; /* from the connection to the last byte sent */
     rig_start(&rig);
     for (int i = 0; i < COUNT; i++) {
         fds[i] = dial(&rig);
@@ -177,7 +179,7 @@ static void heads_bodies_and_silence_have_their_time(void **state)
     rig_stop(&rig);
 }
 
-/* A byte now and then does not prolong it. */
+/* A byte now and then does not extend the limit. */
 static void slow_head_is_cut_off_however_busy_it_looks(void **state)
 {
     struct rig rig;
@@ -214,7 +216,7 @@ static void oldest_idle_connection_makes_room_and_busy_ones_stay(void **state)
             (void)hear(fds[i], 1);
         else
             wait_until(&rig.held, 1);
-        (void)usleep(3000); /* the order is by milliseconds */
+        (void)usleep(3000); /* connections are ordered by milliseconds */
     }
     int extra = dial(&rig);
     say(extra, GET("/ok"));
@@ -231,7 +233,7 @@ static void oldest_idle_connection_makes_room_and_busy_ones_stay(void **state)
     rig_stop(&rig);
 }
 
-/* J6: a crowd at one door does not take the room of those at another. */
+/* J6: connections to one listener do not use up the places of another. */
 static void crowd_at_one_listener_leaves_the_other_alone(void **state)
 {
     enum {
@@ -262,7 +264,7 @@ static void crowd_at_one_listener_leaves_the_other_alone(void **state)
         (void)close(fds[i]);
     (void)close(mine);
     rig_stop(&rig);
-    assert_int_equal(access(path, F_OK), -1); /* it takes its socket away */
+    assert_int_equal(access(path, F_OK), -1); /* the server removed its socket */
     assert_int_equal(rmdir(folder), 0);
 }
 
@@ -296,7 +298,7 @@ static void unfinished_requests_have_so_much_memory_together_and_no_more(void **
     rig_stop(&rig);
 }
 
-/* ---- J14: sockets of the file system ---- */
+/* ---- J14: Unix sockets ---- */
 
 struct place {
     char folder[sizeof FOLDER], path[64], address[80];
@@ -348,7 +350,8 @@ static void socket_left_behind_is_replaced_one_in_use_is_not_nor_a_file(void **s
     assert_non_null(strstr(weir_error_detail(), "in use"));
     char kept[80];
     (void)snprintf(kept, sizeof kept, "%s.kept", place.path);
-    assert_int_equal(rename(place.path, kept), 0); /* so that the end leaves it behind */
+    /* so that the server does not remove it when it stops */
+    assert_int_equal(rename(place.path, kept), 0);
     rig_stop(&place.rig);
     assert_int_equal(rename(kept, place.path), 0);
     rig_start(&place.rig);
@@ -364,7 +367,7 @@ static void socket_left_behind_is_replaced_one_in_use_is_not_nor_a_file(void **s
     place_tear_down(&place);
 }
 
-/* What another user hears who connects; 0: nothing. */
+/* Returns the status that another user gets who connects; 0: no response. */
 static int status_for(const char *path, uid_t user, gid_t group)
 {
     int status = 0;
@@ -382,7 +385,8 @@ static int status_for(const char *path, uid_t user, gid_t group)
     return WEXITSTATUS(status) * 10;
 }
 
-/* The mode of the file is one door, who is at the other end is the second: a descriptor may come from anywhere. */
+/* The mode of the file is checked, and the user at the other end, too: a descriptor may come from
+ * anywhere. */
 static void strangers_at_the_socket_are_turned_away(void **state)
 {
     struct place place;
@@ -470,13 +474,14 @@ static void listening_addresses_are_strict(void **state)
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
         rig.listens[0].address = right[i];
         int error = wr_http_server_new(&rig.options, &server);
-        assert_true(error == 0 || (i == 3 && error == WEIR_E_SYSTEM)); /* there may be no IPv6 */
+        /* the machine may have no IPv6 */
+        assert_true(error == 0 || (i == 3 && error == WEIR_E_SYSTEM));
         if (error == 0)
             wr_http_server_free(server);
     }
 }
 
-/* ---- J10 ---- */
+/* ---- J10: tokens ---- */
 
 static void token_must_be_the_very_one(void **state)
 {
@@ -486,7 +491,8 @@ static void token_must_be_the_very_one(void **state)
     } table[] = {
         {"", 401},
         {"Authorization: Bearer s3cret\r\n", 204},
-        {"Authorization: bearer s3cret\r\n", 204}, /* RFC 9110 11.1 */
+        /* RFC 9110 11.1: the scheme is case-insensitive */
+        {"Authorization: bearer s3cret\r\n", 204},
         {"Authorization: Basic s3cret\r\n", 401},
         {"Authorization: Bearer s3creT\r\n", 401},
         {"Authorization: Bearer s3cret2\r\n", 401},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_pages.c - what a page of another origin can make a browser send is refused, and nothing else is. */
+/* test_http_pages.c - the server refuses exactly the requests that a page of another origin can
+ * make a browser send. */
 #include "serve/rig.h"
 
 #include <unistd.h>
@@ -36,7 +37,7 @@ static void requests_of_foreign_pages_are_refused_on_every_path(void **state)
         {"Host: LocalHost:8080\r\n", 1},
         {"Host: 127.0.0.1:8080\r\n", 1},
         {"Host: [::1]:8080\r\n", 1},
-        {"Host: 192.0.2.7\r\n", 1}, /* nobody can make an address point elsewhere */
+        {"Host: 192.0.2.7\r\n", 1}, /* an address cannot be rebound like a name */
         {"Host: weir.example:1\r\n", 1},
         {"Host: WEIR.example\r\n", 1},
         {"Host: evil.example\r\n", 0},
@@ -68,7 +69,7 @@ static void requests_of_foreign_pages_are_refused_on_every_path(void **state)
     for (size_t path = 0; path < sizeof paths / sizeof paths[0]; path++)
         for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
             if (table[i].is_ours && path > 0)
-                continue; /* what they answer is told elsewhere */
+                continue; /* other tests check these responses */
             int fd = dial(&rig);
             (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\n%s\r\n", paths[path], table[i].fields);
             say(fd, text);
@@ -82,7 +83,7 @@ static void requests_of_foreign_pages_are_refused_on_every_path(void **state)
     rig_stop(&rig);
 }
 
-/* Somebody follows a link to the first page, and no other. */
+/* A link on a foreign page may lead to the start page only. */
 static void link_of_a_foreign_page_leads_to_the_first_page_only(void **state)
 {
 #define LINK HOST "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n"
@@ -119,7 +120,8 @@ static void bodies_that_a_form_can_post_are_refused(void **state)
         {"POST /echo HTTP/1.1", HOST "Content-Type: \r\n", "{}", 415},
         {"POST /echo HTTP/1.1", HOST, "{}", 415}, /* a page can post a body without a type */
         {"GET /ok HTTP/1.1", HOST, "x", 415},
-        {"POST /echo HTTP/1.1", HOST "Content-Type: text/plain\r\n", "", 200}, /* there is no body */
+        /* there is no body */
+        {"POST /echo HTTP/1.1", HOST "Content-Type: text/plain\r\n", "", 200},
         {"POST /echo HTTP/1.1", HOST, "", 200},
     };
     struct rig rig;
@@ -129,7 +131,8 @@ static void bodies_that_a_form_can_post_are_refused(void **state)
     rig_close(&rig, fd);
 }
 
-/* A proxy passes on what its client said of itself; but under which name it calls us is its own. */
+/* A proxy forwards its client's Origin and Sec-Fetch fields; but the Host of its request is its
+ * own. */
 static bool speaks(void *context, const struct wr_http_exchange *exchange)
 {
     struct wr_span value;
@@ -158,7 +161,7 @@ static void what_a_proxy_passes_on_is_not_its_own(void **state)
     rig_close(&rig, fd);
 }
 
-/* Unix sockets are no browser's, and old clients name no Host. */
+/* No browser uses a Unix socket, and old clients send no Host. */
 static void hosts_that_no_browser_sends_are_let_in(void **state)
 {
     char folder[] = FOLDER, path[128], address[160];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_room.c - a server without memory or room: a request that has begun is answered all the same, and what one
- * listener uses up is not missing at another. */
+/* test_http_room.c - a server without memory or room: it still answers every request that has
+ * begun, and one listener does not use up the share of another. */
 #include "serve/rig.h"
 
 #include "lib/alloc.h"
@@ -15,7 +15,7 @@
 #define GET(target) "GET " target " HTTP/1.1\r\n" HOST "\r\n"
 #define FOLDER "/tmp/weir-room-XXXXXX"
 
-/* ---- M7: an answer is not silence ---- */
+/* ---- M7: responses without memory ---- */
 
 struct poor {
     struct rig rig;
@@ -42,8 +42,8 @@ static void poor_stop(struct poor *poor)
     assert_int_equal(atomic_load(&poor->memory.live), 0);
 }
 
-/* The first take after the connection is there fails: for the answer, for what is kept of half a request, for a request
- * that is answered later. */
+/* The first allocation after the connection fails: for the response, for half a request that is
+ * stored, or for a delayed response. */
 static void request_that_finds_no_memory_is_answered(void **state)
 {
     static const struct {
@@ -52,11 +52,11 @@ static void request_that_finds_no_memory_is_answered(void **state)
         {GET("/ok"), ""},
         {GET("/ok") GET("/late?x"), ""},
         {GET("/large"), ""},
-        {GET("/stream"), NULL}, /* an answer without an end: it is hung up */
+        {GET("/stream"), NULL}, /* an endless response: the connection is closed */
         {GET("/late?x"), ""},
         {"GET /ok HT", ""},
         {"POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 9\r\n\r\nhalf", ""},
-        {"", GET("/ok")}, /* the connection itself */
+        {"", GET("/ok")}, /* the allocation of the connection fails */
     };
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -79,7 +79,7 @@ static void request_that_finds_no_memory_is_answered(void **state)
     }
 }
 
-/* J6: the newest comes in, and the one that is put out is told why. */
+/* J6: the newest request is admitted, and the one that is evicted gets a 503. */
 static void request_that_makes_room_is_told(void **state)
 {
     enum {
@@ -97,7 +97,7 @@ static void request_that_makes_room_is_told(void **state)
         for (int k = 0; k < MOST; k++) {
             fds[k] = dial(&rig);
             say(fds[k], begun[i]);
-            (void)usleep(3000); /* the order is by milliseconds */
+            (void)usleep(3000); /* connections are ordered by milliseconds */
         }
         int extra = dial(&rig);
         say(extra, GET("/ok"));
@@ -128,7 +128,7 @@ static void connection_for_which_there_is_no_room_is_told(void **state)
     rig_close(&rig, busy);
 }
 
-/* ---- M8: what one listener uses up, others keep ---- */
+/* ---- M8: the memory of each listener ---- */
 
 #define HALF_BYTES 20000
 #define STALLED "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 100000\r\n\r\n"
@@ -142,7 +142,7 @@ static void stall(int fd)
     say_bytes(fd, half, sizeof half);
 }
 
-/* In two parts, so that it takes memory; the last byte is sent by finish. */
+/* Sends a request without its last byte, in two parts, so that the server must store it. */
 static void begin_honest(int fd)
 {
     say(fd, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 20001\r\n\r\n");
@@ -171,14 +171,14 @@ static void stalled_bodies_at_one_listener_leave_the_other_its_memory(void **sta
     rig_init(&rig);
     rig.listens[1].address = address;
     rig.options.listen_count = 2;
-    rig.options.buffered_max = 512 << 10; /* 256 KiB each */
+    rig.options.buffered_max = 512 << 10; /* 256 KiB for each listener */
     rig_start(&rig);
     for (int i = 0; i < CLIENTS; i++) {
         fds[i] = dial(&rig);
         stall(fds[i]);
     }
     wait_for_bytes(&rig, 200 << 10);
-    int mine[7]; /* as many as fit */
+    int mine[7]; /* the number of clients that fit */
     for (int i = 0; i < 7; i++) {
         mine[i] = dial_unix(path);
         begin_honest(mine[i]);
@@ -196,23 +196,23 @@ static void stalled_bodies_at_one_listener_leave_the_other_its_memory(void **sta
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* At one listener those that stall do not keep out those that come later. */
+/* Stalled requests at one listener do not keep newer ones out. */
 static void request_that_stalls_longest_gives_its_memory_to_a_newer_one(void **state)
 {
     enum {
-        FIT = 8 /* of 32 KiB each */
+        FIT = 8 /* requests of 32 KiB each */
     };
     struct rig rig;
     int fds[FIT];
     (void)state;
     rig_init(&rig);
-    rig.options.buffered_max = FIT * (32 << 10) + (16 << 10); /* one more does not fit */
+    rig.options.buffered_max = FIT * (32 << 10) + (16 << 10); /* one more request does not fit */
     rig_start(&rig);
     for (int i = 0; i < FIT; i++) {
         fds[i] = dial(&rig);
         stall(fds[i]);
         wait_for_bytes(&rig, ((uint64_t)i + 1) * (32 << 10));
-        (void)usleep(3000); /* the order is by milliseconds */
+        (void)usleep(3000); /* connections are ordered by milliseconds */
     }
     int mine = dial(&rig);
     begin_honest(mine);
@@ -224,13 +224,13 @@ static void request_that_stalls_longest_gives_its_memory_to_a_newer_one(void **s
     rig_close(&rig, mine);
 }
 
-/* M8: nor do those that do not read their answers. Over a Unix socket, which takes about 200 KB of the 4 MB by itself.
- */
+/* M8: clients that do not read their response do not keep newer requests out. A Unix socket itself
+ * takes about 200 KB of the 4 MB. */
 static void answer_that_is_not_read_gives_its_memory_to_a_newer_request(void **state)
 {
     enum {
         FIT = 2,
-        KEPT = 4 << 20 /* of each answer */
+        KEPT = 4 << 20 /* bytes of each response that the server holds */
     };
     char folder[] = FOLDER, path[128], address[160];
     struct rig rig;
@@ -241,13 +241,14 @@ static void answer_that_is_not_read_gives_its_memory_to_a_newer_request(void **s
     (void)snprintf(address, sizeof address, "unix:%s", path);
     rig_init(&rig);
     rig.listens[0].address = address;
-    rig.options.buffered_max = FIT * KEPT + (16 << 10); /* a request of 20 000 bytes does not fit besides */
+    /* a request of 20 000 bytes does not fit beside them */
+    rig.options.buffered_max = FIT * KEPT + (16 << 10);
     rig_start(&rig);
     for (int i = 0; i < FIT; i++) {
         fds[i] = dial_unix(path);
         say(fds[i], GET("/large"));
         wait_for_bytes(&rig, ((uint64_t)i + 1) * KEPT);
-        (void)usleep(3000); /* the order is by milliseconds */
+        (void)usleep(3000); /* connections are ordered by milliseconds */
     }
     int mine = dial_unix(path);
     memset(half, 'h', sizeof half);
@@ -263,9 +264,9 @@ static void answer_that_is_not_read_gives_its_memory_to_a_newer_request(void **s
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* ---- M12: bytes are not moved again and again ---- */
+/* ---- M12: bytes are not moved repeatedly ---- */
 
-static atomic_size_t moved; /* by memmove: the linker wraps it */
+static atomic_size_t moved; /* bytes moved by memmove, which the linker wraps */
 
 void *__real_memmove(void *to, const void *from, size_t bytes);
 void *__wrap_memmove(void *to, const void *from, size_t bytes);
@@ -276,7 +277,8 @@ void *__wrap_memmove(void *to, const void *from, size_t bytes)
     return __real_memmove(to, from, bytes);
 }
 
-/* One byte, and until the server has read it: a Unix socket tells what it has not. */
+/* Sends each byte after the server has read the one before: a Unix socket reports the unread
+ * bytes. */
 static void say_slowly(int fd, const char *text, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {

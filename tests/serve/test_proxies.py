@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir behind real proxies: what is let in is counted at the service. The first argument is the program."""
+"""weir behind real proxies: the service counts the admitted requests. The first argument is the
+program."""
 import collections
 import http.client
 import os
@@ -37,7 +38,7 @@ EXACTLY = {f'k{n}': LIMIT for n in range(KEYS)}
 
 
 def _ask(front, path='/x', method='GET', connection=None, **fields):
-    """(status, fields in small letters, body)"""
+    """Returns (status, {field name in lower case: value}, body)."""
     at = connection or http.client.HTTPConnection('localhost', front.port, timeout=PATIENCE_S)
     at.request(method, path, headers={name.replace('_', '-'): value for name, value in fields.items()})
     answer = at.getresponse()
@@ -48,7 +49,8 @@ def _ask(front, path='/x', method='GET', connection=None, **fields):
 
 
 def _let_in(behind):
-    """How often each key came through. No question that is weir's may go to the service."""
+    """Returns how often each key reached the service. The proxy must not send weir's own requests
+    to the service."""
     rows = behind.log()
     assert not [row for row in rows if '/check' in row[2]], 'the proxy asked the service instead of weir'
     return dict(collections.Counter(row[5] for row in rows))
@@ -77,7 +79,7 @@ def rates_behind_proxies_hold_under_load():
             assert 40 <= _let_in(behind)['k0'] <= most, (kind.name, _let_in(behind), most)
 
 
-# ---- what clients see ----
+# ---- responses to clients ----
 
 def clients_of_proxies_see_limits_and_when_to_come_back():
     for kind in FRONTS:
@@ -87,7 +89,7 @@ def clients_of_proxies_see_limits_and_when_to_come_back():
             socket_of_first = connection.sock
             answers += [_ask(front, connection=connection, X_Test='k') for _ in range(3)]
             assert [status for status, _, _ in answers] == [200, 200, 429, 429], (kind.name, answers)
-            assert connection.sock is socket_of_first is not None, kind.name  # kept alive
+            assert connection.sock is socket_of_first is not None, kind.name  # the connection was kept
             connection.close()
             for n, (status, fields, text) in enumerate(answers):
                 assert fields['ratelimit'].startswith(f'"each";r={max(1 - n, 0)}'), (kind.name, fields)
@@ -103,7 +105,7 @@ def each_refusal_has_its_status_behind_proxies():  # J9
             assert _ask(front, '/named')[0] == 400, kind.name
             assert _ask(front, '/named', X_Test='mallory')[0] == 403, kind.name
             assert [_ask(front, '/named', X_Test='ann')[0] for _ in range(3)] == [200, 200, 429], kind.name
-            assert _ask(front, '/own403')[0] == 403, kind.name  # the service's own answers stay
+            assert _ask(front, '/own403')[0] == 403, kind.name  # responses of the service itself are passed on
             assert _ask(front, '/own500')[0] == 500, kind.name
             assert len(behind.log()) == 4, kind.name
 
@@ -133,20 +135,22 @@ def callers_of_proxies_may_be_pages_of_other_origins():  # M9
 
 
 def upgrade_to_another_http_is_no_way_around_weir():  # J7
-    """After it all requests would go through one that was let in. A WebSocket goes through."""
+    """Otherwise all requests after an admitted one would bypass weir. A WebSocket is passed on."""
     other = ('h2c', 'H2C', 'HTTP/2.0', 'TLS/1.0', 'websocket, h2c', 'h2c, websocket')
     fields = {'Connection': 'Upgrade, HTTP2-Settings', 'HTTP2_Settings': 'AAMAAABkAAQAAP__', 'Sec_WebSocket_Version': '13',
               'Sec_WebSocket_Key': 'dGhlIHNhbXBsZSBub25jZQ=='}
     for kind in FRONTS:
         with Switcher() as behind, Daemon(RULES % '99/d') as daemon, kind(daemon, behind) as front:
             for wanted in other:
-                # HAProxy 3 takes h2c out of a list before its rules see it: what is left may be a WebSocket.
+                # HAProxy 3 removes h2c from a list before its rules see it: a WebSocket may be
+                # left.
                 may_be = (101, 200, 400) if 'websocket' in wanted else (200, 400)
                 assert _ask(front, X_Test='k', Upgrade=wanted, **fields)[0] in may_be, (kind.name, wanted)
             for text in behind.seen:
                 assert re.findall(rb'\nupgrade:[ \t]*([^\r]*)', text.lower()) in ([], [b'websocket']), (kind.name, text)
             status = _ask(front, X_Test='k', Upgrade='websocket', **fields)[0]
-            assert status == (200 if kind.name == 'nginx' else 101), (kind.name, status)  # nginx keeps them off the service
+            # nginx does not pass WebSockets to this service
+            assert status == (200 if kind.name == 'nginx' else 101), (kind.name, status)
 
 
 def heads_that_are_too_large_for_weir_are_no_way_around_it():  # J9, J15
@@ -159,14 +163,14 @@ def heads_that_are_too_large_for_weir_are_no_way_around_it():  # J9, J15
                     status = _ask(front, connection=connection, X_Test='k', **{f'X_{n}': size * 'a' for n in range(count)})[0]
                     assert status >= 400, (kind.name, count, size)
                 except (ConnectionError, http.client.HTTPException):
-                    pass  # hung up on
+                    pass  # the connection was closed
                 connection.close()
             assert front.process.poll() is None, kind.name
             assert _ask(front, X_Test='j')[0] == 200, kind.name
             assert _let_in(behind) == {'k': 1, 'j': 1}, kind.name
 
 
-# ---- weir goes, comes back, hangs ----
+# ---- weir reloads, restarts, hangs and dies ----
 
 def reload_under_load_loses_nothing_and_grants_no_more():  # J13
     for kind in FRONTS:
@@ -203,19 +207,20 @@ def _state(daemon):
 
 
 def _silent(front, daemon, number, expected):
-    """The client has its answer before it loses patience."""
+    """Checks that the client gets a response in time."""
     daemon.process.send_signal(number)
-    while _state(daemon) not in 'TZ':  # stopped, or dead
+    while _state(daemon) not in 'TZ':  # stopped or dead
         time.sleep(0.01)
     start = time.monotonic()
     status, fields, _ = _ask(front, X_Test='k')
     assert status == expected, (front.name, number, status, front.lines())
     assert ('retry-after' in fields) == (status == 503), (front.name, fields)
-    assert time.monotonic() - start < 50, front.name  # the files say 2 s, and without that it is a minute
+    assert time.monotonic() - start < 50, front.name  # the files say 2 s; without that it would be a minute
 
 
 def _until_let_in(front):
-    """A busy machine may make weir late for the proxy, which then refuses."""
+    """Waits until a request is admitted: on a busy machine weir may be too late for the proxy,
+    which then refuses."""
     end = time.monotonic() + PATIENCE_S
     while _ask(front, X_Test='k')[0] != 200:
         assert time.monotonic() < end, front.name
@@ -226,7 +231,7 @@ def clients_get_their_answer_when_weir_hangs_or_dies():  # J15
     for kind in FRONTS:
         for is_open in (False, True):
             if is_open and kind.name == 'caddy':
-                continue  # its file has no such line
+                continue  # the Caddyfile has no line for that
             with service() as behind, Daemon(RULES % '50/d') as daemon, kind(daemon, behind, is_open, as_written=True) as front:
                 _until_let_in(front)
                 expected = 200 if is_open else 503
@@ -237,7 +242,7 @@ def clients_get_their_answer_when_weir_hangs_or_dies():  # J15
                 assert len(behind.log()) == (4 if is_open else 2), kind.name
 
 
-# ---- an answer is not silence ----
+# ---- an error response of weir is not silence ----
 
 SHARED = '''
 rules:
@@ -252,12 +257,12 @@ admission:
 def _await_one_waiting(daemon):
     end = time.monotonic() + PATIENCE_S
     while 'weir_serve_waiting_acquires 1' not in daemon.ask('GET', '/metrics')[2]:
-        assert time.monotonic() < end, 'the request that should wait does not'
+        assert time.monotonic() < end, 'no request is waiting'
         time.sleep(0.05)
 
 
 def _waits_for_the_store(daemon):
-    """A caller whose question is under way for a minute."""
+    """Returns a connection whose request waits for the store for a minute."""
     peer = daemon.unix()
     peer.request('GET', '/check', headers={'X-Original-Method': 'GET', 'X-Original-URI': '/shared', 'X-Original-Host': 'a',
                                            'X-Test': 'first'})
@@ -266,7 +271,7 @@ def _waits_for_the_store(daemon):
 
 
 def _waits_for_its_turn(daemon):
-    """A caller that has the only connection."""
+    """Returns a connection that is the only one allowed, with a waiting request."""
     peer = daemon.unix()
     question = '{"target": "/x", "headers": {"x-test": "k"}}'
     assert daemon.call('acquire', question, peer)[0] == 200
@@ -276,7 +281,8 @@ def _waits_for_its_turn(daemon):
 
 
 def _refused_and_then_let_in(kind, behind, daemon, why):
-    """By a proxy that lets all in while weir is silent: weir is not, and then it is."""
+    """Checks a proxy that admits every request while weir is silent: first weir answers with an
+    error, then it is silent."""
     with kind(daemon, behind, is_open=True) as front:
         before = len(behind.log())
         statuses = {_ask(front, '/shared', X_Test='k')[0] for _ in range(5)}
@@ -313,10 +319,12 @@ def _spend_descriptors(front):
 
 
 def proxy_without_descriptors_does_not_take_that_for_silence():  # M7
-    """nginx, which then says 500 to itself. The other request waits for weir, which is silent in earnest."""
+    """nginx answers 500 to its own subrequest then. The other request waits for weir, which really
+    is silent."""
     with service() as behind, Daemon(RULES % '1/d') as daemon, NginxFront(daemon, behind, is_open=True, as_written=True) as front:
         peers = [socket.create_connection(('127.0.0.1', front.port), timeout=PATIENCE_S) for _ in range(2)]
-        for n, peer in enumerate(peers):  # one after the other: one connection to weir is kept, and one to the service
+        # one after the other, so that one connection to weir and one to the service stay open
+        for n, peer in enumerate(peers):
             peer.sendall(b'GET /x HTTP/1.1\r\nHost: a\r\nX-Test: %d\r\n\r\n' % n)
             assert peer.recv(4096)[9:12] == b'200'
         daemon.process.send_signal(signal.SIGSTOP)
@@ -344,9 +352,10 @@ def whatever_does_not_come_from_weir_is_silence():  # M7
                 for what, text in {**silences, **answers}.items():
                     imposter.text = text
                     status = _ask(front)[0]
-                    # nginx takes garbage for HTTP/0.9 and, since it has no status, for a failure of its own
+                    # nginx reads garbage as HTTP/0.9 and, without a status, treats it as its own
+                    # failure
                     lets_in = is_open and what in silences and (kind.name, what) != ('nginx', 'garbage')
-                    # of what is not silence Caddy gives weir's own status to the client
+                    # if weir answers with an error, Caddy passes weir's status to the client
                     wanted = (200,) if lets_in else (503, 500) if what in answers else (503,)
                     assert status in wanted, (kind.name, is_open, what, status)
                 imposter.text = _answer('204 No Content', mark)
@@ -357,7 +366,7 @@ def whatever_does_not_come_from_weir_is_silence():  # M7
 def stranger_in_weirs_place_lets_nobody_in():  # M7
     for kind in FRONTS:
         if kind.name == 'nginx':
-            continue  # auth_request takes any 2xx for a yes: the guide says so
+            continue  # auth_request accepts every 2xx; the guide says so
         with service() as behind, Imposter() as imposter, kind(imposter, behind) as front:
             for status in ('204 No Content', '200 OK'):
                 imposter.text = _answer(status)

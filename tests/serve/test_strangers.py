@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir serve in trouble: rules that fail, names that mean no good, admin calls of others. The first argument is the program."""
+"""weir serve with failing rules, hostile names and admin calls from outside. The first argument is
+the program."""
 import http.client
 import json
 import os
@@ -15,7 +16,8 @@ sys.path[:0] = [os.path.join(HERE, '..', 'cli')]
 import cases  # noqa: E402
 from daemon import TOKEN, Daemon  # noqa: E402
 
-# More rules fit /broken than one request can have: a rule that cannot decide, without a fault of the caller's.
+# More rules match /broken than one request can have: the decision fails without a fault of the
+# caller.
 FAILING = 'rules:\n' + ''.join(f'  - {{name: r{n}, key: ip, limit: 1000000/s}}\n' for n in range(8)) + '''
   - {name: r8, match: {path: /broken}, key: ip, limit: 1000000/s}
 admission: {match: all, on_error: %s, trusted: [127.0.0.0/8]}
@@ -25,7 +27,7 @@ HOSTILE = ['"><img src=x onerror=alert(1)>', '</script><script>alert(1)</script>
 
 
 def _verdicts(daemon):
-    """Requests by verdict, as /metrics tells."""
+    """Returns the number of requests by verdict, from /metrics."""
     text = daemon.ask('GET', '/metrics')[2]
     return {name: int(count) for name, count in re.findall(r'^weir_serve_requests_total\{verdict="(\w+)"\} (\d+)$', text, re.M)}
 
@@ -38,10 +40,10 @@ def _health(daemon):
 
 
 def _until(true, seconds=60):
-    """What it is when it has come."""
+    """Waits until the result is true, and returns it."""
     end = time.monotonic() + seconds
     while not (found := true()):
-        assert time.monotonic() < end, 'it never came'
+        assert time.monotonic() < end, 'timeout'
         time.sleep(0.02)
     return found
 
@@ -54,7 +56,7 @@ def rule_that_fails_lets_in_or_refuses_as_configured_and_is_counted():  # J9
             assert daemon.check(X_Original_URI='/')[0] == 204
             plain, fields, _ = daemon.check(X_Original_URI='/broken')
             told = daemon.check('/check?deny=429', X_Original_URI='/broken')[0]
-            assert (plain, told) == statuses, on_error  # nginx gets no status that it takes for an error of its own
+            assert (plain, told) == statuses, on_error  # nginx gets no status that it would treat as its own error
             if not allowed:
                 assert fields['x-weir-status'] == '503', fields
             status, answer = daemon.call('try', {'client': '192.0.2.1', 'target': '/broken'})
@@ -67,7 +69,7 @@ def rule_that_fails_lets_in_or_refuses_as_configured_and_is_counted():  # J9
 def daemon_whose_rules_fail_is_unhealthy_and_says_why_until_they_do_not():  # U14
     with Daemon(FAILING % 'open') as daemon:
         assert _health(daemon) == {'status': 'ok', 'waiting': 0}
-        def is_at_last(status, good):  # it looks back over a second: what was a moment ago may not be any more
+        def is_at_last(status, good):  # health covers the last second: an earlier state may be gone
             for _ in range(20):
                 daemon.check(X_Original_URI='/broken')
                 for _ in range(good):
@@ -75,17 +77,18 @@ def daemon_whose_rules_fail_is_unhealthy_and_says_why_until_they_do_not():  # U1
             found, text = _health(daemon), daemon.ask('GET', '/metrics')[2]
             return found['status'] == status and f'weir_serve_health{{status="{status}"}} 1\n' in text and found
         assert _until(lambda: is_at_last('unhealthy', 0))['why'] == 'rules fail'
-        assert _until(lambda: is_at_last('degraded', 3))['why'] == 'rules fail'  # a quarter of them
-        assert 'why' not in _until(lambda: (found := _health(daemon))['status'] == 'ok' and found)  # nobody asks, nothing fails
+        assert _until(lambda: is_at_last('degraded', 3))['why'] == 'rules fail'  # a quarter of the requests fail
+        # without requests, no rule fails
+        assert 'why' not in _until(lambda: (found := _health(daemon))['status'] == 'ok' and found)
 
 
 # ---- admin calls ----
 
 def _own_address():
-    """One of this machine's that is not the loopback's, or None."""
+    """Returns an address of this machine other than loopback, or None."""
     probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        probe.connect(('192.0.2.1', 9))  # sends nothing
+        probe.connect(('192.0.2.1', 9))  # connecting a UDP socket sends nothing
         return probe.getsockname()[0]
     except OSError:
         return None
@@ -94,7 +97,8 @@ def _own_address():
 
 
 def _admin_statuses(host, port):
-    """What admin calls get, without a token, with a wrong one, one that begins right, and the right one."""
+    """Returns the statuses of admin calls without a token, with wrong ones, with nearly right ones
+    and with the right one."""
     statuses = []
     for token in (None, 'Bearer wrong', f'Bearer {TOKEN[:-1]}', f'Bearer {TOKEN}x', f'Basic {TOKEN}', f'Bearer {TOKEN}'):
         connection = http.client.HTTPConnection(host, port, timeout=30)

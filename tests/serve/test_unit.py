@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The systemd unit of contrib/ and the program fit together: its lines are run as systemd runs them.
+"""The systemd unit of contrib/ fits the program: its lines are run as systemd runs them.
 
 usage: test_unit.py WEIR SOURCE
 """
@@ -36,12 +36,12 @@ def _source(path):
 
 
 def _settings(text=None):
-    """(key, value) of all lines of the unit that are no comments."""
+    """Returns (key, value) of all lines of the unit that are no comments."""
     return [tuple(line.split('=', 1)) for line in (text or _source(UNIT)).splitlines() if re.match(r'[A-Z]\w*=', line)]
 
 
 def _with_all_credentials():
-    """The unit with its comments for a token and a store taken in."""
+    """Returns the unit with its commented lines for a token and a store enabled."""
     return re.sub(r'^# (LoadCredential=|Environment=)', r'\1', _source(UNIT), flags=re.M)
 
 
@@ -53,7 +53,7 @@ class _Service(Daemon):
         super().__init__(rules)
 
     def place(self, text):
-        """Paths and specifiers of the unit, here."""
+        """Replaces the paths and specifiers of the unit by those of this folder."""
         for path in ('/etc/weir', '/var/lib/weir'):
             text = text.replace(path, self.folder)
         return text.replace('${CREDENTIALS_DIRECTORY}', f'{self.folder}/credentials').replace('%d', f'{self.folder}/credentials')
@@ -65,7 +65,7 @@ class _Service(Daemon):
         return [os.path.abspath(sys.argv[1]), *words[1:]] if words[0] == 'weir' else words
 
     def load_credentials(self):
-        """As systemd: files of the service's own, which nobody can write."""
+        """Makes the credentials as systemd does: read-only files of the service."""
         shutil.rmtree(f'{self.folder}/credentials', ignore_errors=True)
         os.mkdir(f'{self.folder}/credentials')
         for name, source in (value.split(':') for key, value in self.unit if key == 'LoadCredential'):
@@ -93,7 +93,7 @@ class _Service(Daemon):
         self.wait_for('(?s)' + '.*'.join(self.starts * ['listens']))
 
     def granted(self, times):
-        """How many of so many requests with one token are let in."""
+        """Sends this many requests with one token. Returns how many were admitted."""
         answers = [self.ask('GET', '/check', fields={**said({}), 'Authorization': 'Bearer abc'}, connection=self.unix())[0] for _ in range(times)]
         return answers.count(204)
 

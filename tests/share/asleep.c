@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* asleep.c - a test's own clock_gettime: the machine may have slept. */
+/* asleep.c - replaces clock_gettime in a test, so that a suspended machine can be simulated. */
 #include "share/rig.h"
 
 #include <stdatomic.h>

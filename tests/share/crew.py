@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Processes of weir fetch that share an origin's gate through a store."""
+"""Processes of weir fetch that share the gate of an origin through a store."""
 import os
 import subprocess
 import tempfile
 
 
 class Crew:
-    """`count` of them, each with so many URLs of the origin, /I/J for the J-th of process I. They share through `stores`,
-    addresses of the same one, each by the next; without any, each is on its own."""
+    """`count` processes, each with `urls` URLs of the origin: /I/J is the J-th of process I.
+    `stores` are addresses of the same store, which the processes use in turn; without any, the
+    processes share nothing."""
 
     def __init__(self, weir, origin, stores, count, urls, *options):
         self.folder = tempfile.TemporaryDirectory(prefix='weir-crew-')
@@ -17,7 +18,7 @@ class Crew:
             self.add()
 
     def add(self):
-        """One more."""
+        """Starts one more process."""
         i = len(self.processes)
         share = ['--share', self._stores[i % len(self._stores)]] if self._stores else []
         words = [self._weir, 'fetch', '--allow-private', '--ignore-robots', '--quiet', '--agent', f'p{i}', '--attempts', '100',
@@ -44,7 +45,7 @@ class Crew:
             return file.read()
 
     def wait(self, seconds=120):
-        """What each of them ended with; what they said is shown."""
+        """Returns the exit statuses, and prints the error output of each process."""
         ended = [process.wait(seconds) for process in self.processes]
         for i in range(len(ended)):
             print(end=self.said(i))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nodes.c - nodes on the store of a test, and asks that are waited for. */
+/* nodes.c - test fixture: nodes on the store of a test, and requests that the test waits for. */
 #include "share/nodes.h"
 
 #include "lib/test.h"
@@ -86,7 +86,7 @@ uint32_t ask_often(struct wr_shared_limit *budget, int times)
 uint64_t sent(struct wr_redis_client *redis_client)
 {
     struct wr_redis_client_view view;
-    usleep(500000); /* it is looked at with each beat */
+    usleep(500000); /* the view is updated at each heartbeat */
     wr_redis_client_view_get(redis_client, &view);
     return view.wire.sent;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A web server with a limit, which knows from the kernel when each request came."""
+"""A web server with a limit, which knows from the kernel when each request arrived."""
 import os
 import re
 import socket
@@ -13,7 +13,7 @@ import stamp  # noqa: E402
 
 
 class Bucket:
-    """Answers 429 beyond `rate` a second and `burst` at once."""
+    """Replies with 429 beyond `rate` requests per second and `burst` at once."""
 
     def __init__(self, rate, burst):
         self.rate, self.burst, self.tokens, self.at = rate, burst, burst, 0
@@ -28,8 +28,8 @@ class Bucket:
 
 
 class Origin:
-    """`answer(at, path)` returns a status and further fields. The log is of (when, path, status, who), in their order; who
-    is the User-Agent. robots.txt is not there, and not in the log."""
+    """`answer(at, path)` returns a status and further header lines. The log has (time, path,
+    status, user agent) in order. Requests to /robots.txt get 404 and are not logged."""
 
     def __init__(self, answer, delay=0, address='127.0.0.1'):
         self.answer, self.delay = answer, delay

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.c - a real redis-server on a Unix socket, and asks that are waited for. */
+/* rig.c - test fixture: a real redis-server on a Unix socket, and requests that the test waits
+ * for. */
 #include "share/rig.h"
 
 #include "lib/test.h"
@@ -9,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* NULL: it does not answer within a minute, or has ended. */
+/* Connects to the store. Returns NULL if it does not answer within a minute or has ended. */
 static redisContext *reach(const struct store *to)
 {
     int64_t until = weir_clock_now(weir_clock_monotonic()) + WEIR_MINUTE;
@@ -60,7 +61,7 @@ void store_start_with(struct store *to, const char *const words[])
     }
 }
 
-/* Fails with the last lines of its log. */
+/* Fails the test with the last lines of the server's log. */
 static void fail_silent(const struct store *to)
 {
     char path[128], text[1024] = "";
@@ -156,7 +157,8 @@ static void on_told(void *context, const redisReply *reply)
 
 void bench_step(struct bench *bench)
 {
-    uv_run(&bench->loop, UV_RUN_NOWAIT); /* it may be told by a timer, after which waiting would be in vain */
+    /* a timer may deliver the reply, after which a blocking run would not end */
+    uv_run(&bench->loop, UV_RUN_NOWAIT);
     usleep(100);
 }
 
@@ -182,7 +184,7 @@ int bench_seat(struct bench *bench, const char *who, const char *seats, const ch
     return wait_told(bench, told, wr_redis_connection_send(bench->wire, WR_SCRIPT_MEMBERSHIP, &call, on_told, bench));
 }
 
-/* ---- scripts ------------------------------------------------------------------------------------------- */
+/* ---- scripts --------------------------------------------------------------------------------- */
 
 char *changed(char *text, const char *from, const char *to)
 {

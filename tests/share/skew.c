@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* skew.c - preloaded into a process: its wall clock is off by WEIR_TEST_SKEW_S seconds. */
+/* skew.c - library to preload: the wall clock of the process is off by WEIR_TEST_SKEW_S seconds. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A redis-server in a folder of its own, and figures of those who share it."""
+"""A redis-server in a temporary folder, and metrics of the processes that share it."""
 import re
 import socket
 import subprocess
@@ -8,7 +8,7 @@ import time
 
 
 class Redis:
-    """On a socket of the file system. It may follow another one, by a road that leads there."""
+    """A Redis on a Unix socket. It may replicate another one over a network path."""
 
     def __init__(self, primary_road=None):
         self.folder = tempfile.TemporaryDirectory(prefix='weir-share-')
@@ -33,7 +33,7 @@ class Redis:
             time.sleep(0.01)
 
     def say(self, *words):
-        """One command, and the first 64 KB of its answer."""
+        """Sends one command and returns the first 64 KB of its reply."""
         with socket.socket(socket.AF_UNIX) as peer:
             peer.connect(self.path)
             peer.sendall(f'*{len(words)}\r\n'.encode() + b''.join(f'${len(word)}\r\n{word}\r\n'.encode() for word in words))
@@ -46,7 +46,7 @@ class Redis:
             return False
 
     def has_followed(self):
-        """Whether it has all that its primary has, as far as it knows."""
+        """Returns true if it has everything that its primary has, as far as it knows."""
         return 'master_link_status:up' in self.say('INFO', 'replication')
 
     def promote(self):
@@ -58,5 +58,6 @@ class Redis:
 
 
 def figure(page, name):
-    """The sum of a family of /metrics, or of those of it whose labels begin so."""
+    """Returns the sum of a metric family, or of those of its samples whose labels begin like this.
+    """
     return sum(float(value) for value in re.findall(rf'^{re.escape(name)}\S* (\S+)$', page, re.M))

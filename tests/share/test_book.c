@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_book.c - books of rules whose limits are in one real store: what they admit together, take back and tell. */
+/* test_book.c - rulebooks with limits in one real store: what they admit together, return and
+ * report. */
 #include "lib/test.h"
 #include "serve/rules/rules.h"
 #include "share/rig.h"
@@ -48,7 +49,7 @@ static struct wr_rules *book_open(const char *rules)
     return book;
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static weir_request request_of(const char *peer)
 {
@@ -62,7 +63,7 @@ static void wake_test(void *context)
     (void)sem_post(context);
 }
 
-/* Polls until it is over, and frees it. Returns how often it was polled. */
+/* Polls a pending decision until it is made, and frees it. Returns the number of polls. */
 static int await_turn(struct wr_pending_request *turn, sem_t *woken, struct wr_verdict *ret_verdict)
 {
     int64_t wait_ns;
@@ -91,7 +92,7 @@ static void decide_wish(struct wr_rules *book, const struct wr_rules_request *wi
     (void)sem_destroy(&woken);
 }
 
-/* As a server does: at once if that is possible, else after the store has been asked. */
+/* Decides as a server does: at once if possible, otherwise after asking the store. */
 static bool decide(struct wr_rules *book, const char *peer, struct wr_verdict *ret_verdict)
 {
     weir_request request = request_of(peer);
@@ -127,7 +128,7 @@ static struct wr_rule_view rule_of(struct wr_rules *book, uint32_t index)
     return view;
 }
 
-/* ---- with a store -------------------------------------------------------------------------------------- */
+/* ---- with a store ---------------------------------------------------------------------------- */
 
 static const char exact[] =
     "rules:\n  - {name: r, limit: 10/h fixed_window, share: {overshoot: 0%, on_outage: closed}}\n";
@@ -140,7 +141,7 @@ static void books_that_share_a_store_admit_just_the_limit_together(void **state)
     for (int i = 0; i < 10; i++)
         allowed += decide_often(one, "1.1.1.1", 1) + decide_often(other, "1.1.1.1", 1);
     assert_int_equal(allowed, 10);
-    assert_int_equal(decide_often(other, "2.2.2.2", 3), 3); /* another key */
+    assert_int_equal(decide_often(other, "2.2.2.2", 3), 3); /* a key of its own */
     struct wr_verdict verdict = {0};
     assert_false(decide(one, "1.1.1.1", &verdict));
     assert_true(verdict.cause == WR_CAUSE_LIMITED && verdict.status == 429);
@@ -171,7 +172,8 @@ static void caller_that_cannot_wait_for_the_store_gets_what_on_error_says(void *
         assert_int_equal(verdict.cause, opens ? WR_CAUSE_FAILED_OPEN : WR_CAUSE_FAILED);
         wr_rules_reserve(book, &request, 0, &verdict);
         assert_int_equal(verdict.cause, opens ? WR_CAUSE_FAILED_OPEN : WR_CAUSE_FAILED);
-        assert_int_equal(decide_often(book, peer, 20), 10); /* nothing was charged */
+        /* the failed attempts charged nothing */
+        assert_int_equal(decide_often(book, peer, 20), 10);
         wr_rules_free(book);
     }
 }
@@ -197,7 +199,8 @@ static void nothing_is_taken_or_counted_before_the_store_is_asked(void **state)
     for (size_t i = 0; i < WR_CAUSE_COUNT; i++)
         assert_int_equal(view.causes[i], 0);
     assert_int_equal(decide_often(book, "1.1.1.1", 9), 3);
-    assert_int_equal(wr_rules_try_key_now(book, "own", "9.9.9.9", 7, 0, &verdict), 0); /* needs no store */
+    /* this rule needs no store */
+    assert_int_equal(wr_rules_try_key_now(book, "own", "9.9.9.9", 7, 0, &verdict), 0);
     assert_true(verdict.allowed);
     wr_rules_view_get(book, &view);
     assert_int_equal(view.causes[WR_CAUSE_GRANTED], 4);
@@ -220,7 +223,7 @@ static void one_rule_by_its_key_is_asked_of_the_store_at_the_cost_that_is_said(v
     }
     decide_wish(book, &wish, &verdict);
     assert_false(verdict.allowed);
-    wish.cost = 0; /* as the rule says: 1 */
+    wish.cost = 0; /* the cost given by the rule, which is 1 */
     for (int i = 0; i < 2; i++) {
         decide_wish(book, &wish, &verdict);
         assert_true(verdict.allowed);
@@ -241,7 +244,8 @@ static void reservations_are_settled_with_the_store(void **state)
     assert_int_equal(wr_reservation_commit(book, dear, 4), 0);
     assert_int_equal(wr_reservation_end(book, as_said), 0);
     assert_int_equal(wr_reservation_end(book, as_said), WEIR_E_ABSENT);
-    assert_int_equal(decide_often(book, "1.1.1.1", 20) + decide_often(other, "1.1.1.1", 20), 5); /* 10 - 4 - 1 */
+    /* of ten permits, 4 + 1 are used */
+    assert_int_equal(decide_often(book, "1.1.1.1", 20) + decide_often(other, "1.1.1.1", 20), 5);
     wr_rules_free(book);
     wr_rules_free(other);
 }
@@ -311,7 +315,7 @@ static void turn_that_is_polled_early_asks_nobody(void **state)
         assert_false(wr_pending_request_poll(turn, &verdict, &wait_ns));
         usleep(1000);
     }
-    assert_false(wr_pending_request_poll(turn, &verdict, &wait_ns)); /* the answer is told to it */
+    assert_false(wr_pending_request_poll(turn, &verdict, &wait_ns)); /* this poll receives the reply */
     before = refusals_of(book);
     for (int i = 0; i < 100; i++) {
         assert_false(wr_pending_request_poll(turn, &verdict, &wait_ns));
@@ -387,7 +391,8 @@ static void key_that_is_reset_is_as_new_for_all_books(void **state)
     assert_int_equal(wr_rules_reset_key(one, "r", "1.1.1.1", 7), 0);
     assert_int_equal(wr_rules_reset_key(one, "none", "1.1.1.1", 7), WEIR_E_ABSENT);
     assert_int_equal(wr_rules_reset_key(one, "r", "", 0), WEIR_E_INVAL);
-    assert_int_equal(decide_often(one, "1.1.1.1", 1), 1); /* by the same connection, so the reset came before it */
+    /* over the same connection, so that the reset comes first */
+    assert_int_equal(decide_often(one, "1.1.1.1", 1), 1);
     assert_int_equal(decide_often(other, "1.1.1.1", 11), 9);
     assert_int_equal(decide_often(other, "2.2.2.2", 11), 0);
     wr_rules_free(one);
@@ -411,7 +416,7 @@ static void view_sums_what_a_rule_and_its_plans_share(void **state)
     assert_int_equal(view.share.granted[WR_SOURCE_LEASE] + view.share.granted[WR_SOURCE_STORE], 120);
     assert_true(view.share.granted[WR_SOURCE_STORE] >= 2 && view.share.granted[WR_SOURCE_STORE] < 20);
     assert_int_equal(view.share.keys, 2);
-    assert_int_equal(view.share.batch, 2000); /* of the plan: 2 % of 200000, for two nodes */
+    assert_int_equal(view.share.batch, 2000); /* 2 % of 200000, for two nodes */
     assert_int_equal(view.share.bound, 4000);
     assert_true(view.share.longest_wait_ns > 0);
     assert_int_equal(view.share.owed + view.share.held + view.share.damaged, 0);
@@ -421,7 +426,7 @@ static void view_sums_what_a_rule_and_its_plans_share(void **state)
     wr_rules_free(book);
 }
 
-/* ---- reload -------------------------------------------------------------------------------------------- */
+/* ---- reload ---------------------------------------------------------------------------------- */
 
 static int reload(struct wr_rules *book, struct wr_rules_settings *settings, char *ret_why)
 {
@@ -445,13 +450,13 @@ static void reload_keeps_what_is_shared_as_before(void **state)
     assert_int_equal(decide_often(book, "1.1.1.1", 5), 5);
     assert_int_equal(rule_of(book, 0).share.keys, 1);
     assert_int_equal(reload(book, settings_of(leased), why), 0);
-    assert_int_equal(rule_of(book, 0).share.keys, 1); /* and its lease */
+    assert_int_equal(rule_of(book, 0).share.keys, 1); /* the key and its leased permits are kept */
     assert_int_equal(rule_of(book, 0).share.granted[WR_SOURCE_LEASE] + rule_of(book, 0).share.granted[WR_SOURCE_STORE],
                      5);
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(reload(book, settings_of(others[i]), why), 0);
         assert_int_equal(rule_of(book, 0).is_shared, i < 3);
-        assert_int_equal(rule_of(book, 0).share.keys, 0); /* another budget */
+        assert_int_equal(rule_of(book, 0).share.keys, 0); /* a changed rule starts without keys */
         assert_int_equal(rule_of(book, 0).table.keys, 0);
         assert_int_equal(decide_often(book, "1.1.1.1", 1), 1);
     }
@@ -485,7 +490,7 @@ static void another_store_takes_a_restart(void **state)
     wr_rules_free(book);
 }
 
-/* ---- without a store ----------------------------------------------------------------------------------- */
+/* ---- without a store ------------------------------------------------------------------------- */
 
 static void without_the_store_each_rule_does_what_its_on_outage_says(void **state)
 {
@@ -493,9 +498,9 @@ static void without_the_store_each_rule_does_what_its_on_outage_says(void **stat
     static const struct {
         const char *on_outage;
         enum wr_decision_source source;
-        int allowed; /* of 20 */
+        int allowed; /* grants of 20 requests */
     } rows[] = {
-        {"share", WR_SOURCE_SHARE, 0}, /* a node's part begins used up */
+        {"share", WR_SOURCE_SHARE, 0}, /* the local share starts empty */
         {"open", WR_SOURCE_OPEN, 20},
         {"closed", WR_SOURCE_CLOSED, 0},
     };
@@ -524,7 +529,7 @@ static void without_the_store_each_rule_does_what_its_on_outage_says(void **stat
     }
 }
 
-/* ---- from one book to the next ------------------------------------------------------------------------- */
+/* ---- handover to another rulebook ------------------------------------------------------------ */
 
 static void permits_in_flight_go_on_in_the_next_book(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_budget.c - several nodes on one real store: what they admit together, and what they do without it. */
+/* test_budget.c - several nodes on one real store: what they admit together, and what they do
+ * without it. */
 #include "lib/test.h"
 #include "share/nodes.h"
 
@@ -9,7 +10,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-/* ---- with a store -------------------------------------------------------------------------------------- */
+/* ---- with a store ---------------------------------------------------------------------------- */
 
 static void nodes_that_ask_for_each_request_admit_just_the_limit(void **state)
 {
@@ -24,7 +25,7 @@ static void nodes_that_ask_for_each_request_admit_just_the_limit(void **state)
             granted += ask_often(nodes[j].budget, 1);
     assert_int_equal(granted, 100);
     while (ask(nodes[0].budget, "k", 1).source != WR_SOURCE_CACHE)
-        ; /* refused once, it is not asked again */
+        ; /* a refusal is cached, so the store is not asked again */
     wr_shared_limit_view_get(nodes[0].budget, &view);
     assert_int_equal(view.batch, 0);
     nodes_leave(nodes, 3);
@@ -41,7 +42,8 @@ static void nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom(void **
     for (int i = 0; i < 600; i++)
         for (int j = 0; j < 2; j++)
             granted += ask_often(nodes[j].budget, 10);
-    assert_in_range(granted, 8000, 10000); /* in a fixed hour all was charged in it; what is held was not admitted */
+    /* all charges fall into one fixed hour; leased permits that were not used lower the number */
+    assert_in_range(granted, 8000, 10000);
     for (int i = 0; i < 2; i++) {
         wr_shared_limit_view_get(nodes[i].budget, &view);
         assert_int_equal(view.batch, 100);
@@ -53,7 +55,7 @@ static void nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom(void **
     }
 }
 
-/* H3, V8: others may have its membership by now, and have held as much. */
+/* H3, V8: other nodes may have taken its membership meanwhile and hold leased permits. */
 static void what_was_leased_before_the_machine_slept_is_not_spent(void **state)
 {
     (void)state;
@@ -65,7 +67,7 @@ static void what_was_leased_before_the_machine_slept_is_not_spent(void **state)
     machine_sleeps(3600);
     assert_int_equal(ask(node.budget, "k", 1).source, WR_SOURCE_STORE);
     while (ask(node.budget, "k", 1).source != WR_SOURCE_LEASE)
-        usleep(1000); /* the membership was won again */
+        usleep(1000); /* until the membership is renewed */
     node_leave(&node);
 }
 
@@ -95,13 +97,13 @@ static void an_errand_may_be_freed_before_its_answer(void **state)
         assert_non_null(shared_request);
         wr_shared_request_free(shared_request);
     }
-    (void)sem_destroy(&woken); /* nobody is woken any more */
+    (void)sem_destroy(&woken); /* no callback may come after this */
     while (ask(node.budget, "k", 200).decision.verdict != WEIR_GO)
-        usleep(1000); /* and all of it was given back */
+        usleep(1000); /* until all permits have been returned */
     node_leave(&node);
 }
 
-/* Its membership is renewed three times a second, by another thread. */
+/* Another thread renews the membership three times a second meanwhile. */
 static void budgets_may_be_made_at_any_moment(void **state)
 {
     (void)state;
@@ -132,7 +134,7 @@ static void keys_beyond_the_most_take_the_place_of_the_oldest(void **state)
     node_leave(&node);
 }
 
-/* ---- given back ---------------------------------------------------------------------------------------- */
+/* ---- returned permits ------------------------------------------------------------------------ */
 
 static void what_was_cancelled_is_held_again_where_leases_are(void **state)
 {
@@ -148,7 +150,8 @@ static void what_was_cancelled_is_held_again_where_leases_are(void **state)
         if (goes && i < 8)
             give_back(node.budget, &told, 1, 0);
     }
-    assert_in_range(granted, 12, 18); /* some came back; never more than there were and came back */
+    /* some of the 8 cancelled permits are granted again; never more than 10 + 8 in all */
+    assert_in_range(granted, 12, 18);
     node_leave(&node);
 }
 
@@ -164,13 +167,13 @@ static void what_was_cancelled_is_there_for_other_nodes(void **state)
     assert_int_equal(ask(two.budget, "k", 1).decision.verdict, WEIR_WAIT);
     give_back(one.budget, &told, 10, 6);
     while (ask(two.budget, "k", 4).decision.verdict != WEIR_GO)
-        usleep(1000); /* within a second, for so long the refusal is remembered */
+        usleep(1000); /* within a second, for which a refusal is cached */
     assert_int_equal(ask(one.budget, "k", 1).decision.verdict, WEIR_WAIT);
     node_leave(&one);
     node_leave(&two);
 }
 
-/* The first has seen a key that is used up, and so have others. */
+/* The first node used up the key, and the others have been refused. */
 static void a_key_that_is_reset_is_new_at_all_nodes_within_a_second(void **state)
 {
     (void)state;
@@ -184,11 +187,12 @@ static void a_key_that_is_reset_is_new_at_all_nodes_within_a_second(void **state
         while (ask(nodes[i].budget, "k", 3).decision.verdict != WEIR_GO)
             usleep(1000);
     }
-    assert_int_equal(ask_often(nodes[2].budget, 5), 1); /* what they had seen before it is not told again */
+    /* the nodes do not restore the state from before the reset */
+    assert_int_equal(ask_often(nodes[2].budget, 5), 1);
     nodes_leave(nodes, 3);
 }
 
-/* ---- without ------------------------------------------------------------------------------------------- */
+/* ---- without a store ------------------------------------------------------------------------- */
 
 static void a_store_that_is_down_at_the_start_leaves_the_fallback(void **state)
 {
@@ -206,9 +210,9 @@ static void a_store_that_is_down_at_the_start_leaves_the_fallback(void **state)
     assert_int_equal(ask_often(shut, 100), 0);
     struct wr_shared_limit_decision told = ask(part, "k", 1);
     assert_int_equal(told.source, WR_SOURCE_SHARE);
-    assert_int_equal(told.decision.verdict, WEIR_WAIT); /* it begins used up ... */
+    assert_int_equal(told.decision.verdict, WEIR_WAIT); /* the local share starts empty ... */
     while (ask(part, "k", 1).decision.verdict != WEIR_GO)
-        usleep(10000); /* ... and fills as its half of the rate lets it */
+        usleep(10000); /* ... and fills at half of the rate, the part of one of two nodes */
     struct wr_shared_limit_view view;
     wr_shared_limit_view_get(open, &view);
     assert_int_equal(view.owed, 100);
@@ -235,7 +239,7 @@ static void a_share_that_is_less_than_one_is_closed(void **state)
     store_start(&store);
 }
 
-/* Admitted without the store, and charged when it is back: then nothing is left. */
+/* Permits admitted without the store are charged when it is back. */
 static void what_was_admitted_meanwhile_is_charged_when_the_store_is_back(void **state)
 {
     (void)state;
@@ -249,11 +253,13 @@ static void what_was_admitted_meanwhile_is_charged_when_the_store_is_back(void *
     store_start(&store);
     wait_until(node.redis_client, false);
     node_settle(&node);
-    assert_int_equal(ask_often(node.budget, 50), 10); /* it had forgotten the 30, and was told of them too */
+    /* the restarted store had lost the first 30; the node reported them again */
+    assert_int_equal(ask_often(node.budget, 50), 10);
     node_leave(&node);
 }
 
-/* More than a bucket holds: that is answered as well as any other, and then it fills again. */
+/* A debt larger than the bucket is charged like any other, and the bucket fills again
+ * afterwards. */
 static void a_bucket_that_owes_more_than_it_holds_is_charged_once(void **state)
 {
     (void)state;
@@ -274,7 +280,8 @@ static void a_bucket_that_owes_more_than_it_holds_is_charged_once(void **state)
     node_leave(&node);
 }
 
-/* A few at a time: else asks would be behind them for longer than anybody waits, and the breaker would open again. */
+/* Charges are sent a few at a time: otherwise requests would wait behind them beyond their timeout,
+ * and the breaker would open again. */
 static void what_thousands_of_keys_owe_is_charged_a_few_at_a_time(void **state)
 {
     (void)state;
@@ -318,18 +325,19 @@ static void the_remaining_lease_is_spent_first(void **state)
     store_kill(&store);
     wait_until(node.redis_client, true);
     struct wr_shared_limit_decision told = ask(node.budget, "k", 1);
-    if (told.source == WR_SOURCE_CLOSED) /* the machine was too slow, and the membership has gone */
+    /* the machine was too slow, and the membership has expired */
+    if (told.source == WR_SOURCE_CLOSED)
         assert_int_equal(told.decision.verdict, WEIR_WAIT);
     else
         assert_int_equal(told.decision.verdict, WEIR_GO);
-    do /* the membership goes with the store, and the lease with the membership */
+    do /* the membership expires without the store, and the lease with it */
         told = ask(node.budget, "k", 1);
     while (told.source != WR_SOURCE_CLOSED);
     node_leave(&node);
     store_start(&store);
 }
 
-/* A node that knows how a key stands and is not asked about it any more, and one that knows nothing. */
+/* One node knows the state of the key but gets no more requests for it; the other knows nothing. */
 static void a_store_that_forgot_all_is_told_again_by_those_who_know(void **state)
 {
     (void)state;
@@ -349,7 +357,7 @@ static void a_store_that_forgot_all_is_told_again_by_those_who_know(void **state
         store_say(&store, "FLUSHALL");
         uint32_t granted = 0;
         struct wr_shared_limit_decision told;
-        do { /* for as long as the other has not noticed: with its next look at its membership */
+        do { /* until the first node notices the loss, when it renews its membership */
             told = ask(two.budget, "k", 1);
             granted += told.decision.verdict == WEIR_GO;
             usleep(50000);
@@ -362,7 +370,7 @@ static void a_store_that_forgot_all_is_told_again_by_those_who_know(void **state
     }
 }
 
-/* One that hangs: whoever asked is answered in time, and afterwards nobody waits. */
+/* Requests to a store that hangs end within the timeout; later ones do not wait. */
 static void errands_to_a_store_that_hangs_end_as_the_fallback_says(void **state)
 {
     (void)state;
@@ -389,7 +397,8 @@ static void errands_to_a_store_that_hangs_end_as_the_fallback_says(void **state)
     wr_redis_client_free(redis_client);
 }
 
-/* Too short a while for the breaker: what was admitted then is charged all the same, also if nobody asks again. */
+/* The outage is too short for the breaker. Permits admitted meanwhile are charged even without
+ * another request. */
 static void what_one_missed_answer_admitted_is_charged_too(void **state)
 {
     (void)state;
@@ -407,7 +416,8 @@ static void what_one_missed_answer_admitted_is_charged_too(void **state)
     node_leave(&node);
 }
 
-/* A share is for outages: an answer that did not come does not open one that has filled meanwhile. */
+/* The local share is for outages: a missed reply does not open a share that has filled
+ * meanwhile. */
 static void a_missed_answer_admits_nobody_to_a_key_that_was_used_up(void **state)
 {
     (void)state;
@@ -416,7 +426,8 @@ static void a_missed_answer_admits_nobody_to_a_key_that_was_used_up(void **state
 
     node.budget = budget_open(node.redis_client, hourly(50), 0, WR_FALLBACK_SHARE);
     wait_until(node.redis_client, false);
-    for (int i = 0; i < 2; i++) { /* the first outage empties the share, which is then full again in no time */
+    /* the first outage empties the share, which is then full again at once */
+    for (int i = 0; i < 2; i++) {
         do
             told = ask(node.budget, "k", 1);
         while (told.decision.verdict == WEIR_GO);
@@ -431,7 +442,7 @@ static void a_missed_answer_admits_nobody_to_a_key_that_was_used_up(void **state
     node_leave(&node);
 }
 
-/* ---- late ---------------------------------------------------------------------------------------------- */
+/* ---- late replies ---------------------------------------------------------------------------- */
 
 struct asker {
     struct wr_shared_limit *budget;
@@ -452,8 +463,8 @@ static void *keep_asking(void *context)
     return NULL;
 }
 
-/* It stands still for longer than anybody waits, now and then: answers are late, the breakers of some nodes open, and
- * those of others do not. */
+/* Suspends the store repeatedly for longer than the timeout: replies are late; the breakers of some
+ * nodes open, and those of others do not. */
 static void falter(int64_t for_ns)
 {
     for (int64_t end = weir_clock_now(weir_clock_monotonic()) + for_ns; weir_clock_now(weir_clock_monotonic()) < end;) {
@@ -464,7 +475,8 @@ static void falter(int64_t for_ns)
     }
 }
 
-/* Three nodes with the usual time-out, which is over all the time: as on a machine that is busy, at its worst. */
+/* Three nodes with the default timeout, which expires all the time: the worst case of a busy
+ * machine. */
 static void exact_rules_admit_no_more_than_the_limit_however_late_the_store_is(void **state)
 {
     (void)state;
@@ -506,7 +518,7 @@ static void exact_rules_admit_no_more_than_the_limit_however_late_the_store_is(v
     }
 }
 
-/* Silent for a second, it is gone: then the share decides. */
+/* After a second of silence the store counts as lost: then the local share decides. */
 static void a_store_that_is_silent_for_long_is_lost_and_shares_begin(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_damage.c - something else lies where ours should: seats, turns, and what nodes make of it. */
+/* test_damage.c - foreign data in the keys of the store: memberships, turns, and how nodes handle
+ * it. */
 #include "lib/test.h"
 #include "share/nodes.h"
 
@@ -38,7 +39,7 @@ static long long say(int count, const char *const words[])
 }
 #define SAY(...) say((int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), (const char *[]){__VA_ARGS__})
 
-/* ---- seats --------------------------------------------------------------------------------------------- */
+/* ---- memberships ----------------------------------------------------------------------------- */
 
 static void seats_that_nobody_has_are_free(void **state)
 {
@@ -66,11 +67,12 @@ static void seats_that_nobody_has_are_free(void **state)
     bench_close(&bench);
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static const char KEY[] = "weir:{rule\nk}";
 
-/* The store is not down for one key: others are decided as before, and it comes to be as it should. */
+/* A damaged key is no outage: other keys are decided as before, and the damaged one recovers by its
+ * limit. */
 static void a_key_that_is_damaged_refuses_its_caller_alone_and_is_counted(void **state)
 {
     (void)state;
@@ -83,25 +85,28 @@ static void a_key_that_is_damaged_refuses_its_caller_alone_and_is_counted(void *
     assert_int_equal(ask_often(one.budget, 4), 4);
     SAY("DEL", KEY);
     SAY("RPUSH", KEY, "1");
-    assert_int_equal(ask_often(two.budget, 10), 0); /* it knows nothing of the four, and admits no more */
+    /* the second node does not know of the four permits and admits none */
+    assert_int_equal(ask_often(two.budget, 10), 0);
     assert_int_equal(ask_often(one.budget, 10), 0);
     assert_int_equal(ask(two.budget, "other", 10).decision.verdict, WEIR_GO);
     wr_shared_limit_view_get(two.budget, &view);
     assert_int_equal(view.damaged, 1);
     wr_redis_client_view_get(two.redis_client, &redis_client);
     assert_false(redis_client.wire.down);
-    assert_int_equal(wr_shared_limit_reset(one.budget, "k", 1), 0); /* if that is too long for somebody */
+    /* an operator who cannot wait may reset the key */
+    assert_int_equal(wr_shared_limit_reset(one.budget, "k", 1), 0);
     while (ask(two.budget, "k", 1).decision.verdict != WEIR_GO)
         usleep(1000);
     node_leave(&one);
     node_leave(&two);
 }
 
-/* ---- turns --------------------------------------------------------------------------------------------- */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
 static char *script;
 
-/* Whether who's is the turn; its token in ret_token. */
+/* Calls the script for `who`. Returns true if `who` has the turn; ret_token is its token,
+ * ret_letters the number of messages to it. */
 static bool call_baton(const char *who, const char *verb, const char *token, const char *read, const char *letter,
                        int64_t *ret_token, size_t *ret_letters)
 {
@@ -135,14 +140,14 @@ static bool holds(const char *who, int64_t token, const char *read, size_t *ret_
     return call_baton(who, "hold", digits, read, "", &token, ret_letters);
 }
 
-/* A host whose turn is a's, in a store that has been there for long. */
+/* Gives the turn to a, in a store that is old enough to give turns. */
 static int64_t give_turn_to_a(void)
 {
     int64_t token;
     size_t letters;
     SAY("FLUSHALL");
     set_clock(redis, START_US - LEASE_US);
-    assert_false(wants("a")); /* it is young */
+    assert_false(wants("a")); /* a store that has just started gives no turn */
     SAY("DEL", "weir:{pace h}");
     set_clock(redis, START_US);
     assert_true(call_baton("a", "want", "0", "0", "", &token, &letters));
@@ -174,18 +179,18 @@ static void turns_are_never_two_s_whatever_lies_in_their_place(void **state)
             int64_t token = give_turn_to_a();
             SAY("HSET", "weir:{pace h}", fields[i], values[j]);
             if (wants("b") || wants("c"))
-                fail_msg("%s is \"%s\": the turn is a's, and another's", fields[i], values[j]);
+                fail_msg("%s is \"%s\": a has the turn, and another process, too", fields[i], values[j]);
             set_clock(redis, START_US + LEASE_US / 2);
             bool is_held = holds("a", token, "0", &letters);
             if (is_held && wants("b"))
-                fail_msg("%s is \"%s\": it is two's", fields[i], values[j]);
+                fail_msg("%s is \"%s\": two processes have the turn", fields[i], values[j]);
             bool is_had = false; /* a has crashed */
             for (int64_t us = LEASE_US / 2; us <= 5 * LEASE_US && !is_had; us += LEASE_US / 4) {
                 set_clock(redis, START_US + us);
                 is_had = wants("b");
             }
             if (!is_had)
-                fail_msg("%s is \"%s\": nobody has a turn any more", fields[i], values[j]);
+                fail_msg("%s is \"%s\": no process gets a turn any more", fields[i], values[j]);
         }
     }
     give_turn_to_a();
@@ -196,7 +201,7 @@ static void turns_are_never_two_s_whatever_lies_in_their_place(void **state)
     free(script);
 }
 
-/* Its clock went back: what is stored is as if just now, and nobody waits until it is there again. */
+/* Stored times count as just now, so that no process waits until the old time is reached again. */
 static void clock_of_the_store_that_went_back_stops_nobody(void **state)
 {
     (void)state;
@@ -209,7 +214,8 @@ static void clock_of_the_store_that_went_back_stops_nobody(void **state)
     free(script);
 }
 
-/* Who goes on in a store that has forgotten reads what others write there, though it has read as many before. */
+/* The holder continues in an emptied store and reads messages written there, although it had read
+ * higher numbers. */
 static void letters_to_who_goes_on_in_an_emptied_store_are_read(void **state)
 {
     (void)state;
@@ -221,7 +227,8 @@ static void letters_to_who_goes_on_in_an_emptied_store_are_read(void **state)
     SAY("FLUSHALL");
     set_clock(redis, START_US + 1);
     (void)call_baton("b", "write", "0", "0", "one", &ignored, &letters);
-    SAY("HDEL", "weir:{pace h}", "token", "holder", "until"); /* as if it had come before it was young */
+    /* b seems to have written before the store noticed that it was new */
+    SAY("HDEL", "weir:{pace h}", "token", "holder", "until");
     assert_true(holds("a", token, "37", &letters));
     assert_int_equal(letters, 1);
     (void)call_baton("b", "write", "0", "0", "two", &ignored, &letters);
@@ -230,7 +237,7 @@ static void letters_to_who_goes_on_in_an_emptied_store_are_read(void **state)
     free(script);
 }
 
-/* The store is another than the one that gave the turn, and has not heard of all. */
+/* The replica that took over has missed the last changes of the store that gave the turn. */
 static void who_has_the_turn_goes_on_in_a_replica_that_took_over(void **state)
 {
     (void)state;
@@ -243,7 +250,7 @@ static void who_has_the_turn_goes_on_in_a_replica_that_took_over(void **state)
         SAY("SET", "weir:born", "1 0123456789abcdef");
         SAY("HSET", "weir:{pace h}", "token", "0", "until", "1", "gate", "old");
         if (is_asked_first)
-            assert_false(wants("b")); /* and knows nothing of a's */
+            assert_false(wants("b")); /* the replica does not know that a has the turn */
         assert_true(holds("a", token, "0", &letters));
         redisReply *reply = redisCommand(redis, "HGET %s gate", "weir:{pace h}");
         assert_string_equal(reply->str, "gate");
@@ -257,7 +264,7 @@ static void who_has_the_turn_goes_on_in_a_replica_that_took_over(void **state)
     free(script);
 }
 
-/* By something else that listens there. */
+/* A program that is no store may send any times in a reply. */
 static void times_of_an_answer_are_bounded(void **state)
 {
     (void)state;
@@ -274,7 +281,8 @@ static void times_of_an_answer_are_bounded(void **state)
     items[2].integer = items[3].integer = items[5].integer = items[6].integer = INT64_MAX;
     assert_int_equal(wr_charge_read(&reply, &told), 0);
     assert_true(told.reply.wait_ns == WEIR_UNTIL_RELEASE && told.reply.full_wait_ns == WEIR_UNTIL_RELEASE);
-    assert_true(told.quota.reset_ns == WEIR_DURATION_MAX); /* it is added to now */
+    /* the time is added to the present time */
+    assert_true(told.quota.reset_ns == WEIR_DURATION_MAX);
 }
 
 WEIR_TESTS(test(times_of_an_answer_are_bounded), damaged(seats_that_nobody_has_are_free),

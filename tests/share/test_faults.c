@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_faults.c - what stores do when they fail, one by one: each is noticed, said, and got over. */
+/* test_faults.c - failures of a store, one by one: each is noticed, reported and recovered from. */
 #include "cluster/limit/redis_connection_state.h"
 #include "lib/test.h"
 #include "limiter/clock/clock.h"
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static const struct wr_charge ONE = {.key = "k", .key_bytes = 1, .permits = 1, .seen = ""};
-static struct wr_charge_limits hundred; /* an hour */
+static struct wr_charge_limits hundred; /* limit of 100 per hour */
 
 static int open_faulty(void **state)
 {
@@ -26,7 +26,7 @@ static int open_faulty(void **state)
 }
 #define faulty(function) cmocka_unit_test_setup_teardown(function, open_faulty, close_store)
 
-/* Asks until the store is found down, and says why it is. */
+/* Sends requests until the store counts as down for this reason. */
 static void lose(struct bench *bench, const char *why)
 {
     struct wr_redis_connection_view view;
@@ -53,7 +53,7 @@ static void bench_open_with(struct bench *bench, const char *user, const char *p
     assert_int_equal(wr_redis_connection_new(&options, &bench->loop, &bench->wire), 0);
 }
 
-/* ---- what it says -------------------------------------------------------------------------------------- */
+/* ---- error replies --------------------------------------------------------------------------- */
 
 static void a_store_that_is_busy_with_a_script_is_left_alone(void **state)
 {
@@ -74,7 +74,7 @@ static void a_store_that_is_busy_with_a_script_is_left_alone(void **state)
     redisReply *reply;
     redisContext *killer = redisConnectUnix(store.path);
     assert_true(killer != NULL && killer->err == 0);
-    do { /* it may not have begun */
+    do { /* the script may not have started yet */
         reply = redisCommand(killer, "SCRIPT KILL");
         assert_non_null(reply);
         bool is_killed = reply->type == REDIS_REPLY_STATUS;
@@ -153,7 +153,7 @@ static void scripts_flushed_under_load_cost_nobody_an_answer(void **state)
     node_leave(&node);
 }
 
-/* ---- answers that are none ----------------------------------------------------------------------------- */
+/* ---- invalid replies ------------------------------------------------------------------------- */
 
 static int listen_as(struct store *fake)
 {
@@ -169,7 +169,7 @@ static int listen_as(struct store *fake)
     return listener;
 }
 
-/* A store that says the same to everything, and then hangs up, or is silent. */
+/* A fake store that gives the same reply to everything, and then hangs up or stays silent. */
 static void pretend(struct store *fake, const char *answer, bool hangs_up)
 {
     char question[4096];
@@ -187,7 +187,7 @@ static void pretend(struct store *fake, const char *answer, bool hangs_up)
     close(listener);
 }
 
-/* A store that begins to answer before it is asked, and never ends. */
+/* A fake store that starts to reply before it is asked, and never ends the reply. */
 static void drone(struct store *fake, const char *begin)
 {
     static char rest[65536];
@@ -212,12 +212,12 @@ static void on_told(void *context, const struct redisReply *reply)
     *result = reply != NULL && wr_charge_read(reply, &told) == 0 ? 1 : -1;
 }
 
-/* Whatever comes is told once, as none, and the wire lives on. */
+/* An invalid reply is reported once, as a missing one, and the connection object stays usable. */
 static void answers_that_are_none_are_missed(void **state)
 {
     (void)state;
     static const struct {
-        const char *answer, *why; /* NULL: the store is not down for it */
+        const char *answer, *why; /* reason of the outage; NULL: the store does not count as down */
         bool hangs_up;
     } cases[] = {
         {"-MOVED 866 127.0.0.1:7001\r\n", "MOVED", false},
@@ -225,7 +225,8 @@ static void answers_that_are_none_are_missed(void **state)
         {"-CLUSTERDOWN Hash slot not served\r\n", "CLUSTERDOWN", false},
         {"-TRYAGAIN Multiple keys request during rehashing of slot\r\n", "TRYAGAIN", false},
         {"-MASTERDOWN Link with MASTER is down\r\n", "MASTERDOWN", false},
-        {"-NOSCRIPT No matching script\r\n", "NOSCRIPT", false}, /* though it was just sent */
+        /* although the script was just sent */
+        {"-NOSCRIPT No matching script\r\n", "NOSCRIPT", false},
         {"-ERR \x1b[2J\xe2\x80\xae of right to left\r\n", "ERR ?[2J??? of right to left", false},
         {"*9\r\n:1\r\n:0\r\n", "no answer in time", false},
         {"*9\r\n:1\r\n", "", true},
@@ -256,7 +257,7 @@ static void answers_that_are_none_are_missed(void **state)
             while (result == 0)
                 bench_step(&bench);
             if (result != -1)
-                fail_msg("%s was taken", cases[i].answer);
+                fail_msg("%s was accepted", cases[i].answer);
             wr_redis_connection_view_get(bench.wire, &view);
         } while (cases[i].why != NULL && (!view.down || strstr(view.why, cases[i].why) == NULL));
         assert_int_equal(view.asks, 0);
@@ -265,7 +266,7 @@ static void answers_that_are_none_are_missed(void **state)
     }
 }
 
-/* V6: of 2 GB, the first 16 MB are enough to know. */
+/* V6: at most 16 MB of a reply of 2 GB are read. */
 static void an_answer_without_end_is_cut_and_takes_no_memory(void **state)
 {
     (void)state;
@@ -283,10 +284,12 @@ static void an_answer_without_end_is_cut_and_takes_no_memory(void **state)
         store_close(&fake);
     }
     assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
-    assert_true(after.ru_maxrss - before.ru_maxrss < 1024 * 1024); /* AddressSanitizer keeps a quarter of a GB */
+    /* AddressSanitizer alone keeps a quarter of a GB */
+    assert_true(after.ru_maxrss - before.ru_maxrss < 1024 * 1024);
 }
 
-/* A thread that did not run while its answer came: it is there, and counts. */
+/* The thread did not run while its reply arrived: a reply that is there counts, even after the
+ * timeout. */
 static void an_answer_that_lies_ready_is_not_missed(void **state)
 {
     (void)state;
@@ -295,7 +298,7 @@ static void an_answer_that_lies_ready_is_not_missed(void **state)
     int result = 0;
 
     bench_open(&bench, &store, WEIR_SECOND);
-    for (int i = 0; i < 30 && result != 1; i++) { /* should the store have been too slow */
+    for (int i = 0; i < 30 && result != 1; i++) { /* repeats if the store was too slow */
         find_again(&bench);
         int64_t late = wr_monotonic_now() + WEIR_SECOND + 50 * MS;
         result = 0;
@@ -317,10 +320,10 @@ static void an_answer_that_lies_ready_is_not_missed(void **state)
     bench_close(&bench);
 }
 
-/* ---- fail-over ----------------------------------------------------------------------------------------- */
+/* ---- fail-over ------------------------------------------------------------------------------- */
 
-/* A port that no other program gets as long as *ret_fd is open, though a server can listen at it: the address may be
- * reused, and the socket does not listen itself. */
+/* Reserves a port that no other program gets as long as *ret_fd is open. A server can still listen
+ * at it: the address may be reused, and the reserving socket does not listen. */
 static int hold_port(int *ret_fd)
 {
     const int one = 1;
@@ -335,14 +338,14 @@ static int hold_port(int *ret_fd)
     return ntohs(address.sin_port);
 }
 
-/* A second store that follows the first, which listens at a port for it. */
+/* Starts a second store that replicates the first, which is restarted with a port for it. */
 static void follow(struct store *replica)
 {
     char port[16], primary[32];
     int held;
     snprintf(port, sizeof port, "%d", hold_port(&held));
     snprintf(primary, sizeof primary, "127.0.0.1 %s", port);
-    /* Only at the address that is held: at another one the port may be some other program's. */
+    /* Only at the reserved address: at another one the port may belong to another program. */
     const char *const with_port[] = {"--port", port, "--bind", "127.0.0.1", NULL};
     const char *const following[] = {"--replicaof", primary, "--repl-diskless-sync-delay", "0", NULL};
 
@@ -357,7 +360,7 @@ static void follow(struct store *replica)
     close(held);
 }
 
-/* The replica takes the first one's place, as behind a name that follows the primary. */
+/* The replica takes the place of the first store, as behind a name that follows the primary. */
 static void fail_over(struct store *replica)
 {
     char link[128];
@@ -374,7 +377,7 @@ static uint64_t connects(const struct node *node)
     return view.wire.connects;
 }
 
-/* Also if it has not heard of the last ones: the node that was told of them tells it. */
+/* The replica may have missed the last charges: the node that received the replies reports them. */
 static void a_replica_that_takes_over_goes_on_where_the_primary_was(void **state)
 {
     (void)state;
@@ -400,7 +403,7 @@ static void a_replica_that_takes_over_goes_on_where_the_primary_was(void **state
             usleep(1000);
         wait_until(one.redis_client, false);
         wait_until(two.redis_client, false);
-        uint32_t granted = ask_often(one.budget, 1); /* by then it has told */
+        uint32_t granted = ask_often(one.budget, 1); /* the node has reported by then */
         assert_int_equal(granted + ask_often(two.budget, 20) + ask_often(one.budget, 20), 30);
         node_leave(&one);
         node_leave(&two);

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Processes of weir fetch on one origin, through one real Redis: by the origin's log they are one.
+"""Processes of weir fetch on one origin, through one real Redis: the origin's log looks like that
+of one process.
 
 usage: test_fetch.py WEIR
 
-That no two starts are too close is shown to the nanosecond by test_share_baton, in virtual time. Here a process may be
-held up between deciding and writing, on a machine that has much to do: a gap counts as short if it is half of what it
-should be, and two of them may be.
+test_share_baton shows to the nanosecond, in virtual time, that no two starts are too close. Here a
+process may be delayed between deciding and writing on a busy machine: a gap is too short if it is
+less than half of the interval, and two such gaps are allowed.
 """
 import atexit
 import functools
@@ -31,7 +32,7 @@ PATIENCE = 60
 
 @functools.lru_cache
 def _redis():
-    """One for all who do not kill it: one that is new gives no turns at first."""
+    """Returns a store for all tests that do not kill it: a new store gives no turns at first."""
     redis = Redis()
     atexit.register(redis.__exit__)
     return redis
@@ -48,12 +49,12 @@ def _always(_at, _path):
 def _wait(condition):
     end = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < end, 'that took too long'
+        assert time.monotonic() < end, 'timeout'
         time.sleep(0.01)
 
 
 def _pages(origin):
-    """Those that were answered well."""
+    """Returns the pages that got status 200."""
     return {path for _, path, status, _ in origin.log if status == 200}
 
 
@@ -69,7 +70,8 @@ def ten_processes_are_rejected_as_rarely_as_one():
             _crew(origin, _redis(), 10, 4, '--max-rate', '100', '--per-host', '8') as crew:
         assert crew.wait() == [0] * 10
         rejected = sum(status == 429 for _, _, status, _ in origin.log)
-        assert len(_pages(origin)) == 40 and rejected <= 8, rejected  # one alone: 1; ten that know nothing of each other: 30
+        # one process alone: 1; ten processes that share nothing: 30
+        assert len(_pages(origin)) == 40 and rejected <= 8, rejected
 
 
 def retry_after_told_to_one_stops_all():
@@ -84,12 +86,12 @@ def retry_after_told_to_one_stops_all():
     with Origin(answer) as origin, _crew(origin, _redis(), 3, 8, '--pace', 'strict', '--interval', '50ms') as crew:
         assert crew.wait() == [0] * 3
         late = [at - told[0] for at, _, _, _ in origin.log if told[0] + 1 < at < told[0] + 2.9]
-        assert not late, late  # within a second, here; on a machine that is idle, within 25 ms
+        assert not late, late  # a second is the tolerance here; on an idle machine all stop within 25 ms
         assert len(_pages(origin)) == 24
 
 
 def _last(origin):
-    """Who started last, and has the turn, most likely."""
+    """Returns the process that started last, which most likely has the turn."""
     return int(max(origin.log)[3][1:])
 
 
@@ -102,7 +104,7 @@ def holders_that_are_stopped_or_killed_are_succeeded():
         _wait(lambda: len(origin.log) >= seen + 4)
         killed = _last(origin)
         crew.processes[killed].kill()
-        stopped.send_signal(signal.SIGCONT)  # now that its turn is over: what it was about to send it does not
+        stopped.send_signal(signal.SIGCONT)  # its turn is over: it must not send the request that it was about to send
         ended = crew.wait()
         assert [code for i, code in enumerate(ended) if i != killed] == [0] * 3, ended
         origin.judge_gaps(0.1)

@@ -48,23 +48,24 @@ static void what_has_ended_at_one_node_makes_room_at_the_others(void **state)
 
     node_join(&one, 2, at_once(10), 0, WR_FALLBACK_CLOSED);
     node_join(&two, 2, at_once(10), 0, WR_FALLBACK_CLOSED);
-    struct wr_shared_limit_decision told = ask(one.budget, "k", 7); /* weighed */
+    struct wr_shared_limit_decision told = ask(one.budget, "k", 7); /* a request of weight 7 */
     assert_int_equal(told.decision.verdict, WEIR_GO);
     assert_int_equal(ask(two.budget, "k", 4).decision.verdict, WEIR_WAIT);
     assert_int_equal(ask(two.budget, "k", 3).decision.verdict, WEIR_GO);
     wr_shared_limit_release(one.budget, "k", 1, 5);
     wait_for_go(two.budget, 5);
     assert_int_equal(ask(one.budget, "k", 1).decision.verdict, WEIR_WAIT);
-    wr_shared_limit_release(two.budget, "k", 1, 100); /* one release too many frees nobody else's */
+    /* a surplus release frees no permits of another node */
+    wr_shared_limit_release(two.budget, "k", 1, 100);
     wait_for_go(one.budget, 8);
     assert_int_equal(ask(two.budget, "k", 1).decision.verdict, WEIR_WAIT);
-    give_back(one.budget, &told, 2, 0); /* cancelled */
+    give_back(one.budget, &told, 2, 0); /* a cancelled reservation */
     wait_for_go(two.budget, 2);
     node_leave(&one);
     node_leave(&two);
 }
 
-/* Requests that take longer than the store remembers: its end is moved on. Nodes that say nothing are forgotten. */
+/* Requests that outlast their expiry in the store are renewed; requests of silent nodes expire. */
 static void what_stays_in_flight_is_told_of_again_and_again(void **state)
 {
     (void)state;
@@ -95,7 +96,8 @@ static void a_store_that_forgot_what_is_in_flight_is_told_again(void **state)
     node_join(&two, 2, at_once(5), 0, WR_FALLBACK_CLOSED);
     assert_int_equal(ask_often(one.budget, 5), 5);
     store_say(&store, "FLUSHALL");
-    while (ask(two.budget, "k", 5).decision.verdict == WEIR_GO) { /* before the other has noticed */
+    /* until the other node has noticed the loss */
+    while (ask(two.budget, "k", 5).decision.verdict == WEIR_GO) {
         wr_shared_limit_release(two.budget, "k", 1, 5);
         usleep(10000);
     }
@@ -103,7 +105,8 @@ static void a_store_that_forgot_what_is_in_flight_is_told_again(void **state)
     node_leave(&two);
 }
 
-/* A rule with both: each is asked, and neither is charged for what the other refused. */
+/* A rule with both kinds of limits: each is asked, and neither is charged for what the other
+ * refused. */
 static void limits_on_rates_and_on_what_is_in_flight_go_together(void **state)
 {
     (void)state;
@@ -134,19 +137,20 @@ static void without_the_store_each_node_has_its_part_in_flight(void **state)
     assert_int_equal(ask_often(node.budget, 2), 2);
     store_kill(&store);
     wait_until(node.redis_client, true);
-    assert_int_equal(ask_often(node.budget, 5), 1); /* the third of three */
+    /* the local share is three, and two are in flight */
+    assert_int_equal(ask_often(node.budget, 5), 1);
     wr_shared_limit_release(node.budget, "k", 1, 2);
     assert_int_equal(ask_often(node.budget, 5), 2);
     store_start(&store);
     wait_until(node.redis_client, false);
     do
-        told = ask(node.budget, "k", 4); /* three are in flight, and seven may be */
+        told = ask(node.budget, "k", 4); /* three of seven are in flight */
     while (told.decision.verdict != WEIR_GO);
     assert_int_equal(ask(node.budget, "k", 1).decision.verdict, WEIR_WAIT);
     node_leave(&node);
 }
 
-/* Another process hands its requests over, and they end here. */
+/* Requests handed over by another process end at this node. */
 static void requests_that_were_begun_elsewhere_are_in_flight_here(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Two relays and a real store: one gate for both, and times that both know, for they have one clock. */
+/* test_relay.c - two pacers share one gate through a real store. They use the same clock, so that
+ * their times can be compared. */
 #include "base/heap.h"
 #include "cluster/gate/shared_gate.h"
 #include "lib/test.h"
@@ -41,7 +42,7 @@ static void end(struct party *party)
     weir_pacer_free(party->pacer);
 }
 
-static atomic_int lacks; /* how often there is to be no memory */
+static atomic_int lacks; /* number of coming allocations that fail */
 
 int __real_wr_heap_reserve(struct wr_heap *heap, size_t count);
 int __wrap_wr_heap_reserve(struct wr_heap *heap, size_t count);
@@ -99,8 +100,8 @@ static void starts_of_two_pacers_are_an_interval_apart(void **state)
     }
     qsort(all, PARTIES * THREADS * STARTS, sizeof all[0], by_time);
     for (int i = 1; i < PARTIES * THREADS * STARTS; i++)
-        assert_true(all[i] - all[i - 1] >=
-                    INTERVAL); /* exactly: it is one clock, and what is written is not waited for */
+        /* exact: both use one clock, and no write delays the start */
+        assert_true(all[i] - all[i - 1] >= INTERVAL);
     for (int i = 0; i < PARTIES; i++) {
         struct wr_shared_gate_view view;
         wr_shared_gate_view_get(parties[i].relay, &view);
@@ -116,7 +117,7 @@ static weir_permit acquire(struct party *party)
     return permit;
 }
 
-/* Whether a letter to the host "named" was written, and was read or will be before anybody starts. */
+/* Returns true if a message to the host "named" was written and is read before the next start. */
 static bool is_delivered(void)
 {
     return store_say(&store, "EVAL local\th=redis.call('HMGET','weir:{pace\\32named}','first','last','holder')"
@@ -129,7 +130,8 @@ static void retry_after_told_where_the_gate_is_not_binds_where_it_is(void **stat
     struct party one, two;
     begin(&one, &store, 10 * MS);
     begin(&two, &store, 10 * MS);
-    weir_permit first = acquire(&one), second = acquire(&two); /* so the gate has left the first */
+    /* now the gate is at the second pacer */
+    weir_permit first = acquire(&one), second = acquire(&two);
     weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true};
     outcome.retry_after_ns = 3 * WEIR_SECOND;
     int64_t told_at = weir_clock_now(weir_clock_monotonic());
@@ -144,7 +146,8 @@ static void retry_after_told_where_the_gate_is_not_binds_where_it_is(void **stat
     end(&two);
 }
 
-/* The first had the turn, was stopped before it wrote, and writes when the second has had one. */
+/* The first pacer had the turn, was suspended before its write, and writes after the second had a
+ * turn. */
 static void send_that_was_late_keeps_others_an_interval_off(void **state)
 {
     (void)state;
@@ -153,7 +156,8 @@ static void send_that_was_late_keeps_others_an_interval_off(void **state)
     begin(&two, &store, WEIR_SECOND);
     weir_permit first = acquire(&one), second = acquire(&two);
     weir_permit_abandon(&second);
-    int64_t late_at = second.held[0].sent_at + 300 * MS; /* so that an interval from it is later than from the second */
+    /* an interval after this time is later than an interval after the second start */
+    int64_t late_at = second.held[0].sent_at + 300 * MS;
     while (weir_clock_now(weir_clock_monotonic()) < late_at)
         usleep(1000);
     late_at = weir_clock_now(weir_clock_monotonic());
@@ -202,7 +206,7 @@ static int start(struct party *party, int64_t patience_ns)
     return error != 0 ? error : weir_permit_finish(&permit, &outcome);
 }
 
-/* H3, V1: another may have had its turn meanwhile. */
+/* H3, V1: another process may have had the turn meanwhile. */
 static void machine_that_slept_starts_nothing_until_the_store_has_answered(void **state)
 {
     (void)state;
@@ -218,7 +222,7 @@ static void machine_that_slept_starts_nothing_until_the_store_has_answered(void 
     end(&party);
 }
 
-/* Nobody calls it again: there is one host, and one who waits. */
+/* No later call triggers it: there is one host and one waiting caller. */
 static void host_for_which_there_was_no_memory_is_looked_at_again(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_rules.c - rules that are shared, as they are written: what is taken, and what is refused with what words. */
+/* test_rules.c - configuration of shared rules: valid settings, and the errors for invalid ones. */
 #include "cluster/limit/redis_address.h"
 #include "lib/test.h"
 #include "serve/rules/rules.h"
@@ -36,7 +36,7 @@ static void addresses_are_read_whole_or_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct wr_redis_address address;
         if (wr_redis_address_parse(bad[i], &address) != WEIR_E_INVAL)
-            fail_msg("%s was taken", bad[i]);
+            fail_msg("%s was accepted", bad[i]);
     }
 }
 
@@ -65,7 +65,7 @@ static void refusals_of_addresses_say_what_is_right_and_no_password(void **state
     }
 }
 
-/* What is wrong with a rule's limit and share, and a store; "" if nothing is. */
+/* Returns the error for a rule's limit and share, and a store; "" if they are valid. */
 static const char *why(const char *limit, const char *share, const char *store)
 {
     static struct wr_rules_settings settings;
@@ -106,7 +106,7 @@ static void rules_that_cannot_be_shared_are_refused_with_words(void **state)
     }
 }
 
-/* Nobody is asked: the store may be where only the daemon can reach it. */
+/* The store is not contacted: it may be reachable only for the daemon. */
 static void rules_that_can_be_shared_are_taken_without_a_store_to_be_found(void **state)
 {
     (void)state;

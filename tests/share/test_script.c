@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_script.c - the script in the store against the limits of the library, on random timelines.
  *
- * The script runs in a real store, but for its clock: where it asks for the time it reads a key that the test sets. So
- * time is virtual, and logs do not expire by the store's own.
+ * The script runs in a real store, but where it asks for the time it reads a key that the test
+ * sets. So time is virtual, and logs do not expire by the real clock.
  */
 #include "base/rng.h"
 #include "cluster/limit/script.h"
@@ -26,7 +26,8 @@ static int open_script(void **state)
     assert_true(redis != NULL && redis->err == 0);
     script = script_on_set_clock(WR_SCRIPT_CHARGE);
     for (int i = 0; i < 2; i++)
-        script = changed(script, "'PEXPIRE'", "'EXISTS'"); /* what else expires is told again */
+        /* other state that expires is restored from what the node has seen */
+        script = changed(script, "'PEXPIRE'", "'EXISTS'");
     return 0;
 }
 
@@ -37,7 +38,7 @@ static int close_script(void **state)
     return close_store(state);
 }
 
-/* Any clock will do for what the script does with numbers. */
+/* Runs the script for this charge. Its arithmetic does not depend on the kind of clock. */
 static void say(const struct wr_charge_limits *charge_limits, const struct wr_charge *charge,
                 struct wr_charge_reply *ret_told)
 {
@@ -61,7 +62,7 @@ static void say(const struct wr_charge_limits *charge_limits, const struct wr_ch
         snprintf(numbers[i], sizeof numbers[i], "%llu", (unsigned long long)given[i]);
         argv[count++] = numbers[i];
     }
-    argv[7] = charge->seen; /* what it told last, or nothing */
+    argv[7] = charge->seen; /* the state of the last reply, or nothing */
     argv[10] = charge->who != NULL ? charge->who : "";
     for (int i = 0; i < charge_limits->count; i++)
         argv[count++] = charge_limits->words[i];
@@ -80,7 +81,7 @@ static void charge(const struct wr_charge_limits *charge_limits, uint32_t permit
     say(charge_limits, &one, ret_told);
 }
 
-/* How many more the library would grant now. */
+/* Returns how many more permits the library would grant now. */
 static uint32_t room_of(const weir_stack *stack, const void *state, int64_t now)
 {
     uint32_t low = 0, high = UINT32_MAX;
@@ -111,7 +112,8 @@ static void compare(const weir_limit *limits, size_t count, uint32_t permits_mos
     assert_true(stack.state_bytes <= sizeof state);
     assert_int_equal(wr_charge_limits_make(&stack, &charge_limits), 0);
     memset(state, 0, sizeof state);
-    weir_stack_start(&stack, state, us * US); /* the store begins with the first request: that is the first step */
+    /* the store starts with the first request, which is the first step */
+    weir_stack_start(&stack, state, us * US);
     for (int step = 0; step < STEPS; step++) {
         bool pauses = wr_rng_below(&rng, 50) == 0;
         us += step > 0 ? (int64_t)wr_rng_below(&rng, pauses ? 3000000 : 8000) : 0;
@@ -129,7 +131,7 @@ static void compare(const weir_limit *limits, size_t count, uint32_t permits_mos
         if (told.reply.granted != (decision.verdict == WEIR_GO) || told.reply.extra != given)
             fail_msg("step %d at %lld us: %u and %u: %d, %u instead of %d, %u", step, (long long)(us - START_US),
                      permits, extra, told.reply.granted, told.reply.extra, decision.verdict == WEIR_GO, given);
-        if (!told.reply.granted) /* both say when, the store in us */
+        if (!told.reply.granted) /* both report the wait, the store in us */
             assert_in_range(told.reply.wait_ns, decision.wait_ns, decision.wait_ns + US);
         granted += told.reply.granted;
         refused += !told.reply.granted;
@@ -195,11 +197,11 @@ static void a_stack_is_the_same_in_the_store(void **state)
     compare(limits, 3, 3);
 }
 
-/* ---- time ---------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static const int64_t HOUR_US = INT64_C(3600000000);
 
-/* Ten an hour, of each kind; the last is a leaky bucket. */
+/* Makes tariffs of ten permits per hour, one of each kind; the last is a leaky bucket. */
 static void make_kinds(struct wr_charge_limits tariffs[6])
 {
     weir_limit limits[6];
@@ -222,7 +224,8 @@ static void forget_all(void)
     freeReplyObject(redisCommand(redis, "FLUSHALL"));
 }
 
-/* A fail-over to a machine whose clock is behind, or before: nobody gets more, and nobody waits for ever. */
+/* As after a fail-over to a machine whose clock is behind: no extra permits, and no endless
+ * wait. */
 static void a_clock_that_goes_back_only_delays(void **state)
 {
     (void)state;
@@ -246,22 +249,25 @@ static void a_clock_that_goes_back_only_delays(void **state)
             set_clock(redis, us);
             charge(&tariffs[kind], most, 0, told.seen, &told);
             if (!told.reply.granted)
-                fail_msg("kind %d, back by %lld us: it waits on", kind, (long long)-steps[i]);
+                fail_msg("kind %d, back by %lld us: it still waits", kind, (long long)-steps[i]);
         }
     }
 }
 
-/* Ten were charged and six of them not used: at once they are back, and never more than that. */
+/* Ten permits are charged and six of them returned: they are available at once, but never more than
+ * those. */
 static void what_is_given_back_is_what_has_not_come_back_by_itself(void **state)
 {
     (void)state;
     static const struct {
         int64_t after_us;
-        int left[6]; /* by kind */
+        int left[6]; /* permits left, by kind */
     } cases[] = {
         {0, {6, 6, 6, 6, 6, 0}},
-        {HOUR_US / 2, {6, 6, 6, 6, 6, 0}},     /* a bucket has five of its own: and one of the six */
-        {HOUR_US + 1, {10, 10, 10, 7, 10, 0}}, /* of a sliding window nearly all of the four still count */
+        /* a bucket has refilled five by itself, so that only one of the six is added */
+        {HOUR_US / 2, {6, 6, 6, 6, 6, 0}},
+        /* in a sliding window nearly all of the four used permits still count */
+        {HOUR_US + 1, {10, 10, 10, 7, 10, 0}},
     };
     struct wr_charge_limits tariffs[6];
 
@@ -280,14 +286,15 @@ static void what_is_given_back_is_what_has_not_come_back_by_itself(void **state)
             if ((int)told.quota.remaining != cases[i].left[kind])
                 fail_msg("kind %d after %lld us: %u are left", kind, (long long)cases[i].after_us,
                          told.quota.remaining);
-            charge(&tariffs[kind], told.quota.remaining, 0, before, &told); /* what another has seen undoes nothing */
+            /* an older state seen by another node undoes nothing */
+            charge(&tariffs[kind], told.quota.remaining, 0, before, &told);
             assert_true(told.reply.granted);
         }
     }
 }
 
-/* Two nodes, of which one had heard of more than the other, charge a store that has forgotten: all of it counts, in
- * whatever order they come, and nothing twice. */
+/* Two nodes, one of which has seen more than the other, charge a store that lost its data:
+ * everything counts once, in either order. */
 static void what_was_seen_and_what_was_owed_add_up_after_a_loss(void **state)
 {
     (void)state;
@@ -300,10 +307,11 @@ static void what_was_seen_and_what_was_owed_add_up_after_a_loss(void **state)
             forget_all();
             set_clock(redis, START_US);
             charge(&tariffs[kind], 2, 0, "", &seen[0]);
-            charge(&tariffs[kind], 3, 0, "", &seen[1]); /* the second node's; the first has heard of two */
+            /* seen by the second node; the first has seen two permits */
+            charge(&tariffs[kind], 3, 0, "", &seen[1]);
             forget_all();
             set_clock(redis, START_US + 1000);
-            for (int i = 0; i < 4; i++) { /* each twice, as if the first answer was lost */
+            for (int i = 0; i < 4; i++) { /* each charge twice, as if the first reply was lost */
                 int who = (i + order) % 2;
                 const struct wr_charge one = {.owed = i < 2 ? 1 : 0, .seen = seen[who].seen};
                 say(&tariffs[kind], &one, &told);
@@ -313,7 +321,8 @@ static void what_was_seen_and_what_was_owed_add_up_after_a_loss(void **state)
             charge(&tariffs[kind], 3, 0, told.seen, &told);
             assert_true(told.reply.granted && told.quota.remaining == 0);
             forget_all();
-            set_clock(redis, START_US + 3 * HOUR_US); /* nothing of it matters any more, and nothing is kept */
+            /* the old charges no longer matter, and nothing is stored of them */
+            set_clock(redis, START_US + 3 * HOUR_US);
             charge(&tariffs[kind], 1, 0, told.seen, &told);
             redisReply *reply = redisCommand(redis, "EXISTS key:was");
             assert_true(told.quota.remaining == 9 && reply->integer == 0);
@@ -322,7 +331,8 @@ static void what_was_seen_and_what_was_owed_add_up_after_a_loss(void **state)
     }
 }
 
-/* As one does whose answer was lost; but each node has bills of its own, and a later one is another. */
+/* A bill is repeated if its reply was lost. Each node numbers its own bills; a higher number is a
+ * new bill. */
 static void bill_that_comes_again_is_charged_once(void **state)
 {
     (void)state;
@@ -340,13 +350,13 @@ static void bill_that_comes_again_is_charged_once(void **state)
         assert_int_equal(told.quota.remaining, 5);
         say(&tariffs[kind], &(struct wr_charge){.owed = 1, .bill = 9, .who = "one", .seen = ""}, &told);
         say(&tariffs[kind], &(struct wr_charge){.owed = 2, .bill = 7, .who = "one", .seen = ""},
-            &told); /* it was slow */
+            &told); /* a repetition that was delayed */
         assert_int_equal(told.quota.remaining, 4);
     }
 }
 
-/* One that says nothing for ten seconds has crashed. What was overtaken on its way changes nothing, and whose clock is
- * ahead of another's does not matter. */
+/* A node that is silent for ten seconds has crashed. A message that was overtaken changes nothing,
+ * and the clocks of the nodes need not agree. */
 static void what_is_in_flight_ends_with_its_node_and_is_told_in_order(void **state)
 {
     (void)state;
@@ -366,11 +376,19 @@ static void what_is_in_flight_ends_with_its_node_and_is_told_in_order(void **sta
         bool granted;
         uint32_t left;
     } steps[] = {
-        {0, "a", 0, 1000, 6, true, 4},         {0, "b", 0, 7, 5, false, 4},          {0, "b", 0, 8, 4, true, 0},
-        {1000000, "a", 0, 999, 0, true, 0}, /* late: that it has ended was before it began */
-        {1000000, "a", 2, 1001, 0, true, 4},   {1000000, "a", 6, 1001, 1, false, 4}, /* the same once more */
-        {9000000, "a", 2, 1002, 0, true, 4},   {10000001, "c", 0, 1, 8, true, 0},    /* b has not been heard of */
-        {10000002, "a", 2, 1003, 1, false, 0}, {10000003, "c", 0, 2, 0, true, 8},
+        {0, "a", 0, 1000, 6, true, 4},
+        {0, "b", 0, 7, 5, false, 4},
+        {0, "b", 0, 8, 4, true, 0},
+        /* overtaken: its number is lower than that of the first message */
+        {1000000, "a", 0, 999, 0, true, 0},
+        {1000000, "a", 2, 1001, 0, true, 4},
+        /* the same message again */
+        {1000000, "a", 6, 1001, 1, false, 4},
+        {9000000, "a", 2, 1002, 0, true, 4},
+        /* b has been silent for ten seconds */
+        {10000001, "c", 0, 1, 8, true, 0},
+        {10000002, "a", 2, 1003, 1, false, 0},
+        {10000003, "c", 0, 2, 0, true, 8},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         const struct wr_charge one = {.who = steps[i].who,
@@ -387,7 +405,7 @@ static void what_is_in_flight_ends_with_its_node_and_is_told_in_order(void **sta
     }
 }
 
-/* ---- damage -------------------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void command(const char *format, ...)
 {
@@ -399,7 +417,8 @@ static void command(const char *format, ...)
     freeReplyObject(reply);
 }
 
-/* Something else lies there: nothing more is admitted, it is told, and later all is as it should be. */
+/* The key has foreign data: nothing is admitted, the damage is reported, and later the key works
+ * again. */
 static void assert_used_up(const struct wr_charge_limits *charge_limits, int64_t us, uint32_t most, const char *what)
 {
     struct wr_charge_reply told;
@@ -407,11 +426,11 @@ static void assert_used_up(const struct wr_charge_limits *charge_limits, int64_t
     if (told.reply.granted || !told.damaged)
         fail_msg("%s: granted %d, noticed %d", what, told.reply.granted, told.damaged);
     charge(charge_limits, 1, 0, "", &told);
-    assert_false(told.reply.granted || told.damaged); /* it is told once */
+    assert_false(told.reply.granted || told.damaged); /* the damage is reported once */
     set_clock(redis, us + 3 * HOUR_US);
     charge(charge_limits, most, 0, "", &told);
     if (!told.reply.granted)
-        fail_msg("%s: it never comes back", what);
+        fail_msg("%s: the key does not recover", what);
     charge(charge_limits, 1, 0, "", &told);
     assert_false(told.reply.granted);
 }
@@ -455,7 +474,8 @@ static void keys_that_hold_something_else_count_as_used_up_and_come_back(void **
     }
 }
 
-/* Whatever number stands where another should: each is answered, and nobody waits for ever. */
+/* One number of the state is replaced by another: each request gets a reply, and no wait is
+ * endless. */
 static void numbers_that_are_changed_stop_nobody_for_ever(void **state)
 {
     (void)state;
@@ -476,22 +496,22 @@ static void numbers_that_are_changed_stop_nobody_for_ever(void **state)
                     from = strchr(from, ' ') + 1;
                 const char *rest = from + strcspn(from, " ");
                 snprintf(text, sizeof text, "%.*s%s%s", (int)(from - told.seen), told.seen, numbers[i], rest);
-                command("SET key %s", text); /* and without an end */
+                command("SET key %s", text); /* without an expiry, too */
                 charge(&tariffs[kind], 1, 0, "", &told);
                 assert_true(told.reply.granted || told.reply.wait_ns <= 2 * WEIR_HOUR);
                 set_clock(redis, START_US + 3 * HOUR_US);
                 charge(&tariffs[kind], 1, 0, told.seen, &told);
                 if (!told.reply.granted)
-                    fail_msg("kind %d, word %d is %s: it waits on", kind, word, numbers[i]);
+                    fail_msg("kind %d, word %d is %s: it still waits", kind, word, numbers[i]);
                 redisReply *reply = redisCommand(redis, "PTTL key");
-                assert_in_range(reply->integer, 1, 4 * 3600000); /* it ends again */
+                assert_in_range(reply->integer, 1, 4 * 3600000); /* the key has an expiry again */
                 freeReplyObject(reply);
             }
         }
     }
 }
 
-/* A log that is none is full; an instant that never passes is thrown away. */
+/* A log of the wrong type counts as full; an entry that would never expire is dropped. */
 static void logs_that_are_damaged_are_full_and_come_back(void **state)
 {
     (void)state;
@@ -546,7 +566,7 @@ static void what_is_in_flight_by_nobody_s_word_ends(void **state)
         one.message++;
         say(&charge_limits, &one, &told);
         if (!told.reply.granted)
-            fail_msg("%s: it counts for ever", is_text ? "text" : cases[i].text);
+            fail_msg("%s: it still counts", is_text ? "text" : cases[i].text);
     }
 }
 

@@ -43,7 +43,7 @@ admission:
 
 @contextlib.contextmanager
 def _three():
-    """A store, and three daemons that hold seats there."""
+    """Starts a store and three daemons that are members there."""
     with Redis() as redis:
         rules = RULES.format(path=redis.path)
         words = ['--token-file', '{folder}/token']
@@ -63,7 +63,7 @@ def _figure(daemon, name):
 
 
 def _wait_for_figure(daemon, name, value):
-    """/metrics is not written anew for each who reads it."""
+    """Waits for the value: /metrics is not written anew for every reader."""
     end = time.monotonic() + 60
     while _figure(daemon, name) != value:
         assert time.monotonic() < end, (name, _figure(daemon, name), value)
@@ -71,7 +71,7 @@ def _wait_for_figure(daemon, name, value):
 
 
 def _wait_allowed(daemon, request):
-    """A refusal is remembered for a second."""
+    """Waits until the request is allowed: a refusal is cached for a second."""
     end = time.monotonic() + 60
     while not daemon.call('try', request)[1]['allowed']:
         assert time.monotonic() < end, request
@@ -79,7 +79,8 @@ def _wait_allowed(daemon, request):
 
 
 def _ask_at_once(daemons, rule, lists, each):
-    """How many were admitted of `lists` lists of `each`, at all of them at the same time."""
+    """Sends `lists` batches of `each` requests to all daemons at the same time. Returns the number
+    of grants."""
     admitted = []
 
     def ask(daemon):
@@ -112,7 +113,7 @@ def leased_rules_stay_within_their_bound_and_ask_seldom():
     with _three() as (_, daemons):
         before = sum(_figure(daemon, 'weir_share_commands_total') for daemon in daemons)
         admitted = _ask_at_once(daemons, 'leased', 100, 120)
-        time.sleep(1)  # /metrics is not written anew for each who reads it
+        time.sleep(1)  # /metrics is not written anew for every reader
         commands = sum(_figure(daemon, 'weir_share_commands_total') for daemon in daemons) - before
         assert 25000 <= admitted <= 30000 + 300, admitted
         assert commands * 20 <= 36000, commands
@@ -129,7 +130,8 @@ def each_call_of_the_api_asks_the_store():
         held = daemon.call('reserve', {**request, 'cost': 10})[1]
         assert held['remaining'] == 280 and 'hold' in held, held
         assert daemon.call('commit', {'hold': held['hold'], 'used': 30})[0] == 200
-        assert daemon.call('try', request)[1]['remaining'] == 259  # 20 more were used, and are charged with this
+        # the 20 permits used beyond the reservation are charged with this request
+        assert daemon.call('try', request)[1]['remaining'] == 259
         late = daemon.call('acquire', {**request, 'cost': 300, 'timeout_ms': 50})[1]
         assert not late['allowed'] and late['cause'] == 'timed_out', late
         assert not daemon.call('try', {**request, 'cost': 301})[1]['allowed']
@@ -164,18 +166,20 @@ def what_is_cancelled_or_reset_is_there_for_all_daemons():
 
 
 def _shown(daemon):
-    """Its wall clock."""
+    """Returns the wall clock of a daemon."""
     return email.utils.parsedate_to_datetime(daemon.ask('GET', '/healthz')[1]['date']).timestamp()
 
 
 def _another_boot():
-    """Words that run something with a monotonic clock a day ahead; none where that is not allowed."""
+    """Returns a command that runs a program with a monotonic clock a day ahead; [] if that is not
+    permitted."""
     words = ['unshare', '--time', '--monotonic', '86400', '--boottime', '86400', '--fork', '--kill-child']
     return words if subprocess.run([*words, 'true'], capture_output=True, check=False).returncode == 0 else []
 
 
 def clocks_an_hour_apart_admit_no_more_and_no_less():
-    """Only the store's clock counts: for windows, buckets, leases, what is given back, and what was admitted without it."""
+    """Only the clock of the store counts: for windows, buckets, leases, returned permits and
+    outages."""
     def skewed(seconds):
         return {'LD_PRELOAD': os.environ['WEIR_TEST_SKEW'], 'WEIR_TEST_SKEW_S': str(seconds)}
     with Redis() as redis:
@@ -203,7 +207,7 @@ def clocks_an_hour_apart_admit_no_more_and_no_less():
             for daemon in daemons:
                 _wait_for_figure(daemon, 'weir_share_up', 1)
                 _wait_for_figure(daemon, 'weir_share_owed', 0)
-            assert _ask_at_once(daemons, 'open', 2, 100) == 100  # nobody had asked all of them how it stood
+            assert _ask_at_once(daemons, 'open', 2, 100) == 100  # 900 of 1000 are used, which no daemon knew alone
 
 
 def rules_on_trial_are_asked_and_refuse_nobody():
@@ -232,7 +236,7 @@ def without_the_store_each_rule_does_as_it_says_and_nobody_fails():
         for daemon in daemons:
             _wait_for(daemon, 'ok')
             _wait_for_figure(daemon, 'weir_share_owed', 0)
-        assert _ask_at_once(daemons, 'open', 2, 100) == 100  # 900 of 1000 have gone, and all know it
+        assert _ask_at_once(daemons, 'open', 2, 100) == 100  # 900 of 1000 are used, and all daemons know it
 
 
 def a_store_that_is_killed_and_started_under_load_holds_nobody_up():
@@ -261,7 +265,8 @@ def a_store_that_is_killed_and_started_under_load_holds_nobody_up():
         for thread in threads:
             thread.join()
         assert len(told) > 100 and all(good for good, _ in told)
-        assert max(took for _, took in told) < 5  # of a time-out of 10 s: whoever asked knows at once
+        # far below the timeout of 10 s: the lost connection is noticed at once
+        assert max(took for _, took in told) < 5
         for daemon in daemons:
             _wait_for_figure(daemon, 'weir_share_owed', 0)
             assert _figure(daemon, 'weir_share_decisions_total{rule="busy",source="open",verdict="granted"}') > 0

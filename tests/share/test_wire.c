@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wire.c - limits in a real store, and a store that fails. */
+/* test_wire.c - charges of limits in a real store, and a store that fails. */
 #include "lib/test.h"
 #include "share/rig.h"
 
@@ -22,7 +22,7 @@ static void bucket(uint32_t capacity, int64_t period_ns, struct wr_charge_limits
 
 static const struct wr_charge ONE = {.key = "k", .key_bytes = 1, .permits = 1, .seen = ""};
 
-/* All that is granted at once of each kind, and how long one must wait then. */
+/* Each kind grants its quota at once, and then reports the wait. */
 static void each_kind_of_limit_grants_what_it_holds_and_says_how_long_to_wait(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void keys_that_the_store_forgot_get_no_fresh_start(void **state)
     charge.seen = seen;
     assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_false(bench.last.reply.granted);
-    charge.seen = ""; /* and others profit from it */
+    charge.seen = ""; /* the restored state applies to other nodes, too */
     assert_int_equal(bench_charge(&bench, &charge_limits, &charge), 0);
     assert_false(bench.last.reply.granted);
     bench_close(&bench);
@@ -199,15 +199,16 @@ static void seats_are_few_and_come_free_in_time(void **state)
     assert_int_equal(bench.number, 1);
     usleep(20000);
     bench_seat(&bench, "c", "2", "60000");
-    assert_int_equal(bench.number, 1); /* the one that b had */
+    assert_int_equal(bench.number, 1); /* the place that b had */
     bench_seat(&bench, "b", "2", "60000");
     assert_int_equal(bench.number, 0);
     bench_seat(&bench, "a", "2", "60000");
-    assert_int_equal(bench.number, 1); /* its own */
+    assert_int_equal(bench.number, 1); /* keeps its own place */
     bench_close(&bench);
 }
 
-/* A store that hangs costs three asks their time-out, and then nobody anything, until it is back. */
+/* A store that hangs costs three requests their timeout; later ones fail at once until the store is
+ * back. */
 static void a_store_that_hangs_is_missed_and_found_again(void **state)
 {
     (void)state;
@@ -218,7 +219,7 @@ static void a_store_that_hangs_is_missed_and_found_again(void **state)
     bucket(100, WEIR_HOUR, &charge_limits);
     bench_open(&bench, &store, 200 * MS);
     while (bench_charge(&bench, &charge_limits, &ONE) != 0)
-        ; /* should the machine be slow */
+        ; /* repeats if the machine is slow */
     kill(store.pid, SIGSTOP);
     for (int i = 0; i < WR_OUTAGE_MISSES; i++)
         assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), WEIR_E_TIMEOUT);
@@ -267,7 +268,7 @@ static void a_store_that_says_it_cannot_counts_as_down(void **state)
 
     bucket(100, WEIR_HOUR, &charge_limits);
     bench_open(&bench, &store, PATIENT);
-    store_say(&store, "REPLICAOF 127.0.0.1 1"); /* READONLY from now on */
+    store_say(&store, "REPLICAOF 127.0.0.1 1"); /* replies with READONLY from now on */
     assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), WEIR_E_TIMEOUT);
     wr_redis_connection_view_get(bench.wire, &view);
     assert_true(view.down);
@@ -275,7 +276,7 @@ static void a_store_that_says_it_cannot_counts_as_down(void **state)
     store_say(&store, "REPLICAOF NO ONE");
     while (bench_charge(&bench, &charge_limits, &ONE) != 0)
         usleep(1000);
-    store_say(&store, "CONFIG SET maxmemory 1"); /* OOM */
+    store_say(&store, "CONFIG SET maxmemory 1"); /* replies with OOM from now on */
     assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), WEIR_E_TIMEOUT);
     wr_redis_connection_view_get(bench.wire, &view);
     assert_true(view.down);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* postgres.c - a PostgreSQL server for tests. */
+/* postgres.c - a PostgreSQL server and a PgBouncer for tests. */
 #include "store/postgres.h"
 
 #include "lib/test.h"
@@ -20,13 +20,13 @@
 #define PATH_BYTES 256
 
 static struct {
-    pid_t owner, server, bouncer; /* who started them, and they */
+    pid_t owner, server, bouncer; /* process that started the servers, and their process ids */
     char folder[PATH_BYTES];
-    char programs[PATH_BYTES]; /* where initdb and postgres are */
+    char programs[PATH_BYTES]; /* folder of initdb and postgres */
     int schemas;
 } here;
 
-/* ---- the programs -------------------------------------------------------------------------------------- */
+/* ---- the programs ---------------------------------------------------------------------------- */
 
 static bool find_programs(void)
 {
@@ -48,7 +48,8 @@ static bool find_programs(void)
     return true;
 }
 
-/* PostgreSQL does not run as root. */
+/* Returns the user for the server if this process is root: PostgreSQL refuses to run as root. NULL:
+ * the same user. */
 static const struct passwd *other_user(void)
 {
     if (geteuid() != 0)
@@ -72,18 +73,18 @@ static pid_t start(const char **words)
     (void)dup2(nothing, 2);
     if (user != NULL && (setgroups(0, NULL) != 0 || setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0))
         _exit(126);
-    (void)prctl(PR_SET_PDEATHSIG, SIGQUIT); /* after setuid, which forgets it */
-    (void)signal(SIGQUIT, SIG_DFL);         /* shells have what runs in the background ignore it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGQUIT); /* after setuid, which clears it */
+    (void)signal(SIGQUIT, SIG_DFL);         /* shells let background processes ignore it */
     (void)unsetenv("LD_PRELOAD");
     (void)chdir("/");
     snprintf(program, sizeof program, "%s%s%s", words[0][0] == '/' ? "" : here.programs, words[0][0] == '/' ? "" : "/",
              words[0]);
-    words[0] = program; /* by which initdb finds postgres, beside itself */
+    words[0] = program; /* initdb looks for postgres in its own folder */
     execv(program, (char *const *)(uintptr_t)words);
     _exit(127);
 }
 
-/* ---- the server ---------------------------------------------------------------------------------------- */
+/* ---- the server ------------------------------------------------------------------------------ */
 
 static int remove_node(const char *path, const struct stat *status, int kind, struct FTW *where)
 {
@@ -95,7 +96,7 @@ static int remove_node(const char *path, const struct stat *status, int kind, st
 
 static void stop(void)
 {
-    if (here.owner != getpid() || here.server <= 0) /* a test may fork */
+    if (here.owner != getpid() || here.server <= 0) /* a forked child must not stop the servers */
         return;
     if (here.bouncer > 0) {
         (void)kill(here.bouncer, SIGQUIT);
@@ -173,7 +174,7 @@ bool postgres_bounce(char *ret_url, size_t url_bytes)
     return true;
 }
 
-/* ---- schemas ------------------------------------------------------------------------------------------- */
+/* ---- schemas --------------------------------------------------------------------------------- */
 
 static void url_of(const char *schema, char *ret_url, size_t url_bytes)
 {
@@ -209,7 +210,7 @@ void postgres_await(const char *schema, const char *sql)
         if (rows > 0)
             break;
         if (tries == 6000)
-            fail_msg("nothing came of %s", sql);
+            fail_msg("no row was returned by %s", sql);
         usleep(10000);
     }
     PQfinish(conn);

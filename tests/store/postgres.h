@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* postgres.h - a PostgreSQL server for tests: on a Unix socket in a folder of its own, gone with the process. */
+/* postgres.h - a PostgreSQL server for tests, on a Unix socket in a temporary folder; it ends with
+ * the process. */
 #ifndef WEIR_TEST_STORE_POSTGRES_H
 #define WEIR_TEST_STORE_POSTGRES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Starts it, unless it runs; fails the test if it cannot. False: there is none on this machine. */
+/* Starts the server unless it runs. Returns false if PostgreSQL is not installed; fails the test if
+ * it does not start. */
 bool postgres_start(void);
 
-/* The URL of a schema that is made here, and nobody else has; "" as schema: the server's own. */
+/* Creates a schema for one test and returns its name and a URL for it. The schema "" is the
+ * server's default one. */
 void postgres_make(char *ret_schema, size_t schema_bytes, char *ret_url, size_t url_bytes);
 void postgres_remove(const char *schema);
 
-/* A PgBouncer in front of it, in transaction mode with two connections, and the URL of a database of its own there.
- * False: there is none on this machine. */
+/* Starts a PgBouncer in front of the server, in transaction mode with two connections, and returns
+ * the URL of a database behind it. Returns false if PgBouncer is not installed. */
 bool postgres_bounce(char *ret_url, size_t url_bytes);
 
-/* Some statements by somebody else, in the schema. */
+/* Runs SQL statements in the schema over another connection. */
 void postgres_run(const char *schema, const char *sql);
 
-/* Until it answers with a row; fails the test after a minute. */
+/* Repeats the query until it returns a row; fails the test after a minute. */
 void postgres_await(const char *schema, const char *sql);
 
 #endif

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-PATIENCE = 60  # seconds for it to answer
+PATIENCE = 60  # time limit for the server to start, s
 
 
 def _programs():
@@ -20,7 +20,8 @@ def _programs():
 
 
 class Postgres:
-    """with Postgres() as postgres: … postgres.url … postgres.ask('SELECT …'); it does not run as root."""
+    """with Postgres() as postgres: … postgres.url … postgres.ask('SELECT …'). The server does not
+    run as root."""
 
     def __init__(self, *settings):
         self._made = 0
@@ -48,18 +49,19 @@ class Postgres:
         return self
 
     def use_another(self):
-        """A database that is new: .url and .ask are of it from here on."""
+        """Creates a new database, to which .url and .ask refer from now on."""
         self._made += 1
         self.ask(f'CREATE DATABASE weir{self._made}')
         self.url = f'postgres:///weir{self._made}?host={self.folder}&user=weir'
 
     def ask(self, sql):
-        """Rows of texts."""
+        """Returns the rows as lists of texts."""
         out = subprocess.run(['psql', self.url, '-AtF', '\t', '-c', sql], check=True, capture_output=True, text=True)
         return [line.split('\t') for line in out.stdout.splitlines()]
 
     def cpu_seconds(self):
-        """Of the server and all that it has started, also of those that have ended."""
+        """Returns the processor time of the server and all its children, including those that have
+        ended."""
         tick, total = os.sysconf('SC_CLK_TCK'), 0
         for name in glob.glob('/proc/[0-9]*/stat'):
             try:
@@ -75,7 +77,7 @@ class Postgres:
         return total / tick
 
     def __exit__(self, *why):
-        self.process.send_signal(signal.SIGINT)  # which nobody ignores, unlike SIGQUIT in a shell's background
+        self.process.send_signal(signal.SIGINT)  # unlike SIGQUIT, it is not ignored in a shell's background
         try:
             self.process.wait(timeout=30)
         except subprocess.TimeoutExpired:

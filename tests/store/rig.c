@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.c - stores for tests. */
+/* rig.c - test fixture: stores of every backend, with helpers to write and read them. */
 #include "store/rig.h"
 
 #include "crawl/store/backend.h"
@@ -11,7 +11,7 @@
 const struct rig_backend rig_backends[] = {{"sqlite", &wr_backend_sqlite}, {"postgres", &wr_backend_pg}};
 const size_t rig_backend_count = sizeof rig_backends / sizeof rig_backends[0];
 
-/* ---- opening and closing ------------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static void note_state(void *context, enum wr_store_state state, const char *why)
 {
@@ -117,7 +117,7 @@ struct rig *rig_next(struct rig *rig)
     return NULL;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 uint64_t rig_fingerprint(const struct rig *rig, const char *url)
 {
@@ -203,14 +203,15 @@ int rig_post_later(struct rig *rig, struct wr_store_change change)
     return wr_store_post(rig->store, &change, 1, rig_count, rig);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct rows {
     struct rig_row *list;
     size_t count, room;
 };
 
-/* The texts follow each other in row->text: copied there, or there already. */
+/* Lays out the texts of a row one after the other in row->text. Copies them there, or only resets
+ * the pointers after the row has moved. */
 static void place_text(struct rig_row *row, size_t *at, struct wr_span *span, bool copies)
 {
     assert_true(*at + span->bytes < sizeof row->text);

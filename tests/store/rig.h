@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - stores for tests: each in a folder of its own that goes with it. */
+/* rig.h - test fixture: stores of every backend, each in a temporary folder. */
 #ifndef WEIR_TEST_STORE_RIG_H
 #define WEIR_TEST_STORE_RIG_H
 
@@ -11,7 +11,7 @@
 #define RIG_PATH 256
 #define RIG_TEXT 8300
 
-/* Every backend must pass the contract's tests. */
+/* A backend. Every backend must pass the tests of the contract. */
 struct rig_backend {
     const char *name;
     const struct wr_backend_kind *kind;
@@ -22,25 +22,26 @@ extern const size_t rig_backend_count;
 struct rig {
     const struct rig_backend *backend;
     char folder[RIG_PATH];
-    char path[RIG_PATH + 16];        /* or a URL */
-    char schema[32];                 /* in PostgreSQL */
-    struct wr_store_options options; /* change them between set-up and open */
+    char path[RIG_PATH + 16];        /* path of the state file, or the URL of the database */
+    char schema[32];                 /* name of the schema in PostgreSQL */
+    struct wr_store_options options; /* options of the store; change them between set-up and open */
     struct wr_store *store;
-    atomic_int done, failed; /* answers to posts by rig_post_later */
+    atomic_int done, failed; /* results of posts by rig_post_later */
     atomic_int paused, rooms, syncs, sync_error;
-    char why[200]; /* of the last that failed */
+    char why[200]; /* reason of the last failed post */
 };
 
 void rig_set_up(struct rig *rig, const struct rig_backend *backend);
-bool rig_set_up_shared(struct rig *rig); /* on PostgreSQL; false: there is none on this machine */
+bool rig_set_up_shared(struct rig *rig); /* on PostgreSQL; false: not installed */
 void rig_tear_down(struct rig *rig);
 void rig_open(struct rig *rig);
-/* Opens a store on the same database, as another process would have it. */
+/* Opens a second store on the same database, as another process would. */
 void rig_join(struct rig *rig, struct rig *ret_other);
 void rig_close(struct rig *rig);
 void rig_reopen(struct rig *rig);
 
-/* Two processes on one PostgreSQL, and a job with so many hosts. False: there is none on this machine. */
+/* Two processes on one PostgreSQL, and a job with this many hosts. rig_pair_set_up returns false if
+ * PostgreSQL is not installed. */
 struct rig_pair {
     struct rig first, second;
     int64_t job;
@@ -48,7 +49,7 @@ struct rig_pair {
 bool rig_pair_set_up(struct rig_pair *pair, int hosts);
 void rig_pair_tear_down(struct rig_pair *pair);
 
-/* The same for every backend: a rig that is set up, in the body's turn. */
+/* Runs the loop body once for every backend, with a fixture that is set up. */
 struct rig *rig_first(void);
 struct rig *rig_next(struct rig *rig);
 #define EACH_BACKEND(rig) for (struct rig *rig = rig_first(); rig != NULL; rig = rig_next(rig))
@@ -64,42 +65,43 @@ struct wr_store_change rig_retry(struct rig *rig, int64_t job, const char *url, 
 struct wr_store_change rig_status(int64_t job, enum wr_job_status status, const char *why);
 struct wr_store_change rig_output(int64_t job, const char *path, uint64_t bytes);
 
-/* A page of each of h00, h01, …: not more than a hundred. */
+/* Posts one page for each of the hosts h00, h01, …; count is at most 100. */
 void rig_find_hosts(struct rig *rig, int64_t job, int count);
 
-/* Of which much is known. */
+/* Returns a host record in which most fields are set. */
 struct wr_store_host rig_known_host(const char *key);
 
-/* Waits, and must succeed. */
+/* Posts and waits; fails the test if the post fails. */
 void rig_post(struct rig *rig, struct wr_store_change change);
 void rig_post_all(struct rig *rig, const struct wr_store_change *changes, size_t count);
 
-/* Counts rig->done or rig->failed later. */
+/* Counts the result of a post in rig->done or rig->failed. */
 void rig_count(void *context, int error, const char *why);
 int rig_post_later(struct rig *rig, struct wr_store_change change);
 
 /* ---- reading ---- */
 
-/* A copy of a row, and of its texts. */
+/* A copy of a row and its texts. */
 struct rig_row {
     struct wr_store_row row;
     char text[RIG_TEXT];
 };
 
-/* All rows, in memory for free(). */
+/* Returns all rows; the caller frees them with free(). */
 struct rig_row *rig_read(struct rig *rig, struct wr_store_query query, size_t *ret_count);
 
 size_t rig_read_count(struct rig *rig, struct wr_store_query query);
 
-struct wr_store_job rig_look_job(struct rig *rig, int64_t job); /* without its texts */
+/* Returns a job without its texts. */
+struct wr_store_job rig_look_job(struct rig *rig, int64_t job);
 
-/* What is known of a host; false: nothing. Without its texts. */
+/* Returns the record of a host without its texts; false: the store does not know the host. */
 bool rig_look_host(struct rig *rig, const char *key, struct wr_store_host *ret_host);
 
-/* "a,b,c" of the URLs that are queued for the host; for free(). */
+/* Returns "a,b,c", the queued URLs of the host; the caller frees it with free(). */
 char *rig_queue(struct rig *rig, int64_t job, const char *host);
 
-/* Fails unless the file is sound and the books agree. */
+/* Fails unless the file is intact and all counters agree. */
 void rig_check(struct rig *rig);
 
 bool rig_is(struct wr_span span, const char *text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* shim.c - a VFS of SQLite's over the real one. */
+/* shim.c - an SQLite VFS on top of the real one, which simulates full disks, failing syncs and
+ * power cuts. */
 #include "store/shim.h"
 
 #include "lib/test.h"
@@ -12,12 +13,12 @@
 
 struct shim shim;
 
-/* ---- what would be left after a power cut -------------------------------------------------------------- */
+/* ---- the content after a power cut ----------------------------------------------------------- */
 
 struct pending {
     struct pending *next;
     sqlite3_int64 at;
-    int bytes; /* -1: the file is cut at `at` */
+    int bytes; /* length of the write; -1: the file was truncated at `at` */
     char data[];
 };
 
@@ -34,7 +35,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 struct file {
     sqlite3_file base;
     sqlite3_file *real;
-    struct node *node; /* NULL: not remembered */
+    struct node *node; /* NULL: writes are not recorded */
     bool is_main;
 };
 
@@ -90,7 +91,7 @@ static void make_durable(struct node *node)
     node->last = &node->first;
 }
 
-/* The node of this name, with what is in the file now. */
+/* Returns the node with this name, with the present content of the file as its durable content. */
 static struct node *node_of(const char *name, sqlite3_file *real)
 {
     struct node *node = nodes;
@@ -122,8 +123,8 @@ static void cut_node(const struct node *node, const char *folder, struct wr_rng 
         size_t from = 0, to = pending->bytes > 0 ? (size_t)pending->bytes : 0;
         uint64_t fate = wr_rng_below(rng, 4);
         if (fate == 0)
-            continue;                 /* never reached the disk */
-        if (fate == 1 && to > SECTOR) /* torn */
+            continue;                 /* the write never reached the disk */
+        if (fate == 1 && to > SECTOR) /* a torn write: only some sectors */
             to = SECTOR * (size_t)wr_rng_below(rng, to / SECTOR);
         else if (fate == 2 && to > SECTOR)
             from = SECTOR * (size_t)wr_rng_below(rng, to / SECTOR);
@@ -145,7 +146,7 @@ void shim_cut(const char *folder, struct wr_rng *rng)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- files --------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static struct file *file_of(sqlite3_file *base)
 {
@@ -189,7 +190,7 @@ static int file_sync(sqlite3_file *base, int flags)
         make_durable(file->node);
     pthread_mutex_unlock(&lock);
     (void)flags;
-    return SQLITE_OK; /* this disk is the shim's own: the real one need not be waited for */
+    return SQLITE_OK; /* the durable content is in memory, so the real disk need not be synced */
 }
 
 static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
@@ -243,7 +244,7 @@ static int file_sector(sqlite3_file *base)
 static int file_traits(sqlite3_file *base)
 {
     (void)base;
-    return 0; /* no promise at all */
+    return 0; /* promises no atomic or ordered writes */
 }
 
 static const sqlite3_io_methods methods = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_again.c - SQLite opened again and again: after crashes in a row, and from copies of one file; and what is told
- * while a disk is full. */
+/* test_again.c - SQLite files that are reopened: after repeated crashes and from copies; and the
+ * callbacks of a store while its disk is full. */
 #include "base/rng.h"
 #include "lib/rig.h"
 #include "limiter/clock/clock.h"
@@ -16,11 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- crash after crash --------------------------------------------------------------------------------- */
+/* ---- repeated crashes ------------------------------------------------------------------------ */
 
 #define ROBOTS_URL "https://h/robots.txt"
 
-/* A robots.txt, and until when its server wants to be left alone. */
+/* Stores a robots.txt and the time until which its server refuses requests. */
 static void learn(struct rig *rig, int64_t retry_wall_at)
 {
     struct wr_store_host host = {.key = wr_span_of("h"), .memory = {.retry_wall_at = retry_wall_at}};
@@ -32,7 +32,7 @@ static void learn(struct rig *rig, int64_t retry_wall_at)
     rig_post_all(rig, changes, 2);
 }
 
-/* Opens the store, which it may have to make, and posts until it is killed. Never returns. */
+/* Opens or creates the store and posts until it is killed. Does not return. */
 static void crash(struct rig *rig, int64_t retry_wall_at)
 {
     size_t count;
@@ -43,7 +43,7 @@ static void crash(struct rig *rig, int64_t retry_wall_at)
     }
     free(rig_read(rig, (struct wr_store_query){.what = WR_STORE_ONE_ROBOTS, .key = wr_span_of(ROBOTS_URL)}, &count));
     int64_t job = rig_job(rig, "");
-    if (count == 0) /* as a crawl does: what is known is not fetched again */
+    if (count == 0) /* like a crawl: stored knowledge is not fetched again */
         learn(rig, retry_wall_at);
     for (int i = 0;; i++) {
         char url[40];
@@ -52,7 +52,7 @@ static void crash(struct rig *rig, int64_t retry_wall_at)
     }
 }
 
-/* Ends it after so many µs. True: it was killed, and did not end by itself. */
+/* Kills the child after this many µs. Returns true if the signal ended it, not an exit. */
 static bool kill_after(pid_t child, unsigned us)
 {
     int status;
@@ -63,7 +63,8 @@ static bool kill_after(pid_t child, unsigned us)
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-/* The window that a server named and its robots.txt, if they were told, are there. */
+/* Checks that the time named by the server and the robots.txt are stored, if they had been stored
+ * for sure. */
 static void check_after_crash(struct rig *rig, int64_t retry_wall_at, bool was_told)
 {
     size_t hosts, robots;
@@ -96,7 +97,7 @@ static size_t files_in(const char *folder)
     return count;
 }
 
-/* F10: a supervisor starts it again and again, and it never gets far. */
+/* F10: a supervisor restarts a crawl that keeps crashing early. */
 static void crash_after_crash_loses_no_window_and_no_robots_txt(void **state)
 {
     enum {
@@ -114,19 +115,20 @@ static void crash_after_crash_loses_no_window_and_no_robots_txt(void **state)
         if (child == 0)
             crash(&rig, retry_wall_at);
         assert_true(kill_after(child, (unsigned)wr_rng_below(&rng, round < 30 ? 6000 : 30000)));
-        if (round % 4 == 3) /* else the next one finds what the last has left */
+        if (round % 4 == 3) /* in the other rounds the next child finds what the last one left */
             check_after_crash(&rig, retry_wall_at, round > ROUNDS / 2);
         if (round != ROUNDS / 2)
             continue;
-        rig_open(&rig); /* from now on it is known for sure */
+        rig_open(&rig); /* from now on the values are stored for sure */
         learn(&rig, retry_wall_at);
         rig_close(&rig);
     }
-    assert_true(files_in(rig.folder) < 10); /* the file; what was killed while it made one leaves one more */
+    /* the state file; a process killed while it created the file leaves one more */
+    assert_true(files_in(rig.folder) < 10);
     rig_tear_down(&rig);
 }
 
-/* A container's processes have the same number at each start. */
+/* In a container, processes have the same process id at each start. */
 static void what_a_killed_namesake_left_beside_the_file_is_no_hindrance(void **state)
 {
     (void)state;
@@ -140,9 +142,9 @@ static void what_a_killed_namesake_left_beside_the_file_is_no_hindrance(void **s
     rig_tear_down(&rig);
 }
 
-/* ---- from copies of one file --------------------------------------------------------------------------- */
+/* ---- copies of one file ---------------------------------------------------------------------- */
 
-/* All rows of all tables, as text for free(). */
+/* Returns all rows of all tables as text; the caller frees it with free(). */
 static char *dump(const char *path)
 {
     static const char *const tables[] = {"jobs", "tasks", "hosts", "robots", "accepted", "outputs", "secrets"};
@@ -210,7 +212,7 @@ static void fill(struct rig *rig, int64_t job)
     rig_post_all(rig, changes, sizeof changes / sizeof changes[0]);
 }
 
-/* The rest of the crawl. */
+/* Posts the rest of the crawl. */
 static void go_on(struct rig *rig, int64_t job)
 {
     const struct wr_store_change changes[] = {
@@ -230,8 +232,8 @@ static int64_t read_still(const weir_clock *clock)
 
 static const weir_clock still_wall = {read_still, NULL};
 
-/* F11: to look at a file, or to begin to go on with it, changes nothing that counts; and from a copy it goes on alike.
- */
+/* F11: reading a file, or starting to resume it, changes no data, and a copy resumes like the
+ * original. */
 static void opening_changes_nothing_and_a_copy_goes_on_alike(void **state)
 {
     (void)state;
@@ -270,15 +272,16 @@ static void opening_changes_nothing_and_a_copy_goes_on_alike(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- a disk that is full under a crawl ----------------------------------------------------------------- */
+/* ---- a full disk during a crawl -------------------------------------------------------------- */
 
-/* What the store's thread says, one letter each: P and R for its states, d for an answer, o for room. */
+/* Callbacks of the store's thread in order, one letter each: P and R for its states, d for a
+ * result, o for room. */
 struct told {
     struct rig *rig;
     int64_t job;
     char letters[64];
     atomic_int count;
-    atomic_int posted; /* by `room` itself */
+    atomic_int posted; /* 1: tell_room has posted */
 };
 
 static void tell(struct told *told, char letter)
@@ -316,11 +319,12 @@ static void tell_room(void *context)
     struct told *told = context;
 
     tell(told, 'o');
-    assert_int_equal(post_to(told, 1000), 0); /* a crawl goes on from here */
+    assert_int_equal(post_to(told, 1000), 0); /* a crawl resumes here */
     atomic_store(&told->posted, 1);
 }
 
-/* I3, F5: it stops when it is told that there is no room for more, and goes on when it is told that there is. */
+/* I3, F5: a crawl stops when the store reports a full queue and resumes when the store reports
+ * room. */
 static void a_crawl_is_told_of_the_pause_its_end_and_then_of_room(void **state)
 {
     (void)state;
@@ -344,13 +348,14 @@ static void a_crawl_is_told_of_the_pause_its_end_and_then_of_room(void **state)
         taken++;
     assert_int_equal(taken, 8);
     test_await_number(&told.count, 1);
-    (void)usleep(20000); /* it tries again and again, and tells nobody */
+    (void)usleep(20000); /* the store retries several times without further reports */
     assert_int_equal(post_to(&told, taken), WEIR_E_FULL);
     assert_int_equal(atomic_load(&told.count), 1);
     atomic_store(&shim.fail_write_at, 0);
     atomic_store(&shim.is_full, false);
     test_await_number(&told.posted, 1);
-    test_await_number(&told.count, 12); /* P, R, 8 answers, room, and the answer to the one that room posted */
+    /* P, R, 8 results, room, and the result of the post by tell_room */
+    test_await_number(&told.count, 12);
     assert_string_equal(told.letters, "PRddddoddddd");
     assert_int_equal(rig_look_job(&rig, told.job).queued, 9);
     rig.options.context = &rig;
@@ -358,9 +363,10 @@ static void a_crawl_is_told_of_the_pause_its_end_and_then_of_room(void **state)
     shim_clear();
 }
 
-/* ---- 64 MB --------------------------------------------------------------------------------------------- */
+/* ---- 64 MB of address space ------------------------------------------------------------------ */
 
-/* 0: it was opened, or refused for want of memory, and is sound; else what was wrong. */
+/* Returns 0 if the store worked or was refused for lack of memory, and is intact; otherwise the
+ * number of the failed check. */
 static int run_in_64_mb(struct rig *rig, int64_t job)
 {
     struct rlimit before, small;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_away.c - a database that is away: asked ever more rarely, on a clock that stands still. G2, T17. */
+/* test_away.c - an unreachable database is retried at growing intervals, on a fake clock. G2,
+ * T17. */
 #include "crawl/store/store_state.h"
 #include "lib/worker.h"
 #include "store/rig.h"
 
-/* ---- a backend that is away when told to ---- */
+/* ---- a backend that is unreachable on demand ------------------------------------------------- */
 
 static struct {
     struct wr_backend_kind kind;
@@ -52,7 +53,8 @@ static void advance(weir_clock *clock, int64_t by_ns)
     assert_int_equal(weir_clock_fake_advance(clock, by_ns), 0);
 }
 
-/* The store's thread has asked once more, in vain, and sleeps. Returns for how long. */
+/* Waits until the store's thread has failed once more and sleeps. Returns the time until its next
+ * attempt. */
 static int64_t await_next_try(const struct rig *rig, const weir_clock *clock, int begins)
 {
     test_await_number(&road.begins, begins);
@@ -60,9 +62,10 @@ static int64_t await_next_try(const struct rig *rig, const weir_clock *clock, in
     return rig->store->retry_at - weir_clock_now(clock);
 }
 
-/* ---- what it is asked ---- */
+/* ---- attempts ---- */
 
-/* After 0.1, 0.2, … 10 s, and by chance up to half of that sooner, so that not all processes come at once. */
+/* The intervals are 0.1, 0.2, … 10 s, each shortened at random by up to half, so that not all
+ * processes come at once. */
 static void database_that_is_away_is_asked_ever_more_rarely(void **state)
 {
     struct rig rig;
@@ -84,12 +87,12 @@ static void database_that_is_away_is_asked_ever_more_rarely(void **state)
     }
     (void)await_next_try(&rig, clock, before + 13);
     assert_int_equal(atomic_load(&rig.done), 0);
-    atomic_store(&road.is_away, false); /* it is back */
+    atomic_store(&road.is_away, false); /* the database is reachable again */
     advance(clock, 10 * WEIR_SECOND);
     test_await_number(&rig.done, 1);
     assert_int_equal(atomic_load(&rig.failed), 0);
     test_await_waiters(clock, 1);
-    atomic_store(&road.is_away, true); /* and away again: that is another time */
+    atomic_store(&road.is_away, true); /* unreachable again: the intervals start anew */
     before = atomic_load(&road.begins);
     assert_int_equal(rig_post_later(&rig, rig_found(&rig, job, "h", "https://h/2", NULL)), 0);
     advance(clock, WEIR_SECOND);

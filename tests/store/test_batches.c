@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_batches.c - when things are written: together, in order, soon, and never too late. On a clock that stands still.
- */
+/* test_batches.c - when changes are written: in batches, in order and in time. On a fake clock. */
 #include "crawl/store/backend.h"
 #include "lib/worker.h"
 #include "store/rig.h"
 
 #include <pthread.h>
 
-/* A store on a fake clock. */
+/* Opens a store on a fake clock. */
 static weir_clock *open_on_fake_clock(struct rig *rig)
 {
     weir_clock *clock;
@@ -63,7 +62,7 @@ static int64_t stored_delay(struct rig *rig, const char *key)
     return delay_ns;
 }
 
-/* ---- together ------------------------------------------------------------------------------------------ */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 static void posts_wait_for_each_other_and_share_a_transaction(void **state)
 {
@@ -108,7 +107,7 @@ static void who_waits_takes_the_others_along_at_once(void **state)
         weir_clock *clock = open_on_fake_clock(rig);
         int64_t job = rig_job(rig, "");
         assert_int_equal(rig_post_later(rig, numbered(rig, job, 1)), 0);
-        rig_post(rig, numbered(rig, job, 2)); /* the clock stands still */
+        rig_post(rig, numbered(rig, job, 2)); /* returns although the clock stands still */
         assert_int_equal(atomic_load(&rig->done), 1);
         close_on_fake_clock(rig, clock);
     }
@@ -165,9 +164,9 @@ static void posts_of_each_thread_are_stored_in_their_order(void **state)
     }
 }
 
-/* ---- hosts --------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
-/* U4, S2-10: however often a host changes, it is written once in a while, and as it was last. */
+/* U4, S2-10: a host that changes often is written once per interval, with its last values. */
 static void only_the_last_word_about_a_host_is_written(void **state)
 {
     (void)state;
@@ -189,7 +188,7 @@ static void only_the_last_word_about_a_host_is_written(void **state)
     }
 }
 
-/* U7: debouncing dropped the final write. */
+/* U7: an earlier debounce lost the final write. */
 static void the_last_word_is_not_lost_at_the_end(void **state)
 {
     (void)state;
@@ -227,7 +226,7 @@ static void the_last_word_is_not_lost_while_others_are_written(void **state)
     {
         struct poster posters[3];
         char key[16];
-        rig->options.hosts_ns = 1; /* always due */
+        rig->options.hosts_ns = 1; /* changed hosts are always due */
         rig_open(rig);
         for (int i = 0; i < 3; i++) {
             posters[i] = (struct poster){.rig = rig, .from = i * 10};
@@ -244,7 +243,7 @@ static void the_last_word_is_not_lost_while_others_are_written(void **state)
     }
 }
 
-/* V2, R23. */
+/* V2, R23: a Retry-After time is not held back like other host values. */
 static void a_time_that_a_server_named_is_written_at_once(void **state)
 {
     (void)state;
@@ -258,7 +257,7 @@ static void a_time_that_a_server_named_is_written_at_once(void **state)
         host.memory.retry_wall_at = weir_wall_now() + WEIR_HOUR;
         assert_int_equal(wr_store_note_host(rig->store, &host), 0);
         for (int tries = 0; stored_delay(rig, "h") < 0 && tries < 1000; tries++)
-            ; /* each read is answered by the thread that writes */
+            ; /* the thread that writes answers each read */
         assert_int_equal(stats_of(rig).commits - before, 1);
         assert_int_equal(stored_delay(rig, "h"), WEIR_SECOND);
         close_on_fake_clock(rig, clock);
@@ -286,9 +285,9 @@ static void many_hosts_do_not_wait_for_their_time(void **state)
     }
 }
 
-/* ---- too much ------------------------------------------------------------------------------------------ */
+/* ---- full queues ----------------------------------------------------------------------------- */
 
-/* I3. */
+/* I3: a full queue is an error, and the callback reports room. */
 static void a_full_queue_is_told_and_so_is_room(void **state)
 {
     (void)state;
@@ -337,7 +336,7 @@ static void large_texts_fill_the_queue_and_one_may_be_larger_than_it(void **stat
     }
 }
 
-/* ---- outputs ------------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static void an_output_is_synced_before_its_length_is_stored(void **state)
 {
@@ -349,7 +348,7 @@ static void an_output_is_synced_before_its_length_is_stored(void **state)
         int64_t job = rig_job(rig, "");
         size_t count;
         rig_post(rig, numbered(rig, job, 1));
-        assert_int_equal(atomic_load(&rig->syncs), 0); /* there was none to sync */
+        assert_int_equal(atomic_load(&rig->syncs), 0); /* no output had changed */
         atomic_store(&rig->sync_error, WEIR_E_FULL);
         const struct wr_store_change changes[] = {rig_ended(rig, job, "https://h/000001", false, "fetched"),
                                                   numbered(rig, job, 2), rig_output(job, "crawl.jsonl", 55)};
@@ -358,7 +357,8 @@ static void an_output_is_synced_before_its_length_is_stored(void **state)
         test_await_number(&rig->paused, 1);
         assert_int_equal(atomic_load(&rig->syncs), 1);
         assert_int_equal(atomic_load(&rig->done), 0);
-        assert_int_equal(rig_look_job(rig, job).done, 0); /* reads are answered, and see none of it */
+        /* reads are answered without the unwritten changes */
+        assert_int_equal(rig_look_job(rig, job).done, 0);
         struct wr_store_query query = {.what = WR_STORE_OUTPUTS, .job = job};
         free(rig_read(rig, query, &count));
         assert_int_equal(count, 0);
@@ -372,7 +372,7 @@ static void an_output_is_synced_before_its_length_is_stored(void **state)
     }
 }
 
-/* F6: and each post is in the store as a whole, or not at all. */
+/* F6: after a failure each post is stored completely or not at all. */
 static void a_failure_is_for_good_and_nothing_is_half_stored(void **state)
 {
     (void)state;
@@ -423,9 +423,9 @@ static void what_a_paused_store_could_not_write_is_told_when_it_is_freed(void **
     }
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* A crawl that loads, and is told that there is no more, goes to sleep: nothing that it posted may be missing. */
+/* A crawl that loads no more tasks goes to sleep, so a load must see everything posted before. */
 static void a_load_sees_what_was_posted_before_though_it_is_not_due(void **state)
 {
     (void)state;
@@ -447,7 +447,8 @@ static void a_load_sees_what_was_posted_before_though_it_is_not_due(void **state
             assert_int_equal(count, 1);
         }
         bool needs_commit = rig->backend->kind->needs_commit;
-        assert_int_equal(atomic_load(&rig->done), needs_commit ? 3 : 0); /* the clock stands still */
+        /* the clock stands still: only a backend that needs it has committed */
+        assert_int_equal(atomic_load(&rig->done), needs_commit ? 3 : 0);
         assert_int_equal(stats_of(rig).commits, before + (needs_commit ? 3 : 0));
         advance(clock, 50 * WEIR_MILLISECOND);
         test_await_number(&rig->done, 3);
@@ -496,7 +497,8 @@ static void a_load_waits_while_the_store_is_paused_and_then_sees_all(void **stat
                                        .context = &rows};
         for (int i = 0; i < 3; i++)
             assert_int_equal(wr_store_read(rig->store, &query), 0);
-        assert_int_equal(rig_look_job(rig, job).queued, 0); /* this is answered */
+        /* a read of a job is answered while the store is paused */
+        assert_int_equal(rig_look_job(rig, job).queued, 0);
         assert_int_equal(atomic_load(&load_answers), 0);
         atomic_store(&rig->sync_error, 0);
         test_await_waiters(clock, 1);
@@ -508,7 +510,7 @@ static void a_load_waits_while_the_store_is_paused_and_then_sees_all(void **stat
     }
 }
 
-/* ---- callbacks ----------------------------------------------------------------------------------------- */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
 static void wait_and_post(void *context, int error, const char *why)
 {
@@ -521,7 +523,8 @@ static void wait_and_post(void *context, int error, const char *why)
     assert_int_equal(wr_store_add_job(rig->store, wr_span_of(""), 0, &job), WEIR_E_INVAL);
     assert_int_equal(wr_store_post(rig->store, NULL, 0, NULL, NULL), WEIR_E_INVAL);
     assert_int_equal(wr_store_read(rig->store, &query), WEIR_E_INVAL);
-    assert_int_equal(wr_store_post(rig->store, NULL, 0, rig_count, rig), 0); /* this it may */
+    /* a callback may post without waiting */
+    assert_int_equal(wr_store_post(rig->store, NULL, 0, rig_count, rig), 0);
 }
 
 static void a_callback_may_post_but_not_wait(void **state)

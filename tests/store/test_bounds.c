@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_bounds.c - a job has so many tasks and no more, and of a host so many: whoever finds them, on PostgreSQL. */
+/* test_bounds.c - the limits of tasks per job and per host hold for all processes together, on
+ * PostgreSQL. */
 #include "lib/worker.h"
 #include "store/postgres.h"
 #include "store/rig.h"
@@ -13,7 +14,8 @@ struct answers {
     bool is_new[AT_ONCE], is_beyond[AT_ONCE];
 };
 
-/* Pages `first` and following, of hosts in turn. The texts stay until all are posted. */
+/* Makes changes for the pages `first` and following, of all hosts in turn. The texts stay valid
+ * until the next call of this thread. */
 static void make_found(struct rig *rig, int64_t job, int first, size_t count, struct wr_store_task_limits bounds,
                        struct answers *answers, struct wr_store_change *ret_changes)
 {
@@ -58,20 +60,23 @@ static void tasks_beyond_the_bound_of_a_job_are_forgotten_and_told(void **state)
         test_skip_missing("PostgreSQL");
     rig_open(&rig);
     int64_t job = rig_job(&rig, ""), other = rig_job(&rig, "");
-    find(&rig, other, 0, 16, (struct wr_store_task_limits){0}, &answers); /* another's do not count */
+    /* tasks of another job do not count */
+    find(&rig, other, 0, 16, (struct wr_store_task_limits){0}, &answers);
     find(&rig, job, 0, 6, (struct wr_store_task_limits){.tasks = 10}, &answers);
     assert_int_equal(count_true(answers.is_new, 6), 6);
     rig_post(&rig, rig_ended(&rig, job, "https://h0/0", false, "fetched"));
-    rig_post(&rig, rig_ended(&rig, job, "https://h1/1", true, "failed")); /* those that have ended do */
+    /* finished tasks do count */
+    rig_post(&rig, rig_ended(&rig, job, "https://h1/1", true, "failed"));
     find(&rig, job, 4, 10, (struct wr_store_task_limits){.tasks = 10}, &answers);
-    for (size_t i = 0; i < 10; i++) { /* two are known, four fit, in the order of posting */
+    for (size_t i = 0; i < 10; i++) { /* two are known and four fit, in the order of posting */
         assert_int_equal(answers.is_new[i], i >= 2 && i < 6);
         assert_int_equal(answers.is_beyond[i], i >= 6);
     }
     find(&rig, job, 9, 2, (struct wr_store_task_limits){.tasks = 10}, &answers);
-    assert_false(answers.is_new[0] || answers.is_beyond[0]); /* known */
+    assert_false(answers.is_new[0] || answers.is_beyond[0]); /* already known */
     assert_true(!answers.is_new[1] && answers.is_beyond[1]);
-    find(&rig, job, 10, 1, (struct wr_store_task_limits){.tasks = 11}, &answers); /* who goes on with a larger one */
+    /* resumed with a larger limit */
+    find(&rig, job, 10, 1, (struct wr_store_task_limits){.tasks = 11}, &answers);
     assert_true(answers.is_new[0] && !answers.is_beyond[0]);
     struct wr_store_job seen = rig_look_job(&rig, job);
     assert_int_equal(seen.queued + seen.done + seen.failed, 11);
@@ -97,10 +102,11 @@ static void tasks_beyond_the_bound_of_a_host_are_forgotten_and_told(void **state
         assert_int_equal(answers.is_new[i], i > 0 && i < HOSTS);
         assert_int_equal(answers.is_beyond[i], i >= HOSTS);
     }
-    /* Both: the host's are counted first, so that they take nothing from the job's. */
+    /* With both limits, the one of the host is checked first: tasks beyond it do not use up the
+     * limit of the job. */
     find(&rig, job, 3 * HOSTS, 3, (struct wr_store_task_limits){2 * HOSTS + 1, 3}, &answers);
     assert_true(answers.is_new[0] && answers.is_beyond[1] && answers.is_beyond[2]);
-    find(&rig, job + 7, 0, 3, bounds, &answers); /* no such job: nothing to be beyond of */
+    find(&rig, job + 7, 0, 3, bounds, &answers); /* an unknown job has no limit */
     assert_int_equal(count_true(answers.is_new, 3) + count_true(answers.is_beyond, 3), 0);
     rig_check(&rig);
     rig_tear_down(&rig);
@@ -136,7 +142,8 @@ static void one_that_is_found_twice_at_once_counts_once(void **state)
     rig_tear_down(&rig);
 }
 
-/* Several processes find the same and other pages at once, some by large transactions, and end some. */
+/* Several processes find the same and other pages at the same time, some in large transactions, and
+ * finish some. */
 static void bounds_hold_whoever_finds_tasks_at_the_same_time(void **state)
 {
     (void)state;
@@ -160,7 +167,8 @@ static void bounds_hold_whoever_finds_tasks_at_the_same_time(void **state)
                 struct wr_store_change changes[AT_ONCE + 1];
                 make_found(&rigs[i], job, (round * STORES + i) * AT_ONCE / 2, AT_ONCE, bounds[k], &answers[i][round],
                            changes);
-                changes[AT_ONCE] = rig_ended(&rigs[i], job, "https://h1/1", false, "fetched"); /* if it is there */
+                /* no effect if the task is unknown */
+                changes[AT_ONCE] = rig_ended(&rigs[i], job, "https://h1/1", false, "fetched");
                 assert_int_equal(wr_store_post(rigs[i].store, changes, AT_ONCE + 1, rig_count, &rigs[i]), 0);
             }
         for (int i = 0; i < STORES; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* test_claim.c - claims on a PostgreSQL with many hosts, and hosts that nobody can claim. */
+/* test_claim.c - claims on a PostgreSQL with many hosts, and hosts that no process can claim. */
 #include "store/postgres.h"
 #include "store/rig.h"
 
-/* A rig with a job, and hosts made by hand: of three in a row the first is done, the second another's, the third rests.
- */
+/* Sets up a job and 9000 hosts: of three in a row the first is done, the second leased by another
+ * process, and the third rests. */
 static bool set_up(struct rig *rig, int64_t *ret_job)
 {
     if (!postgres_start())
@@ -33,7 +33,7 @@ static size_t claim(struct rig *rig, int64_t job, size_t limit)
     return count;
 }
 
-/* Statistics are told when a connection ends. */
+/* PostgreSQL reports statistics when a connection ends. */
 static void claims_do_not_read_through_hosts_that_others_have_or_that_rest(void **state)
 {
     (void)state;
@@ -51,7 +51,7 @@ static void claims_do_not_read_through_hosts_that_others_have_or_that_rest(void 
                                " AND n_tup_del >= 2998 AND n_tup_upd >= 2");
     postgres_run(rig.schema, "SELECT pg_stat_reset_single_table_counters('hosts'::regclass)");
     rig_join(&rig, &other);
-    assert_int_equal(claim(&other, job, 3), 3); /* those that have rested come first */
+    assert_int_equal(claim(&other, job, 3), 3); /* hosts that have finished their rest come first */
     assert_int_equal(claim(&other, job, 32), 1);
     for (int i = 0; i < 8; i++)
         assert_int_equal(claim(&other, job, 32), 0);
@@ -63,7 +63,8 @@ static void claims_do_not_read_through_hosts_that_others_have_or_that_rest(void 
     rig_tear_down(&rig);
 }
 
-/* Those that are done lie between those that are another's: a claim looks at some of them, and the next goes on. */
+/* Finished hosts lie between leased ones: a claim looks at a part of the hosts, and the next claim
+ * continues there. */
 static void a_host_among_thousands_that_are_done_is_found_by_a_few_claims(void **state)
 {
     (void)state;
@@ -77,11 +78,11 @@ static void a_host_among_thousands_that_are_done_is_found_by_a_few_claims(void *
                              " VALUES (1, 8997, 8997, 0, 0, 0, 0, 'https://h8997/')");
     while (claim(&rig, job, 32) == 0)
         assert_true(++claims < 9);
-    assert_true(claims > 1); /* or this shows nothing */
+    assert_true(claims > 1); /* otherwise the test shows nothing */
     rig_tear_down(&rig);
 }
 
-/* G9. */
+/* G9: a host with a damaged row is skipped. */
 static void hosts_that_cannot_be_read_are_not_claimed_nor_kept_and_their_tasks_are_told(void **state)
 {
     (void)state;
@@ -106,7 +107,7 @@ static void hosts_that_cannot_be_read_are_not_claimed_nor_kept_and_their_tasks_a
             if (is_leased)
                 assert_int_equal(claim(&rig, job, 0), 2);
             postgres_run(rig.schema, harm[i]);
-            bool is_kept = is_leased && i == 4; /* its key is there */
+            bool is_kept = is_leased && i == 4; /* its key is intact */
             if (!is_leased)
                 assert_int_equal(claim(&rig, job, 0), 1);
             free(rig_read(&rig, (struct wr_store_query){.what = WR_STORE_RENEW, .job = job}, &count));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_contract.c - what every backend must keep. Written against the contract's header only. */
+/* test_contract.c - the guarantees of every backend, tested through the header of the contract
+ * only. */
 #include "base/rng.h"
 #include "store/rig.h"
 
@@ -10,7 +11,7 @@
         free(queue_text);                             \
     } while (0)
 
-/* ---- jobs ---------------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static void a_new_store_is_empty_and_a_job_begins_pending(void **state)
 {
@@ -88,7 +89,8 @@ static void a_job_that_is_over_takes_no_tasks(void **state)
         };
         rig_post_all(rig, changes, 3);
         rig_post(rig, rig_found(rig, job, "a.example", "https://a.example/4", NULL));
-        rig_post(rig, rig_found(rig, job + 100, "a.example", "https://a.example/5", NULL)); /* no such job */
+        /* there is no such job */
+        rig_post(rig, rig_found(rig, job + 100, "a.example", "https://a.example/5", NULL));
         assert_queue(rig, job, "a.example", "https://a.example/1,https://a.example/2");
         assert_queue(rig, job + 100, "a.example", "");
         assert_int_equal(rig_look_job(rig, job).queued, 2);
@@ -96,7 +98,7 @@ static void a_job_that_is_over_takes_no_tasks(void **state)
     }
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------------- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 static void tasks_come_first_in_first_out_and_by_host(void **state)
 {
@@ -135,7 +137,8 @@ static void a_loaded_task_has_all_that_was_found(void **state)
         change.found.hops = 2;
         change.found.priority = -3;
         rig_post(rig, change);
-        rig_post(rig, rig_ended(rig, job, "http://a.example:8080/", false, "fetched")); /* a parent stays known */
+        /* the parent stays known */
+        rig_post(rig, rig_ended(rig, job, "http://a.example:8080/", false, "fetched"));
         struct wr_store_query query = {
             .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("b.example"), .after = WR_STORE_FIRST_POSITION};
         struct rig_row *rows = rig_read(rig, query, &count);
@@ -194,7 +197,7 @@ static void loading_goes_on_where_it_stopped(void **state)
         }
         struct wr_store_query query = {
             .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FIRST_POSITION, .limit = 7};
-        rig_post_all(rig, NULL, 0); /* those before are there */
+        rig_post_all(rig, NULL, 0); /* waits until all posts are stored */
         do {
             struct rig_row *rows = rig_read(rig, query, &count);
             assert_true(count <= 7);
@@ -223,7 +226,8 @@ static void a_task_is_found_once_and_ends_once(void **state)
             rig_post(rig, rig_ended(rig, job, "https://h/", false, "fetched"));
         rig_post(rig, rig_ended(rig, job, "https://h/", true, "late"));
         rig_post(rig, rig_ended(rig, job, "https://h/never-found", true, "stray"));
-        rig_post(rig, rig_found(rig, job, "h", "https://h/", NULL)); /* known, though it ended */
+        /* a finished task stays known */
+        rig_post(rig, rig_found(rig, job, "h", "https://h/", NULL));
         assert_queue(rig, job, "h", "");
         struct wr_store_job seen = rig_look_job(rig, job);
         assert_int_equal(seen.queued, 0);
@@ -308,18 +312,19 @@ static void a_retry_keeps_its_place_and_counts_once(void **state)
             .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FIRST_POSITION, .limit = 1};
         struct rig_row *rows = rig_read(rig, query, &count);
         assert_int_equal(rows[0].row.task.attempts, 1);
-        assert_in_range(rows[0].row.task.not_before_wall_at, soon, soon + WEIR_MILLISECOND); /* up, never earlier */
+        /* the stored time is rounded up, never earlier */
+        assert_in_range(rows[0].row.task.not_before_wall_at, soon, soon + WEIR_MILLISECOND);
         free(rows);
         assert_int_equal(rig_look_job(rig, job).retries, 2);
         assert_int_equal(rig_look_job(rig, job).rejected, 1);
         rig_post(rig, rig_ended(rig, job, "https://h/1", true, "refused"));
-        rig_post(rig, rig_retry(rig, job, "https://h/1", 2, 429)); /* too late */
+        rig_post(rig, rig_retry(rig, job, "https://h/1", 2, 429)); /* the task has ended */
         assert_int_equal(rig_look_job(rig, job).retries, 2);
         rig_check(rig);
     }
 }
 
-/* H2: the clock was a year ahead when it was stored. */
+/* H2: the clock was a year ahead when the time was stored. */
 static void a_task_is_never_put_off_for_years(void **state)
 {
     (void)state;
@@ -341,7 +346,8 @@ static void a_task_is_never_put_off_for_years(void **state)
     }
 }
 
-/* A page whose site says that it changed: the latest such time is kept, and what is put off stays so. */
+/* The latest change time that a site reports for a page is kept. It does not shorten the wait of a
+ * deferred task. */
 static void a_task_knows_when_its_page_changed_until_it_is_put_off(void **state)
 {
     (void)state;
@@ -377,12 +383,12 @@ static void a_task_knows_when_its_page_changed_until_it_is_put_off(void **state)
         assert_true(rows[0].row.task.not_before_wall_at >= soon);
         free(rows);
         rig_post(rig, rig_ended(rig, job, "https://h/", false, "fetched"));
-        rig_post(rig, known[1]); /* too late */
+        rig_post(rig, known[1]); /* the task has ended */
         rig_check(rig);
     }
 }
 
-/* ---- the books ----------------------------------------------------------------------------------------- */
+/* ---- the counters ---------------------------------------------------------------------------- */
 
 enum {
     TASKS = 200,
@@ -423,7 +429,7 @@ static void one_change(struct rig *rig, struct wr_rng *rng, const int64_t *jobs,
     }
 }
 
-/* V5. */
+/* V5: counters agree with the tasks, even if changes are repeated. */
 static void counters_agree_with_the_tasks_whatever_is_repeated(void **state)
 {
     (void)state;
@@ -461,9 +467,9 @@ static void counters_agree_with_the_tasks_whatever_is_repeated(void **state)
     }
 }
 
-/* ---- strangers ----------------------------------------------------------------------------------------- */
+/* ---- untrusted texts ------------------------------------------------------------------------- */
 
-/* G10. */
+/* G10: texts with SQL syntax are stored as texts. */
 static void texts_are_never_commands(void **state)
 {
     (void)state;
@@ -519,7 +525,7 @@ static void texts_that_are_too_long_unclean_or_missing_are_refused(void **state)
             rig_found(rig, job, "h\n", "https://h/", NULL),
             rig_found(rig, job, "h", "https://h/\xff", NULL),
             nul,
-            rig_ended(rig, job, "https://h/", true, ""), /* failed, and no reason */
+            rig_ended(rig, job, "https://h/", true, ""), /* failed, but without a reason */
             rig_status(job, (enum wr_job_status)77, ""),
             {.kind = (enum wr_store_change_kind)99},
             {.kind = WR_STORE_HOST},
@@ -531,7 +537,8 @@ static void texts_that_are_too_long_unclean_or_missing_are_refused(void **state)
         const struct wr_store_change mixed[] = {rig_found(rig, job, "h", "https://h/", NULL), bad[0]};
         assert_int_equal(wr_store_post(rig->store, mixed, 2, rig_count, rig), WEIR_E_INVAL);
         assert_queue(rig, job, "h", "");
-        assert_int_equal(atomic_load(&rig->done) + atomic_load(&rig->failed), 0); /* never called */
+        /* no callback was called */
+        assert_int_equal(atomic_load(&rig->done) + atomic_load(&rig->failed), 0);
     }
 }
 

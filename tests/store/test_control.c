@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_control.c - what the desk answers of a state file that no crawl has. */
+/* test_control.c - replies of the control socket for a state file that no crawl uses. */
 #include "limiter/memory/memory.h"
 #include "store/rig.h"
 #include "store/shim.h"
@@ -7,13 +7,13 @@
 
 #include <jansson.h>
 
-/* The settings are the agent's name. */
+/* Returns the agent of a job: here the settings are its name. */
 static void agent_of(struct wr_span settings, char ret_agent[WR_CONTROL_AGENT_ROOM])
 {
     (void)snprintf(ret_agent, WR_CONTROL_AGENT_ROOM, "%.*s", (int)settings.bytes, settings.data);
 }
 
-/* For json_decref. */
+/* Returns the reply; the caller frees it with json_decref. */
 static json_t *ask(struct rig *rig, const char *request)
 {
     const struct wr_control_source source = {.store = rig->store, .agent_of = agent_of};
@@ -138,7 +138,7 @@ static void why_tells_of_a_host_whose_firewall_lets_nobody_in(void **state)
 
 /* ---- hosts ---- */
 
-/* "a,b,c" */
+/* Returns the host names of the reply as "a,b,c". */
 static const char *names_of(struct rig *rig, const char *request)
 {
     static char names[256];
@@ -199,13 +199,13 @@ static void a_page_of_tasks_ends_where_the_answer_is_full(void **state)
     static char url[2001];
     begin(&rig);
     int64_t job = rig_job(&rig, "weir");
-    memset(url, '<', sizeof url - 1); /* six bytes each, as it is told */
+    memset(url, '<', sizeof url - 1); /* six bytes each in JSON */
     for (int i = 0; i < COUNT; i++) {
         int bytes = snprintf(url, sizeof url, "http://a.example/%05d", i);
         url[bytes] = '<';
         assert_int_equal(rig_post_later(&rig, rig_found(&rig, job, "a.example", url, NULL)), 0);
     }
-    rig_post_all(&rig, NULL, 0); /* after all of them */
+    rig_post_all(&rig, NULL, 0); /* waits until all posts are stored */
     size_t told = 0;
     json_int_t after = 0;
     for (bool is_end = false; !is_end;) {

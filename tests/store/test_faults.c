@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_faults.c - SQLite on disks that fill up, fail to sync and lose power, and without memory. */
+/* test_faults.c - SQLite on disks that fill up, fail to sync or lose power, and without memory. */
 #include "crawl/store/backend.h"
 #include "lib/alloc.h"
 #include "lib/rig.h"
@@ -18,7 +18,7 @@ static void set_up(struct rig *rig)
 {
     rig_set_up(rig, rig_backends);
     rig->options.retry_ns = WEIR_MILLISECOND;
-    rig->options.batch_changes = 8; /* several transactions */
+    rig->options.batch_changes = 8; /* the posts of a test take several transactions */
 }
 
 static int try_page(struct rig *rig, int64_t job, int number)
@@ -35,7 +35,7 @@ static int try_page(struct rig *rig, int64_t job, int number)
     return wr_store_post(rig->store, changes, 3, rig_count, rig);
 }
 
-/* What a store that has failed does not take has failed, too. */
+/* Posts a page and waits for room. A post that a failed store refuses counts as failed. */
 static void post_page(struct rig *rig, int64_t job, int number)
 {
     int error;
@@ -53,7 +53,7 @@ static int64_t begin(struct rig *rig)
     return job;
 }
 
-/* As many pages are there as should be, and nothing half. */
+/* Checks that the number of stored pages is in this range and no page is stored in part. */
 static void check_pages(struct rig *rig, int64_t job, uint64_t least, uint64_t most)
 {
     struct wr_store_job seen = rig_look_job(rig, job);
@@ -74,13 +74,13 @@ static void ignore_row(void *context, const struct wr_store_row *row)
     (void)row;
 }
 
-/* ---- no room ------------------------------------------------------------------------------------------- */
+/* ---- a full disk ----------------------------------------------------------------------------- */
 
 enum {
     PAGES = 20
 };
 
-/* True: the disk was full at some moment of it. */
+/* Fills the disk at the n-th write. Returns true if the disk was full at some time of the run. */
 static bool full_at(long n)
 {
     struct rig rig;
@@ -97,7 +97,7 @@ static bool full_at(long n)
         atomic_store(&shim.is_full, false);
         test_await_number(&rig.done, PAGES);
     } else {
-        rig_close(&rig); /* the disk may be full for that: then the log stays */
+        rig_close(&rig); /* if the disk is full while the store closes, the log stays */
     }
     bool was_full = is_paused || atomic_load(&shim.is_full);
     atomic_store(&shim.is_full, false);
@@ -109,7 +109,7 @@ static bool full_at(long n)
     return was_full;
 }
 
-/* F5. */
+/* F5: no change is lost, whichever write finds the disk full. */
 static void a_full_disk_at_any_write_pauses_the_store_and_loses_nothing(void **state)
 {
     (void)state;
@@ -121,7 +121,7 @@ static void a_full_disk_at_any_write_pauses_the_store_and_loses_nothing(void **s
     assert_true(n > 20);
 }
 
-/* The log is put into the file when it is large; until there is room for that, it grows. */
+/* A large log is copied into the file; without room for that the log grows. */
 static void the_log_grows_while_the_file_cannot(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void the_log_grows_while_the_file_cannot(void **state)
     atomic_store(&shim.is_full, false);
     post_page(&rig, job, 0);
     test_await_number(&rig.done, 1);
-    rig_post_all(&rig, NULL, 0); /* after the one before is settled */
+    rig_post_all(&rig, NULL, 0); /* returns after the post before it is complete */
     assert_int_equal(stat(rig.path, &file), 0);
     assert_true(file.st_size > (20 << 20));
     assert_int_equal(atomic_load(&rig.paused), 0);
@@ -155,7 +155,7 @@ static void the_log_grows_while_the_file_cannot(void **state)
     free(text);
 }
 
-/* Neither by posting nor by reading; and before it is known to be full, too. */
+/* Neither posts nor reads wait, not even the first one that finds the disk full. */
 static void who_does_not_wait_for_room_is_told_that_there_is_none(void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void who_does_not_wait_for_room_is_told_that_there_is_none(void **state)
         .what = WR_STORE_ONE_HOST, .key = wr_span_of("h"), .is_hasty = true, .row = ignore_row};
     assert_int_equal(wr_store_post_now(rig.store, &change, 1), 0);
     atomic_store(&shim.is_full, true);
-    for (int i = 0; i < 2; i++) { /* it runs, and then is paused */
+    for (int i = 0; i < 2; i++) { /* once while the store runs, once while it is paused */
         change = rig_found(&rig, job, "h", i == 0 ? "https://h/kept" : "https://h/refused", NULL);
         assert_int_equal(wr_store_post_now(rig.store, &change, 1), WEIR_E_FULL);
         assert_non_null(strstr(weir_error_detail(), "full"));
@@ -182,7 +182,7 @@ static void who_does_not_wait_for_room_is_told_that_there_is_none(void **state)
     rig_tear_down(&rig);
 }
 
-/* The same by the real file system: a limit on the size of files. */
+/* Fills the disk by means of the real file system: a limit on file sizes. */
 static int run_limited(void)
 {
     struct rig rig;
@@ -227,7 +227,7 @@ static void a_limit_on_file_sizes_is_a_full_disk(void **state)
     assert_int_equal(status, 0);
 }
 
-/* G8: however much is written. */
+/* G8: the log stays small, however much is written. */
 static void the_log_stays_small(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static void the_log_stays_small(void **state)
     free(text);
 }
 
-/* ---- somebody else ------------------------------------------------------------------------------------- */
+/* ---- changes by another process -------------------------------------------------------------- */
 
 static void a_file_that_is_removed_or_replaced_is_noticed(void **state)
 {
@@ -276,9 +276,10 @@ static void a_file_that_is_removed_or_replaced_is_noticed(void **state)
     }
 }
 
-/* ---- syncs --------------------------------------------------------------------------------------------- */
+/* ---- syncs ----------------------------------------------------------------------------------- */
 
-/* F6: once a sync failed nobody knows what is on the disk. True: there were as many syncs. */
+/* F6: after a failed sync the content of the disk is unknown. Returns true if there were n
+ * syncs. */
 static bool sync_fails_at(long n)
 {
     struct rig rig;
@@ -316,9 +317,9 @@ static void a_sync_that_fails_is_the_end_of_the_store(void **state)
     assert_true(n > 2);
 }
 
-/* ---- power --------------------------------------------------------------------------------------------- */
+/* ---- power cuts ------------------------------------------------------------------------------ */
 
-/* F4: what was told to be stored is there after a power cut, and the file is sound. */
+/* F4: every change reported as stored is there after a power cut, and the file is intact. */
 static void a_power_cut_loses_nothing_that_was_told(void **state)
 {
     (void)state;
@@ -352,10 +353,10 @@ static void a_power_cut_loses_nothing_that_was_told(void **state)
     assert_true(with_loss > 0);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static sqlite3_mem_methods real_memory;
-static atomic_long fail_malloc_at; /* the n-th from now; 0: none */
+static atomic_long fail_malloc_at; /* the n-th allocation from now fails; 0: none */
 static atomic_bool fails_for_ever;
 
 static bool refuses(void)
@@ -390,7 +391,8 @@ static void make_poor(bool is_poor)
         poor.xRealloc = poor_realloc;
     }
     assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &poor), SQLITE_OK);
-    /* A connection's own small memory, which some builds of SQLite have, would be enough for every write. */
+    /* The lookaside memory of a connection, which some builds of SQLite have, would be enough for
+     * every write. */
     assert_int_equal(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK);
     assert_int_equal(sqlite3_initialize(), SQLITE_OK);
 }
@@ -402,7 +404,7 @@ static void ignore_answer(void *context, int error, const char *why)
     (void)why;
 }
 
-/* L1: a read that fails takes the open transaction with it, too. */
+/* L1: a read that fails also rolls back the open transaction. */
 static void memory_that_fails_while_writing_pauses_and_loses_nothing(void **state)
 {
     (void)state;
@@ -463,7 +465,7 @@ static void memory_that_fails_while_opening_is_an_error_and_no_harm(void **state
     make_poor(false);
 }
 
-/* L2: the address space is as large as it is now and little more. */
+/* L2: limits the address space to its present size and a little more. */
 static int run_with_little_memory(void)
 {
     struct rig rig;
@@ -535,7 +537,7 @@ static void an_allocator_that_fails_is_an_error_and_no_leak(void **state)
     assert_int_equal(rig_post_later(&rig, change), WEIR_E_NOMEM);
     atomic_store(&allocator.fail_at, 1);
     assert_int_equal(wr_store_add_job(rig.store, wr_span_of(""), 0, &none), WEIR_E_NOMEM);
-    for (long n = 1; n <= 2; n++) { /* the note, and the map's room for it */
+    for (long n = 1; n <= 2; n++) { /* the note, and room in the map for it */
         atomic_store(&allocator.fail_at, n);
         assert_int_equal(wr_store_note_host(rig.store, &host), WEIR_E_NOMEM);
     }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* test_file.c - what is in a SQLite state file: its columns, its versions, and rows that somebody spoilt. */
+/* test_file.c - the content of an SQLite state file: its columns, its versions, and damaged
+ * rows. */
 #include "crawl/store/sqlite/sqlite.h"
 #include "lib/sql.h"
 #include "store/rig.h"
 
 #include <sys/stat.h>
 
-/* The first column of the first row. */
+/* Returns the first column of the first row. */
 static int64_t ask_sql(const char *path, const char *sql)
 {
     sqlite3 *db;
@@ -21,9 +22,9 @@ static int64_t ask_sql(const char *path, const char *sql)
     return number;
 }
 
-/* ---- columns ------------------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
-/* S2-7, R15, U7: readable in whole seconds, up, beside the exact value. */
+/* S2-7, R15, U7: the columns have whole seconds, rounded up, beside the exact value. */
 static void learned_delays_are_in_the_columns_that_were_promised(void **state)
 {
     (void)state;
@@ -47,7 +48,7 @@ static void learned_delays_are_in_the_columns_that_were_promised(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- versions ------------------------------------------------------------------------------------------ */
+/* ---- versions -------------------------------------------------------------------------------- */
 
 static char *read_text(const char *name)
 {
@@ -65,7 +66,7 @@ static char *read_text(const char *name)
     return text;
 }
 
-/* Every version there has been has such a file: WR_SQLITE_VERSION of them. */
+/* Every version up to WR_SQLITE_VERSION has a file data/vN.sql. */
 static void files_of_every_version_are_brought_up_to_date(void **state)
 {
     (void)state;
@@ -138,7 +139,8 @@ static void each_step_is_whole_and_one_that_fails_leaves_the_version_before(void
     assert_int_equal(ask_sql(rig.path, "SELECT count(*) FROM sqlite_schema"), 1);
     assert_int_equal(ask_sql(rig.path, "SELECT count(*) FROM a"), 0);
     assert_int_equal(wr_sqlite_migrate(db, mended, 3), SQLITE_OK);
-    assert_int_equal(wr_sqlite_migrate(db, mended, 3), SQLITE_OK); /* once more: nothing to do */
+    /* the second time there is nothing to do */
+    assert_int_equal(wr_sqlite_migrate(db, mended, 3), SQLITE_OK);
     assert_int_equal(ask_sql(rig.path, "PRAGMA user_version"), 3);
     assert_int_equal(ask_sql(rig.path, "SELECT count(*) FROM sqlite_schema"), 3);
     assert_int_equal(ask_sql(rig.path, "SELECT count(*) FROM a"), 1);
@@ -146,9 +148,9 @@ static void each_step_is_whole_and_one_that_fails_leaves_the_version_before(void
     rig_tear_down(&rig);
 }
 
-/* ---- spoilt rows --------------------------------------------------------------------------------------- */
+/* ---- damaged rows ---------------------------------------------------------------------------- */
 
-/* A store with ten tasks of one host, spoilt by `sql` while it was closed. */
+/* Opens a store with ten tasks of one host, after `sql` damaged the closed file. */
 static int64_t open_spoilt(struct rig *rig, const char *sql)
 {
     char url[32];
@@ -177,7 +179,7 @@ static struct wr_store_stats stats_of(struct rig *rig)
     return stats;
 }
 
-/* G9, V4: whoever reads them ends them; else they would stay queued for ever. */
+/* G9, V4: the reader of a damaged task ends it; otherwise it would stay queued for ever. */
 static void spoilt_tasks_are_given_without_their_urls(void **state)
 {
     (void)state;
@@ -192,7 +194,7 @@ static void spoilt_tasks_are_given_without_their_urls(void **state)
     struct wr_store_query query = {
         .what = WR_STORE_TASKS, .job = job, .key = wr_span_of("h"), .after = WR_STORE_FIRST_POSITION, .limit = 9};
     struct rig_row *rows = rig_read(&rig, query, &count);
-    assert_int_equal(count, 9); /* as many as were asked for, if there are */
+    assert_int_equal(count, 9); /* the limit is reached: enough tasks are stored */
     for (size_t i = 0; i < count; i++) {
         const struct wr_store_task *task = &rows[i].row.task;
         assert_int_equal(task->url.bytes == 0, i == 1 || (i >= 3 && i <= 6));
@@ -207,7 +209,7 @@ static void spoilt_tasks_are_given_without_their_urls(void **state)
     rig_tear_down(&rig);
 }
 
-/* The same if it is their host's row that was spoilt or lost, and none of them could ever be loaded. */
+/* Tasks whose host row is damaged or missing can never be loaded otherwise. */
 static void tasks_of_a_spoilt_host_are_given_when_hosts_are_listed(void **state)
 {
     (void)state;
@@ -269,7 +271,7 @@ static void absurd_numbers_of_a_host_are_put_into_range(void **state)
     assert_int_equal(memory->delay_ns, 0);
     assert_in_range(memory->floor_ns, 0, WEIR_DURATION_MAX);
     assert_in_range(memory->robots_delay_ns, 0, WEIR_DURATION_MAX);
-    assert_true(memory->retry_wall_at >= 0); /* the gate takes no more than retry_after_max_ns of it */
+    assert_true(memory->retry_wall_at >= 0); /* the gate caps this time at retry_after_max_ns */
     assert_int_equal(memory->saved_wall_at, 0);
     assert_true(memory->rate == 0);
     assert_int_equal(memory->cap, 0);
@@ -315,7 +317,7 @@ static void spoilt_hosts_jobs_and_robots_are_left_out_and_counted(void **state)
     }
 }
 
-/* V5: a check finds what does not agree. */
+/* V5: a check reports contradictions between rows and counters. */
 static void a_check_finds_books_that_do_not_agree(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_kill.c - kill -9 at random moments: all that was told to be stored is there, nothing is half, and the output
- * file is cut back to what counts. WEIR_TEST_KILLS says how often; 25 if it is not set. */
+/* test_kill.c - kill -9 at random moments: everything reported as stored is there, no change is
+ * stored in part, and the output file is cut to its stored length. WEIR_TEST_KILLS is the number of
+ * kills; the default is 25. */
 #include "base/rng.h"
 #include "store/rig.h"
 
@@ -13,14 +14,14 @@
 
 #define OUTPUT "crawl.jsonl"
 #define KILLS_OF_ONE 25
-#define LONGEST_US 60000 /* until a kill */
+#define LONGEST_US 60000 /* longest time before a kill */
 
-/* ---- the crawl that is killed -------------------------------------------------------------------------- */
+/* ---- the crawl that is killed ---------------------------------------------------------------- */
 
 struct crawl {
     struct rig *rig;
     int output;
-    int told; /* a pipe: numbers of pages that are stored for sure */
+    int told; /* pipe: numbers of pages reported as stored */
 };
 
 struct page {
@@ -53,7 +54,7 @@ static void host_of(int number, char ret_host[32])
     snprintf(ret_host, 32, "host-%d.example", number % 3);
 }
 
-/* Fetches page after page: each ends, adds a line to the output, and finds the next. */
+/* Simulates a crawl: each page ends, adds a line to the output and finds the next page. */
 static void crawl_on(struct crawl *crawl, int64_t job, int from, uint64_t output_bytes)
 {
     for (int i = from;; i++) {
@@ -81,7 +82,7 @@ static void crawl_on(struct crawl *crawl, int64_t job, int from, uint64_t output
     }
 }
 
-/* Never returns. */
+/* Crawls in the child process. Does not return. */
 static void run_child(struct rig *rig, int64_t job, int from, uint64_t output_bytes, int told)
 {
     char path[RIG_PATH + 16];
@@ -96,7 +97,9 @@ static void run_child(struct rig *rig, int64_t job, int from, uint64_t output_by
     rig->options.room = NULL;
     rig->options.changed = NULL;
     rig->options.queue_changes = 256;
-    rig->options.check_ns = -1; /* the larger the file, the longer; who looks at what is left checks all of it */
+    /* the check takes longer the larger the file is; the parent checks everything after each
+     * kill */
+    rig->options.check_ns = -1;
     if (wr_store_open(&rig->options, &rig->store) != 0) {
         print_error("%s\n", weir_error_detail());
         _exit(6);
@@ -104,10 +107,10 @@ static void run_child(struct rig *rig, int64_t job, int from, uint64_t output_by
     crawl_on(&crawl, job, from, output_bytes);
 }
 
-/* ---- what is left -------------------------------------------------------------------------------------- */
+/* ---- checks after a kill --------------------------------------------------------------------- */
 
-/* Reads what the child told until it is killed: so many µs after it began, or after it has told of a page. The last
- * page that is stored for sure, or `last`. */
+/* Kills the child this many µs after its start, or after its first stored page. Returns the last
+ * page that it reported as stored, or `last` if it reported none. */
 static int watch_and_kill(pid_t child, int told, bool after_page, unsigned us, int last)
 {
     struct pollfd page = {.fd = told, .events = POLLIN};
@@ -120,7 +123,7 @@ static int watch_and_kill(pid_t child, int told, bool after_page, unsigned us, i
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     while (read(told, &number, sizeof number) == sizeof number) {
-        assert_int_equal(number, last + 1); /* in order, and none left out */
+        assert_int_equal(number, last + 1); /* in order, without gaps */
         last = number;
     }
     return last;
@@ -136,7 +139,7 @@ static uint64_t stored_output(struct rig *rig, int64_t job)
     return bytes;
 }
 
-/* The output up to what counts has every page once, in order. */
+/* Checks that the stored length of the output has every page once, in order. */
 static void check_output(struct rig *rig, uint64_t bytes, int pages)
 {
     char path[RIG_PATH + 16], line[80], url[64];
@@ -145,7 +148,7 @@ static void check_output(struct rig *rig, uint64_t bytes, int pages)
 
     snprintf(path, sizeof path, "%s/" OUTPUT, rig->folder);
     file = fopen(path, "r");
-    if (file == NULL && bytes == 0) { /* killed before it was made */
+    if (file == NULL && bytes == 0) { /* killed before it created the file */
         assert_int_equal(pages, 0);
         return;
     }
@@ -160,7 +163,7 @@ static void check_output(struct rig *rig, uint64_t bytes, int pages)
     (void)fclose(file);
 }
 
-/* The store after a kill. Returns how many pages are done. */
+/* Checks the store after a kill. Returns the number of finished pages. */
 static int check_store(struct rig *rig, int64_t job, int last_told)
 {
     char url[64], host[32];
@@ -169,8 +172,8 @@ static int check_store(struct rig *rig, int64_t job, int last_told)
     rig_check(rig);
     struct wr_store_job seen = rig_look_job(rig, job);
     int done = (int)seen.done;
-    assert_true(done >= last_told + 1); /* told is stored */
-    assert_int_equal(seen.queued, 1);   /* and what it found with it */
+    assert_true(done >= last_told + 1); /* every reported page is stored */
+    assert_int_equal(seen.queued, 1);   /* the page that it found is stored, too */
     url_of(done, url);
     host_of(done, host);
     char *queue = rig_queue(rig, job, host);
@@ -180,7 +183,7 @@ static int check_store(struct rig *rig, int64_t job, int last_told)
     return done;
 }
 
-/* One crawl, killed so often. Returns how many of the kills came after it had got somewhere. */
+/* Kills one crawl this many times. Returns how many kills came after new pages. */
 static int kill_crawl(struct wr_rng *rng, int kills, int *pages)
 {
     struct rig rig;
@@ -215,7 +218,7 @@ static int kill_crawl(struct wr_rng *rng, int kills, int *pages)
     return with_loss;
 }
 
-/* F1, F11, L4, V4, V5. */
+/* F1, F11, L4, V4, V5: every reported page is stored. */
 static void what_was_told_survives_kill_9_at_any_moment(void **state)
 {
     (void)state;
@@ -223,7 +226,8 @@ static void what_was_told_survives_kill_9_at_any_moment(void **state)
     const char *kills_text = getenv("WEIR_TEST_KILLS");
     int kills = kills_text != NULL ? (int)strtol(kills_text, NULL, 10) : 25, with_loss = 0, pages = 0;
     wr_rng_init(&rng, weir_test_seed());
-    for (int left = kills; left > 0; left -= KILLS_OF_ONE) /* all of a crawl is checked after each kill */
+    /* after each kill the whole crawl is checked, so that one crawl must not grow too large */
+    for (int left = kills; left > 0; left -= KILLS_OF_ONE)
         with_loss += kill_crawl(&rng, left < KILLS_OF_ONE ? left : KILLS_OF_ONE, &pages);
     print_message("%d pages, %d kills, %d of them with pages done\n", pages, kills, with_loss);
     assert_true(with_loss >= kills / 2);

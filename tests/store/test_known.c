@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_known.c - what every backend must keep of hosts, their robots.txt, and output files. */
+/* test_known.c - what every backend stores of hosts, their robots.txt and output files. */
 #include "store/rig.h"
 
-/* ---- hosts --------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 static void what_a_host_tolerated_is_remembered(void **state)
 {
@@ -27,7 +27,7 @@ static void what_a_host_tolerated_is_remembered(void **state)
     }
 }
 
-/* U7: half a second must not become none, and nobody may start earlier for having been stored. */
+/* U7: half a second must not become zero, and rounding must not let a request start earlier. */
 static void durations_are_rounded_up_never_down(void **state)
 {
     (void)state;
@@ -58,7 +58,7 @@ static void a_host_is_known_by_its_tasks_and_by_its_memory(void **state)
         int64_t id = seen.id;
         rig_post(rig, (struct wr_store_change){.kind = WR_STORE_HOST, .host = host});
         assert_true(rig_look_host(rig, "h", &seen));
-        assert_int_equal(seen.id, id); /* its tasks stay its own */
+        assert_int_equal(seen.id, id); /* the host keeps its id, by which its tasks refer to it */
         assert_int_equal(seen.memory.delay_ns, host.memory.delay_ns);
         rig_check(rig);
     }
@@ -103,7 +103,8 @@ static void hosts_with_work_are_listed_in_pieces_with_what_is_known(void **state
     }
 }
 
-/* What is stored of a host, in a pacer of this profile, as after a restart. */
+/* Stores the host, reopens the store, and returns a pacer of this profile with the stored values,
+ * as after a restart. */
 static weir_pacer *pacer_with(struct rig *rig, const struct wr_store_host *host, weir_profile profile)
 {
     weir_pace_options pace;
@@ -119,7 +120,7 @@ static weir_pacer *pacer_with(struct rig *rig, const struct wr_store_host *host,
     return pacer;
 }
 
-/* U3, S2-9: what is above the base halves in six hours. */
+/* U3, S2-9: the part above the base delay halves in six hours. */
 static void a_learned_delay_has_aged_when_it_is_used_again(void **state)
 {
     (void)state;
@@ -137,7 +138,7 @@ static void a_learned_delay_has_aged_when_it_is_used_again(void **state)
     }
 }
 
-/* F2, V2, R23. */
+/* F2, V2, R23: a Retry-After time is kept. */
 static void a_window_that_a_server_named_holds_after_a_restart(void **state)
 {
     (void)state;
@@ -165,7 +166,7 @@ static struct wr_store_change block_change(const char *key, int64_t until_wall_a
         .block = {.key = wr_span_of(key), .until_wall_at = until_wall_at, .by = wr_span_of("Cloudflare")}};
 }
 
-/* U10: beside what else is known of it, and whichever was written first. */
+/* U10: a block does not overwrite other values of the host, whichever was written first. */
 static void block_of_a_host_is_kept_with_it(void **state)
 {
     (void)state;
@@ -227,13 +228,14 @@ static void hosts_that_let_a_job_in_are_found(void **state)
         rig_post(rig, block_change("c.example", weir_wall_now() + WEIR_DAY));
         free(rig_read(rig, query, &count));
         assert_int_equal(count, 0);
-        rig_post(rig, block_change("a.example", weir_wall_now() - WEIR_SECOND)); /* it is over */
+        /* the block is over */
+        rig_post(rig, block_change("a.example", weir_wall_now() - WEIR_SECOND));
         free(rig_read(rig, query, &count));
         assert_int_equal(count, 1);
     }
 }
 
-/* ---- robots.txt and outputs ---------------------------------------------------------------------------- */
+/* ---- robots.txt and outputs ------------------------------------------------------------------ */
 
 static struct wr_store_change robots_change(enum wr_store_robots_kind kind, struct wr_span text,
                                             int64_t fetched_wall_at)
@@ -248,7 +250,7 @@ static struct wr_store_change robots_change(enum wr_store_robots_kind kind, stru
                                                .fetched_wall_at = fetched_wall_at}};
 }
 
-/* S4-19. */
+/* S4-19: text and validators of robots.txt are stored. */
 static void robots_texts_survive_a_restart_with_their_validators(void **state)
 {
     (void)state;
@@ -261,7 +263,8 @@ static void robots_texts_survive_a_restart_with_their_validators(void **state)
         rig_open(rig);
         free(rig_read(rig, query, &count));
         assert_int_equal(count, 0);
-        rig_post(rig, robots_change(WR_STORE_ROBOTS_SAME, text, WEIR_SECOND)); /* nothing is there: nothing happens */
+        /* without a stored text there is nothing to refresh */
+        rig_post(rig, robots_change(WR_STORE_ROBOTS_SAME, text, WEIR_SECOND));
         rig_post(rig, robots_change(WR_STORE_ROBOTS_TEXT, text, 2 * WEIR_SECOND));
         rig_post(rig, robots_change(WR_STORE_ROBOTS_SAME, (struct wr_span){NULL, 0}, 3 * WEIR_SECOND));
         rig_reopen(rig);
@@ -287,7 +290,7 @@ static void robots_texts_survive_a_restart_with_their_validators(void **state)
 
 #define BOUND ((size_t)1 << 20)
 #define TEXT_BYTES ((size_t)64 << 10)
-#define TEXTS 100 /* of which a sixth may stay */
+#define TEXTS 100 /* about a sixth of them fits into BOUND */
 
 static struct wr_span robots_url(int number)
 {
@@ -301,7 +304,7 @@ static void take_bytes(void *context, const struct wr_store_row *row)
     *(long *)context = (long)row->robots.text.bytes;
 }
 
-/* Of the text that is kept; -1: there is none. */
+/* Returns the length of the stored text; -1: none is stored. */
 static long kept_bytes(struct rig *rig, struct wr_span url)
 {
     long bytes = -1;
@@ -310,7 +313,7 @@ static long kept_bytes(struct rig *rig, struct wr_span url)
     return bytes;
 }
 
-/* How many of them are kept, and which is the oldest. */
+/* Returns the number of stored texts, and the oldest one. */
 static int kept_robots(struct rig *rig, int *ret_oldest)
 {
     int kept = 0;
@@ -334,7 +337,7 @@ static void post_robots(struct rig *rig, int number, enum wr_store_robots_kind k
     rig_post(rig, change);
 }
 
-/* M13: what strangers say takes so much room and no more, and the newest of it stays. */
+/* M13: the texts of all servers together are limited, and the newest ones stay. */
 static void texts_of_robots_are_bounded_in_all_and_the_oldest_go_first(void **state)
 {
     (void)state;
@@ -343,7 +346,8 @@ static void texts_of_robots_are_bounded_in_all_and_the_oldest_go_first(void **st
         int oldest, kept, most = (int)(BOUND / TEXT_BYTES);
         rig->options.robots_bytes = BOUND;
         rig_open(rig);
-        post_robots(rig, TEXTS, WR_STORE_ROBOTS_NONE, WEIR_SECOND); /* that there is none costs nothing */
+        /* the note that a host has no robots.txt takes no room */
+        post_robots(rig, TEXTS, WR_STORE_ROBOTS_NONE, WEIR_SECOND);
         for (int i = 0; i < TEXTS; i++) {
             post_robots(rig, i, WR_STORE_ROBOTS_TEXT, (i + 2) * WEIR_SECOND);
             if (i % 10 == 9) {
@@ -354,8 +358,9 @@ static void texts_of_robots_are_bounded_in_all_and_the_oldest_go_first(void **st
         }
         rig_reopen(rig);
         kept = kept_robots(rig, &oldest);
-        post_robots(rig, oldest, WR_STORE_ROBOTS_SAME, (TEXTS + 2) * WEIR_SECOND); /* from now on it is the newest */
-        for (int i = 0; i < most; i++) /* nor does it matter that the process is another */
+        /* a refresh makes the oldest text the newest */
+        post_robots(rig, oldest, WR_STORE_ROBOTS_SAME, (TEXTS + 2) * WEIR_SECOND);
+        for (int i = 0; i < most; i++) /* the limit also holds for another process */
             post_robots(rig, i, WR_STORE_ROBOTS_TEXT, (TEXTS + 3 + i) * WEIR_SECOND);
         assert_true(kept_robots(rig, &oldest) <= most);
         assert_int_equal(kept_bytes(rig, robots_url(TEXTS)), 0);
@@ -364,7 +369,7 @@ static void texts_of_robots_are_bounded_in_all_and_the_oldest_go_first(void **st
     }
 }
 
-/* Else the old rules would be obeyed after a restart. */
+/* Otherwise the old rules would be obeyed after a restart. */
 static void a_robots_txt_that_is_too_long_to_be_kept_leaves_none_behind(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lease.c - hosts that belong to one process at a time: every backend's, and several stores on one PostgreSQL. */
+/* test_lease.c - leases of hosts by one process at a time: on every backend, and with several
+ * stores on one PostgreSQL. */
 #include "crawl/store/backend.h"
 #include "lib/worker.h"
 #include "limiter/clock/clock.h"
@@ -11,7 +12,7 @@
 
 #define HOSTS 40
 
-/* ---- every backend ------------------------------------------------------------------------------------- */
+/* ---- every backend --------------------------------------------------------------------------- */
 
 static struct rig_row *claim(struct rig *rig, int64_t job, size_t limit, size_t *ret_count)
 {
@@ -33,7 +34,7 @@ static void a_claimed_host_comes_with_what_is_known_of_it(void **state)
                                                         .memory = {.delay_ns = 3 * WEIR_SECOND,
                                                                    .retry_wall_at = 1900000000 * WEIR_SECOND}}});
         struct rig_row *rows = claim(rig, job, 0, &count);
-        assert_int_equal(count, 2); /* and not the other job's */
+        assert_int_equal(count, 2); /* without the host of the other job */
         assert_true(rig_is(rows[0].row.host.key, "h00"));
         assert_int_equal(rows[0].row.host.queued, 1);
         assert_int_equal(rows[0].row.host.memory.delay_ns, 3 * WEIR_SECOND);
@@ -51,7 +52,7 @@ static void a_claimed_host_comes_with_what_is_known_of_it(void **state)
     }
 }
 
-/* ---- several processes --------------------------------------------------------------------------------- */
+/* ---- several processes ----------------------------------------------------------------------- */
 
 static void run_out(struct rig *rig)
 {
@@ -60,7 +61,7 @@ static void run_out(struct rig *rig)
 }
 
 struct claims {
-    atomic_int *owners; /* of each host */
+    atomic_int *owners; /* number of owners of each host */
     atomic_int done;
 };
 
@@ -79,7 +80,7 @@ static void end_claim(void *context, int error, const char *why)
     atomic_fetch_add(&((struct claims *)context)->done, 1);
 }
 
-/* K6. */
+/* K6: each host has one owner. */
 static void hosts_claimed_at_once_by_several_have_one_owner_each(void **state)
 {
     (void)state;
@@ -118,13 +119,14 @@ static void hosts_claimed_at_once_by_several_have_one_owner_each(void **state)
         total += atomic_load(&owners[i]);
     }
     total += (int)rig_read_count(&rigs[0], (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job});
-    assert_int_equal(total, HOSTS); /* those that a claim passed over because another was about to have them */
+    /* a claim skips hosts that another claim is about to take; they remain claimable */
+    assert_int_equal(total, HOSTS);
     for (int i = 1; i < STORES; i++)
         rig_close(&rigs[i]);
     rig_tear_down(&rigs[0]);
 }
 
-/* G6. */
+/* G6: the result of an old lease is refused. */
 static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
 {
     (void)state;
@@ -137,7 +139,7 @@ static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
     struct rig_row *old = claim(&pair.first, pair.job, 0, &count);
     assert_int_equal(count, 1);
     assert_int_equal(rig_read_count(&pair.second, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = pair.job}), 0);
-    run_out(&pair.first); /* it was stopped for long */
+    run_out(&pair.first); /* the first process was suspended for long */
     struct rig_row *new = claim(&pair.second, pair.job, 0, &count);
     assert_int_equal(count, 1);
     assert_true(new[0].row.host.lease > old[0].row.host.lease);
@@ -156,7 +158,8 @@ static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
     good.ended.ret_is_refused = &is_refused[1];
     rig_post(&pair.second, good);
     assert_false(is_refused[1]);
-    assert_int_equal(rig_look_job(&pair.first, pair.job).done, 1); /* counted by the other */
+    /* the other process counted it */
+    assert_int_equal(rig_look_job(&pair.first, pair.job).done, 1);
     assert_int_equal(rig_look_job(&pair.first, pair.job).failed, 0);
     rig_check(&pair.first);
     free(old);
@@ -164,9 +167,10 @@ static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
     rig_pair_tear_down(&pair);
 }
 
-/* ---- a commit whose answer is lost ---- */
+/* ---- a commit whose reply is lost ------------------------------------------------------------ */
 
-/* 1: the next COMMIT is not answered. 2: it was sent. 3: the connection shall break. */
+/* 1: the reply to the next COMMIT will be lost; 2: the COMMIT was sent; 3: the connection breaks
+ * now */
 static atomic_int loses;
 static _Atomic(PGconn *) losing;
 
@@ -204,8 +208,8 @@ static void note_stored(void *context, int error, const char *why)
     atomic_store((atomic_int *)context, error == 0 ? 1 : -1);
 }
 
-/* G7: the commit was carried out, and the host is another's before that is known. Nobody fetches the page again, so its
- * line must stay. */
+/* G7: the commit took effect, and another process leases the host before the first one knows. No
+ * process fetches the page again, so its line must stay. */
 static void an_end_whose_commit_was_not_answered_is_not_refused(void **state)
 {
     (void)state;
@@ -229,7 +233,8 @@ static void an_end_whose_commit_was_not_answered_is_not_refused(void **state)
     postgres_await(pair.first.schema, "SELECT FROM tasks WHERE state != 0");
     run_out(&pair.first);
     const struct wr_store_change later = rig_found(&pair.first, pair.job, "h00", "https://h00/later", NULL);
-    assert_int_equal(wr_store_post(pair.first.store, &later, 1, note_stored, &also), 0); /* is done with it */
+    /* posted while the commit of the first post is in doubt */
+    assert_int_equal(wr_store_post(pair.first.store, &later, 1, note_stored, &also), 0);
     rig_post(&pair.second, rig_found(&pair.second, pair.job, "h00", "https://h00/more", NULL));
     struct rig_row *new = claim(&pair.second, pair.job, 0, &count);
     assert_int_equal(count, 1);
@@ -245,7 +250,8 @@ static void an_end_whose_commit_was_not_answered_is_not_refused(void **state)
     rig_pair_tear_down(&pair);
 }
 
-/* G3: the server that took over knows nothing of the last claims, and gives out the numbers of their tokens again. */
+/* G3: after a fail-over the server has lost the last claims and issues their token numbers
+ * again. */
 static void a_token_that_a_fail_over_gives_out_again_is_not_the_same(void **state)
 {
     (void)state;
@@ -290,7 +296,8 @@ static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
     assert_int_equal(count, 2);
     for (size_t i = 0; i < count; i++) {
         assert_false(rig_is(rows[i].row.host.key, "h01"));
-        assert_int_equal(rows[i].row.host.is_paused, rig_is(rows[i].row.host.key, "h02")); /* what others set */
+        /* set by the other process */
+        assert_int_equal(rows[i].row.host.is_paused, rig_is(rows[i].row.host.key, "h02"));
         assert_true(rows[i].row.host.leased_until > weir_clock_now(weir_clock_monotonic()));
     }
     free(rows);
@@ -299,7 +306,8 @@ static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
     rig_pair_tear_down(&pair);
 }
 
-/* H5: whatever the clocks of machines say, a lease is not trusted for longer than the database grants it. */
+/* H5: whatever the clock of a machine says, the owner trusts a lease no longer than the database
+ * grants it. */
 static void a_lease_ends_for_its_owner_before_it_ends_for_others(void **state)
 {
     (void)state;
@@ -343,17 +351,17 @@ static void what_is_released_or_left_behind_is_anybodys_at_once(void **state)
     struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = pair.job};
     struct rig_row *rows = claim(&pair.first, pair.job, 0, &count);
     assert_int_equal(count, 3);
-    release(&pair.second, &rows[1]); /* not its to give */
+    release(&pair.second, &rows[1]); /* the second process is not the owner */
     assert_int_equal(rig_read_count(&pair.second, all), 0);
     release(&pair.first, &rows[1]);
     assert_int_equal(rig_read_count(&pair.second, all), 1);
-    rig_close(&pair.first); /* as at SIGTERM */
+    rig_close(&pair.first); /* the process ends, for example after SIGTERM */
     assert_int_equal(rig_read_count(&pair.second, all), 2);
     free(rows);
     rig_pair_tear_down(&pair);
 }
 
-/* It is on its way while the lease runs out and the host is claimed again. */
+/* The release is under way while the lease expires and the host is claimed again. */
 static void release_of_an_earlier_lease_leaves_the_present_one(void **state)
 {
     (void)state;
@@ -375,7 +383,7 @@ static void release_of_an_earlier_lease_leaves_the_present_one(void **state)
     rig_pair_tear_down(&pair);
 }
 
-/* G6: nor does what it learned of the host, or that a firewall was there. */
+/* G6: neither learned values nor a block are stored for a former owner. */
 static void what_the_last_owner_says_of_a_host_is_refused(void **state)
 {
     (void)state;
@@ -417,7 +425,7 @@ static int64_t read_fast(const weir_clock *clock)
 }
 static const weir_clock fast_wall = {read_fast, NULL};
 
-/* H5: a time that a server named is the same for a machine whose clock is five minutes ahead. */
+/* H5: a time named by a server is the same for a machine whose clock is five minutes ahead. */
 static void what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says(void **state)
 {
     (void)state;
@@ -445,7 +453,7 @@ static void what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says(v
     rig_tear_down(&first);
 }
 
-/* What was noted of a host goes before it. */
+/* Values noted for a host are written before its release. */
 static void a_released_host_comes_with_the_last_word_about_it(void **state)
 {
     (void)state;
@@ -473,7 +481,7 @@ static void a_released_host_comes_with_the_last_word_about_it(void **state)
     rig_tear_down(&first);
 }
 
-/* A beat says how many hosts each process would have if all had as many. */
+/* A heartbeat returns the number of hosts per process if all had the same number. */
 static void a_beat_tells_what_a_fair_share_is(void **state)
 {
     (void)state;
@@ -485,7 +493,7 @@ static void a_beat_tells_what_a_fair_share_is(void **state)
     free(claim(&pair.first, pair.job, 0, &count));
     assert_int_equal(count, 5);
     const struct wr_store_query beat = {.what = WR_STORE_RENEW, .job = pair.job};
-    assert_int_equal(rig_read_count(&pair.second, beat), 0); /* it is there now */
+    assert_int_equal(rig_read_count(&pair.second, beat), 0); /* registers the second process */
     struct rig_row *rows = rig_read(&pair.first, beat, &count);
     assert_int_equal(count, 5);
     assert_int_equal(rows[0].row.host.share, 3);
@@ -497,7 +505,7 @@ static void a_beat_tells_what_a_fair_share_is(void **state)
     rig_pair_tear_down(&pair);
 }
 
-/* ---- seeing all of it ---------------------------------------------------------------------------------- */
+/* ---- listing processes and leases ------------------------------------------------------------ */
 
 static void a_host_tells_who_has_it(void **state)
 {
@@ -510,11 +518,12 @@ static void a_host_tells_who_has_it(void **state)
     const struct wr_store_query beat = {.what = WR_STORE_RENEW, .job = pair.job};
     const struct wr_store_query nodes = {.what = WR_STORE_NODES, .job = pair.job};
     const struct wr_store_query one = {.what = WR_STORE_ONE_HOST, .job = pair.job, .key = wr_span_of("h00")};
-    assert_int_equal(rig_read_count(&pair.first, nodes), 0); /* nobody has told that it is there */
+    assert_int_equal(rig_read_count(&pair.first, nodes), 0); /* no process has sent a heartbeat */
     assert_int_equal(rig_read_count(&pair.first, beat), 0);
     free(claim(&pair.first, pair.job, 2, &count));
     assert_int_equal(count, 2);
-    struct rig_row *rows = rig_read(&pair.second, nodes, &count); /* who only looks is none of them */
+    /* a process that only reads is not listed */
+    struct rig_row *rows = rig_read(&pair.second, nodes, &count);
     char name[sizeof rows[0].text];
     assert_int_equal(count, 1);
     assert_int_equal(rows[0].row.node.job, pair.job);
@@ -542,7 +551,7 @@ static void a_host_tells_who_has_it(void **state)
     rig_pair_tear_down(&pair);
 }
 
-/* Machines may have files of the same name: a file's length is that of this machine's. */
+/* Machines may have files of the same name: the stored length belongs to a file of one machine. */
 static void an_output_is_that_of_one_machine(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_look.c - what people ask of a store: any task, all hosts, and what somebody set for a host. */
+/* test_look.c - queries of commands: any task, all hosts, and the settings of a host. */
 #include "rig.h"
 
 #include <unistd.h>
@@ -31,7 +31,7 @@ static void what_is_set_for_a_host_is_kept_apart_from_what_is_learned(void **sta
     EACH_BACKEND(rig)
     {
         rig_open(rig);
-        rig_post(rig, setting("a.example", 1, -1)); /* of a host that nobody knows yet */
+        rig_post(rig, setting("a.example", 1, -1)); /* creates a record of an unknown host */
         rig_post(rig, setting("a.example", -1, 2500 * WEIR_MILLISECOND));
         const struct wr_store_host learned = {.key = wr_span_of("a.example"),
                                               .memory = {.saved_wall_at = WEIR_SECOND, .rate = 3}};
@@ -51,7 +51,7 @@ static void what_is_set_for_a_host_is_kept_apart_from_what_is_learned(void **sta
     }
 }
 
-/* Who loads a host after somebody set something for it knows of it, committed or not. */
+/* A later load of the host sees the setting, committed or not. */
 static void what_is_set_is_seen_by_who_asks_after_it(void **state)
 {
     (void)state;
@@ -119,7 +119,8 @@ static struct wr_store_change visited(struct rig *rig, int64_t job, const char *
     return change;
 }
 
-/* Those of other jobs are walked over in pieces, and then passed over. */
+/* Tasks of other jobs are read in pieces, and after a while the query skips to the next task of
+ * this job. */
 static void tasks_of_a_job_are_read_without_walking_over_all_others(void **state)
 {
     (void)state;
@@ -146,7 +147,8 @@ static void tasks_of_a_job_are_read_without_walking_over_all_others(void **state
             walks++;
         } while (next != 0);
         assert_int_equal(told, 100);
-        assert_true(walks == 4 || walks == 5); /* 1; none, and past the others; 60; 39, and perhaps nothing */
+        /* 1 task; none, and skipping the others; 60; 39; perhaps an empty piece */
+        assert_true(walks == 4 || walks == 5);
     }
 }
 
@@ -187,7 +189,7 @@ static void what_was_seen_of_a_page_is_known_to_a_later_job(void **state)
         query = (struct wr_store_query){.what = WR_STORE_TASKS, .job = later, .key = wr_span_of("a")};
         query.after = WR_STORE_FIRST_POSITION;
         struct rig_row *rows = rig_read(rig, query, &count);
-        assert_false(rows[0].row.task.has_earlier); /* nobody asked */
+        assert_false(rows[0].row.task.has_earlier); /* the query has no earlier job */
         free(rows);
     }
 }
@@ -295,7 +297,7 @@ static void reports_of_a_job_are_bounded_in_number_and_size(void **state)
     }
 }
 
-/* ---- lines and sums ---- */
+/* ---- output lines and sums ---- */
 
 #define LINE "{\"url\": \"https://a.example/1\"}"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_place.c - which files are opened, and that all others are refused in one clear line and left as they are. */
+/* test_place.c - which files a store opens; all others are refused in one line and not changed. */
 #include "crawl/store/backend.h"
 #include "lib/sql.h"
 #include "store/rig.h"
@@ -42,7 +42,7 @@ static char *read_file(const char *path, size_t *ret_bytes)
     return bytes;
 }
 
-/* It is refused with this code and a line that has these words. */
+/* Expects that the store refuses with this error and a one-line message that has these words. */
 static void expect_refusal(struct rig *rig, int error, const char *words)
 {
     assert_int_equal(wr_store_open(&rig->options, &rig->store), error);
@@ -51,7 +51,7 @@ static void expect_refusal(struct rig *rig, int error, const char *words)
         fail_msg("\"%s\" does not say \"%s\"", weir_error_detail(), words);
 }
 
-/* The same, and the file is as it was. */
+/* Expects a refusal, and that the file is unchanged. */
 static void expect_untouched(struct rig *rig, int error, const char *words)
 {
     size_t before_bytes, after_bytes;
@@ -64,7 +64,7 @@ static void expect_untouched(struct rig *rig, int error, const char *words)
     free(after);
 }
 
-/* ---- new ones ------------------------------------------------------------------------------------------ */
+/* ---- new files ------------------------------------------------------------------------------- */
 
 static void a_new_file_is_for_its_owner_only(void **state)
 {
@@ -83,7 +83,8 @@ static void a_new_file_is_for_its_owner_only(void **state)
     assert_int_equal(stat(wal, &node), 0);
     assert_int_equal(node.st_mode & 0777, 0600);
     snprintf(wal, sizeof wal, "%s-shm", rig.path);
-    assert_int_not_equal(stat(wal, &node), 0); /* no shared memory, which a full disk would turn into SIGBUS */
+    /* no shared memory file: on a full disk, access to it would raise SIGBUS */
+    assert_int_not_equal(stat(wal, &node), 0);
     rig_tear_down(&rig);
 }
 
@@ -108,9 +109,9 @@ static void a_missing_folder_is_named(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- what is no state file ----------------------------------------------------------------------------- */
+/* ---- files that are no state files ----------------------------------------------------------- */
 
-/* F7. */
+/* F7: empty, foreign and cut files. */
 static void files_that_are_no_state_files_are_refused_and_left_alone(void **state)
 {
     (void)state;
@@ -121,7 +122,7 @@ static void files_that_are_no_state_files_are_refused_and_left_alone(void **stat
     } files[] = {
         {"", 0, "is empty"},
         {"hello", 5, "is no state file"},
-        {"SQLite format 3", 16, "it was cut"}, /* with its NUL */
+        {"SQLite format 3", 16, "it was cut"}, /* with its NUL byte */
         {"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20", 24, "it was cut"},
     };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -156,7 +157,7 @@ static void a_newer_version_is_refused_and_left_alone(void **state)
     rig_tear_down(&rig);
 }
 
-/* The log may know better than the file's first page. */
+/* The version in the log is newer than that in the first page of the file. */
 static void a_newer_version_that_is_only_in_the_log_is_refused(void **state)
 {
     (void)state;
@@ -165,7 +166,7 @@ static void a_newer_version_that_is_only_in_the_log_is_refused(void **state)
     set_up(&rig);
     rig_open(&rig);
     rig_close(&rig);
-    pid_t child = fork(); /* ends without tidying up */
+    pid_t child = fork(); /* ends without closing the database */
     if (child == 0) {
         if (sqlite3_open(rig.path, &db) != SQLITE_OK ||
             sqlite3_exec(db, "PRAGMA user_version = 99", 0, 0, 0) != SQLITE_OK)
@@ -204,11 +205,12 @@ static void a_damaged_file_is_refused_and_left_alone(void **state)
     char *bad = malloc(bytes);
     assert_non_null(bad);
     int refused = 0;
-    for (size_t page = 1; page < bytes / 4096; page++) { /* rubbish in the middle of each page in turn */
+    /* overwrites a part of each page in turn */
+    for (size_t page = 1; page < bytes / 4096; page++) {
         memcpy(bad, sound, bytes);
         memset(bad + page * 4096, 0xa5, 64);
         write_file(rig.path, bad, bytes);
-        if (wr_store_open(&rig.options, &rig.store) == 0) { /* a free page */
+        if (wr_store_open(&rig.options, &rig.store) == 0) { /* the page was free */
             rig_close(&rig);
             continue;
         }
@@ -218,7 +220,7 @@ static void a_damaged_file_is_refused_and_left_alone(void **state)
         refused++;
     }
     assert_true(refused > (int)(bytes / 4096) * 9 / 10);
-    write_file(rig.path, sound, bytes / 2); /* cut */
+    write_file(rig.path, sound, bytes / 2); /* only the first half of the file */
     expect_untouched(&rig, WEIR_E_INVAL, "is damaged");
     free(sound);
     free(bad);
@@ -232,7 +234,8 @@ static void look(void *context, const struct wr_store_row *row)
     ++*rows;
 }
 
-/* All that a crawl reads, and a page more. What is damaged is an error with words, or nothing. */
+/* Makes every read of a crawl, and posts a page. Damage is reported as an error or stays
+ * unnoticed. */
 static void use(struct rig *rig)
 {
     static const enum wr_store_query_kind kinds[] = {WR_STORE_JOBS,         WR_STORE_HOSTS,     WR_STORE_TASKS,
@@ -250,7 +253,7 @@ static void use(struct rig *rig)
     (void)rig_post_later(rig, rig_found(rig, 1, "h", "https://h1.example/new", NULL));
 }
 
-/* F7: files that are too large to be looked through as they are opened are damaged where they are read. */
+/* F7: in files too large for a check when they are opened, damage is found when it is read. */
 static void bits_that_flip_in_pages_are_met_without_harm(void **state)
 {
     (void)state;
@@ -262,7 +265,8 @@ static void bits_that_flip_in_pages_are_met_without_harm(void **state)
     rig.options.check_ns = -1;
     char *text = read_file(rig.path, &bytes);
     for (size_t page = 0; page < bytes / 4096; page++) {
-        for (size_t i = 0; i < 3; i++) { /* in the page's header, among its pointers, in its rows */
+        /* in the header, among the pointers and in the rows of the page */
+        for (size_t i = 0; i < 3; i++) {
             static const size_t places[] = {8, 64, 4096};
             char *at = &text[page * 4096 + (page * 131 + i * 29) % places[i]];
             *at = (char)(*at ^ 1 << (page + i) % 8);
@@ -300,9 +304,9 @@ static void a_file_without_our_tables_is_refused(void **state)
     }
 }
 
-/* ---- places -------------------------------------------------------------------------------------------- */
+/* ---- kinds of files and permissions ---------------------------------------------------------- */
 
-/* F8. */
+/* F8: only regular files are opened. */
 static void links_folders_and_pipes_are_refused(void **state)
 {
     (void)state;
@@ -348,7 +352,8 @@ static void a_file_that_anybody_may_write_is_refused(void **state)
     rig_tear_down(&rig);
 }
 
-/* Runs it as nobody, if we may: root is refused nothing. The exit status. */
+/* Opens the store as user nobody, if this process is root, whom no permission stops. Returns the
+ * exit status. */
 static int as_nobody(struct rig *rig, const char *words)
 {
     int status;
@@ -392,7 +397,7 @@ static void a_file_that_cannot_be_written_is_refused(void **state)
     rig_open(&rig);
     rig_close(&rig);
     assert_int_equal(chmod(rig.path, 0400), 0);
-    if (geteuid() == 0) { /* for whom it can */
+    if (geteuid() == 0) { /* root could write it */
         assert_int_equal(chmod(rig.folder, 0777), 0);
         assert_int_equal(chown(rig.path, 65534, 65534), 0);
     }
@@ -400,9 +405,9 @@ static void a_file_that_cannot_be_written_is_refused(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- others -------------------------------------------------------------------------------------------- */
+/* ---- other processes ------------------------------------------------------------------------- */
 
-/* F9: while it lives, and not a moment longer. */
+/* F9: a file is locked as long as its process lives, and no longer. */
 static void a_file_in_use_is_refused_and_who_has_it_is_named(void **state)
 {
     (void)state;
@@ -423,7 +428,8 @@ static void a_file_in_use_is_refused_and_who_has_it_is_named(void **state)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     snprintf(words, sizeof words, "is in use by process %d;", (int)child);
     expect_refusal(&rig, WEIR_E_SYSTEM, words);
-    expect_refusal(&rig, WEIR_E_SYSTEM, words); /* refusing took nothing away from it */
+    /* the refusal did not release the lock of the child */
+    expect_refusal(&rig, WEIR_E_SYSTEM, words);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     rig_open(&rig);
@@ -441,8 +447,9 @@ static void a_file_that_is_open_here_is_not_opened_again(void **state)
     char go = 1;
     set_up(&rig);
     assert_int_equal(pipe(ready), 0);
-    pid_t child =
-        fork(); /* before there is a thread: a lock of malloc that one holds would never be free in the child */
+    /* before there are threads: in the child, a malloc lock held by another thread would never be
+     * released */
+    pid_t child = fork();
     if (child == 0) {
         sqlite3 *db;
         if (read(ready[0], &go, 1) != 1 || sqlite3_open(rig.path, &db) != SQLITE_OK)
@@ -452,7 +459,7 @@ static void a_file_that_is_open_here_is_not_opened_again(void **state)
     rig_open(&rig);
     assert_int_equal(wr_store_open(&rig.options, &second), WEIR_E_SYSTEM);
     assert_non_null(strstr(weir_error_detail(), "in this very process"));
-    assert_int_equal(write(ready[1], &go, 1), 1); /* the lock is still there */
+    assert_int_equal(write(ready[1], &go, 1), 1); /* the file is still locked */
     (void)close(ready[0]);
     (void)close(ready[1]);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -460,7 +467,7 @@ static void a_file_that_is_open_here_is_not_opened_again(void **state)
     rig_tear_down(&rig);
 }
 
-/* G8: another program reads or writes it for a moment. */
+/* G8: another program reads or writes the file for a moment. */
 static void a_short_lock_is_waited_for_and_a_long_one_is_not(void **state)
 {
     (void)state;

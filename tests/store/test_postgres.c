@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_postgres.c - what PostgreSQL adds to the troubles of a store: other processes, and a server that goes away. */
+/* test_postgres.c - problems of a store that only PostgreSQL has: other processes, and a server
+ * that disconnects. */
 #include "crawl/store/backend.h"
 #include "lib/worker.h"
 #include "store/postgres.h"
@@ -41,7 +42,7 @@ static void several_that_begin_at_once_make_the_tables_once(void **state)
     rig_tear_down(&rigs[0]);
 }
 
-/* Two crawls that find the same pages: each counts once, and neither waits for ever (G7). */
+/* Two crawls find the same pages: each counts once, and neither blocks for ever (G7). */
 static void tasks_that_several_find_and_end_at_once_count_once(void **state)
 {
     (void)state;
@@ -78,7 +79,7 @@ static void tasks_that_several_find_and_end_at_once_count_once(void **state)
     rig_tear_down(&first);
 }
 
-/* G2, G7: pg_terminate_backend while it works. */
+/* G2, G7: pg_terminate_backend during the work. */
 static void a_lost_connection_costs_a_pause_and_nothing_else(void **state)
 {
     (void)state;
@@ -97,9 +98,10 @@ static void a_lost_connection_costs_a_pause_and_nothing_else(void **state)
         snprintf(url, sizeof url, "https://h/%d", i);
         assert_int_equal(rig_post_later(&rig, rig_found(&rig, job, "h", url, NULL)), 0);
         assert_int_equal(rig_post_later(&rig, rig_ended(&rig, job, url, i % 2 == 0, "so")), 0);
-        if (i == 25) /* what is sent over a connection that is known to be dead must fail */
+        if (i == 25) /* a post over a connection known to be dead must fail */
             test_await_number(&rig.done, 2 * (i + 1));
-        if (i % 50 == 25) /* later in the middle of anything, also just after a COMMIT, which costs no pause */
+        /* later disconnects hit any moment, also just after a COMMIT, which causes no pause */
+        if (i % 50 == 25)
             postgres_run(rig.schema, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
                                      " WHERE pid != pg_backend_pid() AND application_name = 'weir'");
     }
@@ -111,7 +113,7 @@ static void a_lost_connection_costs_a_pause_and_nothing_else(void **state)
     rig_tear_down(&rig);
 }
 
-/* G2: who reads meanwhile waits, and is told nothing of it. */
+/* G2: a read during a disconnect waits and returns no error. */
 static void a_read_that_meets_a_lost_connection_is_answered_by_the_next(void **state)
 {
     (void)state;
@@ -130,7 +132,7 @@ static void a_read_that_meets_a_lost_connection_is_answered_by_the_next(void **s
     rig_tear_down(&rig);
 }
 
-/* The same command on several machines at once is one job; when that is over, a new one. */
+/* The same command on several machines shares one job; after its end, a new job is created. */
 static void jobs_with_the_same_settings_are_joined_until_they_are_over(void **state)
 {
     (void)state;
@@ -154,7 +156,8 @@ static void jobs_with_the_same_settings_are_joined_until_they_are_over(void **st
     rig_tear_down(&first);
 }
 
-/* A crawl of 40 hosts, as an engine would post it: a page in two changes, hosts that are claimed, and their queues. */
+/* Simulates a crawl of 40 hosts: each page is two changes, and hosts are claimed and their queues
+ * loaded. */
 static void a_crawl_takes_a_round_trip_for_fifty_pages_at_most(void **state)
 {
     (void)state;
@@ -198,14 +201,15 @@ static void a_crawl_takes_a_round_trip_for_fifty_pages_at_most(void **state)
     rig_tear_down(&rig);
 }
 
-/* Nothing outlives a transaction on the server. */
+/* The store keeps no state on the server beyond a transaction. */
 static void all_of_it_works_through_pgbouncer_in_transaction_mode(void **state)
 {
     (void)state;
     struct rig rigs[3];
     char url[RIG_PATH], page[32];
 
-    if (!rig_set_up_shared(&rigs[0]) || !postgres_bounce(url, sizeof url)) /* three processes on two connections */
+    /* three processes on two connections */
+    if (!rig_set_up_shared(&rigs[0]) || !postgres_bounce(url, sizeof url))
         test_skip_missing("PostgreSQL or PgBouncer");
     snprintf(rigs[0].path, sizeof rigs[0].path, "%s", url);
     for (int i = 0; i < 3; i++) {
@@ -235,7 +239,7 @@ static void all_of_it_works_through_pgbouncer_in_transaction_mode(void **state)
     rig_tear_down(&rigs[0]);
 }
 
-/* G1, V10: also where libpq would quote what it does not understand. */
+/* G1, V10: also for URLs that libpq would quote in its error. */
 static void a_server_that_is_not_there_is_named_without_the_password(void **state)
 {
     (void)state;
@@ -268,7 +272,7 @@ static void a_server_that_is_not_there_is_named_without_the_password(void **stat
     }
 }
 
-/* A stopped process is as one whose sync takes for ever. */
+/* 1: the sync callback blocks, like a process that is suspended */
 static atomic_int stalls;
 
 static int stall(void *context)
@@ -285,7 +289,7 @@ static void note_stored(void *context, int error, const char *why)
     atomic_store((atomic_int *)context, error == 0 ? 1 : -1);
 }
 
-/* G7. */
+/* G7: the lock of a suspended process expires. */
 static void a_crawl_that_is_stopped_before_its_commit_holds_nobody_up_for_long(void **state)
 {
     (void)state;
@@ -309,7 +313,8 @@ static void a_crawl_that_is_stopped_before_its_commit_holds_nobody_up_for_long(v
         {.kind = WR_STORE_OUTPUT, .output = {.job = job, .path = wr_span_of("/out"), .bytes = 1}}};
     assert_int_equal(wr_store_post(other.store, changes, 2, note_stored, &stored), 0);
     postgres_await(rig.schema, "SELECT FROM pg_stat_activity WHERE state = 'idle in transaction'");
-    rig_post(&rig, rig_found(&rig, job, "a", "https://a/", NULL)); /* waits for the other's */
+    /* waits for the transaction of the other process */
+    rig_post(&rig, rig_found(&rig, job, "a", "https://a/", NULL));
     assert_int_equal(atomic_load(&stalls), 1);
     assert_int_equal(rig_look_job(&rig, job).queued, 1);
     atomic_store(&stalls, 2);
@@ -327,8 +332,8 @@ static void note_post(void *context, int error, const char *why)
     atomic_fetch_add((atomic_int *)context, error == 0 ? 1 : 1000);
 }
 
-/* G7: all find something at hosts that nobody knows, and some say how the job is, as they do when they begin and end.
- */
+/* G7: all stores find tasks at unknown hosts, and some post the status of the job, as crawls do at
+ * their start and end. */
 static void crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way(void **state)
 {
     (void)state;
@@ -399,7 +404,7 @@ static void foreign_newer_and_missing_tables_are_refused(void **state)
     rig_tear_down(&rig);
 }
 
-/* Tables of an earlier version lack what this takes away. */
+/* Each statement turns the tables into those of an earlier version. */
 static void tables_of_an_earlier_version_are_brought_up_to_date(void **state)
 {
     (void)state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_rest.c - hosts that are to be left alone for a while, and hosts that another process asks for. */
+/* test_rest.c - hosts that rest for some time, and hosts that another process wants. */
 #include "store/postgres.h"
 #include "store/rig.h"
 
-/* The one host that is to be had. */
+/* Claims the only host that is free. */
 static struct wr_store_host claim(struct rig *rig, int64_t job)
 {
     size_t count;
@@ -39,7 +39,7 @@ static void release(struct rig *rig, int64_t rest_ns, int64_t held_ns)
                                                       .held_ns = held_ns});
 }
 
-/* V2: and is told that it may be asked at once, if nothing was sent meanwhile. */
+/* V2: the next owner learns that it may send at once if no request was sent meanwhile. */
 static void a_host_that_rests_is_claimed_when_its_time_has_come(void **state)
 {
     (void)state;
@@ -55,7 +55,8 @@ static void a_host_that_rests_is_claimed_when_its_time_has_come(void **state)
     assert_true(host.has_rested);
     assert_in_range(host.held_ns, WEIR_MINUTE, 2 * WEIR_MINUTE);
     postgres_run(pair.first.schema, "UPDATE hosts SET lease_until = clock_timestamp() - interval '1 s'");
-    host = claim(&pair.first, pair.job); /* the second has died: when it last sent nobody knows */
+    /* the second process died: the time of its last request is unknown */
+    host = claim(&pair.first, pair.job);
     assert_true(!host.has_rested && host.held_ns == 0);
     rig_pair_tear_down(&pair);
 }
@@ -82,7 +83,7 @@ static void a_host_that_is_paused_rests_until_somebody_sets_something(void **sta
     assert_int_equal(rig_read_count(rig, all), 0);
     set_paused(&pair.second, false);
     assert_int_equal(rig_read_count(rig, all), 1);
-    release(rig, WEIR_FOREVER, 0); /* it was resumed meanwhile */
+    release(rig, WEIR_FOREVER, 0); /* the host was resumed meanwhile */
     assert_int_equal(rig_read_count(rig, all), 1);
     rig_pair_tear_down(&pair);
 }
@@ -93,7 +94,7 @@ static size_t claim_one(struct rig *rig, int64_t job, const char *host)
                           (struct wr_store_query){.what = WR_STORE_CLAIM_ONE, .job = job, .key = wr_span_of(host)});
 }
 
-/* V1. */
+/* V1: a wanted host goes to the process that asked for it. */
 static void a_host_that_another_wants_is_released_to_that_one(void **state)
 {
     (void)state;
@@ -106,11 +107,11 @@ static void a_host_that_another_wants_is_released_to_that_one(void **state)
     int64_t job = pair.job;
     struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = job};
     assert_int_equal(claim_one(owner, job, "h00"), 1);
-    assert_int_equal(claim_one(owner, job, "h00"), 0); /* it has it already */
+    assert_int_equal(claim_one(owner, job, "h00"), 0); /* the owner has it already */
     assert_false(beat(owner).is_wanted);
     assert_int_equal(claim_one(asker, job, "h00"), 0);
     assert_true(beat(owner).is_wanted);
-    assert_int_equal(claim_one(other, job, "h00"), 0); /* one after the other */
+    assert_int_equal(claim_one(other, job, "h00"), 0); /* only one process waits at a time */
     release(owner, 0, 0);
     assert_int_equal(rig_read_count(owner, all), 0);
     assert_int_equal(rig_read_count(other, all), 0);
@@ -119,10 +120,10 @@ static void a_host_that_another_wants_is_released_to_that_one(void **state)
     assert_false(beat(asker).is_wanted);
     release(asker, 0, 0);
     assert_int_equal(rig_read_count(other, all), 1);
-    assert_int_equal(claim_one(asker, job, "nobody.knows"), 1); /* one without tasks */
+    assert_int_equal(claim_one(asker, job, "nobody.knows"), 1); /* a host without tasks */
     assert_int_equal(claim_one(owner, job, "h00"), 0);
     postgres_run(owner->schema, "UPDATE hosts SET wanted_until = clock_timestamp() - interval '1 s'");
-    assert_false(beat(other).is_wanted); /* who wanted it is gone */
+    assert_false(beat(other).is_wanted); /* the process that wanted it is gone */
     rig_close(other);
     rig_pair_tear_down(&pair);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_resume.c - what every backend must tell a crawl that goes on with an older job. */
+/* test_resume.c - what every backend stores for a crawl that resumes an older job. */
 #include "store/rig.h"
 
-/* ---- which job ----------------------------------------------------------------------------------------- */
+/* ---- the job to resume ----------------------------------------------------------------------- */
 
 static void keep_newest_open(void *context, const struct wr_store_row *row)
 {
@@ -30,7 +30,7 @@ static void the_newest_job_that_is_not_over_is_found_among_others(void **state)
         rig_post(rig, rig_status(first, WR_JOB_RUNNING, ""));
         rig_post(rig, rig_status(third, WR_JOB_COMPLETED, ""));
         rig_reopen(rig);
-        assert_int_equal(newest_open_job(rig), second); /* it has not begun */
+        assert_int_equal(newest_open_job(rig), second); /* the second job has not started yet */
         rig_post(rig, rig_status(second, WR_JOB_BLOCKED, "403 everywhere"));
         assert_int_equal(newest_open_job(rig), first);
         rig_post(rig, rig_status(first, WR_JOB_CANCELLED, ""));
@@ -77,7 +77,7 @@ static void a_job_goes_on_with_its_settings_counters_and_outputs(void **state)
     }
 }
 
-/* ---- how many tasks a host has had --------------------------------------------------------------------- */
+/* ---- the number of tasks that a host has had ------------------------------------------------- */
 
 static uint64_t accepted(struct rig *rig, int64_t job, const char *host)
 {
@@ -96,7 +96,8 @@ static void tasks_of_a_job_and_host_are_counted_whether_they_ended_or_not(void *
     (void)state;
     EACH_BACKEND(rig)
     {
-        rig->options.batch_ns = WEIR_HOUR; /* what is counted is not committed yet when it is asked for */
+        /* the counts are read before the changes are committed */
+        rig->options.batch_ns = WEIR_HOUR;
         rig_open(rig);
         int64_t job = rig_job(rig, ""), other = rig_job(rig, "");
         const struct wr_store_change changes[] = {
@@ -112,7 +113,7 @@ static void tasks_of_a_job_and_host_are_counted_whether_they_ended_or_not(void *
         assert_int_equal(accepted(rig, other, "a"), 1);
         assert_int_equal(rig_post_later(rig, rig_ended(rig, job, "https://a/2", true, "failed")), 0);
         for (int round = 0; round < 2; round++) {
-            assert_int_equal(accepted(rig, job, "a"), 2); /* though none is queued */
+            assert_int_equal(accepted(rig, job, "a"), 2); /* although no task is queued */
             assert_int_equal(accepted(rig, job, "b"), 1);
             assert_int_equal(accepted(rig, other, "a"), 1);
             assert_int_equal(accepted(rig, other, "b"), 0);
@@ -126,7 +127,8 @@ static void tasks_of_a_job_and_host_are_counted_whether_they_ended_or_not(void *
     }
 }
 
-/* More of them in one transaction than any table of the store's has room for, and two jobs that take turns. */
+/* One transaction has more hosts than any table in memory has room for, and two jobs that
+ * alternate. */
 static void thousands_of_hosts_in_one_transaction_are_counted_right(void **state)
 {
     enum {
@@ -157,9 +159,10 @@ static void thousands_of_hosts_in_one_transaction_are_counted_right(void **state
     }
 }
 
-/* ---- much at once -------------------------------------------------------------------------------------- */
+/* ---- large posts ----------------------------------------------------------------------------- */
 
-/* However many of them SQLite inserts at a time: known ones, and some that come twice, among the new. */
+/* Known and repeated tasks stand among the new ones, in more numbers than SQLite inserts at a
+ * time. */
 static void new_tasks_are_told_from_known_ones_however_many_come_at_once(void **state)
 {
     enum {
@@ -184,7 +187,7 @@ static void new_tasks_are_told_from_known_ones_however_many_come_at_once(void **
             for (size_t twice = 0; twice <= (i % 5 == 0); twice++, count++) {
                 changes[count] = rig_found(rig, job, i % 3 == 0 ? "h" : "g", urls[i], NULL);
                 changes[count].found.ret_is_new = &is_new[count];
-                is_new[count] = i % 3 == 0; /* wrong before it is told */
+                is_new[count] = i % 3 == 0; /* the wrong value before the post */
             }
         }
         rig_post_all(rig, changes, count);
@@ -221,7 +224,8 @@ static void a_task_that_two_jobs_have_ends_in_the_one_that_says_so(void **state)
         rig_post_all(rig, changes, 3);
         assert_int_equal(rig_look_job(rig, one).done, 1);
         assert_int_equal(rig_look_job(rig, other).queued, 1);
-        rig_post(rig, rig_ended(rig, one, "https://h/", true, "failed")); /* again */
+        /* the second end has no effect */
+        rig_post(rig, rig_ended(rig, one, "https://h/", true, "failed"));
         assert_int_equal(rig_look_job(rig, one).failed, 0);
         assert_int_equal(rig_look_job(rig, other).queued, 1);
         rig_check(rig);
@@ -236,7 +240,7 @@ static void a_task_may_be_found_end_and_be_found_again_in_one_post(void **state)
         rig_open(rig);
         int64_t job = rig_job(rig, "");
         const struct wr_store_change changes[] = {
-            rig_ended(rig, job, "https://h/1", false, "fetched"), /* of nothing: nothing happens */
+            rig_ended(rig, job, "https://h/1", false, "fetched"), /* no effect on an unknown task */
             rig_found(rig, job, "h", "https://h/1", NULL),        rig_retry(rig, job, "https://h/1", 1, 429),
             rig_found(rig, job, "h", "https://h/2", NULL),        rig_ended(rig, job, "https://h/2", false, "fetched"),
             rig_found(rig, job, "h", "https://h/2", NULL),

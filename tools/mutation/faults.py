@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""One-line faults in C, by rule: what tools/mutate puts into a file.
+"""One-line mutants of C code, by rule: the faults that tools/mutate puts into a file.
 
-The code must be laid out as `make format` does: the braces of functions stand alone at the left margin, and binary
-operators have spaces around them.
+The code must be formatted as `make format` does: the braces of functions stand alone at the left
+margin, and binary operators have spaces around them.
 """
 import re
 from collections import namedtuple
 
-# Replaces text[start:end] by `new`; lines stay where they are. `first` is the first line of the function's body.
+# Replaces text[start:end] by `new`, without changing the number of lines. `first` is the first line
+# of the function's body.
 Fault = namedtuple('Fault', 'path function first line start end new rule')
 
 HIDDEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*', re.S | re.M)
@@ -23,7 +24,7 @@ PLAIN_INT = re.compile(r'(?<![\w.])(0x[0-9a-fA-F]+|\d+)([uUlL]*)(?![\w.])')
 PLAIN_REAL = re.compile(r'(?<![\w.])(?:\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.])')
 
 OPERATORS = [
-    # the operator with the spaces around it, what it becomes, and the rule
+    # (the operator with the spaces around it, its replacements, and the rule)
     (re.compile(r'(?<= )<(?=[ \n])'), ('<=', '>='), 'comparison'),
     (re.compile(r'(?<= )>(?=[ \n])'), ('>=', '<='), 'comparison'),
     (re.compile(r'(?<= )<=(?=[ \n])'), ('<', '>'), 'comparison'),
@@ -46,7 +47,8 @@ OPERATORS = [
 
 
 def masked(text):
-    """The text without comments, strings, characters and lines of the preprocessor; every byte stays where it is."""
+    """Blanks comments, strings, characters and preprocessor lines; every other byte keeps its
+    position."""
     def blank(match):
         text = match.group(0)
         if text[0] in '"\'':
@@ -56,7 +58,7 @@ def masked(text):
 
 
 def past(text, at):
-    """Where the bracket that opens at `at` has closed."""
+    """Returns the position after the bracket that closes the one at `at`."""
     depth = 0
     for here in range(at, len(text)):
         if text[here] in '([{':
@@ -69,7 +71,7 @@ def past(text, at):
 
 
 def until(text, at, end, stop):
-    """Where `stop` is, outside of brackets, from `at` on; `end` if it is not there."""
+    """Returns the position of `stop` outside of brackets, from `at` on; `end` if there is none."""
     while at < end:
         if text[at] in '([{':
             at = past(text, at)
@@ -87,7 +89,7 @@ def skip_space(text, at, end):
 
 
 class Function:
-    """The faults of one function."""
+    """Finds the mutants of one function."""
 
     def __init__(self, path, text, mask, match):
         self.path, self.text, self.mask = path, text, mask
@@ -98,7 +100,7 @@ class Function:
         self.pointer, self.words = '*' in returned, words[:-1]
         self.start, self.end = match.start('body'), match.end('body')
         self.first = text.count('\n', 0, self.start) + 1
-        self.spared = []  # ranges without faults: asserts, sizes of arrays
+        self.spared = []  # ranges without mutants: asserts, sizes of arrays
         self.faults = []
 
     def add(self, start, end, new, rule):
@@ -125,7 +127,8 @@ class Function:
             at = self.statement(skip_space(self.mask, at, self.end))
 
     def statement(self, at):
-        """Looks at what begins at `at`, and returns where the next one does."""
+        """Finds mutants in the statement at `at`, and returns the position of the next statement.
+        """
         if at >= self.end or self.mask[at] in '{};':
             return at + 1
         word = WORD.match(self.mask, at)
@@ -213,7 +216,7 @@ class Function:
 
 
 def faults_of(path, text):
-    """All faults of a file, in the order of their places."""
+    """Returns all mutants of a file, in the order of their positions."""
     mask = masked(text)
     found = []
     for match in BODY.finditer(mask):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tests/mutants.txt: faults that change nothing that anybody could notice, each with the reason.
+"""Reads tests/mutants.txt: mutants that change nothing observable, each with the reason.
 
     src/core/limit/stack.c function
     - the line as it is
@@ -14,7 +14,7 @@ import faults
 
 
 def read(path):
-    """{(path, function, line as it is, line with the fault): reason}"""
+    """Returns {(path, function, line as it is, line with the fault): reason}."""
     found = {}
     if not os.path.exists(path):
         return found

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Which runs of tests reach a line: from a build with coverage, one run after the other. What was found is kept until
-the program has changed."""
+"""Finds the test runs that reach a line, with a coverage build, one run after the other. The result
+is kept until the program has changed."""
 import concurrent.futures
 import json
 import multiprocessing
@@ -17,15 +17,15 @@ OPTIONS = ['-Db_coverage=true', '-Doptimization=0', '-Dc_args=-fprofile-update=a
 
 
 def prepare(root, folder, programs):
-    """Makes the build with coverage, as far as these programs need it."""
+    """Makes the coverage build of these programs."""
     if not os.path.exists(os.path.join(folder, 'build.ninja')):
         subprocess.run(['meson', 'setup', *OPTIONS, folder, root], check=True, stdout=subprocess.DEVNULL,
-                       env={**os.environ, 'CC': 'gcc'})  # whose counts gcov reads
+                       env={**os.environ, 'CC': 'gcc'})  # gcov reads the counts of gcc
     subprocess.run(['ninja', '-C', folder, *sorted(programs)], check=True, stdout=subprocess.DEVNULL)
 
 
 def lines_of(build, prefix, source_root):
-    """{source: [lines that ran, lines that could have]} of the counts below `prefix`."""
+    """Returns {source: [lines that ran, lines with code]} from the counts below `prefix`."""
     found = {}
     counts = [os.path.join(place, name) for place, _, names in os.walk(prefix) for name in names if name.endswith('.gcda')]
     for count in counts:
@@ -48,7 +48,7 @@ def lines_of(build, prefix, source_root):
 
 
 def measure(run, build, source_root):
-    """{source: lines} that one run reaches, and how it ended."""
+    """Runs one test and returns {source: lines} that it reaches, and how it ended."""
     prefix = tempfile.mkdtemp(prefix='wm-')
     try:
         ended = suite.execute(run.command, {**dict(run.env), 'GCOV_PREFIX': prefix}, build, 600, 900)
@@ -57,12 +57,13 @@ def measure(run, build, source_root):
         shutil.rmtree(prefix, ignore_errors=True)
 
 
-# What a run reaches, as far as it could be learned: `found` is {source: [lines that ran, lines that could have]}, or None.
+# The lines that a run reaches, if they could be measured: `found` is {source: [lines that ran,
+# lines with code]}, or None.
 Learned = namedtuple('Learned', 'run seconds good found')
 
 
 class Probe:
-    """Learns what runs reach, and keeps it."""
+    """Measures which lines runs reach, and caches the result."""
 
     def __init__(self, root, build, covered, trusts):
         self.root, self.build, self.covered, self.trusts = root, build, covered, trusts
@@ -70,11 +71,13 @@ class Probe:
         os.makedirs(self.cache, exist_ok=True)
 
     def learn(self, run):
-        """What a test reaches: as a whole if it is quick, else case by case."""
+        """Measures the lines that a test reaches: as a whole if it is quick, otherwise case by
+        case."""
         return [self.learn_part(part) for part in self.parts(run)]
 
     def kept(self, name, stamp, make):
-        """What `make` returned when it was last called for this name and stamp."""
+        """Returns the cached result for this name and stamp, or calls `make` and caches its result.
+        """
         path = os.path.join(self.cache, re.sub(r'\W+', '_', name) + '.json')
         if os.path.exists(path):
             kept = suite.read_json(path)
@@ -89,7 +92,7 @@ class Probe:
         return value
 
     def plain(self, run):
-        """How long a run takes in the ordinary build, and whether it passes."""
+        """Returns how long a run takes in the ordinary build, and whether it passes."""
         stamp = suite.digest_of(os.path.join(self.build, run.program)) + self.script_stamp(run)
 
         def time_it():
@@ -117,7 +120,7 @@ class Probe:
         return Learned(run, seconds, True, found)
 
 
-PROBE = None  # in each worker
+PROBE = None  # one in each worker process
 
 
 def begin(probe):
@@ -131,17 +134,17 @@ def learn_one(run):
 
 
 class Map:
-    """The runs of some tests, and what each reaches."""
+    """The runs of some tests, and the lines that each reaches."""
 
     def __init__(self, probe):
         self.probe = probe
-        self.lines = {}    # of a run: {source: the lines that it reaches}
-        self.could = {}    # of a source: the lines that have code
-        self.seconds = {}  # of a run, in the ordinary build
-        self.broken = []   # runs that fail without a fault
+        self.lines = {}    # run -> {source: the lines that it reaches}
+        self.could = {}    # source -> the lines that have code
+        self.seconds = {}  # run -> its time in the ordinary build
+        self.broken = []   # runs that fail without any mutant
 
     def add(self, runs, jobs):
-        """Learns what these tests reach, `jobs` of them at a time."""
+        """Measures the lines that these tests reach, with `jobs` tests at a time."""
         context = multiprocessing.get_context('fork')
         with concurrent.futures.ProcessPoolExecutor(jobs, context, begin, (self.probe,)) as pool:
             for learned in pool.map(learn_one, runs):
@@ -159,8 +162,9 @@ class Map:
                 self.could.setdefault(path, set()).update(could)
 
     def reaching(self, path, line, first):
-        """The runs that reach what stands at a line: the counts of a statement are at one of its lines, `first` or later.
-        An `else` and a table have no count: runs that reach the lines around them may notice their faults."""
+        """Returns the runs that reach a line: the counts of a statement are at one of its lines,
+        `first` or later. An `else` and a table have no count: runs that reach the lines around
+        them may detect their mutants."""
         could = self.could.get(path, set())
         at = {next((at for at in range(line, first - 1, -1) if at in could), line)}
         if line not in could:

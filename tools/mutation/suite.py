@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests as Meson knows them, cut into runs; and how their programs are compiled and linked."""
+"""The tests of Meson, divided into runs, and how their programs are compiled and linked."""
 import hashlib
 import json
 import os
@@ -12,13 +12,15 @@ import tempfile
 import time
 from collections import namedtuple
 
-# The suites whose tests are asked, quick ones first: in `QUICK`, nothing waits for the world. SCORES compute for long.
+# The suites whose tests run against mutants, quick ones first: in `QUICK`, no test waits for real
+# time. SCORES compute for long.
 QUICK = ('unit', 'sim', 'fuzz')
 SLOW = ('store', 'net', 'share', 'serve', 'engine', 'metrics', 'cli')
 SCORES = 'scores'
 WHOLE_S = 1.0  # a program that takes longer is run test by test
 
-# One run: a test of Meson's, or one case of its program. `program` is what is linked anew, a path inside the build.
+# One run: a test of Meson's, or one case of its program. `program` is the program that is linked
+# again, a path inside the build.
 Run = namedtuple('Run', 'name program command env quick')
 
 
@@ -28,12 +30,14 @@ def read_json(path):
 
 
 def without_needs(words):
-    """The words of a test after "tests/lib/needs PROGRAM". Without that PROGRAM the test fails, and is not asked."""
+    """Returns the arguments of a test after "tests/lib/needs PROGRAM". A test whose PROGRAM is
+    missing would fail; it is not run."""
     return words[2:] if os.path.basename(words[0]) == 'needs' else words
 
 
 def tests_of(build, scripts):
-    """The tests whose program can be made with a fault in it. Scripts that drive a program only if asked for."""
+    """Returns the tests whose program can be built with a mutant. Scripts that drive a program are
+    included only on request."""
     for test in read_json(os.path.join(build, 'meson-info', 'intro-tests.json')):
         suites = {suite.split(':')[-1] for suite in test['suite']}
         if not suites & {*QUICK, *SLOW}:
@@ -45,12 +49,13 @@ def tests_of(build, scripts):
         if not inside or (is_script and not scripts):
             continue
         command = [inside[0] if word == inside[0] else given for word, given in zip(words, given_words)]
-        env = {name: value for name, value in test['env'].items() if name != 'WEIR_TEST_WATCHDOG'}  # busy machines are away
+        # without it: a loop that a busy machine delays would fail its test
+        env = {name: value for name, value in test['env'].items() if name != 'WEIR_TEST_WATCHDOG'}
         yield Run(test['name'], os.path.relpath(inside[0], build), tuple(command), tuple(env.items()), bool(suites & set(QUICK)) and SCORES not in suites and not is_script)
 
 
 def cases_of(run):
-    """One run for each case of a program that can list them."""
+    """Returns one run for each case of a program that can list them."""
     if len(run.command) > 1:
         return [run]
     try:
@@ -62,7 +67,7 @@ def cases_of(run):
 
 
 def end_children():
-    """Ends what a test left behind: this process is who adopts it (see `adopt`)."""
+    """Ends the processes that a test left behind: this process has adopted them (see `adopt`)."""
     for _ in range(200):
         with open(f'/proc/self/task/{os.getpid()}/children', encoding='ascii') as children:
             pids = children.read().split()
@@ -80,7 +85,7 @@ def end_children():
 
 
 def adopt():
-    """From now on, orphans of this process's children are its own."""
+    """Makes this process the new parent of orphaned descendants."""
     import ctypes
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
@@ -98,7 +103,7 @@ Ended = namedtuple('Ended', 'good how seconds text')
 
 
 def execute(command, env, cwd, cpu_s, wall_s):
-    """Runs a test in a temporary folder of its own, and ends all that it started."""
+    """Runs a test in its own temporary folder, and ends all processes that it started."""
     folder = tempfile.mkdtemp(prefix='wm-')
     began = time.monotonic()
     with tempfile.TemporaryFile() as out:
@@ -120,17 +125,17 @@ def execute(command, env, cwd, cpu_s, wall_s):
 
 
 class Build:
-    """How the programs of a build folder are made."""
+    """How the programs of a build folder are built."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.compiles = {}  # of an object: (its source, the words that compile it)
+        self.compiles = {}  # object -> (its source, the command that compiles it)
         for entry in read_json(os.path.join(folder, 'compile_commands.json')):
             words = shlex.split(entry['command'])
-            words = words[os.path.basename(words[0]) == 'ccache':]  # no fault is compiled a second time
+            words = words[os.path.basename(words[0]) == 'ccache':]  # without ccache: no mutant is compiled twice
             self.compiles[entry['output']] = (os.path.normpath(os.path.join(folder, entry['file'])), words)
-        self.links = {}    # of a program: the words that link it
-        self.members = {}  # of a static library: its objects
+        self.links = {}    # program -> the command that links it
+        self.members = {}  # static library -> its objects
         said = subprocess.run(['ninja', '-C', folder, '-t', 'commands'], capture_output=True, text=True, check=True)
         for line in said.stdout.splitlines():
             if ' csrD' in line:
@@ -142,13 +147,13 @@ class Build:
                 self.links[words[words.index('-o') + 1]] = words
 
     def sources_of(self, program):
-        """The sources that the program is linked with, whether or not the linker takes their objects."""
+        """Returns the sources whose objects the linker may use for the program."""
         objects = (member for word in self.links.get(program, [])
                    for member in ([word] if word.endswith('.o') else self.members.get(word, [])))
         return {self.compiles[member][0] for member in objects if member in self.compiles}
 
     def object_of(self, program, source):
-        """The object with this source that the program is linked with, or None."""
+        """Returns the object of this source with which the program is linked, or None."""
         for word in self.links[program]:
             for member in [word] if word.endswith('.o') else self.members.get(word, []):
                 if self.compiles.get(member, ('',))[0] == source:
@@ -156,7 +161,8 @@ class Build:
         return None
 
     def compile(self, member, text, folder):
-        """Compiles this text in place of an object's source: (the new object, or None; what the compiler said)."""
+        """Compiles this text in place of an object's source; returns (the new object, or None; the
+        compiler's messages)."""
         source, words = self.compiles[member]
         name = os.path.join(folder, os.path.basename(source))
         with open(name, 'w', encoding='utf-8') as file:
@@ -173,14 +179,16 @@ class Build:
         return (made if run.returncode == 0 else None), run.stderr
 
     def link(self, program, member, made, folder):
-        """The program with another object in place of one of its own: its path, or None."""
+        """Links the program with another object in place of one of its own; returns its path, or
+        None."""
         words = list(self.links[program])
         linked = os.path.join(folder, os.path.basename(program))
         words[words.index('-o') + 1] = linked
         if member in words:
             words[words.index(member)] = made
         else:
-            words.insert(words.index('-o') + 2, made)  # found first, it keeps the one in the library out
+            # the linker finds it first, so it does not use the object in the library
+            words.insert(words.index('-o') + 2, made)
         run = subprocess.run(words, cwd=self.folder, capture_output=True, text=True)
         return linked if run.returncode == 0 else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Puts one fault after the other into a room, and asks the tests that reach it."""
+"""Puts one mutant after the other into a room, and runs the tests that reach it."""
 import concurrent.futures
 import multiprocessing
 import os
@@ -11,19 +11,20 @@ from collections import Counter, namedtuple
 import faults
 import suite
 
-LINK_S = 0.2  # about what linking a program costs
+LINK_S = 0.2  # approximate time to link a program
 
-# `how`: 'refused' by the compiler, 'same' code as without it, 'killed' (by whom), or 'survived' (who reached it).
+# `how`: 'refused' by the compiler, 'same' machine code as without it, 'killed' (`by` one run), or
+# 'survived' (`by`: the runs that reached it).
 Outcome = namedtuple('Outcome', 'fault how by')
 
 
 class Trial:
-    """What a worker needs for a fault."""
+    """Tries mutants in a worker process."""
 
     def __init__(self, root, build, reach):
         self.root, self.build, self.reach = root, build, reach
-        self.plain = {}  # of an object: its digest without a fault
-        self.texts = {}  # of a source: its text
+        self.plain = {}  # object -> its digest without a mutant
+        self.texts = {}  # source -> its text
 
     def text(self, path):
         if path not in self.texts:
@@ -32,7 +33,8 @@ class Trial:
         return self.texts[path]
 
     def compiled(self, member, text, fault, folder):
-        """The object with the fault; or None and why there is nothing to try."""
+        """Returns the object with the mutant; or None and the reason why there is nothing to try.
+        """
         if member not in self.plain:
             made, said = self.build.compile(member, text, folder)
             if made is None:
@@ -44,7 +46,7 @@ class Trial:
         return made, 'same' if suite.digest_of(made) == self.plain[member] else None
 
     def run(self, fault, runs):
-        """Asks these runs until one fails."""
+        """Runs the tests until one fails."""
         folder = tempfile.mkdtemp(prefix='wm-')
         try:
             return self.ask(fault, runs, folder)
@@ -67,14 +69,15 @@ class Trial:
             if run.program not in linked:
                 linked[run.program] = self.build.link(run.program, member, objects[member], folder)
             if linked[run.program] is None:
-                return Outcome(fault, 'refused', None)  # by the linker
+                return Outcome(fault, 'refused', None)  # refused by the linker
             failure = self.failure(run, linked[run.program])
             if failure is not None:
                 return Outcome(fault, 'killed', f'{run.name}: {failure}')
         return Outcome(fault, 'survived', [run.name for run in runs])
 
     def failure(self, run, program):
-        """How a run fails with this program, or None. One that waits for the world must fail twice: machines are busy."""
+        """Returns how a run fails with this program, or None. A run that waits for real time must
+        fail twice, because machines are busy."""
         original = os.path.join(self.build.folder, run.program)
         command = [program if word == original else word for word in run.command]
         seconds = self.reach.seconds[run]
@@ -85,7 +88,7 @@ class Trial:
         return ended.how
 
 
-TRIAL = None  # in each worker
+TRIAL = None  # one in each worker process
 
 
 def begin(trial):
@@ -100,20 +103,22 @@ def try_one(fault, runs):
 
 
 class Room:
-    """The faults of a room, drawn one after the other, and what became of them."""
+    """The mutants of a room, tried one after the other, and their results."""
 
     def __init__(self, trial, jobs, told):
         self.trial, self.jobs, self.told = trial, jobs, told
-        self.kills = Counter()  # of (source, run)
+        self.kills = Counter()  # (source, run) -> number of mutants that it killed
 
     def order(self, fault, quick):
-        """The runs that reach a fault; first those that have killed others of its file, for what they cost."""
+        """Returns the runs that reach a mutant; runs that killed most mutants of its file for their
+        time come first."""
         runs = [run for run in self.trial.reach.reaching(fault.path, fault.line, fault.first) if run.quick == quick]
         cost = self.trial.reach.seconds
         return sorted(runs, key=lambda run: (-(1 + self.kills[fault.path, run.name]) / (cost[run] + LINK_S), run.name))
 
     def go(self, drawn, count, quick=True):
-        """Tries faults from `drawn` until `count` of them were worth it, or somebody interrupts. Returns their outcomes."""
+        """Tries mutants from `drawn` until `count` of them gave a result, or until it is
+        interrupted. Returns their outcomes."""
         context = multiprocessing.get_context('fork')
         outcomes, drawn, running = [], iter(drawn), set()
         with concurrent.futures.ProcessPoolExecutor(self.jobs, context, begin, (self.trial,)) as pool:
@@ -126,7 +131,8 @@ class Room:
         return outcomes
 
     def fill(self, pool, running, drawn, wanted, quick):
-        """Keeps as many faults under way as are tried at a time. False if none is."""
+        """Keeps as many mutants in progress as are tried at a time. Returns False if none is in
+        progress."""
         while len(running) < min(self.jobs, wanted):
             fault = next(drawn, None)
             if fault is None:
@@ -135,7 +141,7 @@ class Room:
         return bool(running)
 
     def note(self, future):
-        """The outcome, if the fault was worth trying."""
+        """Returns the outcome, if the mutant was worth trying."""
         outcome = future.result()
         if outcome.how == 'killed':
             self.kills[outcome.fault.path, outcome.by.rsplit(': ', 1)[0]] += 1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An AIMD: the rate grows by 1/s in each second without a refusal, and is halved, at most once a second, by one.
+// AIMD pacing: the rate grows by 1/s in each second without a refusal; a refusal halves it, at most once a second.
 'use strict';
 const http = require('http');
 const { flight, timeoutMs, work } = require('./workers');
@@ -35,7 +35,7 @@ const get = (url) => new Promise((done, fail) => {
   request.on('timeout', () => request.destroy(new Error('timeout')));
   request.on('error', (error) => { cut(); fail(error); });
 });
-// The rate may change while a request waits for its turn: each looks anew, until it is the first that is due.
+// The rate may change while a request waits: each waiting request checks again until it is the first that is due.
 async function turn() {
   while (Date.now() < last + 1000 / rate) await new Promise((done) => setTimeout(done, last + 1000 / rate - Date.now()));
   last = Math.max(last + 1000 / rate, Date.now() - 20);

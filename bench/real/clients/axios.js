@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// axios with axios-retry (exponential delays, or Retry-After), behind a Bottleneck that bounds what is in flight.
+// axios with axios-retry (exponential delays, or Retry-After), behind a Bottleneck that limits the requests in flight.
 'use strict';
 const http = require('http');
 const { load, flight, timeoutMs, work } = require('./workers');

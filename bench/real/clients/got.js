@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// got with its retries, which obey Retry-After.
+// The HTTP client got with its own retries, which obey Retry-After.
 'use strict';
 const http = require('http');
 const { loadModule, flight, timeoutMs, work } = require('./workers');

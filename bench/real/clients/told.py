@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 """usage: told.py PORT SPACING_S BURST FLIGHT BAN_S
 
-A client that is told the limit: a request each SPACING_S (0: as answers come), BURST more at first, at most FLIGHT at once.
-It is silent for BAN_S after a refusal. What it gets shows that the limit is what its setup says."""
+A client that knows the limit: a request each SPACING_S (0: after each response), BURST more at
+first, at most FLIGHT at once. It is silent for BAN_S after a refusal. Its results show that the
+limit is the one that its setup states.
+"""
 import asyncio
 import sys
 
 BURST_SPACING_S = 0.06
 BURST_PART = 0.9
-LATE_S = 0.02   # a schedule that is late by more begins anew
+LATE_S = 0.02   # a schedule that is later than this starts anew
 TIMEOUT_S = 10
 BAN_SLACK_S = 1.5
 
@@ -47,7 +49,7 @@ async def fetch(reader, writer):
 
 
 async def work(port, schedule, ban_s):
-    """One connection at a time, kept as long as the server keeps it."""
+    """Uses one connection at a time, as long as the server keeps it open."""
     writer = None
     while True:
         await schedule.turn()

@@ -6,7 +6,7 @@ let page = 0;
 
 module.exports = {
   load, loadModule, flight: Number(flight), timeoutMs: Number(timeoutMs),
-  // So many loops, each with one request in flight, until the process is ended.
+  // Starts the given number of loops, each with one request in flight, until the process is stopped.
   work: (fetchPage) => {
     const loop = async () => {
       for (;;) await fetchPage(`${base}${page++}`).catch(() => new Promise((done) => setImmediate(done)));

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How each client is started: words of a command that fetches pages of one host, with at most 64 in flight, until it is stopped."""
+"""The command that starts each client: it fetches pages of one host, with at most 64 requests in
+flight, until it is stopped."""
 import dataclasses
 import os
 import signal
@@ -7,14 +8,14 @@ import sys
 
 CLIENTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'clients')
 FLIGHT = 64
-TOLD_FLIGHT = 8  # more would be idle for so long that servers close them
+TOLD_FLIGHT = 8  # more connections would be idle for so long that servers close them
 TIMEOUT_S = 10
-PAGES_A_SECOND = 40  # in the list of URLs, which must not end before the run
+PAGES_A_SECOND = 40  # length of the list of URLs, which must not end before the run
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What a command may need."""
+    """The values that a command may need."""
 
     weir: str
     folder: str
@@ -35,8 +36,8 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Client:
-    words: object               # Run -> [word]
-    remembers: bool = False     # has a state that a second run may keep
+    words: object               # Run -> list of arguments
+    remembers: bool = False     # has a state that a second run may continue with
     stop: int = signal.SIGTERM
     needs: tuple = ()
     modules: tuple = ()
@@ -52,7 +53,7 @@ def weir_fetch(run):
 
 
 def weir_crawl(run):
-    """A job of its own each time; the state keeps what was learned of the host."""
+    """Each run is a new job; the state keeps what was learned about the host."""
     return [run.weir, 'crawl', '--seeds-file', run.urls(), '--depth', '1', '--loops', '1', '--failure-threshold', '0',
             '--out', f'{run.folder}/out.jsonl', '--append', '--state', f'{run.folder}/state.db', *PACE]
 
@@ -67,13 +68,15 @@ def scrapy(run):
 
 
 def curl(run):
-    """Eight at a time, each with one request after the other. To try again, it truncates its file, which /dev/null does not bear."""
+    """Eight curl processes, each with one request after the other. To retry, curl truncates its
+    output file, which is impossible for /dev/null."""
     return ['sh', '-c', 'for i in 1 2 3 4 5 6 7 8; do curl -q -s --retry 10 --max-time "$2" -o page$i "$1$i-[1-100000]" & done; wait',
             'sh', run.base, str(TIMEOUT_S)]
 
 
 def wget2(run):
-    """Five threads, its default; it does not try again what was refused. When the last URL is done, it begins again."""
+    """Five threads, the default of wget2; it does not retry refused requests. After the last URL it
+    starts from the first."""
     return ['sh', '-c', 'while :; do wget2 --no-config -q -O /dev/null --tries 10 --waitretry 10 --timeout "$2" -i "$1"; done', 'sh',
             run.urls(), str(TIMEOUT_S)]
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Which time a server named in which nothing may be sent: read independently of weir, for the judge."""
+"""Computes the time until which a server forbids requests, from its response fields; implemented
+independently of weir, for the judge."""
 import datetime
 import email.utils
 import re
 
-EPOCH_S = 1e9  # a number of seconds from here on is an instant
+EPOCH_S = 1e9  # a number of seconds from here on is a point in time, not a delay
 PREFIXES = ('ratelimit-', 'x-ratelimit-', 'x-rate-limit-', 'x-ratelimit-user')
 
 
@@ -20,7 +21,7 @@ def number(text):
 
 
 def javascript_date(text):
-    """Thu Nov 19 2026 15:00:00 GMT+0000 (Coordinated Universal Time)"""
+    """Parses a date such as Thu Nov 19 2026 15:00:00 GMT+0000 (Coordinated Universal Time)"""
     return datetime.datetime.strptime(text.split(' (')[0], '%a %b %d %Y %H:%M:%S GMT%z')
 
 
@@ -46,7 +47,8 @@ def seconds(text, now):
 
 
 def exhausted_items(text):
-    """Seconds of `limit=50, remaining=0, reset=7` and of each `"name";r=0;t=7` with nothing left."""
+    """Yields the seconds until the reset for `limit=50, remaining=0, reset=7` and for each
+    `"name";r=0;t=7` with nothing left."""
     for item in [text] if 'remaining' in text else text.split(','):
         pairs = dict(re.findall(r'(\w+)\s*=\s*([\d.]+)', item))
         if number(pairs.get('remaining', pairs.get('r'))) == 0:
@@ -54,7 +56,7 @@ def exhausted_items(text):
 
 
 def exhausted(fields, now):
-    """Seconds until there is something left again, of each limit of which nothing is."""
+    """Yields the seconds until the reset, for each exhausted limit."""
     for text in fields.get('ratelimit', []):
         yield from exhausted_items(text)
     for prefix in PREFIXES:
@@ -68,7 +70,8 @@ def exhausted(fields, now):
 
 
 def named_wait(fields, is_refused, windows, now):
-    """Seconds; 0 if none is named. `windows` says which fields name one (rig/setup.py)."""
+    """Returns the seconds to wait; 0 if the server announced none. `windows` says which fields
+    announce one (rig/setup.py)."""
     waits = [0]
     if is_refused and 'retry-after' in windows and 'retry-after' in fields:
         waits.append(seconds(first(fields, 'retry-after'), now) or 0)

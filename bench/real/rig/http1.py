@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""As much of HTTP/1.1 as the relay needs: where requests end, and where answers begin and end."""
+"""The part of HTTP/1.1 that the relay needs: where requests end, and where responses begin and end.
+"""
 
 END = b'\r\n\r\n'
 
 
 class Requests:
-    """Heads of GET requests, in whatever pieces they come."""
+    """Finds the heads of GET requests, in pieces of any size."""
 
     def __init__(self):
         self._rest = b''
 
     def feed(self, data):
-        """How many requests are complete now."""
+        """Returns how many requests these bytes complete."""
         heads = (self._rest + data).split(END)
         self._rest = heads.pop()
         return len(heads)
 
 
 class Answers:
-    """Answers to GET requests, in whatever pieces they come."""
+    """Finds the responses to GET requests, in pieces of any size."""
 
     def __init__(self):
         self._rest, self._read = b'', self._head
@@ -26,7 +27,7 @@ class Answers:
         self._heads = []
 
     def feed(self, data):
-        """[(status, {name: [value]})] of the answers that begin in these bytes."""
+        """Returns [(status, {name: [value]})] of the responses whose head these bytes complete."""
         self._rest += data
         while self._rest and self._read():
             pass

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""What a client did, counted from what passed the relay. Pure: times are numbers."""
+"""Counts what a client did, from the messages that passed the relay. No input or output; times are
+numbers."""
 import dataclasses
 
-STEP_S = 10       # of a series
-EXAMPLES = 5      # of offences
-GRACE_S = 0.02    # an answer is on its way; what is sent until then does not know it
-SLACK_S = 0.005   # a clock may be a little ahead
+STEP_S = 10       # length of a step in a series
+EXAMPLES = 5      # offences that are listed
+GRACE_S = 0.02    # a request that is sent before a response arrives does not count as an offence
+SLACK_S = 0.005   # tolerance, because a clock may be a little ahead
 
 
 @dataclasses.dataclass
 class Request:
     sent_at: float
-    ended_at: float = 0    # answered or lost; 0: neither yet
-    status: int = 0        # 0: no answer
-    lost: str = ''         # 'reset': the server closed; 'silence': the client gave up
-    wait_until: float = 0  # the answer named a time until which nothing may be sent
+    ended_at: float = 0    # when it was answered or lost; 0: not yet
+    status: int = 0        # 0: no response
+    lost: str = ''         # 'reset': the server closed the connection; 'silence': the client gave up; '': not lost
+    wait_until: float = 0  # the response forbids requests until then; 0: it does not
 
 
 def is_accepted(request, setup):
@@ -26,7 +27,8 @@ def is_refused(request, setup):
 
 
 def offences(requests):
-    """[(when it was sent, when the window ends)] of requests inside a window that the server had named before."""
+    """Returns [(when it was sent, when the window ends)] of requests sent inside a window that the
+    server had announced before."""
     windows = sorted((each.ended_at + GRACE_S, each.wait_until) for each in requests if each.wait_until > each.ended_at)
     found, known, until = [], 0, 0
     for request in sorted(requests, key=lambda each: each.sent_at):
@@ -39,8 +41,9 @@ def offences(requests):
 
 
 def bans(requests, setup):
-    """How often the host began to refuse for `ban_s`: a refusal of a request that was sent after one that it accepted. In the
-    order of sending, since what was under way as a ban began may be answered after it did."""
+    """Returns how often the host began to refuse for `ban_s`: a refusal of a request that was sent
+    after an accepted one. Requests count in the order of sending, because requests in flight
+    when a ban begins may be answered after its start."""
     count, is_banned = 0, False
     for request in sorted(requests, key=lambda each: each.sent_at):
         if is_accepted(request, setup):
@@ -52,7 +55,7 @@ def bans(requests, setup):
 
 
 def series(requests, setup, began_at, duration_s):
-    """[accepted, refused, lost] in each STEP_S."""
+    """Returns [accepted, refused, lost] for each step of STEP_S seconds."""
     steps = [[0, 0, 0] for _ in range(max(1, round(duration_s / STEP_S)))]
     for request in requests:
         index = int((request.ended_at - began_at) / STEP_S)
@@ -77,7 +80,8 @@ def tally(requests, setup, allowed):
 
 
 def judge(requests, setup, began_at, duration_s):
-    """Counts of the whole run, and of its last half. What has not ended is not counted."""
+    """Returns counts of the whole run, and of its second half. Unfinished requests are not counted.
+    """
     ended = [each for each in requests if each.ended_at and each.ended_at < began_at + duration_s]
     found = offences([each for each in requests if each.sent_at < began_at + duration_s])
     half_at = began_at + duration_s / 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packages of npm, in exact versions, in the build folder."""
+"""Installs npm packages, in exact versions, into the build folder."""
 import os
 import shutil
 import subprocess
@@ -12,7 +12,8 @@ INSTALL_S = 600
 
 
 def is_current(folder):
-    """npm's last step here is the mark, which is a copy of what was installed."""
+    """Returns whether the packages are up to date: the file `installed` is a copy of the installed
+    lock file, written last."""
     try:
         with open(f'{programs.SERVICES}/{FILES[1]}', 'rb') as wanted, open(f'{folder}/installed', 'rb') as present:
             return wanted.read() == present.read()
@@ -21,7 +22,7 @@ def is_current(folder):
 
 
 def install(folder):
-    """The folder of the modules, or None if npm or its registry is out of reach."""
+    """Returns the folder of the modules, or None if npm or its registry is not available."""
     if not is_current(folder):
         os.makedirs(folder, exist_ok=True)
         for name in FILES:

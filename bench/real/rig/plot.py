@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A picture of a setup: what each client got in each 10 seconds, beside what is allowed."""
+"""Draws a picture of a setup: the responses that each client got in each 10 seconds, and the
+allowed number."""
 import html
 
 WIDTH, HEIGHT, LEFT, TOP, GAP = 640, 110, 60, 34, 42
@@ -7,7 +8,7 @@ COLOURS = {'accepted': '#2a7ab8', 'refused': '#c8382c', 'lost': '#8a4fa3', 'allo
 
 
 def bars(series, x_step, y_of):
-    """Accepted, refused and lost, stacked."""
+    """Yields bars of accepted, refused and lost requests, stacked."""
     for index, counts in enumerate(series):
         base = 0
         for name, count in zip(('accepted', 'refused', 'lost'), counts):
@@ -36,7 +37,7 @@ def panel(result, allowed, offset):
 
 
 def plot(name, results, rate):
-    """SVG text; `rate` is what is allowed in a second."""
+    """Returns SVG text; `rate` is the allowed number of requests per second."""
     judged = [each for each in results if 'series' in each]
     height = TOP + len(judged) * (HEIGHT + GAP) + 10
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 20}" height="{height}" font-family="sans-serif" font-size="12">',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs in folders of their own, which end when the rig ends, however it ends."""
+"""Runs programs in their own folders; they end when the rig ends, however it ends."""
 import contextlib
 import ctypes
 import os
@@ -11,7 +11,7 @@ import subprocess
 import time
 
 SERVICES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'services')
-START_S = 180  # a busy machine starts many at once
+START_S = 180  # a busy machine may start many programs at once
 LOWEST_PORT = 2048
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
@@ -23,7 +23,8 @@ def die_with_parent():
 
 
 def free_port():
-    """None that the kernel may give to a connection before it is listened on."""
+    """Returns a port outside the range from which the kernel assigns ports to connections, so that
+    it stays free."""
     with open('/proc/sys/net/ipv4/ip_local_port_range', encoding='ascii') as file:
         lowest, highest = map(int, file.read().split())
     below, above = range(LOWEST_PORT, lowest), range(highest + 1, 65536)
@@ -44,14 +45,14 @@ def has(command):
 
 
 def start(words, folder, env=None, log='log'):
-    """In a session of its own: stop() ends its children too."""
+    """Starts a program in its own session, so that stop() also ends its children."""
     with open(f'{folder}/{log}', 'ab') as file:
         return subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True,
                                 preexec_fn=die_with_parent, env={**os.environ, 'PATH': PATH, **(env or {})})
 
 
 def hurry(process):
-    """Each thread of it and of its children goes before all that is not hurried."""
+    """Gives each thread of the process and of its children real-time priority."""
     for name in os.listdir('/proc'):
         with contextlib.suppress(OSError):
             if name.isdigit() and os.getsid(int(name)) == process.pid:
@@ -65,12 +66,14 @@ def hurry_threads(pid, policy=os.SCHED_RR):
 
 
 def hurry_self():
-    """What is started from here is not hurried: many servers that start at once would stop all else."""
+    """Gives this process real-time priority. Programs that it starts do not inherit the priority:
+    many servers that start at once would stop everything else."""
     hurry_threads('self', os.SCHED_RR | os.SCHED_RESET_ON_FORK)
 
 
 def stop(process, how=signal.SIGTERM, patience_s=3):
-    """Ends it, and kills what has not ended then."""
+    """Sends the signal; kills the process and its children if they have not ended after
+    `patience_s`."""
     process.send_signal(how)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(patience_s)
@@ -80,7 +83,8 @@ def stop(process, how=signal.SIGTERM, patience_s=3):
 
 
 class Running:
-    """A server of a setup, with the port of the slow answers behind it, from start() to stop()."""
+    """A server of a setup, from start() to stop(). `origin` is the port of the slow responses
+    behind it."""
 
     def __init__(self, server, folder, origin, latency_ms, modules):
         self._server, self._folder = server, folder
@@ -122,7 +126,7 @@ class Running:
         hurry(self._process)
 
     def problem(self):
-        """Why the server is not there any more; None if it is."""
+        """Returns why the server has ended; None if it runs."""
         return None if self._process.poll() is None else f'the server ended: {self.said()}'
 
     def said(self):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The judging relay: stands between a client and a server, one connection for one, and notes what passes.
+"""The judging relay: forwards each client connection to one server connection, and records the
+messages.
 
-A request counts from when the kernel received its last byte, an answer from when its first bytes have gone to the client. What
-the server does to a connection (a reset, an end, silence) is done to the client's.
+The time of a request is when the kernel received its last byte; the time of a response is when its
+first bytes were sent to the client. When the server resets, ends or stops answering a connection,
+the relay does the same to the client's connection.
 """
 import asyncio
 import contextlib
@@ -18,11 +20,12 @@ import stamp  # noqa: E402
 
 from . import fields, http1, judge  # noqa: E402
 
-RESET = struct.pack('ii', 1, 0)  # linger for no time: close() sends a reset
+RESET = struct.pack('ii', 1, 0)  # linger for 0 s: close() sends a reset
 
 
 class Relay:
-    """Listens as long as it lives, so that a host keeps its port while servers come and go: `lead_to` names the next."""
+    """Listens during its whole life, so that the port stays the same while servers change:
+    `lead_to` names the next server."""
 
     def __init__(self):
         self._listener = stamp.listen('127.0.0.1')
@@ -66,14 +69,15 @@ class Relay:
         return request
 
     def answered(self, request, status, lines, came_at):
-        """`came_at`: before it went on to the client, which may have it sooner than this relay is awake again."""
+        """`came_at`: when the response arrived, before it was forwarded. The client may have it
+        before this relay runs again."""
         request.ended_at, request.status = time.time(), status
         wait = fields.named_wait(lines, status in self._setup.refused, self._setup.windows, came_at)
         request.wait_until = came_at + wait if wait > 0 else 0
 
 
 class Pair:
-    """A connection of a client, and the one to the server that it leads to."""
+    """A connection of a client, and the connection to the server to which it is forwarded."""
 
     def __init__(self, relay, client):
         self._relay, self._client, self._server = relay, client, None
@@ -94,13 +98,13 @@ class Pair:
         finally:
             for way in ways:
                 way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)  # they are done with the sockets
+            await asyncio.gather(*ways, return_exceptions=True)  # no task uses the sockets any more
             for each in (self._client, self._server):
                 if each is not None:
                     each.close()
 
     def _end(self, up, down):
-        """One of the two has closed: the other's connection ends likewise."""
+        """One side has closed its connection: closes the other in the same way."""
         if down.done():
             self._ask_rest()
             self._lose('reset')
@@ -116,7 +120,8 @@ class Pair:
             request.ended_at, request.lost = now, how
 
     def _ask_rest(self):
-        """A server that refuses connections does not wait for the request, which may have come meanwhile."""
+        """Reads a request that may have arrived meanwhile; a server that refuses connections does
+        not wait for it."""
         with contextlib.suppress(OSError):
             self._note(*stamp.receive(self._client))
 
@@ -131,14 +136,14 @@ class Pair:
             if not data:
                 return
             self._note(data, at)
-            with contextlib.suppress(OSError):  # _down notices
+            with contextlib.suppress(OSError):  # _down detects the error
                 await loop.sock_sendall(self._server, data)
 
     async def _down(self):
         loop = asyncio.get_running_loop()
         while data := await loop.sock_recv(self._server, 65536):
             came_at = time.time()
-            with contextlib.suppress(OSError):  # _up notices
+            with contextlib.suppress(OSError):  # _up detects the error
                 await loop.sock_sendall(self._client, data)
             for status, lines in self._answers.feed(data):
                 if self._pending:
@@ -155,7 +160,7 @@ async def readable(loop, connection):
 
 
 class SlowAnswers(asyncio.Protocol):
-    """What is behind the limiters: answers each request after the same time."""
+    """The server behind the limiters: answers each request after the same delay."""
 
     BODY = b'<p>served</p>\n'
     ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s' % (len(BODY), BODY)
@@ -172,6 +177,6 @@ class SlowAnswers(asyncio.Protocol):
 
 
 async def serve_slowly(latency_s):
-    """(port, server)"""
+    """Starts it and returns (port, server)."""
     server = await asyncio.get_running_loop().create_server(lambda: SlowAnswers(latency_s), '127.0.0.1', 0, backlog=512)
     return server.sockets[0].getsockname()[1], server

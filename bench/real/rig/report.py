@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Results as a table and a summary. A result is what judge.judge() counted, with setup, client and phase."""
+"""Prints results as a table and a summary. A result has the counts of judge.judge(), with setup,
+client and phase."""
 import statistics
 
 WIDTH = 26
@@ -10,7 +11,8 @@ def name_of(result):
 
 
 def cell(result):
-    """Goodput of the last half / refused of the whole run, and what should not be there at all."""
+    """Returns the goodput of the second half / refused requests of the whole run, and offences and
+    bans if there are any."""
     if result is None:
         return '-'
     if 'half' not in result:
@@ -28,7 +30,7 @@ def columns(results):
 
 
 def table(results):
-    """Lines: a row for each setup, a column for each client and phase."""
+    """Yields the lines of the table: a row for each setup, a column for each client and phase."""
     names = columns(results)
     found = {(each['setup'], name_of(each)): each for each in results}
     yield 'last half of the run in % of what is allowed / refused and lost in % of what was sent (whole run); off.: offences; b.: bans'
@@ -38,7 +40,7 @@ def table(results):
 
 
 def summary_of(results):
-    """Numbers over all setups; goodput counts as 100 at most."""
+    """Returns the numbers over all setups; goodput counts as 100 at most."""
     judged = [each for each in results if 'half' in each and 'error' not in each]
     if not judged:
         return None
@@ -61,7 +63,7 @@ ROWS = [('setups', 'setups', 0), ('goodput, last half: mean', 'mean', 1), ('  me
 
 
 def summary(results):
-    """{column: numbers}"""
+    """Returns {column: numbers}."""
     return {name: summary_of([each for each in results if name_of(each) == name]) for name in columns(results)}
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A setup with its clients, one run after the other, in a process of its own. All sessions begin each run together."""
+"""Runs the clients against one setup, one after the other, in its own process. All sessions start
+each run at the same time."""
 import asyncio
 import contextlib
 import dataclasses
@@ -18,7 +19,8 @@ LOOK_S = 0.25
 
 @dataclasses.dataclass(frozen=True)
 class Leg:
-    """A run of a client: `cold`, `warm` (with the state of the cold one) or `halfway` (stopped and started again in the middle)."""
+    """A run of a client: `cold`, `warm` (with the state of the cold run) or `halfway` (stopped and
+    restarted in the middle)."""
 
     client: str
     phase: str
@@ -33,7 +35,8 @@ def legs(names, phases):
 
 
 async def late_by():
-    """How late this machine wakes a process, in ms: the 95th percentile, until it is cancelled."""
+    """Measures until it is cancelled how late this machine wakes a process; returns the 95th
+    percentile in ms."""
     late = [0]
     with contextlib.suppress(asyncio.CancelledError):
         while True:
@@ -96,7 +99,8 @@ class Session:
             server.close()
 
     async def _drive(self, leg):
-        """Starts the client, waits for its time, stops it, and judges."""
+        """Starts the client, waits until its time is over, stops it, and returns the judge's
+        result."""
         client = clients.ALL[leg.client]
         folder = f'{self.folder}/{leg.client}'
         if leg.phase != 'warm':
@@ -120,14 +124,14 @@ class Session:
         lateness.cancel()
         result = judge.judge(list(self.relay.requests), self.setup, began_at, min(self.seconds, ended_at - began_at))
         result['late_ms'] = await lateness
-        if leg.client == 'told':  # it reads no fields
+        if leg.client == 'told':  # this client reads no response fields
             result['offences'] = 0
         if stopped_early:
             result['error'] = f'{leg.client} ended by itself with status {process.returncode}'
         return result
 
     async def _begin(self, process):
-        """When the first request came."""
+        """Returns the time of the first request."""
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.relay.has_begun.wait(), FIRST_REQUEST_S)
             return self.relay.requests[0].sent_at
@@ -135,7 +139,7 @@ class Session:
 
     @staticmethod
     async def _until(at, process):
-        """Whether the client ended before."""
+        """Waits until `at`; returns True at once if the client ends before."""
         while time.time() < at:
             if process.poll() is not None:
                 return True

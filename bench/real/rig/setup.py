@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""What a setup is: a server with a limit, how to start it, and what its configuration allows."""
+"""A setup: a server with a limit, how to start it, and what its configuration allows."""
 import dataclasses
 
 LATENCY_MS = 25
-OVERHEAD_S = 0.002  # of the relay and the server, in each answer
+OVERHEAD_S = 0.002  # of the relay and the server, per response
 
 
 @dataclasses.dataclass(frozen=True)
 class Limit:
-    """What a server allows: `rate` a second in the long run, `burst` besides at first, `flight` at once (0: any number).
-    `window_s` is the length of its window, if it has one. `slack_s` is what a client must keep away from it besides, for
-    jitter counts against it."""
+    """The limit of a server: `rate` per second in the long run, `burst` in addition at the start,
+    `flight` at once (0: any number). `window_s` is the length of its window, if it has one.
+    `slack_s` is the extra distance between a client's requests where jitter counts against the
+    client."""
 
     rate: float
     burst: float = 0
@@ -19,12 +20,14 @@ class Limit:
     slack_s: float = 0
 
     def allowed(self, seconds, is_fresh):
-        """The most answers that can be had. A burst counts where the run is fresh."""
+        """Returns the highest number of responses in this time. The burst counts only if the run
+        starts fresh."""
         return self.rate * seconds + (self.burst if is_fresh else 0)
 
     @property
     def spacing_s(self):
-        """Between two requests of a client that knows the limit and leaves a little for jitter; 0 where only `flight` counts."""
+        """The time between two requests of a client that knows the limit, with a little tolerance
+        for jitter; 0 if only `flight` limits."""
         if self.window_s:
             return (self.window_s + max(0.01 * self.window_s, 0.05)) / (self.rate * self.window_s)
         if self.flight and not self.burst:
@@ -46,14 +49,15 @@ def flight(most, latency_ms):
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """How to start a server. In files, words and environment, @port@, @origin@ (the port of the slow answers), @folder@,
-    @services@ (the folder of that name) and @latency_ms@ are replaced."""
+    """How to start a server. In files, arguments and environment, these are replaced: @port@,
+    @origin@ (the port of the slow responses), @folder@, @services@ (the folder of that name) and
+    @latency_ms@."""
 
     words: tuple
     files: dict = dataclasses.field(default_factory=dict)
     env: dict = dataclasses.field(default_factory=dict)
-    needs: tuple = ()      # commands of a shell that succeed where it is installed
-    modules: tuple = ()    # packages of npm
+    needs: tuple = ()      # shell commands that succeed if the server is installed
+    modules: tuple = ()    # npm packages
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,10 +67,11 @@ class Setup:
     limit: Limit
     refused: tuple = (429,)      # statuses that mean "too much"
     latency_ms: int = LATENCY_MS
-    ban_s: float = 0             # refusals go on for so long
-    windows: tuple = ('retry-after', 'ratelimit')  # fields that name a time in which nothing may be sent; () if they mean other things
+    ban_s: float = 0             # duration of a ban; 0: none
+    # fields that forbid requests for a time; () if the server's fields mean other things
+    windows: tuple = ('retry-after', 'ratelimit')
     traits: tuple = ()           # words to choose setups by, and to group them in reports
-    short: bool = False          # is part of the short form
+    short: bool = False          # part of the short form
 
 
 def check(setups):

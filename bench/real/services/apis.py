@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """usage: apis.py PORT LATENCY_MS NAME
 
-Answers as large APIs do: status and fields as their public documentation says, with limits that a run of minutes reaches."""
+Answers like large APIs: status and fields as their public documentation describes them, with limits
+that a run of minutes reaches.
+"""
 import asyncio
 import datetime
 import json
@@ -39,7 +41,7 @@ class Bucket:
 
 
 class Window:
-    """It begins with the first request in it."""
+    """A window that begins with its first request."""
 
     def __init__(self, quota, seconds):
         self.quota, self.seconds, self.used, self.end_at = quota, seconds, 0, 0
@@ -62,7 +64,7 @@ class Window:
 
 
 class Block(Window):
-    """More than the quota is followed by a block."""
+    """A window; exceeding its quota starts a block."""
 
     def __init__(self, quota, seconds, block_s):
         super().__init__(quota, seconds)
@@ -92,7 +94,7 @@ def instant(seconds):
 
 
 def duration(seconds):
-    """As Go prints it: 12ms, 1.5s, 6m0s."""
+    """Formats a duration as Go does: 12ms, 1.5s, 6m0s."""
     if seconds < 1:
         return f'{math.ceil(seconds * 1000)}ms'
     minutes, rest = divmod(seconds, 60)
@@ -106,7 +108,8 @@ def github(limit, refused):
 
 
 def github_secondary(limit, refused):
-    """Of the hour's quota there is enough left; what refuses is another limit, of which no field tells."""
+    """The fields announce the hourly quota, which is not exhausted; another limit refuses, and no
+    field announces it."""
     fields = {'X-RateLimit-Limit': 15000, 'X-RateLimit-Remaining': 15000 - limit.taken, 'X-RateLimit-Used': limit.taken,
               'X-RateLimit-Reset': int(limit.began_at + 1500), 'X-RateLimit-Resource': 'core'}
     return (403, {**fields, 'Retry-After': whole(limit.wait_s)}) if refused else (200, fields)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // usage: node bottleneck.js PORT LATENCY_MS '{options of Bottleneck}'
-// A service that protects itself with a Bottleneck: what overflows its queue is answered with 503.
+// A service that is protected by a Bottleneck: a request that overflows its queue gets status 503.
 'use strict';
 const http = require('http');
 const { load, slow } = require('./load');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // usage: node flexible.js PORT LATENCY_MS '{"limits": [{"points": 20, "duration": 2}], "burst": {…}, "fields": true}'
-// With fields they are those of the library's documentation, on every answer: Retry-After too.
+// With "fields", every response has the fields of the library's documentation, including Retry-After.
 'use strict';
 const http = require('http');
 const { load, slow } = require('./load');

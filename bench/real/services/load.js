@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Packages of npm are beside the build, in the folder that MODULES names.
+// Loads npm packages from the folder that MODULES names.
 'use strict';
 const { createRequire } = require('module');
 const load = createRequire(process.env.MODULES + '/');
 
 module.exports = {
   load,
-  // For packages that only `import` takes.
+  // For packages that can only be loaded with `import`.
   loadModule: (name) => import(require('url').pathToFileURL(load.resolve(name))),
   slow: (latency, then) => setTimeout(then, Number(latency)),
 };

@@ -2,7 +2,7 @@
 # RACK_ATTACK is "throttle LIMIT PERIOD [fields]" or "ban MAXRETRY FINDTIME BANTIME".
 require 'rack/attack'
 
-# A store of one process, with the operations that Rack::Attack uses.
+# A cache store in memory, with the operations that Rack::Attack uses.
 class Memory
   def initialize
     @lock = Mutex.new

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Apache with mod_evasive and mod_qos, in one process, for mod_evasive counts in each by itself."""
+"""Apache with mod_evasive and mod_qos, in one process, because mod_evasive counts in each process
+separately."""
 from rig.setup import Server, Setup, flight, rate, window
 
 CONF = '''
@@ -30,7 +31,7 @@ ProxyPass / http://127.0.0.1:@origin@/
 '''
 
 
-# mod_qos of Debian 12 needs the old libpcre and does not say so.
+# mod_qos of Debian 12 needs the old libpcre, but its package does not say so.
 PCRE = {'LD_PRELOAD': 'libpcre.so.3'}
 
 
@@ -51,7 +52,8 @@ def qos(*lines):
 
 
 def qos_block(most, seconds):
-    """The last of them is refused, and the seconds are whole ones of the clock."""
+    """The last of `most` requests is refused already, and the seconds are whole seconds of the
+    clock."""
     return qos('QS_ClientEntries 1000', f'QS_ClientEventBlockCount {most} {seconds}', 'SetEnvIf Request_URI ^/ QS_Block=yes')
 
 

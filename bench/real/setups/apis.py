@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Services that answer as large APIs do (services/apis.py)."""
+"""Services that answer like large APIs (services/apis.py)."""
 import sys
 
 from rig.setup import Server, Setup, flight, rate, window
 
-RETRY_ONLY = ('retry-after',)  # where the reset is when a bucket is full, and nothing forbids to send before
+# for services whose reset field says when a bucket is full, which does not forbid earlier requests
+RETRY_ONLY = ('retry-after',)
 
 
 def api(name):

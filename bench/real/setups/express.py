@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Express with express-rate-limit in each style of fields, and express-slow-down."""
+"""Express with express-rate-limit for each style of response fields, and express-slow-down."""
 import json
 
 from rig.setup import Server, Setup, window
 
 
 def express(*middleware):
-    """Each of them is a kind and its options, as its documentation has them."""
+    """Each middleware is a kind and its options, as in its documentation."""
     return Server(words=('node', '@services@/express.js', '@port@', '@latency_ms@', json.dumps(middleware)), needs=('command -v node',),
                   modules=('express', 'express-rate-limit', 'express-slow-down'))
 

@@ -31,12 +31,13 @@ def haproxy(rules, server='', more=''):
 
 
 def request_rate(most, seconds, action):
-    """Refused requests count as well."""
+    """Refused requests count towards the limit as well."""
     return haproxy([f'stick-table type ip size 1k expire {max(60, 2 * seconds)}s store http_req_rate({seconds}s)',
                     'http-request track-sc0 src', f'http-request {action} if {{ sc0_http_req_rate gt {most} }}'])
 
 
-# Only what starts a ban is tracked in the table of bans, since to track prolongs.
+# Only the request that starts a ban is tracked in the table of bans, because tracking prolongs a
+# ban.
 BAN = ['http-request deny deny_status 403 if { src,table_gpc0(bans) gt 0 }', 'http-request track-sc0 src table rates',
        'http-request track-sc1 src table bans if { sc0_http_req_rate gt 80 }',
        'http-request sc-inc-gpc0(1) if { sc0_http_req_rate gt 80 }',

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Varnish with vsthrottle, a token bucket that may block for a time. It forgets fractions of a token at each request."""
+"""Varnish with vsthrottle, a token bucket that may block for a time. It drops fractions of a token
+at each request."""
 from rig.setup import Server, Setup, rate
 
 VCL = '''vcl 4.1;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A service in Django. Arguments: the server (gunicorn or wsgiref), a port of loopback."""
+"""A Django service. Arguments: the server (gunicorn or wsgiref), a loopback port."""
 import socket
 import socketserver
 import sys
@@ -17,7 +17,8 @@ from took import credential, took
 
 
 def _host(request):
-    """Views that ask for the host of a request with a strange one fail; the others know of none."""
+    """Returns the host of a request; None if Django rejects it. (Views that read such a host fail;
+    others never see it.)"""
     try:
         return split_domain_port(request.get_host())[0]
     except DisallowedHost:
@@ -29,7 +30,8 @@ def _answer(request, route):
                 credential=credential(request.META.get('HTTP_AUTHORIZATION', '')),
                 key=request.META.get('HTTP_X_API_KEY'),
                 ip=request.META.get('HTTP_X_FORWARDED_FOR', '').split(',')[0].strip())
-    # Neither server leaves out the body of an answer to HEAD; on a connection that is kept a proxy takes it for the next answer.
+    # Neither server omits the body of a response to HEAD; on a kept connection a proxy would take
+    # the body for the next response.
     return HttpResponse('' if request.method == 'HEAD' else line, headers={'X-Took': line, 'Content-Length': len(line)})
 
 
@@ -56,8 +58,9 @@ def _gunicorn(port):
 
     class Application(BaseApplication):
         def load_config(self):
-            # A connection holds a thread from its beginning to its first request. Caddy opens some that it does not use for
-            # two minutes, at most 32 a service: the threads are more than those of three Caddies. And no machine is too busy.
+            # A connection occupies a thread from its start to its first request. Caddy opens
+            # connections that it does not use for two minutes, at most 32 per service: there are
+            # more threads than three Caddies occupy. The timeouts also suit a busy machine.
             for name, value in {'bind': f'127.0.0.1:{port}', 'workers': 1, 'threads': 128, 'keepalive': 600, 'timeout': 0,
                                 'worker_class': 'gthread', 'loglevel': 'critical'}.items():
                 self.cfg.set(name, value)
@@ -74,14 +77,14 @@ class _Threads(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
     request_queue_size = 128
 
     def shutdown_request(self, request):
-        """Reads all before it closes. Django answers without reading a chunked body, and a proxy that then gets a reset while it
-        sends the body gives the answer up."""
+        """Reads the whole request before closing. Django answers without reading a chunked body; a
+        proxy that gets a reset while it sends the body would drop the response."""
         try:
             request.shutdown(socket.SHUT_WR)
             while request.recv(65536):
                 pass
         except OSError:
-            pass  # The other side has closed.
+            pass  # The other side has closed the connection.
         self.close_request(request)
 
 

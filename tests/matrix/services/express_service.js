@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A service in Express, which believes the proxy before it ('trust proxy'). Argument: a port of loopback.
+// An Express service that trusts the proxy before it ('trust proxy'). Argument: a loopback port.
 'use strict';
 const express = require('express');
 const { listen, took } = require('./took.js');
@@ -7,7 +7,7 @@ const { listen, took } = require('./took.js');
 const app = express();
 app.set('trust proxy', true);
 
-// As passport-http-bearer and basic-auth read Authorization.
+// Parses Authorization as passport-http-bearer and basic-auth do.
 function credential(field) {
     const words = (field || '').split(' ');
     if (words.length === 2 && /^Bearer$/i.test(words[0])) return 'bearer:' + words[1];

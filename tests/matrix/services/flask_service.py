@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A service in Flask (Werkzeug), served by waitress. Argument: a port of loopback."""
+"""A Flask (Werkzeug) service, served by waitress. Argument: a loopback port."""
 import re
 import sys
 
@@ -12,7 +12,8 @@ app = Flask(__name__, static_folder=None)
 
 
 def _credential():
-    """Basic by Werkzeug; Bearer as Flask-HTTPAuth reads it: the scheme in any case, the rest is the token."""
+    """Basic is parsed by Werkzeug; Bearer as Flask-HTTPAuth does: the scheme in any case, the rest
+    is the token."""
     if request.authorization is not None and request.authorization.type == 'basic':
         return f'basic:{request.authorization.username}:{request.authorization.password}'
     words = request.headers.get('Authorization', '').split(None, 1)
@@ -20,7 +21,8 @@ def _credential():
 
 
 def _host():
-    """As most read it: up to the ':', or to the ']' of an IPv6 address."""
+    """Returns the host as most services parse it: up to the ':', or to the ']' of an IPv6 address.
+    """
     return re.match(r'\[[^]]*\]|[^:]*', request.host).group()
 
 
@@ -67,6 +69,6 @@ def _none(_):
 
 
 if __name__ == '__main__':
-    # X-Forwarded-For is the front's, whom waitress 3 would not believe without being told.
+    # The proxy sets X-Forwarded-For; waitress 3 would remove it without this option.
     waitress.serve(app, host='127.0.0.1', port=int(sys.argv[1]), threads=8, channel_timeout=600,
                    clear_untrusted_proxy_headers=False, _quiet=True)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What a service on Node took a request for, as it tells it: one line of JSON, in X-Took, as the body, and in its log.
+// Reports how a Node service understood a request: one line of JSON, in X-Took, as the body, and in its log.
 'use strict';
 const http = require('http');
 
 exports.took = (response, what) => {
-    const short = { ...what, path: what.path.slice(0, 200) }; // proxies bound the fields of an answer
+    const short = { ...what, path: what.path.slice(0, 200) }; // proxies limit the size of response fields
     const line = JSON.stringify(short, (name, value) => (value === undefined ? null : value)).replace(
         /[^\x20-\x7e]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
     console.log(line);

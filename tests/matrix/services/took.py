@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""What a service in Python took a request for, as it tells it: one line of JSON, in X-Took, as the body, and in its log."""
+"""Reports how a Python service understood a request: one line of JSON, in X-Took, as the body, and
+in its log."""
 import base64
 import json
 
 
 def took(path, **what):
-    """The line. Each call is one request that a service took."""
-    line = json.dumps({**what, 'path': path[:200]})  # proxies bound the fields of an answer
+    """Prints and returns the line. Each call is one request that a service received."""
+    line = json.dumps({**what, 'path': path[:200]})  # proxies limit the size of response fields
     print(line + '\n', end='', flush=True)
     return line
 
 
 def basic(word):
-    """user:password, read as leniently as Django REST framework and Werkzeug do: bytes that are not base64 are passed over."""
+    """Returns user:password, decoded as leniently as Django REST framework and Werkzeug do: bytes
+    that are not base64 are skipped."""
     try:
         return 'basic:' + base64.b64decode(word).decode('latin-1')
     except ValueError:
@@ -20,7 +22,8 @@ def basic(word):
 
 
 def credential(field):
-    """As Django REST framework reads Authorization: the scheme in any case, words parted by any blanks."""
+    """Parses Authorization as Django REST framework does: the scheme in any case, words separated
+    by any blanks."""
     words = field.split()
     if len(words) == 2 and words[0].lower() == 'bearer':
         return 'bearer:' + words[1]

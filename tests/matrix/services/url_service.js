@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A service on Node's own server that reads requests by `new URL(target, 'http://' + Host)`. Argument: a port of loopback.
+// A service on Node's own server that parses requests with `new URL(target, 'http://' + Host)`. Argument: a loopback port.
 'use strict';
 const { listen, took } = require('./took.js');
 
 const NO_HOST = 'base.invalid';
 
-// As most tutorials read it: the second word, whatever the first is.
+// Parses Authorization as most tutorials do: the second word, whatever the first is.
 function credential(field) {
     const words = (field || '').split(' ');
     return words[1] ? (/^basic$/i.test(words[0]) ? 'basic:' + Buffer.from(words[1], 'base64').toString('latin1')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real nginx on loopback, in a temporary folder, that logs when it answered what."""
+"""A real nginx on loopback, in a temporary folder, with a log of its responses."""
 import contextlib
 import os
 import random
@@ -15,7 +15,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '
 
 import stamp  # noqa: E402
 
-PATIENCE_S = 120  # of those who wait for what must come: a machine that runs tests may be very busy
+PATIENCE_S = 120  # time limit of waits for events that must come: a machine that runs tests may be very busy
 PROGRAM = shutil.which('nginx') or '/usr/sbin/nginx'
 
 CONF = '''
@@ -57,7 +57,8 @@ ADDRESSES = [f'127.0.0.{number}' for number in range(1, 65)]
 
 
 class Tls:
-    """with Tls() as tls, Nginx(http=tls.http) as nginx: https on tls.port of ADDRESSES, which tls.authority vouches for"""
+    """with Tls() as tls, Nginx(http=tls.http) as nginx: https on tls.port of ADDRESSES;
+    tls.authority is the certificate"""
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix='weir-tls-')
@@ -120,9 +121,11 @@ class Nginx:
             return file.read()
 
     def log(self):
-        """[(seconds, method, path, status, agent, x-test)] in the order of answers."""
+        """Returns [(seconds, method, path, status, agent, x-test)] in the order of the responses.
+        """
         bytes_before = -1
-        while (size := os.path.getsize(f'{self.folder}/access.log')) != bytes_before:  # it writes when it has answered
+        # nginx writes a line after its response
+        while (size := os.path.getsize(f'{self.folder}/access.log')) != bytes_before:
             bytes_before = size
             time.sleep(0.05)
         with open(f'{self.folder}/access.log', encoding='utf-8') as file:
@@ -131,15 +134,16 @@ class Nginx:
                 for at, _, method, path, status, more in lines]
 
 
-SLACK_S = 0.015  # of times at a Door: a busy machine may hold weir up between asking the time and writing
+SLACK_S = 0.015  # tolerance of times at a Door: a busy machine may delay weir between reading the clock and writing
 
 
 class Door:
     """with Nginx() as nginx, Door(nginx) as door: … door.url … door.gaps()
 
-    Whoever asks nginx through it is judged by when requests came, which the kernel knows. nginx stamps its log when it has
-    answered: if the machine lets it answer one request late and the next at once, they seem closer than they were sent.
-    `most`: later requests wait until let_on() is called, however slow the machine is.
+    A proxy before nginx that notes the kernel's arrival time of each request. The log of nginx has
+    the time of the response: if the machine delays one response and not the next, the requests seem
+    closer than they were sent. `most`: number of requests that pass at once; later ones wait until
+    let_on() is called.
     """
 
     def __init__(self, nginx, most=None):
@@ -161,7 +165,7 @@ class Door:
         self._is_open.set()
 
     def gaps(self, address='127.0.0.1'):
-        """Seconds between requests to one of the addresses that lead here."""
+        """Returns the seconds between requests to one of the addresses that lead here."""
         times = sorted(at for at, to in self._came if to == address)
         return [later - earlier for earlier, later in zip(times, times[1:])]
 
@@ -182,7 +186,8 @@ class Door:
             sink.shutdown(socket.SHUT_WR)
 
     def _ask(self, client):
-        """One piece is one request: weir writes a head at once, and the next when it has the answer."""
+        """Each piece is one request: weir writes a head at once, and the next one after the
+        response."""
         data, at = stamp.receive(client)
         if data:
             self._came.append((at, client.getsockname()[0]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - a client, and servers on loopback for it. */
+/* rig.h - test fixture: a client, and helpers to fetch from servers on loopback. */
 #ifndef WEIR_TEST_CLIENT_RIG_H
 #define WEIR_TEST_CLIENT_RIG_H
 
@@ -13,7 +13,8 @@
 
 #define MS WEIR_MILLISECOND
 
-/* Arrivals are stamped by the kernel, but a loaded machine may hold a sender up between asking and writing. */
+/* Tolerance of time checks. The kernel stamps arrivals, but a loaded machine may delay a sender
+ * between the gate's permission and the write. */
 #define STAMP_SLACK_NS (15 * MS)
 
 struct rig {
@@ -22,7 +23,8 @@ struct rig {
     weir_client *client;
 };
 
-/* Loopback is allowed, nothing is paced, robots.txt is ignored. Change what matters before rig_start. */
+/* Sets options that allow loopback, pace nothing and ignore robots.txt. Change options before
+ * rig_start. */
 static inline void rig_init(struct rig *rig)
 {
     memset(rig, 0, sizeof *rig);
@@ -49,7 +51,8 @@ static inline void rig_tear_down(struct rig *rig)
     weir_client_free(rig->client);
 }
 
-/* "http://127.0.0.1:PORT/path"; good until the fourth call after it. */
+/* Returns "http://127.0.0.1:PORT/path" in a static buffer; it stays valid for the next three
+ * calls. */
 static inline const char *url_at(int port, const char *path)
 {
     static char texts[4][2048];
@@ -71,7 +74,7 @@ static inline weir_response *get(struct rig *rig, const char *url)
     return get_with(rig, url, NULL);
 }
 
-/* The status alone. */
+/* Fetches a URL and returns only the status. */
 static inline int get_status(struct rig *rig, const char *url)
 {
     weir_response *response = get(rig, url);
@@ -99,7 +102,7 @@ static inline void sleep_ns(int64_t ns)
     (void)nanosleep(&nap, NULL);
 }
 
-/* Of net/rig.c: bytes of memory that the process has used at most since the last call of rig_memory_mark. */
+/* From net/rig.c: the growth of the peak resident memory since the last rig_memory_mark, bytes. */
 void rig_memory_mark(void);
 long rig_memory_grown(void);
 
@@ -109,7 +112,7 @@ static inline void await_requests(struct origin *origin, int count)
         assert_true(monotonic() < until);
 }
 
-/* Fails with the times, if two arrivals were closer together than this. */
+/* Fails and prints all arrival times if two arrivals were closer together than this. */
 static inline void assert_spaced(struct origin *origin, int64_t least_ns)
 {
     int64_t gap_ns = origin_least_gap(origin);
@@ -122,8 +125,9 @@ static inline void assert_spaced(struct origin *origin, int64_t least_ns)
     fail_msg("two arrivals were %.3f ms apart, not %.3f", (double)gap_ns / 1e6, (double)least_ns / 1e6);
 }
 
-/* Nothing arrived in the time that an answer named. What was on its way when it was told cannot be called back; and a
- * busy server may have told it later than it began to. */
+/* Fails if a request arrived within the wait that response `said_by` named. Requests under way when
+ * the response was complete are allowed, and the wait counts from the start of the response, which
+ * a busy server may finish later. */
 static inline void assert_window_kept(struct origin *origin, int said_by, int64_t window_ns)
 {
     struct origin_request said = origin_request(origin, said_by);
@@ -135,7 +139,7 @@ static inline void assert_window_kept(struct origin *origin, int said_by, int64_
     }
 }
 
-/* Many at once, each of which is counted. */
+/* Many fetches at once; each result is counted. */
 struct crowd {
     struct rig *rig;
     atomic_int finished;

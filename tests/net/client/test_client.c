@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client.c - the client as its callers meet it: answers, failures, callbacks, cancelling, ending. */
+/* test_client.c - the client as callers use it: responses, failures, callbacks, cancelling,
+ * closing. */
 #include "rig.h"
 
 #include "lib/alloc.h"
@@ -21,7 +22,7 @@ static struct origin_reply say_hello(void *context, const struct origin_request 
     return (struct origin_reply){.fields = "Content-Type: text/plain\r\nX-Two: a\r\nx-two: b\r\n"};
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static void an_answer_has_status_body_fields_and_times(void **state)
 {
@@ -141,13 +142,14 @@ static void credentials_in_a_url_are_sent_as_a_header_and_shown_nowhere(void **s
     assert_int_equal(response->status, 200);
     assert_string_equal(response->url, url_at(origin_port(origin), "/"));
     assert_non_null(strstr(origin_request(origin, 0).text,
-                           "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n")); /* RFC 7617 2 */
+                           /* the example of RFC 7617 section 2 */
+                           "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"));
     weir_response_free(response);
     rig_tear_down(&rig);
     origin_free(origin);
 }
 
-/* ---- bodies as they come ---- */
+/* ---- bodies by callback ---- */
 
 struct collector {
     char text[64];
@@ -180,7 +182,7 @@ static void a_body_can_be_had_as_it_comes(void **state)
     assert_int_equal(response->body_bytes, 6);
     assert_false(response->truncated);
     weir_response_free(response);
-    collector = (struct collector){.most = 1}; /* enough */
+    collector = (struct collector){.most = 1}; /* the callback stops the body */
     response = get_with(&rig, url_at(origin_port(origin), "/"), &options);
     assert_int_equal(response->status, 200);
     assert_true(response->truncated);
@@ -208,7 +210,7 @@ static void a_body_that_is_too_large_is_truncated(void **state)
     origin_free(origin);
 }
 
-/* ---- what is refused at the door (C10) ---- */
+/* ---- invalid arguments (C10) ---- */
 
 static void control_characters_in_agent_headers_and_values_are_refused(void **state)
 {
@@ -411,7 +413,7 @@ static void more_than_the_queue_holds_is_refused(void **state)
     origin_free(origin);
 }
 
-/* ---- cancelling and ending ---- */
+/* ---- cancelling and closing ---- */
 
 static void a_fetch_on_the_wire_can_be_cancelled(void **state)
 {
@@ -430,7 +432,7 @@ static void a_fetch_on_the_wire_can_be_cancelled(void **state)
     weir_fetch_cancel(fetch);
     crowd_await(&crowd);
     assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], 1);
-    weir_fetch_cancel(fetch); /* too late: nothing happens */
+    weir_fetch_cancel(fetch); /* no effect after the end */
     weir_fetch_free(fetch);
     assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
     rig_tear_down(&rig);
@@ -554,7 +556,7 @@ static void the_deadline_counts_waiting_too(void **state)
     origin_free(origin);
 }
 
-/* ---- want of memory ---- */
+/* ---- lack of memory ---- */
 
 static void want_of_memory_is_an_error_and_nothing_leaks(void **state)
 {
@@ -578,7 +580,7 @@ static void want_of_memory_is_an_error_and_nothing_leaks(void **state)
             }
             weir_client_free(rig.client);
         }
-        sleep_ns(MS); /* threads of the resolver give back what they have when they end */
+        sleep_ns(MS); /* resolver threads free their memory when they end */
         assert_int_equal(allocator.live, 0);
     }
     assert_true(through);

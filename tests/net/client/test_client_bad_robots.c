@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_bad_robots.c - robots.txt files that are none, never end, move, change and lie, on the wire (B, V3). */
+/* test_client_bad_robots.c - robots.txt that is invalid, endless, moved or changed, judged by the
+ * server log (B, V3). */
 #include "rig.h"
 
 #include "http/client/client_internal.h"
 #include "lib/hostile.h"
 #include "lib/hostile_tls.h"
 
-/* ---- what comes instead of rules ---- */
+/* ---- responses without rules ---- */
 
-/* Answers robots.txt as the context says, and pages with 200. */
+/* Replies to /robots.txt as the context says, and to pages with 200. */
 struct site {
     int status; /* 0: 200 */
     const char *fields, *body, *raw;
@@ -43,19 +44,22 @@ static void what_can_be_read_is_obeyed_and_what_is_no_rule_is_none(void **state)
     (void)state;
     static const struct {
         struct site site;
-        bool is_denied; /* /no */
+        bool is_denied; /* true: the rules deny /no */
     } cases[] = {
-        {{.body = "\xef\xbb\xbfUser-agent: *\rDisallow: /no"}, true},         /* B4: a mark, lone CR, no end */
-        {{.body = "\xef\xbbUser-agent: *\nDisallow: /no\n"}, true},           /* half a mark */
+        /* B4: a byte order mark, lone CR, no final line end */
+        {{.body = "\xef\xbb\xbfUser-agent: *\rDisallow: /no"}, true},
+        /* half a byte order mark */
+        {{.body = "\xef\xbbUser-agent: *\nDisallow: /no\n"}, true},
         {{.body = "User-agent: *\n\xff\xfe\x01junk\nDisallow: /no\n"}, true}, /* invalid UTF-8 */
-        {{.raw = HEAD "\r\nUser-agent: *\nDisallow: /no\n"}, true},           /* no length: until it closes */
-        {{.body = "<html><body>Disallow: /no</body></html>"}, false},         /* B5 */
-        {{.body = "\x89PNG\r\n\x1a\n Disallow: /no"}, false},                 /* an image */
-        {{.body = ""}, false},                                                /* nothing */
-        {{.status = 401, .body = "User-agent: *\nDisallow: /\n"}, false},     /* B7 */
+        /* no length: the body ends with the connection */
+        {{.raw = HEAD "\r\nUser-agent: *\nDisallow: /no\n"}, true},
+        {{.body = "<html><body>Disallow: /no</body></html>"}, false},     /* B5 */
+        {{.body = "\x89PNG\r\n\x1a\n Disallow: /no"}, false},             /* an image */
+        {{.body = ""}, false},                                            /* an empty file */
+        {{.status = 401, .body = "User-agent: *\nDisallow: /\n"}, false}, /* B7 */
         {{.status = 403, .body = "User-agent: *\nDisallow: /\n"}, false},
         {{.status = 404}, false},
-        {{.status = 410}, false},                             /* gone */
+        {{.status = 410}, false},                             /* gone: no rules */
         {{.body = "User-agent: *\nDisallow: /%6Eo\n"}, true}, /* B14 */
         {{.body = "User-agent: *\nCrawl-delay: nan\nCrawl-delay: -5\nCrawl-delay: 0x10\nDisallow: /no\n"}, true},
         {{.body = "User-agent: *\nCrawl-delay: 0.0000001\nDisallow: /no\n"}, true}, /* B10 */
@@ -74,7 +78,8 @@ static void what_can_be_read_is_obeyed_and_what_is_no_rule_is_none(void **state)
     }
 }
 
-/* B6, B7: nothing is known, so no page is asked for, and robots.txt itself is not asked for at once again. */
+/* B6, B7: while the rules are unknown, no page is requested, and robots.txt is not requested again
+ * at once. */
 static void while_nothing_is_known_no_page_is_fetched(void **state)
 {
     (void)state;
@@ -82,13 +87,15 @@ static void while_nothing_is_known_no_page_is_fetched(void **state)
         {.status = 500},
         {.status = 503},
         {.status = 429},
-        {.raw = ""},                                                /* no answer */
-        {.raw = "what?\r\n\r\n"},                                   /* not HTTP */
-        {.raw = HEAD "Content-Length: 500\r\n\r\nUser-agent: *\n"}, /* half of it: could be the wrong half */
+        {.raw = ""},              /* no response */
+        {.raw = "what?\r\n\r\n"}, /* not HTTP */
+        /* half of the file: the missing half may hold the rule */
+        {.raw = HEAD "Content-Length: 500\r\n\r\nUser-agent: *\n"},
         {.raw = HEAD "Content-Encoding: gzip\r\n\r\nnot gzip"},
-        {.body = "", .delay_ns = 5 * WEIR_SECOND}, /* a time-out after one */
+        {.body = "", .delay_ns = 5 * WEIR_SECOND}, /* later than the first-byte limit of a second */
     };
-    static const int asks[] = {2, 1, 1, 2, 2, 2, 1, 2}; /* within seconds: after 0.5 to 1 s, or much later */
+    /* expected requests within seconds: a retry after 0.5 to 1 s, or much later */
+    static const int asks[] = {2, 1, 1, 2, 2, 2, 1, 2};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct rig rig;
         struct origin *origin = origin_new(serve, (void *)&cases[i], NULL);
@@ -108,7 +115,7 @@ static void while_nothing_is_known_no_page_is_fetched(void **state)
 
 static const struct hostile_step allows_all[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), AGAIN, END};
 
-/* B6: who does not show who he is cannot allow anything. */
+/* B6: an unauthenticated server cannot allow anything. */
 static void a_robots_behind_a_wrong_certificate_lets_no_page_through(void **state)
 {
     (void)state;
@@ -130,7 +137,7 @@ static void a_robots_behind_a_wrong_certificate_lets_no_page_through(void **stat
     hostile_tls_release(&tls);
 }
 
-/* ---- B1, B2: without end ---- */
+/* ---- B1, B2: endless files ---- */
 
 #define ENDLESS_BYTES ((size_t)24 << 20)
 
@@ -158,9 +165,9 @@ static void robots_without_end_is_read_as_far_as_it_goes(void **state)
     free(endless);
 }
 
-/* ---- B8: moved ---- */
+/* ---- B8: redirected robots.txt ---- */
 
-/* robots.txt leads to /1, /2 … as far as the context says. */
+/* Redirects robots.txt to /1, /2 … as many times as the context says. */
 static struct origin_reply lead_on(void *context, const struct origin_request *request)
 {
     static _Thread_local char location[64];
@@ -181,16 +188,17 @@ static void five_redirects_of_robots_are_followed(void **state)
         struct origin *origin = origin_new(lead_on, &hops, NULL);
         start_obeying(&rig, WEIR_MINUTE);
         assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/no")),
-                         hops <= 5 ? WEIR_FAILURE_ROBOTS : WEIR_FAILURE_NONE); /* beyond that: as if there were none */
+                         /* after too many redirects: as if there were no rules */
+                         hops <= 5 ? WEIR_FAILURE_ROBOTS : WEIR_FAILURE_NONE);
         assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/yes")), 200);
         rig_tear_down(&rig);
         origin_free(origin);
     }
 }
 
-/* ---- B9: changed ---- */
+/* ---- B9: changed robots.txt ---- */
 
-/* Strict from the second time on. */
+/* Replies with stricter rules from the second request on. */
 static struct origin_reply serve_changing(void *context, const struct origin_request *request)
 {
     int *asked = context;
@@ -215,7 +223,7 @@ static void rules_that_change_hold_for_what_waits_already(void **state)
     wr_client_test_hooks = &hasty;
     rig_start(&rig);
     wr_client_test_hooks = before;
-    for (int i = 0; i < 20; i++) /* six seconds of work */
+    for (int i = 0; i < 20; i++) /* at a Crawl-delay of 0.3 s these take six seconds */
         crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
     crowd_await(&crowd);
     assert_true(origin_asked(origin, "/robots.txt") >= 2);
@@ -226,7 +234,7 @@ static void rules_that_change_hold_for_what_waits_already(void **state)
     origin_free(origin);
 }
 
-/* ---- K4, S4-10: one for all ---- */
+/* ---- K4, S4-10: one request serves all waiting pages ---- */
 
 #define THREADS 50
 
@@ -250,7 +258,7 @@ static void *visit(void *context)
 
 static atomic_bool may_answer;
 
-/* robots.txt is answered when the test says so. */
+/* Holds robots.txt back until the test allows the reply. */
 static struct origin_reply serve_slowly(void *context, const struct origin_request *request)
 {
     (void)context;
@@ -287,7 +295,8 @@ static void fifty_threads_at_a_new_host_cause_one_robots_on_the_wire(void **stat
     }
     await_unfinished(&rig, THREADS);
     await_requests(origin, 1);
-    assert_int_equal(origin_requests(origin), 1); /* no page before it */
+    /* no page is requested before the rules are known */
+    assert_int_equal(origin_requests(origin), 1);
     may_answer = true;
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(visitors[i].thread, NULL), 0);
@@ -298,7 +307,7 @@ static void fifty_threads_at_a_new_host_cause_one_robots_on_the_wire(void **stat
     origin_free(origin);
 }
 
-/* S4-11 */
+/* S4-11: a pending robots.txt of one host does not delay pages of another. */
 static void pages_of_a_known_host_flow_while_another_is_asked(void **state)
 {
     (void)state;

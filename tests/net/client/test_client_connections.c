@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_connections.c - what pacing will use again stays open, and nothing else does; hosts do not share a pace;
- * judged by the servers. */
+/* test_client_connections.c - connections stay open only if the pace will reuse them, and hosts do
+ * not share a pace, judged by the servers. */
 #include "rig.h"
 
 #include <sys/resource.h>
@@ -30,7 +30,8 @@ static void a_connection_is_closed_if_the_next_start_comes_too_late_for_it(void 
     rig.pace.min_interval_ns = WEIR_MINUTE;
     rig_start(&rig);
     assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
-    crowd_ask(&crowd, url_at(origin_port(origin), "/next"), NULL); /* in line, but for a minute */
+    /* queued, but not due for a minute */
+    crowd_ask(&crowd, url_at(origin_port(origin), "/next"), NULL);
     await_open(origin, 0);
     assert_int_equal(origin_requests(origin), 1);
     rig_tear_down(&rig);
@@ -74,12 +75,13 @@ static void a_connection_stays_open_if_pacing_will_use_it_again(void **state)
     origin_free(origin);
 }
 
-/* So many connections may be open. */
+/* Starts a client that may open at most this many connections. */
 static void start_with_few(struct rig *rig, rlim_t connections)
 {
     struct rlimit before, few;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    few = (struct rlimit){64 + connections, before.rlim_max}; /* 64 are left to the program */
+    /* the library leaves 64 descriptors to the program */
+    few = (struct rlimit){64 + connections, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     rig_start(rig);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -101,7 +103,8 @@ static void with_many_connections_a_host_that_nobody_waits_for_keeps_none(void *
         for (int i = 0; i < HOSTS; i++)
             assert_int_equal(get_status(&rig, url_at(origin_port(origins[i]), "/")), 200);
     for (int i = 0; i < HOSTS; i++)
-        assert_int_equal(origin_open_connections(origins[i]), 1); /* half of what may be is not many */
+        /* half of the allowed connections are in use, which is not many */
+        assert_int_equal(origin_open_connections(origins[i]), 1);
     struct origin *more = origin_new(say_hello, NULL, NULL), *late = origin_new(say_hello, NULL, NULL);
     assert_int_equal(get_status(&rig, url_at(origin_port(more), "/")), 200);
     assert_int_equal(get_status(&rig, url_at(origin_port(late), "/")), 200);
@@ -121,7 +124,8 @@ struct followers {
     atomic_bool are_in_line;
 };
 
-/* In the client's thread: all three are in line before it starts the first of them, however long a machine stalls. */
+/* Queues three requests in the client's thread, so that all are queued before the first starts,
+ * however long the machine stalls. */
 static void ask_thrice(void *context, weir_response *response)
 {
     struct followers *followers = context;
@@ -144,7 +148,8 @@ static void with_many_connections_who_is_in_line_uses_that_of_his_host(void **st
     struct origin *origins[HOSTS];
     rig_init(&rig);
     rig.pace.min_interval_ns = 300 * MS;
-    rig.pace.max_in_flight = 1; /* an answer that is late would make the next one open another */
+    /* with two in flight, a late response would make the next request open another connection */
+    rig.pace.max_in_flight = 1;
     start_with_few(&rig, HOSTS);
     for (int i = 0; i < HOSTS; i++)
         origins[i] = origin_new(say_hello, NULL, NULL);
@@ -158,13 +163,13 @@ static void with_many_connections_who_is_in_line_uses_that_of_his_host(void **st
     crowd_await(&followers.crowd);
     assert_int_equal(followers.crowd.statuses[200], 3);
     assert_int_equal(origin_connections(last), followers.connections_before + 1);
-    await_open(last, 0); /* nobody is in line any more */
+    await_open(last, 0); /* the queue of this host is empty */
     rig_tear_down(&rig);
     for (int i = 0; i < HOSTS; i++)
         origin_free(origins[i]);
 }
 
-/* S4-13: there is no limiter over all of them. */
+/* S4-13: no limiter applies to all hosts together. */
 static void a_start_at_one_host_holds_up_no_other(void **state)
 {
     (void)state;
@@ -181,7 +186,7 @@ static void a_start_at_one_host_holds_up_no_other(void **state)
         origins[i] = origin_new(say_hello, NULL, NULL);
         crowd_ask(&crowd, url_at(origin_port(origins[i]), "/"), NULL);
     }
-    crowd_await(&crowd); /* if they shared a pace, for minutes */
+    crowd_await(&crowd); /* with a shared pace this would take minutes */
     assert_int_equal(crowd.statuses[200], HOSTS);
     rig_tear_down(&rig);
     for (int i = 0; i < HOSTS; i++)

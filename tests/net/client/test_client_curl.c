@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_curl.c - a handler around an own CURL handle, judged by what the server logged (S3-14 to S3-19, S3-41).
- */
+/* test_client_curl.c - a handler around the caller's own CURL handle, judged by the server log
+ * (S3-14 to S3-19, S3-41). */
 #include "rig.h"
 
 #include <weir/curl.h>
 
-/* A pacer or a limiter, a handler around it, and a handle. */
+/* A pacer or a limiter, a handler around it, and a CURL handle. */
 struct handling {
     weir_pacer *pacer;
     weir_limiter *limiter;
@@ -55,7 +55,7 @@ static void start_paced(struct handling *handling, int64_t interval_ns)
     start(handling);
 }
 
-/* One request at a time; change handling->options before. */
+/* Starts a handler that allows one request at a time. Change handling->options before. */
 static void start_limited(struct handling *handling)
 {
     weir_limit limit;
@@ -72,7 +72,7 @@ static void end(struct handling *handling)
     weir_limiter_free(handling->limiter);
 }
 
-/* The status, or minus libcurl's code. Fails if the handler refused. */
+/* Returns the status, or minus the libcurl error code. Fails if the handler refused. */
 static long perform(struct handling *handling, const char *url, weir_server_limits *ret_said)
 {
     CURLcode code = CURLE_OK;
@@ -83,11 +83,11 @@ static long perform(struct handling *handling, const char *url, weir_server_limi
     return code == CURLE_OK ? status : -(long)code;
 }
 
-/* ---- what the server is like ---- */
+/* ---- the server ---- */
 
 static struct origin_reply serve(void *context, const struct origin_request *request)
 {
-    int *asked = context; /* how often for what dies at first */
+    int *asked = context; /* number of requests for paths that fail at first */
     if (strcmp(request->path, "/old") == 0)
         return (struct origin_reply){.status = 301, .fields = "Location: /older\r\nRetry-After: 0\r\n"};
     if (strcmp(request->path, "/older") == 0)
@@ -107,7 +107,7 @@ static struct origin_reply serve(void *context, const struct origin_request *req
     return (struct origin_reply){.fields = "RateLimit-Limit: 9\r\nRateLimit-Remaining: 4\r\nRateLimit-Reset: 30\r\n"};
 }
 
-/* ---- every request of libcurl's, too ---- */
+/* ---- every request of libcurl passes the gate ---- */
 
 static void all_that_libcurl_sends_waits_its_turn(void **state)
 {
@@ -117,13 +117,15 @@ static void all_that_libcurl_sends_waits_its_turn(void **state)
     struct origin *origin = origin_new(serve, &asked, NULL);
     start_paced(&handling, 150 * MS);
     assert_int_equal(perform(&handling, url_at(origin_port(origin), "/a"), NULL), 200);
-    assert_int_equal(perform(&handling, url_at(origin_port(origin), "/old"), NULL), 200);  /* two redirects */
-    assert_int_equal(perform(&handling, url_at(origin_port(origin), "/dies"), NULL), 200); /* sent again */
+    /* follows two redirects */
+    assert_int_equal(perform(&handling, url_at(origin_port(origin), "/old"), NULL), 200);
+    /* resent after the connection died */
+    assert_int_equal(perform(&handling, url_at(origin_port(origin), "/dies"), NULL), 200);
     assert_int_equal(origin_requests(origin), 1 + 3 + 2);
     assert_spaced(origin, 150 * MS);
     weir_pacer_stats stats;
     assert_int_equal(weir_pacer_stats_get(handling.pacer, &stats), 0);
-    assert_int_equal(stats.requests, 6); /* permits */
+    assert_int_equal(stats.requests, 6); /* one permit per wire request */
     end(&handling);
     origin_free(origin);
 }
@@ -145,7 +147,7 @@ static void a_window_that_the_server_names_is_kept(void **state)
     origin_free(origin);
 }
 
-/* Of several heads within one call, each counts when it comes: after a resend and a hop, too. */
+/* Each response head within one call counts when it arrives: also after a resend and a redirect. */
 static void a_window_named_by_a_redirect_is_kept(void **state)
 {
     (void)state;
@@ -153,7 +155,8 @@ static void a_window_named_by_a_redirect_is_kept(void **state)
     int asked = 0;
     struct origin *origin = origin_new(serve, &asked, NULL);
     start_paced(&handling, 0);
-    assert_int_equal(perform(&handling, url_at(origin_port(origin), "/a"), NULL), 200); /* a connection to be kept */
+    /* leaves an idle connection */
+    assert_int_equal(perform(&handling, url_at(origin_port(origin), "/a"), NULL), 200);
     assert_int_equal(perform(&handling, url_at(origin_port(origin), "/later"), NULL), 200);
     assert_int_equal(origin_asked(origin, "/later"), 2);
     assert_int_equal(origin_requests(origin), 4);
@@ -162,7 +165,7 @@ static void a_window_named_by_a_redirect_is_kept(void **state)
     origin_free(origin);
 }
 
-/* ---- S3-14, S3-15: what is taken is released, whatever happens, and nothing else ---- */
+/* ---- S3-14, S3-15: every permit is released exactly once ---- */
 
 static bool is_free(struct handling *handling)
 {
@@ -198,7 +201,7 @@ static void whatever_becomes_of_it_it_is_released(void **state)
     curl_easy_setopt(handling.easy, CURLOPT_XFERINFOFUNCTION, stop);
     assert_int_equal(perform(&handling, url_at(port, "/a"), NULL), -CURLE_ABORTED_BY_CALLBACK);
     assert_true(is_free(&handling));
-    assert_int_equal(handling.rejections, 0); /* so each was given its turn */
+    assert_int_equal(handling.rejections, 0); /* every request got its permit */
     end(&handling);
     origin_free(origin);
 }
@@ -214,13 +217,14 @@ static void what_is_not_admitted_is_not_sent_nor_released(void **state)
     weir_handler_options_init(&handling.options);
     handling.options.acquire_timeout_ns = 20 * MS;
     start_limited(&handling);
-    assert_int_equal(weir_handler_begin(handling.handler, NULL, 0, NULL, &other), 0); /* has the only permit */
+    /* takes the only permit */
+    assert_int_equal(weir_handler_begin(handling.handler, NULL, 0, NULL, &other), 0);
     curl_easy_setopt(handling.easy, CURLOPT_URL, url_at(origin_port(origin), "/a"));
     assert_int_equal(weir_curl_perform(handling.handler, handling.easy, NULL, NULL, &code, NULL), WEIR_E_TIMEOUT);
     assert_int_equal(handling.rejections, 1);
     assert_int_equal(handling.error, WEIR_E_TIMEOUT);
     assert_int_equal(origin_requests(origin), 0);
-    assert_false(is_free(&handling)); /* the other's is where it was */
+    assert_false(is_free(&handling)); /* the permit of the other exchange is still taken */
     weir_exchange_free(other);
     assert_int_equal(perform(&handling, url_at(origin_port(origin), "/a"), NULL), 200);
     end(&handling);
@@ -234,7 +238,7 @@ static void *cancel_soon(void *context)
     return NULL;
 }
 
-/* While it waits for its first turn, and between two hops. */
+/* Cancels while waiting for the first permit, and between two redirect hops. */
 static void waiting_can_be_cancelled(void **state)
 {
     (void)state;
@@ -262,7 +266,7 @@ static void waiting_can_be_cancelled(void **state)
     }
 }
 
-/* ---- S3-16, S3-19: what the answer said ---- */
+/* ---- S3-16, S3-19: limits named by the server ---- */
 
 static void fields_are_told_only_if_asked_for(void **state)
 {
@@ -284,7 +288,7 @@ static void fields_are_told_only_if_asked_for(void **state)
     }
 }
 
-/* ---- S3-17: somebody's own retry, around and inside ---- */
+/* ---- S3-17: the caller's own retries, around and inside an exchange ---- */
 
 static struct origin_reply fail_twice(void *context, const struct origin_request *request)
 {
@@ -300,11 +304,12 @@ static void a_retry_goes_around_or_inside(void **state)
     weir_exchange *exchange;
     long status = 0;
     start_paced(&handling, 100 * MS);
-    for (int i = 0; i < 3; i++) /* around: each attempt waits its turn */
+    for (int i = 0; i < 3; i++) /* around: each attempt needs its own permit */
         status = perform(&handling, url_at(origin_port(origin), "/"), NULL);
     assert_int_equal(status, 200);
     assert_spaced(origin, 100 * MS);
-    assert_int_equal(weir_handler_begin(handling.handler, "a", 1, NULL, &exchange), 0); /* inside: one for all */
+    /* inside: one permit for all attempts */
+    assert_int_equal(weir_handler_begin(handling.handler, "a", 1, NULL, &exchange), 0);
     assert_int_equal(weir_exchange_sent(exchange), 0);
     curl_easy_setopt(handling.easy, CURLOPT_URL, url_at(origin_port(origin), "/"));
     for (int i = 0; i < 3; i++)
@@ -318,7 +323,7 @@ static void a_retry_goes_around_or_inside(void **state)
     origin_free(origin);
 }
 
-/* ---- S3-41 ---- */
+/* ---- S3-41: lifetimes ---- */
 
 static void the_limiter_outlives_its_handler(void **state)
 {
@@ -338,7 +343,7 @@ static void the_limiter_outlives_its_handler(void **state)
     origin_free(origin);
 }
 
-/* ---- a handle that is used again ---- */
+/* ---- reuse of a handle ---- */
 
 static struct origin_reply lead_to(void *context, const struct origin_request *request)
 {
@@ -355,7 +360,7 @@ static uint64_t starts_at(const struct handling *handling, struct origin *origin
     return entry.starts;
 }
 
-/* Until it goes, libcurl calls it by the URL that it was led to. */
+/* libcurl reports the redirected URL as the effective one until the next request starts. */
 static void who_followed_a_redirect_waits_at_the_first_host_again(void **state)
 {
     (void)state;

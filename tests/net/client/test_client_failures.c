@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_failures.c - what goes wrong on the wire, and what the client makes of it (A1, A18, E7, U13). */
+/* test_client_failures.c - failures on the wire and how the client reports them (A1, A18, E7,
+ * U13). */
 #include "rig.h"
 
 #include "lib/hostile.h"
@@ -24,7 +25,7 @@ static void rig_init_quick(struct rig *rig)
     rig->options.total_timeout_ns = 2 * WEIR_SECOND;
 }
 
-/* ---- A18 ---- */
+/* ---- A18: broken responses ---- */
 
 static const struct hostile_step resets_in_head[] = {{.what = HOSTILE_READ},
                                                      {.what = HOSTILE_SEND, .text = "HTTP/1.1 200 OK\r\nContent-"},
@@ -57,15 +58,15 @@ static void a_get_whose_answer_breaks_is_tried_again(void **state)
     weir_response *response = get(&rig, url_at(port, "/"));
     assert_int_equal(response->status, 200);
     assert_int_equal(response->failure, WEIR_FAILURE_NONE);
-    assert_string_equal(response->body, "whole"); /* and nothing of what came before */
+    assert_string_equal(response->body, "whole"); /* without the bytes of the failed attempts */
     assert_int_equal(response->attempts, 3);
     weir_response_free(response);
     rig_tear_down(&rig);
     hostile_free(server);
 }
 
-/* A16: some limiters refuse by closing the connection. Sent anew by itself, the request would hide that from the gate.
- */
+/* A16: some limiters refuse by closing the connection. A silent resend would hide that from the
+ * gate. */
 static void a_used_connection_that_is_closed_instead_of_an_answer_is_a_failure_of_the_host(void **state)
 {
     static const struct hostile_step refuses[] = {
@@ -150,7 +151,7 @@ static bool count_bytes(void *context, const char *bytes, size_t count)
     return true;
 }
 
-/* What the caller has been given cannot be taken back: no second attempt may follow it. */
+/* Bytes that the caller has received cannot be taken back: no second attempt may follow. */
 static void a_body_that_was_handed_on_is_not_begun_anew(void **state)
 {
     (void)state;
@@ -207,7 +208,7 @@ static void a_body_whose_status_is_not_wanted_is_not_handed_on(void **state)
     origin_free(origin);
 }
 
-/* ---- time-outs and refusals ---- */
+/* ---- timeouts and refusals ---- */
 
 static const struct hostile_step never_answers[] = {
     {.what = HOSTILE_READ}, {.what = HOSTILE_HOLD}, {.what = HOSTILE_END}};
@@ -246,7 +247,7 @@ static void what_is_not_http_is_a_framing_failure(void **state)
         rig_init_quick(&rig);
         rig_start(&rig);
         assert_int_equal(get_failure(&rig, url_at(port, "/")), WEIR_FAILURE_FRAMING);
-        assert_true(look(&rig, port).error_rate == 1.0); /* the host is held responsible */
+        assert_true(look(&rig, port).error_rate == 1.0); /* the failure is blamed on the host */
         rig_tear_down(&rig);
         hostile_free(server);
     }
@@ -262,7 +263,7 @@ static void a_port_where_nobody_listens_is_a_connect_failure(void **state)
     rig_init_quick(&rig);
     rig_start(&rig);
     weir_fetch_options_init(&options);
-    options.method = "POST"; /* it never got out, so it may be tried again */
+    options.method = "POST"; /* never sent, so it may be retried */
     weir_response *response = get_with(&rig, url_at(port, "/"), &options);
     assert_int_equal(response->failure, WEIR_FAILURE_CONNECT);
     assert_int_equal(response->attempts, 0);
@@ -282,7 +283,7 @@ static void a_name_that_is_none_is_a_dns_failure(void **state)
     rig_tear_down(&rig);
 }
 
-/* U13: however often it is tried, and whatever it waits for. */
+/* U13: the deadline covers all attempts and waits. */
 static void the_deadline_holds_over_retries(void **state)
 {
     (void)state;
@@ -297,7 +298,7 @@ static void the_deadline_holds_over_retries(void **state)
     options.deadline_ns = 600 * MS;
     options.attempts = 100;
     weir_response *response = get_with(&rig, url_at(port, "/"), &options);
-    /* Or the next attempt would come too late, which is known at once. */
+    /* The fetch may also end early, because the next attempt would start after the deadline. */
     assert_true(response->failure == WEIR_FAILURE_DEADLINE || response->failure == WEIR_FAILURE_FIRST_BYTE_TIMEOUT);
     assert_true(response->attempts < 100);
     assert_true(response->total_ns >= 600 * MS || response->failure != WEIR_FAILURE_DEADLINE);
@@ -306,7 +307,7 @@ static void the_deadline_holds_over_retries(void **state)
     hostile_free(server);
 }
 
-/* ---- E7 ---- */
+/* ---- E7: proxies ---- */
 
 static const struct hostile_step wants_password[] = {
     {.what = HOSTILE_READ},
@@ -341,7 +342,7 @@ static void a_proxy_that_fails_is_blamed_and_not_passed_by(void **state)
     hostile_free(server);
 }
 
-/* A request to a proxy is one to an origin that answers for all. */
+/* Replies as a proxy: an origin that answers for every host. */
 static struct origin_reply fail_as_proxy(void *context, const struct origin_request *request)
 {
     const int *status = context;
@@ -362,7 +363,8 @@ static void what_a_proxy_says_of_waiting_does_not_bind_the_host(void **state)
     rig.options.proxy = proxy;
     rig.options.deadline_ns = 20 * WEIR_SECOND;
     rig_start(&rig);
-    assert_int_equal(get_status(&rig, "http://127.0.0.1:9/"), 200); /* at the second attempt */
+    /* the second attempt succeeds */
+    assert_int_equal(get_status(&rig, "http://127.0.0.1:9/"), 200);
     assert_int_equal(origin_requests(origin), 2);
     rig_tear_down(&rig);
     origin_free(origin);
@@ -394,7 +396,8 @@ static struct origin_reply answer_late(void *context, const struct origin_reques
     return (struct origin_reply){.delay_ns = WEIR_SECOND};
 }
 
-/* E5: who waits for a connection does not connect yet, and its host is not to blame. */
+/* E5: a request that waits for a connection is not connecting yet, so its connect timeout does not
+ * run. */
 static void few_descriptors_make_it_slower_and_fail_nothing(void **state)
 {
     (void)state;
@@ -403,7 +406,8 @@ static void few_descriptors_make_it_slower_and_fail_nothing(void **state)
     struct crowd crowd = {.rig = &rig};
     struct origin *origin = origin_new(answer_late, NULL, NULL);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    few = (struct rlimit){66, before.rlim_max}; /* 64 are left to the program */
+    /* the library leaves 64 descriptors to the program */
+    few = (struct rlimit){66, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     rig_init(&rig);
     rig.options.connect_timeout_ns = 2 * WEIR_SECOND;
@@ -428,7 +432,8 @@ static struct origin_reply turn_away_third(void *context, const struct origin_re
     return (struct origin_reply){.status = is_third ? 429 : 200, .fields = is_third ? context : NULL};
 }
 
-/* M14: when the host names a time beyond max_defer_ns. The server is asked three times, so nobody has waited for it. */
+/* M14: the host names a wait beyond max_defer_ns. Three requests show that the client did not
+ * wait. */
 static void retry_that_a_host_defers_for_too_long_is_not_waited_for(void **state)
 {
     struct rig rig;
@@ -440,7 +445,8 @@ static void retry_that_a_host_defers_for_too_long_is_not_waited_for(void **state
     rig_start(&rig);
     assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
     assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
-    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 429); /* the answer that there is */
+    /* the response of the last attempt */
+    assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 429);
     assert_int_equal(origin_requests(origin), 3);
     rig_tear_down(&rig);
     origin_free(origin);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_memory.c - what servers send takes no more than the limits say, and want of memory harms nobody (V6, L1,
- * L3). */
+/* test_client_memory.c - memory is bounded whatever servers send, and the client survives lack of
+ * memory (V6, L1, L3). */
 #include "rig.h"
 
 #include "lib/alloc.h"
@@ -10,13 +10,14 @@
 #define KB ((size_t)1 << 10)
 #define MB ((size_t)1 << 20)
 
-/* ---- V6 ---- */
+/* ---- V6: bounded memory ---- */
 
 #define AT_ONCE 20
 
 static char block[64 << 10];
 
-/* Bodies of 64 MB each, of which one megabyte is wanted; the half of them with a length that says so. */
+/* Each body has 64 MB, of which the client accepts one. Half of the responses announce the
+ * length. */
 static void bodies_take_no_more_memory_than_is_wanted(void **state)
 {
     (void)state;
@@ -43,7 +44,8 @@ static void bodies_take_no_more_memory_than_is_wanted(void **state)
         crowd_ask(&crowd, url_at(ports[i % 2], "/"), NULL);
     crowd_await(&crowd);
     assert_int_equal(crowd.statuses[200], AT_ONCE);
-    /* Each has a megabyte, a second one while it grows, and what libcurl keeps. */
+    /* Each fetch holds a megabyte, a second one while the buffer grows, and the buffers of
+     * libcurl. */
     assert_true(rig_memory_grown() < (long)(AT_ONCE * 3 * MB));
     rig_tear_down(&rig);
     hostile_free(server);
@@ -55,7 +57,7 @@ static struct origin_reply say_hello(void *context, const struct origin_request 
     return (struct origin_reply){.status = 200};
 }
 
-/* Many fetches that wait cost what their struct and their URL cost, and give it back. */
+/* A waiting fetch costs its struct and its URL, and frees both. */
 static void what_waits_takes_little_and_gives_it_back(void **state)
 {
     (void)state;
@@ -81,9 +83,9 @@ static void what_waits_takes_little_and_gives_it_back(void **state)
     origin_free(origin);
 }
 
-/* ---- L1 ---- */
+/* ---- L1: failing allocations ---- */
 
-/* robots.txt, a page that moves, fails, and has a quota: all that a client does. */
+/* Uses every part of the client: robots.txt, a redirect, a failure and a quota. */
 static struct origin_reply serve_all(void *context, const struct origin_request *request)
 {
     (void)context;
@@ -96,7 +98,7 @@ static struct origin_reply serve_all(void *context, const struct origin_request 
     return (struct origin_reply){.fields = "RateLimit-Remaining: 10\r\n"};
 }
 
-/* One client's life, in which the n-th allocation fails. True if none did. */
+/* Runs one client in which the n-th allocation fails. Returns true if none failed. */
 static bool live_with_want(struct origin *origin, long n, bool for_ever)
 {
     static const char *const headers[] = {"X-Some: thing", NULL};
@@ -126,13 +128,13 @@ static bool live_with_want(struct origin *origin, long n, bool for_ever)
         }
         allocator.fail_at = 0;
         error = weir_client_fetch(rig.client, url_at(origin_port(origin), "/new"), NULL, NULL, &response);
-        assert_int_equal(error, 0); /* it is as good as new */
+        assert_int_equal(error, 0); /* the client is still usable */
         assert_int_equal(response->status, 200);
         weir_response_free(response);
         weir_client_free(rig.client);
     }
     for (int i = 0; i < 1000 && allocator.live > 0; i++)
-        sleep_ns(MS); /* threads of the resolver give back what they have when they end */
+        sleep_ns(MS); /* resolver threads free their memory when they end */
     assert_int_equal(allocator.live, 0);
     return went_well;
 }
@@ -151,7 +153,7 @@ static void whatever_allocation_fails_the_client_stays_usable(void **state)
     }
 }
 
-/* There is no memory for the first answer. */
+/* Replies, and lets the allocations of the client fail for the first response. */
 static struct origin_reply answer_without_memory(void *context, const struct origin_request *request)
 {
     test_allocator *allocator = context;
@@ -183,7 +185,7 @@ static void want_of_memory_does_not_send_a_post_twice(void **state)
     origin_free(origin);
 }
 
-/* ---- L3 ---- */
+/* ---- L3: small stacks ---- */
 
 struct small {
     struct rig *rig;
@@ -229,7 +231,7 @@ static void a_stack_of_64_kilobytes_is_enough_to_ask(void **state)
     origin_free(origin);
 }
 
-/* A body without end would be kept in memory. */
+/* Without a limit an endless body would be kept in memory. */
 static void bodies_beyond_the_most_are_refused_at_the_door(void **state)
 {
     struct rig rig;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_pace.c - every request on the wire passes its host's gate, judged by what the servers logged (V1, V2,
- * U8). */
+/* test_client_pace.c - every request on the wire passes the gate of its host, judged by the server
+ * log (V1, V2, U8). */
 #include "rig.h"
 
 /* ---- V1: spacing ---- */
@@ -35,7 +35,7 @@ static struct origin_reply say_slowly(void *context, const struct origin_request
     return (struct origin_reply){.may_go = context};
 }
 
-/* Starts are spaced, not requests: all of them are sent before the first is answered. */
+/* Only starts are spaced: all requests are sent before the first response. */
 static void slow_answers_do_not_stretch_the_interval(void **state)
 {
     (void)state;
@@ -126,7 +126,7 @@ static void hosts_that_count_by_one_key_are_paced_as_one(void **state)
     origin_free(b);
 }
 
-/* ---- every wire request: hops, retries, resends ---- */
+/* ---- every wire request: redirects, retries, resends ---- */
 
 static struct origin_reply lead_on(void *context, const struct origin_request *request)
 {
@@ -188,7 +188,7 @@ static struct origin_reply hang_up(void *context, const struct origin_request *r
     return (struct origin_reply){.closes = true};
 }
 
-/* Where a kept connection turns out to be dead, libcurl would send again at once. */
+/* If an idle connection is dead, libcurl would resend at once. */
 static void connections_that_die_do_not_double_a_start(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static void connections_that_die_do_not_double_a_start(void **state)
     origin_free(origin);
 }
 
-/* ---- V2: windows ---- */
+/* ---- V2: waits that servers name ---- */
 
 static struct origin_reply turn_away_once(void *context, const struct origin_request *request)
 {
@@ -217,7 +217,7 @@ static struct origin_reply turn_away_once(void *context, const struct origin_req
     return (struct origin_reply){.status = 200};
 }
 
-/* Nothing arrives for a second after the third request was answered, though many want to. */
+/* No request arrives within a second after the third response, although several are queued. */
 static void check_window(const char *fields)
 {
     struct rig rig;
@@ -229,7 +229,7 @@ static void check_window(const char *fields)
     for (int i = 0; i < 8; i++)
         crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
     crowd_await(&crowd);
-    assert_int_equal(crowd.statuses[200], 8); /* what was turned away was tried again */
+    assert_int_equal(crowd.statuses[200], 8); /* the rejected request was retried */
     assert_int_equal(origin_requests(origin), 9);
     assert_window_kept(origin, 2, WEIR_SECOND);
     rig_tear_down(&rig);
@@ -269,7 +269,7 @@ static void a_quota_in_a_good_answer_binds_too(void **state)
     origin_free(origin);
 }
 
-/* ---- U8: what is told to the gate ---- */
+/* ---- U8: outcomes reported to the gate ---- */
 
 static struct origin_reply by_path(void *context, const struct origin_request *request)
 {
@@ -322,11 +322,11 @@ static void attempts_end_where_the_budget_does(void **state)
     (void)state;
     static const struct {
         const char *path;
-        uint32_t attempts; /* asked for */
+        uint32_t attempts; /* options.attempts; 0: the default */
         int requests;
     } cases[] = {
-        {"/500", 0, 3}, /* three in all */
-        {"/503", 0, 4}, /* turned away: three more */
+        {"/500", 0, 3}, /* three attempts */
+        {"/503", 0, 4}, /* rejected: three more attempts */
         {"/403", 0, 4}, {"/404", 0, 1}, {"/500", 1, 1}, {"/503", 1, 1}, {"/500", 5, 5},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -431,7 +431,7 @@ static void a_retry_that_comes_too_late_is_not_waited_for(void **state)
     origin_free(origin);
 }
 
-/* ---- hosts wait, nobody else does (U1, S0-8) ---- */
+/* ---- U1, S0-8: a host that waits delays no other host ---- */
 
 static void a_host_that_waits_holds_no_slot(void **state)
 {
@@ -456,7 +456,7 @@ static void a_host_that_waits_holds_no_slot(void **state)
     origin_free(free_host);
 }
 
-/* A host holds off those that come, by these fields of an answer, for longer than they may be held. */
+/* Fetches that a host defers for longer than max_defer_ns fail; these fields name the wait. */
 static void check_deferral(const char *fields)
 {
     struct rig rig;
@@ -470,7 +470,7 @@ static void check_deferral(const char *fields)
     weir_fetch_options options;
     weir_fetch_options_init(&options);
     options.attempts = 1;
-    weir_response_free(get_with(&rig, url_at(origin_port(origin), "/"), &options)); /* 429 */
+    weir_response_free(get_with(&rig, url_at(origin_port(origin), "/"), &options)); /* reply 429 */
     for (int i = 0; i < 5; i++)
         crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
     crowd_await(&crowd);
@@ -487,9 +487,10 @@ static void what_a_host_defers_for_too_long_fails(void **state)
     check_deferral("RateLimit-Limit: 3\r\nRateLimit-Remaining: 0\r\nRateLimit-Reset: 100\r\n");
 }
 
-/* ---- S0-92: a scripted server, the rate, and the breaker ---- */
+/* ---- S0-92: a scripted server, the rate and the breaker ---- */
 
-/* 200, slow 200, 429, then 200s; from /fail on 500s until told otherwise. */
+/* Replies by path: /slow 200 after a delay, /429 429, others 200, or 500 while the server is
+ * down. */
 static struct origin_reply scripted(void *context, const struct origin_request *request)
 {
     const atomic_bool *is_down = context;
@@ -527,19 +528,21 @@ static void a_scripted_server_shapes_the_rate_and_opens_the_breaker(void **state
     rig.pace.open_ns = 400 * MS;
     rig.pace.consecutive_failures = 3;
     rig_start(&rig);
-    assert_true(rate_after(&rig, port, "/") == 24);     /* good and quick: up by 4 */
-    assert_true(rate_after(&rig, port, "/slow") == 12); /* more than twice the target: half */
-    assert_true(rate_after(&rig, port, "/429") == 6);   /* half again */
+    assert_true(rate_after(&rig, port, "/") == 24); /* good and fast: up by 4 */
+    /* more than twice the latency target: halved */
+    assert_true(rate_after(&rig, port, "/slow") == 12);
+    assert_true(rate_after(&rig, port, "/429") == 6); /* halved */
     assert_true(rate_after(&rig, port, "/") == 10);
     assert_true(rate_after(&rig, port, "/") == 14);
     is_down = true;
     for (int i = 0; i < 3; i++)
         (void)rate_after(&rig, port, "/");
     assert_int_equal(look(&rig, port).breaker, WEIR_BREAKER_OPEN);
-    assert_true(look(&rig, port).rate == 5); /* halved three times, but not below the least */
+    assert_true(look(&rig, port).rate == 5); /* halved three times, but not below min_rate */
     is_down = false;
     int before = origin_requests(origin);
-    assert_int_equal(get_status(&rig, url_at(port, "/")), 200); /* waits for the breaker, and is its first probe */
+    /* waits for the breaker and is its first probe */
+    assert_int_equal(get_status(&rig, url_at(port, "/")), 200);
     int64_t shut_ns = origin_request(origin, before).at - origin_request(origin, before - 1).done_at;
     assert_true(shut_ns >= 400 * MS - STAMP_SLACK_NS);
     assert_int_equal(look(&rig, port).breaker, WEIR_BREAKER_HALF_OPEN);
@@ -550,7 +553,7 @@ static void a_scripted_server_shapes_the_rate_and_opens_the_breaker(void **state
     origin_free(origin);
 }
 
-/* How a fetch fails that meets an open breaker. */
+/* Returns the failure of a fetch whose host has an open breaker. */
 static weir_failure meet_breaker(bool circuit_fails)
 {
     struct rig rig;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_redirect.c - redirects: where they are followed to, and what goes along (A10 to A13, C12, V10). */
+/* test_client_redirect.c - redirects: which are followed, and which headers go along (A10 to A13,
+ * C12, V10). */
 #include "rig.h"
 
 #include "http/client/client_internal.h"
 
-/* ---- where to ---- */
+/* ---- targets ---- */
 
-/* Answers with the Location in its context; /end is the end. */
+/* Redirects every path but /end to the Location in the context. */
 static struct origin_reply lead_to(void *context, const struct origin_request *request)
 {
     if (strcmp(request->path, "/end") == 0)
@@ -55,7 +56,7 @@ static void a_loop_ends_at_the_limit(void **state)
     origin_free(origin);
 }
 
-/* /0 leads to /1, and so on up to /1000. */
+/* Redirects /0 to /1, and so on up to /1000. */
 static struct origin_reply lead_far(void *context, const struct origin_request *request)
 {
     char *location = context;
@@ -130,12 +131,13 @@ static void other_schemes_are_not_followed(void **state)
     }
 }
 
-/* C12 */
+/* C12: relative, empty and odd Location values. */
 static void odd_locations_are_resolved_or_refused(void **state)
 {
     (void)state;
     static const struct {
-        const char *fields, *path; /* NULL: it is an answer like others */
+        /* path of the next request; NULL: the response is not a redirect */
+        const char *fields, *path;
     } cases[] = {
         {"Location: \r\n", NULL},         {"", NULL},
         {"Location: ?q\r\n", "/start?q"}, {"Location: ./a/../end\r\n", "/end"},
@@ -179,11 +181,11 @@ static void a_location_of_64_kilobytes_is_refused(void **state)
     origin_free(origin);
 }
 
-/* ---- A12: where a guard stands at every hop ---- */
+/* ---- A12: the address guard at every hop ---- */
 
 static enum wr_guard_class judge(void *context, const struct wr_address *address)
 {
-    (void)context; /* here, 127.0.0.1 is the internet and everything else an inner network */
+    (void)context; /* in this test 127.0.0.1 is public and all other addresses are private */
     return address->bytes[15] == 1 ? WR_GUARD_PUBLIC : WR_GUARD_PRIVATE;
 }
 
@@ -263,7 +265,7 @@ static void every_hop_asks_the_robots_of_its_host(void **state)
     origin_free(strict);
 }
 
-/* ---- A13: what goes along ---- */
+/* ---- A13: headers ---- */
 
 static const char *const secrets[] = {"Authorization: Bearer s3cret", "Cookie: id=s3cret", "X-Token: s3cret", NULL};
 
@@ -282,7 +284,7 @@ static void own_headers_go_along_within_the_origin(void **state)
     origin_free(origin);
 }
 
-/* From origin to other and back again: /start, /over, /back, /end. */
+/* Redirects from origin to other and back: /start, /over, /back, /end. */
 struct detour {
     int origin, other;
     char fields[100];
@@ -336,7 +338,8 @@ static void secrets_stay_with_the_origin_they_were_meant_for(void **state)
     }
     assert_int_equal(origin_requests(origin), 6);
     assert_non_null(strstr(origin_request(origin, 0).text, "X-More: s3cret"));
-    assert_null(strstr(origin_request(origin, 1).text, "s3cret")); /* who sent us back may have been anybody */
+    /* any server may have sent this redirect */
+    assert_null(strstr(origin_request(origin, 1).text, "s3cret"));
     assert_null(strstr(origin_request(origin, 2).text, "s3cret"));
     assert_non_null(strstr(origin_request(origin, 3).text, "Authorization: Basic "));
     assert_null(strstr(origin_request(origin, 4).text, "Authorization"));
@@ -359,7 +362,7 @@ static struct origin_reply lead_with_much_to_say(void *context, const struct ori
     return (struct origin_reply){.status = 302, .fields = "Location: /end\r\n", .body = context};
 }
 
-/* Up to 64 KiB are skipped; a connection is cheaper than more. */
+/* Up to 64 KiB of a redirect's body are skipped. For a longer body a new connection is cheaper. */
 static void the_body_of_a_redirect_is_not_read_to_its_end(void **state)
 {
     (void)state;
@@ -409,7 +412,7 @@ static uint64_t starts_of(struct rig *rig, const char *key)
     return error == 0 ? entry.starts : 0;
 }
 
-/* What one server counts by means nothing to another. */
+/* A key of the caller means a limit of that origin only. */
 static void a_key_of_the_callers_stays_behind_with_its_origin(void **state)
 {
     (void)state;
@@ -492,7 +495,7 @@ static void a_body_is_not_taken_to_another_origin(void **state)
     options.body = "password";
     options.body_bytes = 8;
     weir_response *response = get_with(&rig, url_at(origin_port(origin), "/307"), &options);
-    assert_int_equal(response->status, 307); /* an answer: the caller decides */
+    assert_int_equal(response->status, 307); /* a response: the caller decides */
     assert_int_equal(response->failure, WEIR_FAILURE_NONE);
     assert_int_equal(origin_requests(other), 0);
     weir_response_free(response);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_roads.c - a server at the end of a bad road: latency, loss, and pieces that never arrive (E3). */
+/* test_client_roads.c - a server behind a bad network: latency, loss and segments that never arrive
+ * (E3). */
 #include "rig.h"
 
 #include "lib/road.h"
@@ -26,7 +27,7 @@ static struct site *make_site(void)
     return site;
 }
 
-/* What came of one page: exactly one result, whole or a failure. */
+/* Result of one page: reported exactly once, complete or as a failure. */
 struct page {
     int number;
     atomic_int results;
@@ -49,7 +50,7 @@ static void count_page(void *context, weir_response *response)
     atomic_fetch_add(&page->results, 1);
 }
 
-/* Fetches all, and returns how many came whole. */
+/* Fetches all pages and returns how many were complete. */
 static int fetch_all(struct rig *rig, int port, struct page *pages)
 {
     int whole = 0;
@@ -70,7 +71,7 @@ static int fetch_all(struct rig *rig, int port, struct page *pages)
     }
     sleep_ns(50 * MS);
     for (int i = 0; i < PAGES; i++)
-        assert_int_equal(pages[i].results, 1); /* never twice */
+        assert_int_equal(pages[i].results, 1); /* no page is reported twice */
     return whole;
 }
 
@@ -88,7 +89,7 @@ static void half_of_it_lost_is_only_slow(void **state)
     rig.options.deadline_ns = WEIR_MINUTE;
     rig_start(&rig);
     assert_int_equal(fetch_all(&rig, road_port(road), pages), PAGES);
-    assert_int_equal(origin_requests(origin), PAGES); /* and nothing is sent twice for it */
+    assert_int_equal(origin_requests(origin), PAGES); /* loss does not cause a resend */
     rig_tear_down(&rig);
     road_free(road);
     origin_free(origin);
@@ -114,7 +115,8 @@ static void a_latency_of_two_seconds_is_within_the_time_outs(void **state)
     free(site);
 }
 
-/* Pieces that never arrive (a black hole for large packets looks like that): time-outs hold, others are tried again. */
+/* Segments that never arrive, as in a black hole for large packets: the time limits end the
+ * attempt, and it is retried. */
 static void what_is_swallowed_is_tried_again_or_given_up_in_time(void **state)
 {
     (void)state;
@@ -132,7 +134,7 @@ static void what_is_swallowed_is_tried_again_or_given_up_in_time(void **state)
     rig_start(&rig);
     int whole = fetch_all(&rig, road_port(road), pages);
     assert_true(road_swallowed(road) > 0);
-    assert_true(whole >= PAGES / 2); /* three attempts each */
+    assert_true(whole >= PAGES / 2); /* each page has three attempts */
     for (int i = 0; i < PAGES; i++)
         assert_true(pages[i].is_whole || pages[i].failure == WEIR_FAILURE_FIRST_BYTE_TIMEOUT ||
                     pages[i].failure == WEIR_FAILURE_TOTAL_TIMEOUT);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_robots.c - robots.txt as the client obeys it, judged by what the servers logged (V3, U8, S4). */
+/* test_client_robots.c - the client obeys robots.txt, judged by the server log (V3, U8, S4). */
 #include "rig.h"
 
 #include "http/client/client_internal.h"
 
-/* What a site says, and how. */
+/* How a site replies to /robots.txt. */
 struct site {
-    const char *robots;        /* NULL: 404 */
-    int status;                /* of robots.txt; 0: 200 or 404 */
-    int64_t delay_ns;          /* of robots.txt */
-    const atomic_bool *may_go; /* of robots.txt: it waits for that; NULL: for nothing */
-    const char *fields;        /* of robots.txt */
+    const char *robots;        /* body of robots.txt; NULL: 404 */
+    int status;                /* status of robots.txt; 0: 200, or 404 without a body */
+    int64_t delay_ns;          /* delay of robots.txt, ns */
+    const atomic_bool *may_go; /* holds robots.txt back until it is true; NULL: at once */
+    const char *fields;        /* header lines of robots.txt */
 };
 
 static struct origin_reply serve(void *context, const struct origin_request *request)
@@ -46,7 +46,8 @@ static void no_page_is_fetched_before_robots_is_known(void **state)
         crowd_ask(&crowd, url_at(origin_port(origin), "/yes"), NULL);
     crowd_await(&crowd);
     assert_int_equal(crowd.statuses[200], 10);
-    assert_int_equal(origin_asked(origin, "/robots.txt"), 1); /* one on the wire for all (K4) */
+    /* one request serves all pages (K4) */
+    assert_int_equal(origin_asked(origin, "/robots.txt"), 1);
     assert_string_equal(origin_request(origin, 0).path, "/robots.txt");
     for (int i = 1; i <= 10; i++)
         assert_true(origin_request(origin, i).at >= origin_request(origin, 0).done_at - STAMP_SLACK_NS);
@@ -90,7 +91,7 @@ static void the_group_that_names_the_agent_counts(void **state)
     origin_free(origin);
 }
 
-/* S1-27, in a tenth of a second instead of five. */
+/* S1-27, with a tenth of a second instead of five. */
 static void the_crawl_delay_reaches_the_gate(void **state)
 {
     (void)state;
@@ -104,7 +105,7 @@ static void the_crawl_delay_reaches_the_gate(void **state)
         crowd_ask(&crowd, url_at(origin_port(origin), "/"), NULL);
     crowd_await(&crowd);
     assert_int_equal(origin_requests(origin), 7);
-    assert_spaced(origin, 120 * MS); /* robots.txt itself is a start, too */
+    assert_spaced(origin, 120 * MS); /* the request for robots.txt counts as a start */
     rig_tear_down(&rig);
     origin_free(origin);
 }
@@ -128,7 +129,8 @@ static void the_crawl_delay_can_be_multiplied(void **state)
 {
     (void)state;
     struct rig rig;
-    struct site site = {.robots = "User-agent: *\nCrawl-delay: 100\n"}; /* by itself longer than anyone waits here */
+    /* without the factor longer than this test waits */
+    struct site site = {.robots = "User-agent: *\nCrawl-delay: 100\n"};
     struct origin *origin = origin_new(serve, &site, NULL);
     struct crowd crowd = {.rig = &rig};
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
@@ -158,7 +160,7 @@ static void robots_passes_the_gate_like_every_request(void **state)
     origin_free(origin);
 }
 
-/* Of several waits the longest is named, and all of them are added up. */
+/* The longest wait gives the reason, and all waits are added up. */
 static void longest_of_several_waits_is_told(void **state)
 {
     (void)state;
@@ -191,7 +193,8 @@ static void waits_for_robots_and_for_the_gate_are_added_up(void **state)
     struct site site = {.robots = "", .delay_ns = 400 * MS};
     struct origin *origin = origin_new(serve, &site, NULL);
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
-    rig.pace.min_interval_ns = 600 * MS; /* robots.txt is a start: its page waits for the gate, too */
+    /* the request for robots.txt is a start: the page waits for the gate, too */
+    rig.pace.min_interval_ns = 600 * MS;
     rig_start(&rig);
     weir_response *response = get(&rig, url_at(origin_port(origin), "/"));
     assert_true(response->waited_for == WEIR_REASON_ROBOTS || response->waited_for == WEIR_REASON_PACE);
@@ -201,7 +204,7 @@ static void waits_for_robots_and_for_the_gate_are_added_up(void **state)
     origin_free(origin);
 }
 
-/* S4-10, S4-11 */
+/* S4-10, S4-11: a pending robots.txt of one host does not delay another host. */
 static void a_slow_robots_holds_up_no_other_host(void **state)
 {
     (void)state;
@@ -230,7 +233,7 @@ static void a_slow_robots_holds_up_no_other_host(void **state)
     origin_free(two);
 }
 
-/* S4-16, R11 */
+/* S4-16, R11: the mode decides whether pages are fetched while robots.txt fails. */
 static void while_robots_fails_the_mode_decides(void **state)
 {
     (void)state;
@@ -265,7 +268,7 @@ static void note_reason(void *context, weir_response *response)
     weir_response_free(response);
 }
 
-/* S4-16: or the page waits for it. */
+/* S4-16: in the mode RFC9309 the page waits while robots.txt fails. */
 static void while_robots_fails_a_page_waits(void **state)
 {
     (void)state;
@@ -318,7 +321,8 @@ static void a_robots_that_says_too_many_is_waited_for(void **state)
     sleep_ns(300 * MS);
     assert_int_equal(origin_requests(origin), 1);
     rig_tear_down(&rig);
-    assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], 1); /* it waited until then */
+    /* the fetch waited until the client was closed */
+    assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], 1);
     origin_free(origin);
 }
 
@@ -341,7 +345,7 @@ static void what_robots_holds_for_too_long_fails(void **state)
     origin_free(origin);
 }
 
-/* Its pages would fare no better: they fail like it, instead of waiting for a host that is not there. */
+/* The page fails like its robots.txt instead of waiting for a host that does not exist. */
 static void a_host_that_is_not_there_fails_as_such(void **state)
 {
     (void)state;
@@ -355,11 +359,12 @@ static void a_host_that_is_not_there_fails_as_such(void **state)
     rig_tear_down(&rig);
 }
 
-/* ---- whose failure it is ---- */
+/* ---- which host is to blame ---- */
 
 static const struct wr_client_test_hooks prompt = {.life = {.retry = {.base_ns = WEIR_SECOND, .max_ns = WEIR_SECOND}}};
 
-/* One failure is enough; robots.txt is asked for again after 0.5 to 1 s. */
+/* Starts a client that retries robots.txt after 0.5 to 1 s and fails its pages after this many
+ * attempts. */
 static void start_impatient(struct rig *rig, uint32_t attempts, int64_t deadline_ns)
 {
     const struct wr_client_test_hooks *before = wr_client_test_hooks;
@@ -385,7 +390,8 @@ static struct origin_reply lead_robots_away(void *context, const struct origin_r
     return (struct origin_reply){.status = 301, .fields = context};
 }
 
-/* One host's robots.txt has moved to another host and fails there: the other's pages wait for their own. */
+/* The robots.txt of one host has moved to another host and fails there: pages of the other host
+ * still wait for their own robots.txt. */
 static void a_robots_that_fails_elsewhere_is_not_held_against_that_host(void **state)
 {
     (void)state;
@@ -415,7 +421,7 @@ static struct origin_reply serve_robots_late_once(void *context, const struct or
     return (struct origin_reply){.body = "", .delay_ns = request->number == 0 ? WEIR_HOUR : 0};
 }
 
-/* The client's deadline ended the first attempt, not the host. */
+/* The client's own deadline ended the first attempt, not the host. */
 static void a_robots_that_we_gave_up_is_not_held_against_its_host(void **state)
 {
     (void)state;
@@ -433,18 +439,19 @@ static void a_robots_that_we_gave_up_is_not_held_against_its_host(void **state)
     origin_free(origin);
 }
 
-/* Nothing, an error, nothing, rules. */
+/* Replies with nothing, an error, nothing, and then rules. */
 static struct origin_reply serve_robots_at_last(void *context, const struct origin_request *request)
 {
     (void)context;
-    if (request->number == 1) /* and the connection ends: on one that is kept, the next would be sent again at once */
+    /* closes the connection: on an idle one the next request would be resent at once */
+    if (request->number == 1)
         return (struct origin_reply){.raw = "HTTP/1.1 503 Not now\r\nContent-Length: 0\r\n\r\n"};
     if (request->number < 3)
         return (struct origin_reply){.raw = ""};
     return (struct origin_reply){.body = ""};
 }
 
-/* Two failures in a row would be enough. */
+/* Two failures in a row would be enough to fail the page. */
 static void failures_of_robots_count_in_a_row(void **state)
 {
     (void)state;
@@ -457,7 +464,7 @@ static void failures_of_robots_count_in_a_row(void **state)
     origin_free(origin);
 }
 
-/* Three attempts of its robots.txt, 0.5 to 1 s and 1 to 2 s apart. */
+/* Three attempts of robots.txt, 0.5 to 1 s and 1 to 2 s apart. */
 static void a_port_where_nobody_listens_is_told_within_seconds(void **state)
 {
     (void)state;
@@ -480,7 +487,7 @@ static void find_nothing(void *context, const char *name, struct wr_dns_answer *
     *ret_answer = (struct wr_dns_answer){.kind = WR_DNS_ABSENT};
 }
 
-/* Another try of its robots.txt, an hour later, would only find the same. */
+/* A retry of robots.txt an hour later would give the same result. */
 static void a_host_that_does_not_exist_fails_at_once(void **state)
 {
     (void)state;
@@ -558,7 +565,8 @@ static void a_robots_elsewhere_passes_the_gate_there(void **state)
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
     rig.pace.min_interval_ns = 200 * MS;
     rig_start(&rig);
-    assert_int_equal(get_status(&rig, url_at(origin_port(other), "/")), 200); /* robots.txt of its own, and a page */
+    /* its own robots.txt and a page */
+    assert_int_equal(get_status(&rig, url_at(origin_port(other), "/")), 200);
     assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/no")), WEIR_FAILURE_ROBOTS);
     assert_int_equal(origin_requests(other), 3);
     assert_spaced(other, 200 * MS);

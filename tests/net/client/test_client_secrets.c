@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_secrets.c - what is meant for one origin reaches no other, and is shown nowhere (A13, A14, C10, V10). */
+/* test_client_secrets.c - secrets for one origin are not sent to another and not shown (A13, A14,
+ * C10, V10). */
 #include "rig.h"
 
 #include "lib/hostile.h"
@@ -19,7 +20,7 @@ static struct origin_reply lead_to(void *context, const struct origin_request *r
 
 /* ---- A13: another host, another port, another scheme ---- */
 
-/* Fetches `url` with secrets in headers and options. */
+/* Fetches url with secrets in headers and options. The fetch follows one redirect. */
 static void get_with_secrets(struct rig *rig, const char *url)
 {
     weir_fetch_options options;
@@ -61,7 +62,7 @@ static void secrets_go_to_no_other_host_or_port(void **state)
     }
 }
 
-/* https leads to http on the same host: nothing goes along. */
+/* A redirect from https to http on the same host carries no secret. */
 static void secrets_never_leave_https_for_http(void **state)
 {
     (void)state;
@@ -96,7 +97,7 @@ static void secrets_never_leave_https_for_http(void **state)
     (void)unlink(authority);
 }
 
-/* Where a Location brings a user name and password of its own, they are not taken up either. */
+/* User name and password in a Location are not sent either. */
 static void credentials_in_a_location_are_not_sent(void **state)
 {
     (void)state;
@@ -116,7 +117,7 @@ static void credentials_in_a_location_are_not_sent(void **state)
     origin_free(other);
 }
 
-/* Whoever gives both means the header, wherever it stands. */
+/* If the caller gives both, the header wins over the credentials of the URL. */
 static void a_header_of_the_callers_goes_before_credentials_in_the_url(void **state)
 {
     (void)state;
@@ -136,7 +137,7 @@ static void a_header_of_the_callers_goes_before_credentials_in_the_url(void **st
     origin_free(origin);
 }
 
-/* ---- A14 ---- */
+/* ---- A14: cookies ---- */
 
 #define COOKIES 10000
 
@@ -173,7 +174,8 @@ static void cookies_are_neither_kept_nor_sent(void **state)
         rig.pace.retry.base_ns = MS;
         rig_start(&rig);
         for (int k = 0; k < 2; k++)
-            assert_int_equal(get_failure(&rig, url_at(port, "/")), failures[i]); /* headers are capped at 256 KiB */
+            /* headers are limited to 256 KiB */
+            assert_int_equal(get_failure(&rig, url_at(port, "/")), failures[i]);
         for (int k = 0; hostile_request(server, port, k, &request); k++)
             assert_null(strcasestr(request.text, "Cookie"));
         rig_tear_down(&rig);
@@ -181,7 +183,7 @@ static void cookies_are_neither_kept_nor_sent(void **state)
     hostile_free(server);
 }
 
-/* ---- C10, on the wire ---- */
+/* ---- C10: line breaks on the wire ---- */
 
 static void line_breaks_never_become_lines_of_a_request(void **state)
 {
@@ -192,7 +194,8 @@ static void line_breaks_never_become_lines_of_a_request(void **state)
     struct origin *origin = origin_new(lead_to, "", NULL);
     rig_set_up(&rig);
     for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
-        assert_int_equal(get_status(&rig, url_at(origin_port(origin), tails[i])), 302); /* dropped, or encoded */
+        /* the line break was dropped or encoded */
+        assert_int_equal(get_status(&rig, url_at(origin_port(origin), tails[i])), 302);
         assert_int_equal(origin_requests(origin), (int)i + 1);
         assert_null(strstr(origin_request(origin, (int)i).text, "\nEvil"));
         assert_null(strstr(origin_request(origin, (int)i).text, "\nGET"));
@@ -201,7 +204,7 @@ static void line_breaks_never_become_lines_of_a_request(void **state)
     origin_free(origin);
 }
 
-/* ---- V10: nothing that is shown ---- */
+/* ---- V10: errors and details show no secret ---- */
 
 static void refusals_show_no_secret(void **state)
 {
@@ -216,7 +219,8 @@ static void refusals_show_no_secret(void **state)
     weir_client *client;
     weir_response *response;
     rig_set_up(&rig);
-    for (size_t i = 0; i < 4; i++) { /* the last line is nothing but a name, as far as anybody can tell */
+    /* the last line looks like a header name, so the error may show it */
+    for (size_t i = 0; i < 4; i++) {
         weir_fetch_options options;
         const char *const headers[] = {lines[i], NULL};
         weir_fetch_options_init(&options);
@@ -237,7 +241,7 @@ static void refusals_show_no_secret(void **state)
     rig_tear_down(&rig);
 }
 
-/* Whatever goes wrong, on the way to it or behind it. */
+/* The proxy or the server fails. */
 static void failures_show_no_secret(void **state)
 {
     (void)state;

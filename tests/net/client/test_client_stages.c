@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_stages.c - wherever a fetch is stuck, its deadline, its caller and the client's end get it out (U13,
- * S0-44). */
+/* test_client_stages.c - a fetch can be ended at every stage: by its deadline, its caller or
+ * closing the client (U13, S0-44). */
 #include "rig.h"
 
 #include "http/client/client_internal.h"
@@ -12,7 +12,7 @@ struct stuck {
     struct hostile *server;
     struct origin *origin;
     char url[200];
-    struct crowd ahead; /* others, that are in its way */
+    struct crowd ahead; /* fetches queued before it */
 };
 
 static void point_to(struct stuck *stuck, int port, const char *path)
@@ -26,7 +26,7 @@ static void stick_to(struct stuck *stuck, const struct hostile_step *steps)
     rig_start(&stuck->rig);
 }
 
-/* ---- where it may be stuck ---- */
+/* ---- stages ---- */
 
 static atomic_bool may_answer;
 static atomic_int lookups;
@@ -148,8 +148,9 @@ static void before_a_retry(struct stuck *stuck)
 static const struct stage {
     const char *name;
     void (*get_stuck)(struct stuck *stuck);
-    weir_reason reason; /* it waits for */
-    bool waits_in_vain; /* it is known at once that the deadline comes first, so the answer is delivered */
+    weir_reason reason; /* reason of the wait */
+    /* true: the deadline would pass before the retry, so the response is delivered at once */
+    bool waits_in_vain;
 } stages[] = {
     {"its name", in_its_name, WEIR_REASON_NONE, false},
     {"connecting", in_connecting, WEIR_REASON_NONE, false},
@@ -189,7 +190,7 @@ static void tear_down(struct stuck *stuck)
     hostile_free(stuck->server);
 }
 
-/* Where nothing holds it, a busy machine may. */
+/* A stage without a wait may still report the global limit on a busy machine. */
 static void assert_reason(const weir_response *response, const struct stage *stage)
 {
     bool is_idle = stage->reason == WEIR_REASON_NONE && response->waited_for == WEIR_REASON_GLOBAL;
@@ -197,7 +198,7 @@ static void assert_reason(const weir_response *response, const struct stage *sta
         fail_msg("%s: held by %s", stage->name, weir_reason_name(response->waited_for));
 }
 
-/* ---- what gets it out ---- */
+/* ---- what ends the fetch ---- */
 
 static void the_deadline_holds_at_every_stage(void **state)
 {
@@ -230,7 +231,7 @@ static void a_fetch_can_be_cancelled_at_every_stage(void **state)
         weir_fetch *fetch;
         set_up(&stuck, &stages[i]);
         assert_int_equal(weir_client_fetch_async(stuck.rig.client, stuck.url, NULL, crowd_count, &crowd, &fetch), 0);
-        sleep_ns(100 * MS); /* until it is stuck */
+        sleep_ns(100 * MS); /* reaches its stage */
         assert_int_equal(crowd.finished, 0);
         weir_fetch_cancel(fetch);
         crowd_await(&crowd);
@@ -246,7 +247,7 @@ static void keep_response(void *context, weir_response *response)
     atomic_store((_Atomic(weir_response *) *)context, response);
 }
 
-/* What did not happen is not told. */
+/* A cancelled fetch does not report waiting time that has not passed. */
 static void who_is_cancelled_has_waited_no_longer_than_it_took(void **state)
 {
     (void)state;
@@ -256,7 +257,7 @@ static void who_is_cancelled_has_waited_no_longer_than_it_took(void **state)
         weir_fetch *fetch;
         set_up(&stuck, &stages[i]);
         assert_int_equal(weir_client_fetch_async(stuck.rig.client, stuck.url, NULL, keep_response, &place, &fetch), 0);
-        sleep_ns(400 * MS); /* until it is stuck */
+        sleep_ns(400 * MS); /* reaches its stage */
         weir_fetch_cancel(fetch);
         weir_fetch_free(fetch);
         while (place == NULL)
@@ -296,7 +297,7 @@ static void a_blocking_get_can_be_cancelled_at_every_stage(void **state)
         set_up(&stuck, &stages[i]);
         assert_int_equal(weir_cancel_new(NULL, &getter.cancel), 0);
         assert_int_equal(pthread_create(&thread, NULL, get_in_thread, &getter), 0);
-        if (i % 2 == 0) /* or before it has begun */
+        if (i % 2 == 0) /* in the other cases the call may not have started yet */
             sleep_ns(50 * MS);
         weir_cancel_fire(getter.cancel);
         assert_int_equal(pthread_join(thread, NULL), 0);
@@ -307,7 +308,7 @@ static void a_blocking_get_can_be_cancelled_at_every_stage(void **state)
     }
 }
 
-/* S0-44: no retry outlives the client. */
+/* S0-44: no retry runs after the client is closed. */
 static void closing_ends_what_is_stuck_at_every_stage(void **state)
 {
     (void)state;
@@ -317,7 +318,7 @@ static void closing_ends_what_is_stuck_at_every_stage(void **state)
         set_up(&stuck, &stages[i]);
         for (int k = 0; k < 3; k++)
             crowd_ask(&crowd, stuck.url, NULL);
-        sleep_ns(100 * MS); /* until they are stuck */
+        sleep_ns(100 * MS); /* reach their stage */
         weir_client_close(stuck.rig.client);
         if (crowd.failures[WEIR_FAILURE_CANCELLED] != 3)
             fail_msg("%s: %d of 3 cancelled", stages[i].name, crowd.failures[WEIR_FAILURE_CANCELLED]);
@@ -329,7 +330,7 @@ static void closing_ends_what_is_stuck_at_every_stage(void **state)
     }
 }
 
-/* ---- what the client's thread has not read yet ---- */
+/* ---- fetches that the client's thread has not read yet ---- */
 
 static atomic_bool is_held, may_go, is_read, may_end, has_posted;
 
@@ -347,7 +348,7 @@ static void hold_the_thread(void *context, weir_response *response)
         sleep_ns(MS);
 }
 
-/* The thread has used up its turn when this returns: what it has read behind this fetch is left for the next one. */
+/* Uses up the time slice of the thread: fetches read after this one are left for the next slice. */
 static void use_up_the_turn(void *context, weir_response *response)
 {
     crowd_count(context, response);
@@ -380,7 +381,7 @@ static void ask_and_cancel(struct crowd *crowd, weir_fetched *fetched)
     weir_fetch_free(fetch);
 }
 
-/* The thread reads two fetches at once, of which the first has this callback. */
+/* Makes the thread read two fetches at once; the first has this callback. */
 static void start_with_two_letters(struct crowd *crowd, weir_fetched *fetched)
 {
     is_held = may_go = is_read = may_end = has_posted = false;
@@ -394,7 +395,7 @@ static void start_with_two_letters(struct crowd *crowd, weir_fetched *fetched)
     may_go = true;
 }
 
-/* The thread hears of it while it has others to read: no further call wakes it. */
+/* The thread has unread fetches when this one is posted: no further call wakes it. */
 static void fetch_that_is_asked_for_while_others_are_unread_is_fetched(void **state)
 {
     (void)state;
@@ -412,7 +413,7 @@ static void fetch_that_is_asked_for_while_others_are_unread_is_fetched(void **st
     rig_tear_down(&rig);
 }
 
-/* S0-44: each callback comes, also if the thread was busy with what had come before. */
+/* S0-44: each callback is called, even if the thread was busy with earlier fetches. */
 static void fetches_behind_others_that_are_unread_end_when_the_client_closes(void **state)
 {
     (void)state;
@@ -427,7 +428,7 @@ static void fetches_behind_others_that_are_unread_end_when_the_client_closes(voi
     rig_tear_down(&rig);
 }
 
-/* S0-47: who was turned away may come later, who was cancelled does not want to. */
+/* S0-47: a fetch refused by the breaker may be retried later; a cancelled one may not. */
 static void an_open_circuit_is_not_a_cancellation(void **state)
 {
     (void)state;
@@ -443,14 +444,14 @@ static void an_open_circuit_is_not_a_cancellation(void **state)
     assert_string_equal(weir_failure_name(response->failure), "circuit");
     assert_int_equal(response->attempts, 0);
     weir_response_free(response);
-    crowd_ask(&crowd, stuck.url, NULL); /* "try later" may be done in the callback; here it is counted */
+    crowd_ask(&crowd, stuck.url, NULL); /* a caller may retry in the callback; this test counts */
     crowd_await(&crowd);
     assert_int_equal(crowd.failures[WEIR_FAILURE_CIRCUIT], 1);
     assert_int_equal(crowd.failures[WEIR_FAILURE_CANCELLED], 0);
     tear_down(&stuck);
 }
 
-/* It waits for its own backoff, or because the gate is shut for longer. */
+/* A retry waits for its own backoff, or for the gate if that wait is longer. */
 static void a_retry_says_whether_backoff_or_gate_held_it(void **state)
 {
     (void)state;
@@ -474,7 +475,7 @@ static void a_retry_says_whether_backoff_or_gate_held_it(void **state)
     }
 }
 
-/* K3: what is left of a fetch outlives its client. AddressSanitizer sees it if it does not. */
+/* K3: a weir_fetch outlives its client. AddressSanitizer finds the error otherwise. */
 static void a_fetch_can_be_cancelled_and_let_go_after_its_client(void **state)
 {
     (void)state;
@@ -496,7 +497,7 @@ static struct origin_reply answer_slowly_once(void *context, const struct origin
     return (struct origin_reply){.delay_ns = request->number == 0 ? 6 * WEIR_SECOND : 0};
 }
 
-/* Its client still has a request on the wire there. */
+/* The client of the cancelled fetch still has a request in flight at that host. */
 static void who_is_cancelled_at_a_gate_holds_up_nobody_behind_it(void **state)
 {
     (void)state;
@@ -523,7 +524,7 @@ static void who_is_cancelled_at_a_gate_holds_up_nobody_behind_it(void **state)
     weir_fetch_free(waits);
     crowd_await(&cancelled);
     assert_int_equal(get_status(&two, url_at(origin_port(origin), "/next")), 200);
-    assert_int_equal(origin_request(origin, 0).done_at, 0); /* not only when that had ended */
+    assert_int_equal(origin_request(origin, 0).done_at, 0); /* the slow request has not ended yet */
     crowd_await(&slow);
     rig_tear_down(&one);
     rig_tear_down(&two);
@@ -542,7 +543,7 @@ static void a_get_without_a_client_or_a_place_is_refused(void **state)
     rig_tear_down(&rig);
 }
 
-/* S1-9, U13, R6, R11, S4-16: who says nothing waits for nothing without end, and asks robots.txt. */
+/* S1-9, U13, R6, R11, S4-16: the default options limit every wait and obey robots.txt. */
 static void client_that_is_told_nothing_has_the_numbers_of_the_documents(void **state)
 {
     (void)state;

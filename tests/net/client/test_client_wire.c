@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_wire.c - everything that reaches a server passed its gate, whoever sent it and why (R20, U8, V1, V2). */
+/* test_client_wire.c - every request that reaches a server has passed its gate, whatever caused it
+ * (R20, U8, V1, V2). */
 #include "rig.h"
 
 #include "http/client/client_internal.h"
 
-/* ---- U8: each kind of request, in one go ---- */
+/* ---- U8: each kind of request in one run ---- */
 
 #define INTERVAL_NS (200 * MS)
 
-/* robots.txt moves, changes its mind about nothing, and is asked for again; a page moves, fails, and dies on the way.
- */
+/* robots.txt is redirected and revalidated; a page is redirected, fails, and breaks off. */
 static struct origin_reply serve_trouble(void *context, const struct origin_request *request)
 {
     int *times_asked = context;
@@ -26,7 +26,8 @@ static struct origin_reply serve_trouble(void *context, const struct origin_requ
         case 0:
             return (struct origin_reply){.status = 500};
         case 1:
-            return (struct origin_reply){.raw = ""}; /* a kept connection dies: libcurl would send again by itself */
+            /* an idle connection dies: libcurl would resend by itself */
+            return (struct origin_reply){.raw = ""};
         case 2:
             return (struct origin_reply){.raw = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"};
         }
@@ -48,7 +49,7 @@ static void every_kind_of_request_waits_its_turn(void **state)
     rig_init(&rig);
     rig.pace.min_interval_ns = INTERVAL_NS;
     rig.pace.retry.base_ns = MS;
-    rig.pace.retry.attempts = 4; /* what the gate does not let be sent again at once is one more */
+    rig.pace.retry.attempts = 4; /* a resend that the gate defers counts as another attempt */
     rig.options.robots = WEIR_ROBOTS_RFC9309;
     wr_client_test_hooks = &hasty;
     rig_start(&rig);
@@ -56,13 +57,14 @@ static void every_kind_of_request_waits_its_turn(void **state)
     weir_fetch_options_init(&options);
     options.etag = "\"v1\"";
     crowd_ask(&crowd, url_at(origin_port(origin), "/old"), NULL);
-    crowd_ask(&crowd, url_at(origin_port(origin), "/same"), &options); /* refetched on condition */
+    crowd_ask(&crowd, url_at(origin_port(origin), "/same"), &options); /* a conditional request */
     crowd_await(&crowd);
-    while (origin_asked(origin, "/rules") < 2) /* robots.txt, too */
+    while (origin_asked(origin, "/rules") < 2) /* until robots.txt is revalidated */
         assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/more")), 200);
     assert_int_equal(crowd.statuses[200], 1);
     assert_int_equal(crowd.statuses[304], 1);
-    assert_true(origin_asked(origin, "/robots.txt") >= 2); /* more on a slow machine: the rules hold for a second */
+    /* more on a slow machine: the rules expire after a second */
+    assert_true(origin_asked(origin, "/robots.txt") >= 2);
     assert_int_equal(origin_asked(origin, "/old"), 1);
     assert_int_equal(origin_asked(origin, "/new"), 4);
     assert_int_equal(origin_asked(origin, "/same"), 1);
@@ -91,7 +93,7 @@ static void a_silent_resend_of_libcurl_waits_its_turn(void **state)
     assert_int_equal(origin_asked(origin, "/2"), 2);
     assert_spaced(origin, INTERVAL_NS);
     assert_int_equal(weir_client_stats_get(rig.client, &stats), 0);
-    assert_int_equal(stats.requests, 3); /* and it is counted */
+    assert_int_equal(stats.requests, 3); /* the resend is counted */
     rig_tear_down(&rig);
     origin_free(origin);
 }
@@ -108,7 +110,7 @@ static struct origin_reply say_hello(void *context, const struct origin_request 
     return (struct origin_reply){.status = 200};
 }
 
-/* A10: a hop counts against the host it leads to. */
+/* A10: a redirect counts against the host that it leads to. */
 static void a_hop_waits_at_the_gate_of_its_host(void **state)
 {
     (void)state;
@@ -122,7 +124,7 @@ static void a_hop_waits_at_the_gate_of_its_host(void **state)
     rig.pace.min_interval_ns = INTERVAL_NS;
     rig_start(&rig);
     crowd_ask(&crowd, url_at(origin_port(target), "/"), NULL);
-    for (int i = 0; i < 2; i++) /* from different hosts, at once */
+    for (int i = 0; i < 2; i++) /* redirected from two hosts at the same time */
         crowd_ask(&crowd, url_at(origin_port(leaders[i]), "/"), NULL);
     crowd_await(&crowd);
     assert_int_equal(crowd.statuses[200], 3);
@@ -134,7 +136,7 @@ static void a_hop_waits_at_the_gate_of_its_host(void **state)
     origin_free(target);
 }
 
-/* ---- V1, V2: many threads, many hosts ---- */
+/* ---- V1, V2: many threads and hosts ---- */
 
 #define HOSTS 6
 #define THREADS 12
@@ -197,11 +199,11 @@ static void many_threads_and_hosts_keep_every_interval_and_window(void **state)
         requests += origin_requests(origins[i]);
         origin_free(origins[i]);
     }
-    assert_int_equal(requests, THREADS * GETS + HOSTS); /* what was turned away went twice */
+    assert_int_equal(requests, THREADS * GETS + HOSTS); /* each rejected request was sent twice */
     rig_tear_down(&rig);
 }
 
-/* ---- S0-92: a script, and what the server saw of the rate ---- */
+/* ---- S0-92: a scripted server, and the rate that it sees ---- */
 
 static struct origin_reply follow_script(void *context, const struct origin_request *request)
 {
@@ -234,7 +236,7 @@ static void a_server_that_turns_away_sees_the_rate_fall_and_rise(void **state)
     rig.pace.min_rate = 2;
     rig.pace.increase = 2;
     rig.pace.burst = 1;
-    rig.pace.latency_target_ns = 5 * WEIR_SECOND; /* not by latency, here */
+    rig.pace.latency_target_ns = 5 * WEIR_SECOND; /* latency does not change the rate here */
     rig.pace.consecutive_failures = 10;
     rig_start(&rig);
     weir_fetch_options_init(&options);
@@ -242,7 +244,8 @@ static void a_server_that_turns_away_sees_the_rate_fall_and_rise(void **state)
     for (int i = 0; i < 24; i++)
         weir_response_free(get_with(&rig, url_at(origin_port(origin), "/"), &options));
     assert_int_equal(origin_requests(origin), 24);
-    /* 10 a second and 2 more with each answer: 28 before the tenth. Halved, 14 after the wait; then 7, 3.5 and 2. */
+    /* The rate starts at 10/s and grows by 2 with each response: 28 before the tenth. It is halved
+     * to 14 after the wait, then to 7, 3.5 and 2. */
     assert_true(least_gap_between(origin, 0, 1) >= 83 * MS - STAMP_SLACK_NS);
     assert_true(least_gap_between(origin, 0, 10) >= 33 * MS - STAMP_SLACK_NS);
     assert_true(least_gap_between(origin, 10, 11) >= WEIR_SECOND - STAMP_SLACK_NS);
@@ -254,7 +257,7 @@ static void a_server_that_turns_away_sees_the_rate_fall_and_rise(void **state)
     origin_free(origin);
 }
 
-/* ---- A15, A16: who never has enough, and who cannot decide ---- */
+/* ---- A15, A16: servers that always or alternately reject ---- */
 
 static struct origin_reply always_turn_away(void *context, const struct origin_request *request)
 {
@@ -263,7 +266,8 @@ static struct origin_reply always_turn_away(void *context, const struct origin_r
     return (struct origin_reply){.status = *status};
 }
 
-/* Twenty want to go for three seconds; another host is served meanwhile. Returns what arrived. */
+/* Fetches from a host that rejects everything for three seconds; another host is served meanwhile.
+ * Returns the number of requests that arrived at the rejecting host. */
 static int besiege(weir_profile profile, int status)
 {
     struct rig rig;
@@ -295,7 +299,7 @@ static void who_is_always_turned_away_asks_ever_less_and_others_go_on(void **sta
 {
     (void)state;
     for (int status = 429; status <= 503; status += 503 - 429) {
-        assert_in_range(besiege(WEIR_PROFILE_ADAPTIVE, status), 1, 4); /* 0, 1, 2, 4 s … */
+        assert_in_range(besiege(WEIR_PROFILE_ADAPTIVE, status), 1, 4); /* after 0, 1, 2, 4 s … */
         assert_in_range(besiege(WEIR_PROFILE_AIMD, status), 3, 8);     /* until the breaker opens */
     }
 }
@@ -331,14 +335,15 @@ static void good_and_bad_in_turn_never_exceed_the_polite_rate(void **state)
         crowd_await(&crowd);
         assert_spaced(origin, 125 * MS);
         assert_true(origin_requests(origin) <= 25);
-        if (answers[i / 2] == cannot_decide) /* half of the answers are bad: far below what is allowed */
+        /* half of the responses are bad: the rate stays far below max_rate */
+        if (answers[i / 2] == cannot_decide)
             assert_true(origin_requests(origin) <= 12);
         rig_tear_down(&rig);
         origin_free(origin);
     }
 }
 
-/* ---- R23: after a restart ---- */
+/* ---- R23: a new client with the old state ---- */
 
 static bool keep_memory(void *context, const char *key, size_t key_bytes, const weir_pace_memory *memory)
 {
@@ -369,7 +374,7 @@ static void a_window_is_kept_by_the_next_client(void **state)
     origin_free(origin);
 }
 
-/* ---- V2, K2: a window begins with the head that names it ---- */
+/* ---- V2, K2: a wait begins with the head that names it ---- */
 
 static struct origin_reply turn_away_slowly(void *context, const struct origin_request *request)
 {
@@ -416,7 +421,8 @@ static void a_window_ends_when_its_head_said_however_slow_the_body(void **state)
     rig_set_up(&rig);
     assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
     int64_t gap_ns = origin_request(origin, 1).at - origin_request(origin, 0).done_at;
-    assert_in_range(gap_ns, 4 * WEIR_SECOND - STAMP_SLACK_NS, 6800 * MS); /* and not 3.5 s later */
+    /* not 3.5 s later, when the body was complete */
+    assert_in_range(gap_ns, 4 * WEIR_SECOND - STAMP_SLACK_NS, 6800 * MS);
     rig_tear_down(&rig);
     origin_free(origin);
 }

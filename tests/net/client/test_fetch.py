@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir fetch, as its users meet it, against a real nginx. The first argument is the program."""
+"""weir fetch as users run it, against a real nginx. The first argument is the program."""
 import fcntl
 import json
 import os
@@ -22,7 +22,7 @@ PAGES = {f'{name}.html': name * 1000 for name in 'abcdef'}
 
 
 def _fetch(*words, **more):
-    """({url: its line}, the run)"""
+    """Returns ({url: its line}, the run)."""
     run = weir('fetch', '--allow-private', '--quiet', *words, **more)
     lines = [json.loads(line) for line in run.stdout.splitlines()]
     return {line['url']: line for line in lines}, run
@@ -66,9 +66,10 @@ def a_crawl_delay_spaces_what_nginx_is_asked():
 
 
 def who_says_nothing_of_pace_begins_at_one_a_second_and_never_exceeds_eight():
-    """R1, U8: there is no way to be fast by accident."""
+    """R1, U8: without options weir is never fast."""
     with Nginx(files={f'{i}': 'page' for i in range(30)}) as nginx, Door(nginx) as door:
-        _, run = _fetch(*(f'{door.url}/{i}' for i in range(30)), timeout=180)  # a busy machine answers late: weir holds back
+        # on a busy machine nginx responds late, and weir slows down
+        _, run = _fetch(*(f'{door.url}/{i}' for i in range(30)), timeout=180)
         assert run.returncode == 0, run
         gaps = door.gaps()
         assert len(gaps) == 30 and gaps[0] >= 1 - SLACK_S and min(gaps) >= 1 / 8 - SLACK_S, gaps
@@ -117,7 +118,7 @@ def what_a_file_holds_is_never_overwritten():
     with Nginx(files=PAGES) as nginx, tempfile.TemporaryDirectory() as folder:
         name = f'{folder}/lines'
         words = ['fetch', '--allow-private', '--pace', 'unlimited', '--quiet', '--out', name, f'{nginx.url}/a.html']
-        open(name, 'w', encoding='utf-8').close()  # as mktemp leaves it
+        open(name, 'w', encoding='utf-8').close()  # an empty file, as mktemp leaves it
         assert weir(*words).returncode == 0
         run = weir(*words)
         assert run.returncode == 1 and run.stderr.count('\n') == 1, run
@@ -161,7 +162,7 @@ def _read_screen(screen):
     try:
         while part := os.read(screen, 65536):
             parts.append(part)
-    except OSError:  # Linux' end of a terminal that was closed
+    except OSError:  # on Linux, a closed terminal reads as an error
         pass
     os.close(screen)
     return b''.join(parts).decode()
@@ -219,11 +220,11 @@ def an_interrupt_ends_with_what_has_finished():
         rest, complaints = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 130 and rest == '', (process.returncode, rest)
         assert '1 of 3 answered' in complaints, complaints
-        assert not {'/a.html', '/b.html'} <= {path for _, _, path, *_ in slow.log()}, 'it waited for the host'
+        assert not {'/a.html', '/b.html'} <= {path for _, _, path, *_ in slow.log()}, 'fetch waited for the slow host'
 
 
 def _await_full(pipe):
-    """Until no more of it is written: it holds as much as it can."""
+    """Waits until the pipe is full: until its content no longer grows."""
     held, before = 0, -1
     while held == 0 or held != before:
         time.sleep(0.5)
@@ -239,7 +240,7 @@ def a_second_interrupt_ends_it_even_if_nobody_reads_the_lines():
             _await_full(process.stdout)
             process.send_signal(signal.SIGTERM)
             time.sleep(1)
-            assert process.poll() is None, 'it waits for its reader'
+            assert process.poll() is None, 'fetch waits for its reader'
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=PATIENCE_S) == -signal.SIGTERM
 

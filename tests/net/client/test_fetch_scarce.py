@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir fetch where address space is limited (L2), against a real nginx. The first argument is the program."""
+"""weir fetch with limited address space (L2), against a real nginx. The first argument is the
+program."""
 import collections
 import json
 import os
@@ -14,11 +15,11 @@ from nginx import Nginx, Tls  # noqa: E402
 from program import least, least_memory, limit_memory  # noqa: E402
 
 FILES = {f'p{number}.html': f'{number} ' * 4000 for number in range(10)}
-MORE_MB = 12  # than a single URL takes: with so much everything is answered
+MORE_MB = 12  # beyond the need of a single URL: with this much, every URL is answered
 
 
 def _limited(megabytes, *words):
-    """(the lines, the run)"""
+    """Returns (the lines, the run)."""
     run = subprocess.run([os.path.abspath(sys.argv[1]), 'fetch', '--allow-private', '--ignore-robots', '--pace',
                           'unlimited', '--concurrency', '256', *words],
                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
@@ -27,8 +28,9 @@ def _limited(megabytes, *words):
 
 
 def _check(has_enough, urls, lines, run):
-    """It works, or says that it cannot: nobody else is blamed, nothing is told twice, and nothing crashes."""
-    assert run.returncode in ((0,) if has_enough else (0, 1, 127)), run  # 127: it could not even be loaded
+    """The run works or reports that it cannot. It blames no host, reports no URL twice and does not
+    crash."""
+    assert run.returncode in ((0,) if has_enough else (0, 1, 127)), run  # 127: the program could not be loaded
     assert {line['failure'] for line in lines} <= {None, 'internal'}, run
     told = collections.Counter(line['url'] for line in lines)
     assert set(told) <= set(urls) and max(told.values(), default=1) == 1, told
@@ -39,7 +41,7 @@ def _check(has_enough, urls, lines, run):
 
 
 def _sweep(urls, *words):
-    """From much too little memory to enough."""
+    """Runs with limits from far too little memory to enough."""
     fewest = least(lambda megabytes: _limited(megabytes, *words, urls[0])[1].returncode == 0, least_memory())
     for more in (-6, -2, 0, 4, MORE_MB, 2 * MORE_MB):
         print(f'{fewest + more} MB', flush=True)

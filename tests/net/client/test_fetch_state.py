@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir fetch --state: what hosts said outlives the process. Against a real nginx. The first argument is the program."""
+"""weir fetch --state: what hosts demanded survives the process. Against a real nginx. The first
+argument is the program."""
 import json
 import os
 import signal
@@ -51,7 +52,7 @@ def a_time_that_was_named_holds_after_a_kill():
         state = f'{folder}/state'
         process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', '--ignore-robots', '--state', state,
                                     f'{door.url}/away'], stdout=subprocess.DEVNULL)
-        _await(lambda: os.path.exists(state), 'the state is written while the host is waited for')
+        _await(lambda: os.path.exists(state), 'the state is written while fetch waits for the host')
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert len(nginx.log()) == 1, nginx.log()
@@ -65,7 +66,7 @@ def an_interrupt_writes_it_too():
         state = f'{folder}/state'
         process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', '--ignore-robots', '--state', state,
                                     f'{nginx.url}/a', f'{nginx.url}/away'], stdout=subprocess.DEVNULL)
-        _await(lambda: len(nginx.log()) == 2, 'both are asked for')
+        _await(lambda: len(nginx.log()) == 2, 'both URLs were requested')
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE_S) == 130
         title, host, end = _read(state).splitlines()
@@ -116,7 +117,7 @@ def only_one_process_has_it():
         state = f'{folder}/state'
         process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', '--ignore-robots', '--state', state,
                                     f'{nginx.url}/away'], stdout=subprocess.DEVNULL)
-        _await(lambda: os.path.exists(state), 'the first has it')
+        _await(lambda: os.path.exists(state), 'the first process uses the state file')
         run = _fetch(state, f'{nginx.url}/a')
         assert run.returncode == 1 and 'another weir' in run.stderr and run.stdout == '', run
         process.send_signal(signal.SIGINT)
@@ -130,7 +131,7 @@ def a_disk_that_is_full_leaves_the_last_one_whole():
         assert _fetch(state, f'{nginx.url}/away').returncode == 1
         whole = _read(state)
         with Nginx(files={'a': 'a'}) as other:
-            small = len(whole) - 10  # of a file: writing fails in the middle
+            small = len(whole) - 10  # limit of the file size, bytes: writing fails in the middle
             limited = subprocess.run(
                 ['sh', '-c', 'trap "" XFSZ; exec prlimit --fsize="$0" "$@"', str(small), sys.argv[1], 'fetch',
                  '--allow-private', '--quiet', '--ignore-robots', '--state', state, '--out', '/dev/null',

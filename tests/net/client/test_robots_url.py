@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir robots --url: the robots.txt of a site, fetched from a real nginx. The first argument is the program."""
+"""weir robots --url: the robots.txt of a site, fetched from a real nginx. The first argument is the
+program."""
 import json
 import os
 import sys
@@ -49,7 +50,7 @@ def a_site_without_one_allows_all_and_one_that_fails_cannot_be_read():
     with Nginx('location = /robots.txt { return 503; }') as nginx:
         run = _check(nginx.url, '/private')
         assert run.returncode == 2 and run.stdout == '' and '503' in run.stderr, run
-    run = _check(nginx.url, '/private')  # nobody listens there any more
+    run = _check(nginx.url, '/private')  # nginx has stopped
     assert run.returncode == 2 and run.stdout == '' and 'no connection' in run.stderr, run
     run = weir('robots', 'show', '--agent', 'weir', '--allow-private', '--url', nginx.url)
     assert run.returncode == 1 and run.stdout == '' and 'no connection' in run.stderr, run

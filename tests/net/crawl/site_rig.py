@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A small site on nginx, and runs of weir crawl in a folder of their own. The first argument is the program."""
+"""A small site on nginx, and runs of weir crawl in a temporary folder. The first argument is the
+program."""
 import collections
 import json
 import os
@@ -19,7 +20,7 @@ PAGES = 40
 
 
 def read_head(file):
-    """The lines of a request's head; none if the connection has ended before the head."""
+    """Returns the lines of a request head; [] if the connection ended before the head."""
     lines = []
     while (line := file.readline()) and (line := line.rstrip(b'\r\n')):
         lines.append(line)
@@ -27,7 +28,7 @@ def read_head(file):
 
 
 def page(number):
-    """Each leads to five others, and every one can be reached."""
+    """Returns a page with links to five others; every page can be reached."""
     links = ''.join(f'<a href="/p{(number * 3 + k) % PAGES}.html">x</a>' for k in range(5))
     return f'<title>Page {number}</title>{links}'
 
@@ -40,12 +41,12 @@ def site(server='', http='', **more):
 
 
 def all_of(nginx):
-    """The URLs of the pages."""
+    """Returns the URLs of all pages."""
     return {f'{nginx.url}/'} | {f'{nginx.url}/p{number}.html' for number in range(PAGES)}
 
 
 class Folder(tempfile.TemporaryDirectory):
-    """Where crawls run: with Folder() as folder: folder.crawl(url) …"""
+    """A folder for crawls: with Folder() as folder: folder.crawl(url) …"""
 
     def __enter__(self):
         super().__enter__()
@@ -78,14 +79,14 @@ class Folder(tempfile.TemporaryDirectory):
         return [json.loads(line) for line in self.read(name).splitlines()]
 
     def by_url(self, name='crawl.jsonl'):
-        """{url: its line}; no URL may have two."""
+        """Returns {url: its line}; no URL may have two lines."""
         lines = self.lines(name)
         found = {line['url']: line for line in lines}
         assert len(found) == len(lines), collections.Counter(line['url'] for line in lines).most_common(3)
         return found
 
     def await_quiet(self, nginx):
-        """Until nothing of the site is in flight, of a crawl that runs."""
+        """Waits until the running crawl has no request to the site in flight."""
         end, key = time.monotonic() + PATIENCE_S, nginx.url.removeprefix('http://')
         while True:
             run = subprocess.run([os.path.abspath(sys.argv[1]), 'hosts', 'show', key, '--json'], cwd=self.name, capture_output=True,
@@ -96,7 +97,7 @@ class Folder(tempfile.TemporaryDirectory):
             time.sleep(0.05)
 
     def await_lines(self, count, name='crawl.jsonl'):
-        """Until the file has so many."""
+        """Waits until the file has at least this many lines."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             if os.path.exists(self.path(name)) and self.read(name).count('\n') >= count:
@@ -106,25 +107,26 @@ class Folder(tempfile.TemporaryDirectory):
 
 
 class Held(Door):
-    """with site() as nginx, Held(nginx, 5) as held, Folder() as folder: … The site, of whose pages a crawl gets so many until it
-    is told to stop: then it gets those that are in flight."""
+    """with site() as nginx, Held(nginx, 5) as held, Folder() as folder: … The site delivers this
+    many pages to a crawl. It holds the other requests back until the crawl is told to stop, and
+    then delivers those in flight."""
 
     def __init__(self, nginx, pages):
-        super().__init__(nginx, pages + 1)  # and robots.txt
+        super().__init__(nginx, pages + 1)  # plus robots.txt
         self.pages = pages
 
     def begin(self, folder, *words, out='crawl.jsonl'):
-        """The crawl, which has had them."""
+        """Starts a crawl and returns it when it has fetched these pages."""
         process = folder.begin(*words, self.url)
         folder.await_lines(self.pages, out)
         return process
 
     def stop(self, process, number=signal.SIGINT):
-        """Sends the signal, and waits for the end."""
+        """Sends the signal and waits for the end."""
         process.send_signal(number)
         heard = process.stderr.readline()
         while 'finishing what is in flight' not in heard:
-            assert process.poll() is None or heard, 'it had ended'
+            assert process.poll() is None or heard, 'the crawl has ended'
             heard += process.stderr.readline()
         self.let_on()
         out, errors = process.communicate(timeout=PATIENCE_S)
@@ -132,7 +134,7 @@ class Held(Door):
 
 
 def interrupt(process, number=signal.SIGINT):
-    """Sends the signal, and waits for the end."""
+    """Sends the signal and waits for the end."""
     process.send_signal(number)
     out, errors = process.communicate(timeout=PATIENCE_S)
     return process.returncode, out, errors

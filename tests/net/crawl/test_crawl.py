@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl, as its users meet it, against a real nginx. The first argument is the program."""
+"""weir crawl as users run it, against a real nginx. The first argument is the program."""
 import collections
 import json
 import os
@@ -85,7 +85,7 @@ def links_out_of_scope_are_not_followed():
 def budgets_of_pages_and_depth_hold():
     with site() as nginx, Folder() as folder:
         run = folder.crawl(*FAST, '--max-pages', '7', nginx.url)
-        assert run.returncode == 0 and 5 <= len(folder.by_url()) <= 7, run  # each loop draws its own share
+        assert run.returncode == 0 and 5 <= len(folder.by_url()) <= 7, run  # each loop takes its own part of the budget
         run = folder.crawl(*FAST, '--depth', '1', '--out', 'o', nginx.url)
         assert set(folder.by_url('o')) == {f'{nginx.url}/', f'{nginx.url}/p0.html'}, run
 
@@ -98,7 +98,7 @@ def nginx_is_asked_at_the_interval_that_was_asked_for():
 
 
 def who_says_nothing_of_pace_begins_at_one_a_second():
-    """R1, U8."""
+    """R1, U8: without options weir is never fast."""
     with site() as nginx, Door(nginx) as door, Folder() as folder:
         assert folder.crawl('--depth', '2', '--loops', '1', '--max-pages', '7', door.url).returncode == 0
         gaps = door.gaps()
@@ -127,7 +127,7 @@ def report_in_json_agrees_with_what_nginx_logged():
         [host] = report['hosts']
         assert host['host'] == nginx.url.removeprefix('http://') and host['requests'] == len(nginx.log()), host
         assert report['hosts_left_out'] == 0 and isinstance(host['waited_s'], dict), host
-        assert host['failed'] == 0 and host['ok'] == host['requests'], 'that there is no robots.txt is no failure'
+        assert host['failed'] == 0 and host['ok'] == host['requests'], 'a missing robots.txt is no failure'
 
 
 def report_says_what_failed_and_what_was_left_out():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl, fetch and warm with settings from a file and the environment, against a real nginx. The first argument is
-the program."""
+"""weir crawl, fetch and warm with settings from a file and the environment, against a real nginx.
+The first argument is the program."""
 import collections
 import json
 import os
@@ -96,10 +96,11 @@ def crawl_delay_is_multiplied_where_the_file_says_so():
     with site(**{'robots.txt': 'User-agent: *\nCrawl-delay: 2\n'}) as nginx, Door(nginx) as door, Folder() as folder:
         folder.write('weir.yaml', 'pace: {robots-delay-factor: 0.05}\ncrawl: {allow-private: true, max-pages: 12}\n')
         run = _run(folder, 'crawl', '--config', 'weir.yaml', '--dry-run', '--json', nginx.url)
-        assert run.returncode == 0 and json.loads(run.stdout)['hosts'][0]['interval_s'] == 1, run.stdout  # adaptive begins so
+        # the adaptive pace starts at one per second
+        assert run.returncode == 0 and json.loads(run.stdout)['hosts'][0]['interval_s'] == 1, run.stdout
         run = _run(folder, 'crawl', '--config', 'weir.yaml', '--pace', 'unlimited', door.url)
         assert run.returncode == 0, run
-        assert 0.1 - SLACK_S <= min(door.gaps()) < 1, door.gaps()  # 100 ms, and not 2 s each
+        assert 0.1 - SLACK_S <= min(door.gaps()) < 1, door.gaps()  # 100 ms between requests, not 2 s
 
 
 def fetch_and_warm_go_by_the_same_pace():
@@ -107,7 +108,7 @@ def fetch_and_warm_go_by_the_same_pace():
         folder.write('weir.yaml', 'pace: {profile: strict, interval: 80ms, max-hosts: 10, shards: 2, ttl: 5m}\n'
                                   'fetch: {allow-private: true}\nwarm: {allow-private: true, json: true}\n')
         for command in 'fetch', 'warm':
-            with Door(nginx) as door:  # the two keep no state, so the time between them is no gap
+            with Door(nginx) as door:  # the two commands keep no state: the time between them is not a gap
                 urls = [f'{door.url}/p{number}.html' for number in range(10)]
                 run = _run(folder, command, *urls, WEIR_CONFIG='weir.yaml')
                 assert run.returncode == 0 and run.stdout, run

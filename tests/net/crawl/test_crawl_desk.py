@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir jobs, hosts and why, beside a crawl that runs and after it, judged by nginx's log. The first argument is the
-program."""
+"""weir jobs, hosts and why, during a crawl and after it, checked with nginx's log. The first
+argument is the program."""
 import json
 import os
 import signal
@@ -36,7 +36,8 @@ def _key(nginx):
 
 
 def _log(nginx):
-    """[(seconds, path)] so far: nginx.log() waits until nothing comes any more."""
+    """Returns [(seconds, path)] so far, without waiting; nginx.log() waits until the log no longer
+    grows."""
     with open(f'{nginx.folder}/access.log', encoding='utf-8') as file:
         lines = [line.split(' ') for line in file.read().rpartition('\n')[0].splitlines()]
     return [(float(line[0]), line[3]) for line in lines]
@@ -49,12 +50,12 @@ def _arrivals(nginx):
 def _until(true, seconds=PATIENCE_S):
     end = time.time() + seconds
     while not true():
-        assert time.time() < end, 'it never came'
+        assert time.time() < end, 'the expected state was not reached'
         time.sleep(0.02)
 
 
 def _large(**more):
-    """A site that is not crawled within a minute."""
+    """Returns a site that takes more than a minute to crawl."""
     links = ''.join(f'<a href="/many/{number}">x</a>' for number in range(MANY))
     return site('location /many { default_type text/html; return 200 "many"; }', **{'index.html': links, **more})
 
@@ -69,7 +70,7 @@ def _listens(folder):
 
 
 class Running:
-    """A crawl that runs: with Running(folder, nginx, '--interval', '100ms') as crawl: …"""
+    """A running crawl: with Running(folder, nginx, '--interval', '100ms') as crawl: …"""
 
     def __init__(self, folder, nginx, *words, url=None):
         self.folder, self.nginx, self.words, self.url = folder, nginx, words, url or nginx.url
@@ -129,7 +130,7 @@ def what_why_and_hosts_say_is_what_the_log_shows_next():
         _until(lambda: any(path == '/p3.html' for _, path in _log(nginx)))
         came, place = next((at, place) for place, (at, path) in enumerate(_log(nginx)) if path == '/p3.html')
         assert expected - SLACK < came - asked, (came - asked, expected)
-        assert place - before <= why['position'] + 1, (place, before, why)  # it was the next, or one was under way
+        assert place - before <= why['position'] + 1, (place, before, why)  # it was next, or one request was in flight
         denied = _told(folder, 'why', f'{nginx.url}/p7.html')
         assert denied['robots'] == {'verdict': 'deny', 'line': 2, 'rule': '/p7.html'}, denied
         ended = _told(folder, 'why', f'{nginx.url}/')
@@ -143,7 +144,7 @@ def what_why_and_hosts_say_is_what_the_log_shows_next():
 
 
 def why_takes_the_name_of_a_host_for_its_first_page():
-    """Live and of the file; whatever it is known by."""
+    """Asked during a crawl and from the state file: by host name, host:port or URL without scheme."""
     with site() as nginx, Folder() as folder:
         with Running(folder, nginx, '--interval', '500ms'):
             _until(lambda: _told(folder, 'why', f'{nginx.url}/')['state'] == 'done')
@@ -191,7 +192,7 @@ def the_socket_is_private_goes_with_the_crawl_and_a_stale_one_is_replaced():
             mode = os.lstat(folder.path('weir.db.sock')).st_mode
             assert stat.S_ISSOCK(mode) and stat.S_IMODE(mode) == 0o600, oct(mode)
             assert stat.S_IMODE(os.stat(folder.path('weir.db')).st_mode) == 0o600
-        assert os.path.exists(folder.path('weir.db.sock'))  # it was killed
+        assert os.path.exists(folder.path('weir.db.sock'))  # the killed crawl could not remove its socket
         assert _told(folder, 'jobs', 'list')['live'] is False
         with Running(folder, nginx, '--resume') as crawl:
             assert _told(folder, 'jobs', 'list')['live'] is True
@@ -263,7 +264,7 @@ def one_connection_may_ask_again_and_again():
                 for ask in ('hosts', 'jobs'):
                     line.sendall(json.dumps({'ask': ask}).encode() + b'\n')
                     assert json.loads(answers.readline())['ok'] is True
-        assert _weir(folder, 'jobs', 'export', '--states', '1').stdout.count('\n') > MANY  # in many pages
+        assert _weir(folder, 'jobs', 'export', '--states', '1').stdout.count('\n') > MANY  # read in many requests
         assert crawl.process.poll() is None
 
 

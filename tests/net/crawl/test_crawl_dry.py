@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl --dry-run: what it says, and that it sends and writes nothing else. The first argument is the program."""
+"""weir crawl --dry-run: its output, and that it sends only robots.txt requests and writes nothing.
+The first argument is the program."""
 import json
 import os
 import sqlite3
@@ -78,7 +79,7 @@ def job_that_can_go_on_is_told_by_what_is_queued_and_stays_as_it_is():
 
 
 def _crawl_and_set(folder, nginx, column, value):
-    """A state file that knows the host, but not its robots.txt."""
+    """Makes a state file that knows the host, but not its robots.txt."""
     assert folder.crawl('--pace', 'unlimited', '--max-pages', '1', nginx.url).returncode == 0
     with closing(sqlite3.connect(f'{folder.name}/weir.db')) as db, db:
         db.execute('DELETE FROM robots')

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl where things are not as they should be: servers that hang up, files that are gone, pipes that nobody reads. The
-first argument is the program."""
+"""weir crawl in trouble: servers that hang up, missing files, pipes without a reader. The first
+argument is the program."""
 import collections
 import os
 import select
@@ -17,7 +17,8 @@ FAST = ('--pace', 'unlimited')
 
 
 class HangsUp:
-    """Serves small pages and keeps connections, but hangs up without a word when it is asked for /poison."""
+    """Serves small pages with keep-alive, but closes the connection without a response to /poison.
+    """
 
     def __enter__(self):
         self.asked = collections.Counter()
@@ -34,7 +35,7 @@ class HangsUp:
             while True:
                 threading.Thread(target=self.serve, args=(self.socket.accept()[0],), daemon=True).start()
         except OSError:
-            pass  # closed
+            pass  # the listening socket was closed
 
     def serve(self, connection):
         with connection, connection.makefile('rb') as file:
@@ -70,7 +71,7 @@ def seeds_that_are_added_on_resume_are_fetched():
         assert folder.crawl(*STEADY, '--depth', '1', '--max-time', '300ms', f'{nginx.url}/p0.html').returncode == 3
         process = subprocess.Popen(folder.command('--resume', '--max-time', '0', '--seeds-file', '-'), cwd=folder.name,
                                    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
-        folder.await_lines(5)  # all that there was
+        folder.await_lines(5)  # all pages of the first run
         process.communicate(f'{nginx.url}/p33.html\n', timeout=PATIENCE_S)
         assert process.returncode == 0 and f'{nginx.url}/p33.html' in folder.by_url()
 
@@ -88,7 +89,7 @@ def output_that_is_gone_is_not_begun_anew():
 def crawl_does_not_wait_for_who_reads_its_log():
     links = ''.join(f'<a href="/{"x" * 200}{i}"></a>' for i in range(700))
     with site(**{'index.html': links}) as nginx, Folder() as folder:
-        process = folder.begin(*FAST, '--log', '-', nginx.url)  # 64 kB fit into a pipe
+        process = folder.begin(*FAST, '--log', '-', nginx.url)  # a pipe holds 64 kB
         assert process.wait(timeout=PATIENCE_S) == 1
         _, errors = process.communicate()
         assert len(folder.lines()) == 701 and errors.count('"sent_ns"') > 100, errors[-500:]
@@ -112,11 +113,12 @@ def pipe_that_nobody_reads_is_refused_and_one_that_stalls_can_be_stopped():
         process = folder.begin(*FAST, '--out', 'pipe', '--digest', 'sha256', nginx.url)
         select.select([reader], [], [], 60)
         process.send_signal(signal.SIGINT)
-        process.stderr.readline()  # that it heard, or the end
+        process.stderr.readline()  # the reply to the first signal, or the end of the output
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE_S)
         os.close(reader)
-        assert process.returncode in (0, 3), (process.returncode, errors)  # all of it may have fitted into the pipe
+        # the whole output may have fitted into the pipe
+        assert process.returncode in (0, 3), (process.returncode, errors)
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a crawl says at its end, and what weir report says of it afterwards. The first argument is the program."""
+"""The report that a crawl prints at its end, and weir report afterwards. The first argument is the
+program."""
 import json
 import os
 import subprocess
@@ -32,7 +33,7 @@ def statuses_of_the_report_are_those_that_nginx_logged():
     with site(**{'index.html': '<a href="p0.html">a</a><a href="gone">b</a>'}) as nginx, Folder() as folder:
         assert folder.crawl(*FAST, '--quiet', nginx.url).returncode == 1
         report = json.loads(_report(folder, '--json').stdout)
-        assert report['statuses'] == {'200': PAGES + 1, '404': 2}, report  # the page, and robots.txt
+        assert report['statuses'] == {'200': PAGES + 1, '404': 2}, report  # the page and robots.txt
         assert sum(report['statuses'].values()) == report['requests'] == len(nginx.log()), report
         harmless(_report(folder, '--html', '-').stdout)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl that is stopped and goes on, against a real nginx. The first argument is the program."""
+"""weir crawl that is stopped and resumed, against a real nginx. The first argument is the program.
+"""
 import collections
 import http.server
 import json
@@ -34,8 +35,8 @@ def interrupted_crawl_goes_on_and_ends_with_every_page_once():
         assert set(folder.by_url()) == all_of(door), set(folder.by_url()) ^ all_of(door)
         report = json.loads(run.stdout)
         assert report['job'] == 1 and report['accepted'] == PAGES + 1 and report['pages'] == PAGES + 1 - len(before), report
-        assert set(_counts(nginx).values()) == {1}, _counts(nginx)  # what was in flight had ended
-        assert min(door.gaps()) >= 0.04 - SLACK_S, 'the interval holds over the resume, too'
+        assert set(_counts(nginx).values()) == {1}, _counts(nginx)  # the requests in flight were finished
+        assert min(door.gaps()) >= 0.04 - SLACK_S, 'the interval is kept across the resume'
 
 
 def sigterm_and_sighup_stop_in_order_as_well():
@@ -50,9 +51,9 @@ def second_interrupt_stops_at_once_and_what_was_in_flight_is_queued():
         process = door.begin(folder, *FAST, '--timeout', '1h')
         process.send_signal(signal.SIGINT)
         while 'finishing what is in flight' not in process.stderr.readline():
-            assert process.poll() is None, 'it had ended'
+            assert process.poll() is None, 'the crawl has ended'
         time.sleep(0.5)
-        assert process.poll() is None, 'it waits for what is held'
+        assert process.poll() is None, 'it waits for the requests in flight'
         status, _, errors = interrupt(process)
         assert status == 3, (status, errors)
         assert len(folder.by_url()) == 5
@@ -63,7 +64,7 @@ def second_interrupt_stops_at_once_and_what_was_in_flight_is_queued():
 def third_interrupt_ends_the_program_and_nothing_is_lost():
     with site() as nginx, Held(nginx, 5) as door, Folder() as folder:
         process = door.begin(folder, *FAST)
-        os.kill(process.pid, signal.SIGSTOP)  # so that all three are there when it looks
+        os.kill(process.pid, signal.SIGSTOP)  # all three signals are pending when the process continues
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(process.pid, number)
         os.kill(process.pid, signal.SIGCONT)
@@ -251,7 +252,7 @@ def crawl_that_was_given_up_goes_on_when_the_line_is_back():
             server.shutdown()
         report = json.loads(run.stdout)
         assert report['end'] == 'completed' and report['job'] == 1 and report['fetched'] == 30 - failed, report
-        assert run.returncode == 1 and len(folder.by_url()) == 30, run  # those that had failed keep their lines
+        assert run.returncode == 1 and len(folder.by_url()) == 30, run  # pages that failed keep their lines
         assert folder.crawl('--resume').returncode == 2
 
 
@@ -271,5 +272,5 @@ def what_a_job_learned_of_a_host_is_known_to_the_next():
 
 
 if __name__ == '__main__':
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup would have the crawls ignore it, too
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup the crawls would ignore it, too
     cases.main()

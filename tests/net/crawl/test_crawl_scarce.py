@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl where address space is limited (L2), against a real nginx. The first argument is the program."""
+"""weir crawl with limited address space (L2), against a real nginx. The first argument is the
+program."""
 import contextlib
 import os
 import sqlite3
 import subprocess
 
 from site_rig import PAGES, Folder, Tls, all_of, cases, page, site
-from program import least_memory, limit_memory  # by site_rig's path
+from program import least_memory, limit_memory  # found by the path that site_rig sets
 
 HOSTS = 4
 ENOUGH_MB = 72
-LARGE = 100_000  # bytes of a page: more than is packed on the loop that fetches
-STILL_S = 60  # without a new line it has stopped: weir ends a crawl after 30 s in which it got nothing for want of memory
-MORE_MB = [2, 5, 7, 9, 11, 14, 20, 28, 40, ENOUGH_MB]  # than it takes to be loaded
+LARGE = 100_000  # bytes of a page: too many to be compressed on the loop that fetches
+# limit without a new output line: weir ends a crawl after 30 s in which lack of memory stopped all
+# progress
+STILL_S = 60
+MORE_MB = [2, 5, 7, 9, 11, 14, 20, 28, 40, ENOUGH_MB]  # beyond the memory that loading takes
 
 
 def _is_sound(path):
@@ -32,7 +35,7 @@ def _count_lines(folder):
 
 
 def _end_of(process, folder):
-    """The finished run: it may take long, but not STILL_S without a new line of output."""
+    """Returns the finished run. It may take long, but not STILL_S without a new line of output."""
     count = 0
     while True:
         try:
@@ -46,7 +49,7 @@ def _end_of(process, folder):
 
 
 def _crawl(folder, megabytes, has_enough, words):
-    """Under the limit, and then on without it."""
+    """Crawls under the limit, and resumes without it."""
     run = _end_of(folder.begin(*words, preexec_fn=limit_memory(megabytes)), folder)
     assert run.returncode in (0, 1, 3), (megabytes, run)
     assert run.returncode == 0 or run.stderr.strip() != '', (megabytes, run)

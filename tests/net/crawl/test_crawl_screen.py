@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What weir crawl shows while it runs (S0-76). The first argument is the program."""
+"""The progress that weir crawl shows while it runs (S0-76). The first argument is the program."""
 import os
 import pty
 import re
@@ -21,7 +21,7 @@ def without_a_terminal_there_is_a_line_every_five_seconds():
         lines, times = [], []
         while len(lines) < 2:
             line = process.stderr.readline()
-            assert line, 'it ended'
+            assert line, 'the crawl has ended'
             if ' in flight, ' in line:
                 lines.append(line)
                 times.append(time.monotonic() - began_at)
@@ -33,7 +33,8 @@ def without_a_terminal_there_is_a_line_every_five_seconds():
 
 
 def a_slow_host_counts_in_how_long_it_will_take():
-    """By its own Crawl-delay, though all others together would be done soon."""
+    """The ETA follows the host with the longest Crawl-delay, though all other hosts would be done
+    soon."""
     slow = ('location = /robots.txt { if ($host = 127.0.0.2) { return 200 "User-agent: *\\nCrawl-delay: 30\\n"; } return 404; }'
             'location /s/ { return 200 page; }')
     with Nginx(slow, everywhere=True) as nginx, Folder() as folder:
@@ -42,11 +43,12 @@ def a_slow_host_counts_in_how_long_it_will_take():
         line = next(line for line in process.stderr if ' in flight, ' in line)
         interrupt(process)
         left = re.search('ETA ([^,]*),', line)[1]
-        assert re.match(r'[45]m', left), line  # 11 times 30 s
+        assert re.match(r'[45]m', left), line  # about 11 times the Crawl-delay of 30 s
 
 
 def _shown_on_a_terminal(folder, *words, until, count=1, terminal_name='xterm'):
-    """What a screen of 80 columns got until an interrupt, which comes when it has shown `until` so often."""
+    """Returns the output on a terminal of 80 columns. Interrupts the crawl when it has shown
+    `until` this many times."""
     screen, terminal = pty.openpty()
     parts = []
 
@@ -54,7 +56,7 @@ def _shown_on_a_terminal(folder, *words, until, count=1, terminal_name='xterm'):
         try:
             while part := os.read(screen, 65536):
                 parts.append(part)
-        except OSError:  # Linux' end of a terminal that was closed
+        except OSError:  # on Linux, a closed terminal reads as an error
             pass
 
     reader = threading.Thread(target=read)
@@ -77,7 +79,7 @@ def on_a_terminal_progress_is_drawn_in_place():
     with site() as nginx, Folder() as folder:
         shown = _shown_on_a_terminal(folder, *STEADY, nginx.url, until=b' in flight, ', count=3)
         assert shown.count(' in flight, ') >= 3 and '\033[A\r\033[K' in shown, shown
-        lines, row = [''], 0  # what is left on the screen
+        lines, row = [''], 0  # the lines left on the screen
         for piece in re.split(r'(\r\n|\033\[A\r\033\[K)', shown):
             if piece == '\r\n':
                 row += 1

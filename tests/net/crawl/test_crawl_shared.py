@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir jobs, hosts, why and report, and the output, of crawls that processes share on a real PostgreSQL. The first argument is the
-program."""
+"""weir jobs, hosts, why, report and the output of crawls that several processes share on a real
+PostgreSQL. The first argument is the program."""
 import collections
 import json
 import os
@@ -17,7 +17,7 @@ from site_rig import Folder, Nginx, cases, site
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'store'))
 from postgres import Postgres  # noqa: E402
 
-MANY = 3000  # pages of a host that is not done within a test
+MANY = 3000  # pages of a host, too many for the time of a test
 HOSTS = 3
 PATIENCE = 60
 SERVER = Postgres()
@@ -28,12 +28,12 @@ KEYS = ('url final_url status bytes digest body content_type title depth referre
 def _until(true, what):
     end = time.monotonic() + PATIENCE
     while not true():
-        assert time.monotonic() < end, f'it never came: {what}'
+        assert time.monotonic() < end, f'not reached: {what}'
         time.sleep(0.1)
 
 
 class Shared(Folder):
-    """A folder, a database of its own, and processes that crawl."""
+    """A folder, its own database, and processes that crawl."""
 
     def __enter__(self):
         super().__enter__()
@@ -50,7 +50,7 @@ class Shared(Folder):
         super().__exit__(*why)
 
     def join(self, *words):
-        """One more process."""
+        """Starts one more process."""
         crawl = self.begin('--state', self.url, '--lease', '6s', '--quiet', *words)
         self.crawls.append(crawl)
         return crawl
@@ -62,7 +62,8 @@ class Shared(Folder):
         return run
 
     def says(self, text, *words):
-        """Whether it does, however it ends: a host may be on its way from one process to another."""
+        """Returns true if the output has the text, whatever the status: a host may be between two
+        processes."""
         run = self.weir(*words, status=None)
         return text in run.stdout + run.stderr
 
@@ -73,19 +74,19 @@ class Shared(Folder):
         return self.told('jobs', 'show', '1')['jobs'][0]
 
     def ended(self):
-        """Of all processes: how they ended."""
+        """Returns the exit statuses of all processes."""
         return [crawl.wait(timeout=PATIENCE) for crawl in self.crawls]
 
 
 def _large():
-    """Several hosts, of which none is done within a test."""
+    """Returns a site of several hosts, none of which can be done within a test."""
     links = ''.join(f'<a href="/many/{number}">x</a>' for number in range(MANY))
     return Nginx('location /many { default_type text/html; return 200 "<title>many</title>"; }', files={'index.html': links},
                  everywhere=True)
 
 
 def _seeds(nginx):
-    """Its hosts: the same site at several addresses."""
+    """Returns a URL for each host: the same site at several addresses."""
     port = nginx.url.rpartition(':')[2]
     return [f'http://127.0.0.{number + 1}:{port}/' for number in range(HOSTS)]
 
@@ -95,20 +96,20 @@ def _key(seed):
 
 
 def _done(shared, key):
-    """Pages of a host that have ended."""
+    """Returns the number of finished pages of a host."""
     rows = shared.ask(f"SELECT count(*) FROM tasks WHERE state != 0 AND host = (SELECT id FROM hosts WHERE host = '{key}')")
     return int(rows[0][0])
 
 
 def _is_quiet(shared, key, other):
-    """Whether nothing of a host ends while four pages of the other do."""
+    """Returns true if no page of a host ends while four pages of the other do."""
     before, others = _done(shared, key), _done(shared, other)
     _until(lambda: _done(shared, other) >= others + 4, f'pages of {other}')
     return _done(shared, key) == before
 
 
 def _token(shared, key):
-    """By which a host is leased."""
+    """Returns the lease token of a host."""
     return int(shared.ask(f"SELECT lease_token FROM hosts WHERE host = '{key}'")[0][0])
 
 
@@ -177,7 +178,7 @@ def a_job_that_is_cancelled_ends_for_all_and_its_lines_are_in_the_database():
         assert (report['end'], report['pages'], report['fetched']) == ('cancelled', job['done'], job['done']), report
         assert sum(host['ok'] for host in report['hosts']) == job['done'] and len(report['hosts']) == HOSTS
         runs = [shared.told('report', '--run', str(run), '1')['pages'] for run in (1, 2)]
-        assert sum(runs) >= job['done'], runs  # what was refused, if anything, was told by who had it
+        assert sum(runs) >= job['done'], runs  # the process that had the page counts a refused one
         text = shared.weir('report').stdout
         assert 'job 1, all processes' in text and '--run N' in text, text
         assert 'no such job' in shared.weir('report', '7', status=1).stderr
@@ -188,18 +189,18 @@ def each_process_has_an_output_of_its_own_and_goes_on_with_it():
         words = ['--pace', 'strict', '--interval', '100ms', '--out', 'own.jsonl', nginx.url]
         first = shared.join(*words)
         shared.await_lines(5, 'own.jsonl')
-        first.send_signal(signal.SIGSTOP)  # it stays as it is
+        first.send_signal(signal.SIGSTOP)  # it keeps the file open
         second = shared.join(*words)
         assert second.wait(timeout=PATIENCE) == 1
         assert 'is being written to by another process; give each its own' in second.stderr.read()
         first.send_signal(signal.SIGKILL)
         first.wait(timeout=PATIENCE)
         with open(shared.path('own.jsonl'), 'a', encoding='ascii') as file:
-            file.write('{"url": "half a li')  # beyond what was committed
+            file.write('{"url": "half a li')  # beyond the committed part
         again = shared.join(*words)
         assert again.wait(timeout=PATIENCE) == 0, again.stderr.read()
         assert len(shared.by_url('own.jsonl')) == 41
-        other = shared.join(*words)  # the job is over: this is another, and the file is the old one's
+        other = shared.join(*words)  # the job is done: this is another job, and the file belongs to the old one
         assert other.wait(timeout=PATIENCE) == 2
         assert 'is there already' in other.stderr.read()
 
@@ -211,7 +212,8 @@ def a_host_whose_claim_was_answered_to_nobody_is_claimed_again():
         shared.join('--pace', 'strict', '--interval', '100ms', '--out', 'state', *seeds)
         _until(lambda: shared.ask("SELECT to_regclass('nodes') IS NOT NULL") == [['t']] and _done(shared, key) > 2, 'pages')
         answer = shared.ask(f"WITH claim AS (UPDATE hosts SET lease_token = nextval('tokens') WHERE host = '{key}'"
-                            " RETURNING lease_token) SELECT * FROM claim")  # of the process's, which hears nothing of it
+                            # a claim in the name of the process, which does not see the answer
+                            " RETURNING lease_token) SELECT * FROM claim")
         lost = int(answer[0][0])
         _until(lambda: _token(shared, key) > lost, 'another claim')
         before = _done(shared, key)
@@ -242,7 +244,8 @@ def _forward(source, target, old, new):
 
 
 def _pretend(place, server, old, new):
-    """A socket at `place` behind which the server says something else."""
+    """Listens at the socket `place` and forwards to the server, with `old` replaced by `new` in its
+    replies."""
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(place)
         door.listen()
@@ -254,7 +257,7 @@ def _pretend(place, server, old, new):
 
 
 def _lock(shared):
-    """Makes a role that needs its password."""
+    """Creates a role that needs its password."""
     shared.ask("CREATE ROLE locked LOGIN PASSWORD 'right'")
     with open(f'{SERVER.folder}/data/pg_hba.conf', 'r+', encoding='ascii') as file:
         rest = file.read()

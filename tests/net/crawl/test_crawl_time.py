@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir crawl --max-time, with hosts that keep it waiting, and what it says, writes and keeps of that. The hosts keep their
-answers for ever: that the program ends at all is the proof. The first argument is the program."""
+"""weir crawl --max-time with hosts that never finish their responses: the end, the report and the
+stored state. That the program ends at all is the proof. The first argument is the program."""
 import json
 import os
 import signal
@@ -12,12 +12,13 @@ import threading
 
 from site_rig import Folder, cases, read_head
 
-PATIENCE_S = 170  # of which it needs its time and its grace
+PATIENCE_S = 170  # enough for the time limit and the grace period
 LIMIT = 'the time limit was reached (--max-time)'
 
 
 class Keeps:
-    """Answers its first page, which has ten links, and says nothing of the others, or of what `says_nothing_of` names."""
+    """Serves a first page with ten links and never finishes the others, or only the path
+    `says_nothing_of`."""
 
     def __init__(self, says_nothing_of=None):
         self.silent_of = says_nothing_of
@@ -38,7 +39,7 @@ class Keeps:
             while True:
                 threading.Thread(target=self.serve, args=(self.socket.accept()[0],), daemon=True).start()
         except OSError:
-            pass  # closed
+            pass  # the listening socket was closed
 
     def serve(self, connection):
         with connection, connection.makefile('rb') as file:
@@ -63,7 +64,7 @@ def _weir(folder, *words):
 
 
 def _assert_kept(folder, server):
-    """What is left says that a limit of the job holds it."""
+    """Checks that the stored state names the time limit as the reason."""
     report = json.loads(folder.read('r.json'))
     assert report['end'] == 'budget' and report['why'] == LIMIT, report
     waited = report['hosts'][0]['waited_s']
@@ -73,11 +74,11 @@ def _assert_kept(folder, server):
     assert why['state'] == 'queued', why
     job = json.loads(_weir(folder, 'jobs', 'show', '1', '--json'))['jobs'][0]
     assert job['why'] == LIMIT and job['status'] == 'running' and job['queued'] > 0, job
-    assert LIMIT in _weir(folder, 'report'), 'the report that was kept'
+    assert LIMIT in _weir(folder, 'report'), 'the stored report names the time limit'
 
 
 def _begin(folder, server):
-    """A crawl that has fetched the first page, and has the others before it."""
+    """Starts and stops a crawl that has fetched the first page and has the others queued."""
     process = folder.begin('--pace', 'unlimited', '--per-host', '2', '--quiet', server.url)
     folder.await_lines(1)
     process.send_signal(signal.SIGINT)
@@ -87,7 +88,7 @@ def _begin(folder, server):
 
 
 def _go_on(folder, limit_s, is_told=lambda process: None):
-    """Goes on for so long. Returns what it said."""
+    """Resumes for this many seconds. Returns the output."""
     process = folder.begin('--resume', '--max-time', f'{limit_s}s', '--view', 'lines', '--report', 'r.json')
     said = []
     for line in process.stderr:
@@ -100,7 +101,8 @@ def _go_on(folder, limit_s, is_told=lambda process: None):
 
 
 def _has_waited(folder):
-    """Whether anything was in flight when its time was over: on a machine that is slow it takes longer to begin."""
+    """Returns true if a request was in flight at the time limit: a slow machine takes longer to
+    start."""
     hosts = json.loads(folder.read('r.json'))['hosts']
     return bool(hosts) and hosts[0]['waited_s'].get('job_limit', 0) > 0
 
@@ -162,7 +164,7 @@ def time_limit_holds_while_seeds_are_awaited():
         process = subprocess.Popen(folder.command('--max-time', '1s', '--quiet', '--seeds-file', '-'), cwd=folder.name,
                                    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         process.stdin.write(f'{server.url}/\n')
-        process.stdin.flush()  # and it stays open
+        process.stdin.flush()  # stdin stays open
         assert process.wait(timeout=PATIENCE_S) == 3
         assert LIMIT in process.communicate()[1]
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The live view of weir crawl, in a real terminal (tmux), driven by keys and judged by what it shows and by the server's log."""
+"""The live view of weir crawl in a real terminal (tmux), driven by keys and checked by its screen
+and the server log."""
 import os
 import re
 import shlex
@@ -13,7 +14,7 @@ STEADY = ('--pace', 'strict', '--interval', '300ms', '--max-rate', '100', '--vie
 
 
 class Terminal:
-    """A terminal of that size in which a command runs, until the end of `with`."""
+    """A terminal of this size that runs a command until the end of `with`."""
 
     def __init__(self, folder, words, width=80, height=24, **variables):
         self.socket = os.path.join(folder.name, 'tmux')
@@ -41,7 +42,7 @@ class Terminal:
         return self._tmux('capture-pane', '-t', 'view', '-p', *more)
 
     def shows(self, *words):
-        """The screen, as soon as it has all the words."""
+        """Waits until the screen has all the words, and returns it."""
         until = time.monotonic() + PATIENCE_S
         while not all(word in (screen := self.screen()) for word in words):
             assert time.monotonic() < until, f'no {words} in:\n{screen}'

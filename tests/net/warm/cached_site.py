@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A site behind a cache, both real nginx on loopback, and runs of weir warm. The first argument is the program."""
+"""A site behind a cache, both real nginx on loopback, and runs of weir warm. The first argument is
+the program."""
 import collections
 import json
 import os
@@ -13,7 +14,7 @@ import cases  # noqa: E402
 from nginx import Nginx, free_port  # noqa: E402
 from program import refusal, weir  # noqa: E402
 
-SLACK_S = 0.1  # nginx stamps what it has answered, and is late where the machine is busy
+SLACK_S = 0.1  # nginx logs the time of the response, which is late on a busy machine
 
 HTTP = '''proxy_cache_path cache keys_zone=pages:1m; log_format origin '$request_method $request_uri';
     log_format hosts '$host $request_uri $http_x_test';
@@ -29,7 +30,7 @@ SERVER = '''access_log access.log times; access_log hosts.log hosts;
 
 
 class Site(Nginx):
-    """with Site(pages=20) as site: …    Pages /0 … are cached; lists and robots.txt are not."""
+    """with Site(pages=20) as site: … Pages /0 … are cached; sitemaps and robots.txt are not."""
 
     def __init__(self, pages=0, files=None, server=''):
         port = free_port()
@@ -47,7 +48,7 @@ class Site(Nginx):
         self.write(name, urlset(f'{self.url}{path}' for path in (self.paths if paths is None else paths)))
 
     def warm(self, *words, unlimited=True, **more):
-        """({url: its line}, the report, the run)"""
+        """Returns ({url: its line}, the report, the run)."""
         pace = ('--pace', 'unlimited') if unlimited else ()
         with tempfile.TemporaryDirectory() as folder:
             run = weir('warm', '--allow-private', *pace, '--out', f'{folder}/out', '--report', f'{folder}/report',
@@ -61,22 +62,22 @@ class Site(Nginx):
         return found, json.loads(text) if text else None, run
 
     def asked(self):
-        """{path: its methods, one after the other}"""
+        """Returns {path: [methods in order]}."""
         found = collections.defaultdict(list)
         for _, method, path, *_ in self.log():
             found[path].append(method)
         return dict(found)
 
     def origin_asked(self):
-        """[(method, path)] that the cache asked for."""
+        """Returns [(method, path)] of the requests of the cache to the origin."""
         return self._words('origin.log')
 
     def hosts_asked(self):
-        """[(host, path, X-Test)]"""
+        """Returns [(host, path, X-Test)]."""
         return self._words('hosts.log')
 
     def _words(self, name):
-        self.log()  # waits until all is written
+        self.log()  # waits until the logs are complete
         with open(f'{self.folder}/{name}', encoding='utf-8') as file:
             return [tuple(line.split()) for line in file]
 

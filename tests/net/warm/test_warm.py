@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir warm, as its users meet it, against a real caching nginx. The first argument is the program."""
+"""weir warm as users run it, against a real caching nginx. The first argument is the program."""
 import json
 import os
 import pty
@@ -16,7 +16,8 @@ U12 = (['GET'], ['GET', 'HEAD', 'GET'], ['GET', 'HEAD', 'HEAD', 'GET'], ['GET', 
 
 
 def hit_ratio_goes_from_nothing_to_all_in_one_paced_run():
-    """Judged by nginx's log: no page more often than U12 allows, and the interval kept by all requests."""
+    """Judged by nginx's log: at most the requests per page of U12, and all requests keep the
+    interval."""
     with Site(pages=60) as site:
         site.list()
         lines, report, run = site.warm('--pace', 'strict', '--interval', '50ms', site.url, unlimited=False)
@@ -26,10 +27,10 @@ def hit_ratio_goes_from_nothing_to_all_in_one_paced_run():
         asked = site.asked()
         for path in ['/', *site.paths]:
             assert asked[path] in U12 and len(asked[path]) > 1, (path, asked[path])
-        assert len(site.origin_asked()) == 61, 'each page once, for the cache'
+        assert len(site.origin_asked()) == 61, 'the cache requests each page once'
         times = [at for at, *_ in site.log()]
         spans = [later - earlier for earlier, later in zip(times, times[40:])]
-        assert min(spans) >= 40 * 0.05 - 0.5, 'they are stamped when they are answered, which may take a while'
+        assert min(spans) >= 40 * 0.05 - 0.5, 'nginx logs the time of the response, which may be late'
         assert 'hit ratio: 0.0 % before, 100.0 % after' in run.stdout, run.stdout
 
 
@@ -43,7 +44,7 @@ def a_cache_that_is_warm_is_asked_once_for_each_page():
 
 
 def what_is_passed_by_is_never_asked_for_twice():
-    """U12: BYPASS once burnt 54 s a page."""
+    """U12: repeated requests to pages with BYPASS once took 54 s per page."""
     with Site(files={'private/a': 'x', 'private/b': 'x'}) as site:
         site.list(['/private/a', '/private/b'])
         lines, report, run = site.warm(f'{site.url}/sitemap.xml')
@@ -176,7 +177,7 @@ def what_a_file_holds_is_never_overwritten():
 
 
 def headers_go_to_the_origin_that_was_given_and_to_no_other():
-    """V10: also where robots.txt names a sitemap on another host, and for pages of one."""
+    """V10: also if robots.txt names a sitemap on another host, and for the pages listed there."""
     with Site(pages=1) as site, Site() as other:
         site.write('robots.txt', f'Sitemap: {other.url}/map.xml\nSitemap: {site.url}/map.xml\n')
         site.list(name='map.xml')
@@ -189,7 +190,7 @@ def headers_go_to_the_origin_that_was_given_and_to_no_other():
 
 
 def headers_do_not_go_to_other_hosts_of_the_domain():
-    """V10: through a proxy, so that there are any."""
+    """V10: a proxy stands in for the other hosts."""
     with Site(server='location ^~ /p/ { add_header X-Cache HIT; return 200 page; }') as site:
         site.write('sitemap.xml', urlset(['http://example.org/p/1', 'http://www.example.org/p/2',
                                           'http://other.example/p/3', 'http://example.org:8080/p/4']))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weir warm and the sitemaps that it finds, good and bad, against a real nginx. The first argument is the program."""
+"""weir warm and the sitemaps that it finds, valid and hostile, against a real nginx. The first
+argument is the program."""
 import gzip
 import string
 
@@ -11,7 +12,7 @@ ALL_HIT = 'location ^~ /p/ { add_header X-Cache HIT; return 200 page; }'
 
 
 def a_hundred_thousand_pages_begin_at_once_and_end_at_max_pages():
-    """U11: two sitemaps of 50 000; the second is not even asked for."""
+    """U11: two sitemaps of 50 000 pages; the second is not requested."""
     with Site(server=ALL_HIT) as site:
         for part in range(2):
             site.list([f'/p/{part}/{n}' for n in range(50000)], name=f'map{part}.xml')
@@ -37,7 +38,7 @@ def the_front_page_does_not_wait_for_sitemaps():
 
 
 def pages_begin_while_sitemaps_are_still_read():
-    """U11: after the first hundred."""
+    """U11: fetching starts after the first hundred entries."""
     with Site(server=ALL_HIT + 'location = /map-slow.xml { limit_rate 30k; }') as site:
         site.list([f'/p/{n}' for n in range(3000)], name='map-slow.xml')
         _, report, run = site.warm(f'{site.url}/map-slow.xml')
@@ -102,7 +103,7 @@ def a_site_that_does_not_answer_is_not_searched():
 
 
 def an_index_that_leads_to_itself_ends():
-    """D9: and those that lead to each other, and ones in ones in ones."""
+    """D9: also indexes that lead to each other, and nested indexes."""
     with Site(server=ALL_HIT) as site:
         maps = [f'{site.url}/map{n}.xml' for n in range(8)]
         site.write('sitemap.xml', index([f'{site.url}/sitemap.xml', f'{site.url}/sitemap.xml#again', maps[0]]))
@@ -116,7 +117,7 @@ def an_index_that_leads_to_itself_ends():
 
 
 def sitemaps_lead_nowhere_else():
-    """B12, D9: other hosts, other ports, other schemes, inner addresses."""
+    """B12, D9: other hosts, ports, schemes and private addresses."""
     with Site(server=ALL_HIT) as site, Site(server=ALL_HIT) as other:
         outside = [f'{other.url}/p/1', 'file:///etc/passwd', 'http://169.254.169.254/latest', 'javascript:alert(1)',
                    f'http://me:pw@127.0.0.1:{site.port}/p/9', 'http://[', f'http://127.0.0.1:{free_port()}/']
@@ -130,7 +131,7 @@ def sitemaps_lead_nowhere_else():
 
 
 def hostile_sitemaps_are_bounded_and_shown_escaped():
-    """D9, J11: entities, bombs, depth, endless names, controls of terminals."""
+    """D9, J11: entities, compression bombs, depth, endless names, terminal control characters."""
     with Site(server=ALL_HIT) as site:
         bad = {
             'map-entity.xml': f'<!DOCTYPE u [<!ENTITY x SYSTEM "file:///etc/passwd">]><urlset><url><loc>{site.url}/p/&x;'

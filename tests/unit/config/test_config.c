@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_config.c - files that are read, and files that are refused at their line and column. */
+/* test_config.c - tests that valid files are read, and invalid ones refused with line and
+ * column. */
 #include "lib/alloc.h"
 #include "lib/test.h"
 
@@ -35,7 +36,7 @@ struct door {
     struct hinge lock;
     struct {
         uint32_t turns;
-    } knob; /* a group */
+    } knob; /* a group of fields: its schema writes into struct door */
     struct hinge hinges[3];
     uint32_t hinge_count;
     char colours[2][6];
@@ -110,7 +111,8 @@ static const char whole[] = "# a door\n"
 
 static int parse_with(const weir_allocator *allocator, const char *text, size_t bytes, struct door *door, char *why)
 {
-    /* A copy of exactly its length: the sanitizer sees every byte read too many. */
+    /* Parses a copy of exactly `bytes` bytes, so that the sanitizer reports every read beyond
+     * them. */
     char *copy = malloc(bytes > 0 ? bytes : 1);
     memcpy(copy, text, bytes);
     int error = wr_config_parse(&schema, "door.yaml", copy, bytes, allocator, door, why, WR_CONFIG_WHY_BYTES);
@@ -173,7 +175,7 @@ static void expect_refused(const struct refusal *row)
     char why[WR_CONFIG_WHY_BYTES];
     int error = parse_with(weir_allocator_system(), row->text, strlen(row->text), &door, why);
     if (error != WEIR_E_INVAL || strcmp(why, row->why) != 0)
-        fail_msg("%d, \"%s\", and not \"%s\", of\n%s", error, why, row->why, row->text);
+        fail_msg("error %d, \"%s\" instead of \"%s\", for\n%s", error, why, row->why, row->text);
     assert_memory_equal(&door, &defaults, sizeof door);
 }
 
@@ -334,7 +336,7 @@ static void every_failing_allocation_leaves_the_settings(void **state)
         error = wr_config_read(&schema, path, &test.allocator, &door, why, sizeof why);
         assert_int_equal(test.live, 0);
         if (error == 0) {
-            assert_true(n > 2); /* the text and the copy */
+            assert_true(n > 2); /* the text of the file and the copy of the settings */
             expect_whole(&door);
             break;
         }
@@ -363,7 +365,7 @@ static void file_that_cannot_be_read_says_why(void **state)
     assert_memory_equal(&door, &defaults, sizeof door);
 }
 
-/* Changes, cuts out or doubles a few bytes. */
+/* Changes, removes or duplicates a few bytes at random. */
 static size_t mutate(struct wr_rng *rng, char *text, size_t bytes, size_t room)
 {
     static const char letters[] = "{}[]:,-#&*!|>'\"%@`?~ \n\r\t0123456789.ensmx\xc3\xa4\xff\x01";
@@ -416,7 +418,7 @@ static void any_text_is_read_within_bounds_or_refused_with_words(void **state)
         assert_non_null(strstr(why, "; "));
         assert_memory_equal(&door, &defaults, sizeof door);
     }
-    assert_true(read > 100 && refused > 1000); /* or the changes are ill chosen */
+    assert_true(read > 100 && refused > 1000); /* otherwise the mutations test nothing */
 }
 
 WEIR_TESTS(test(every_kind_of_field_is_read), test(what_is_not_said_keeps_its_default),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pairs.c - mappings whose keys another table lists, and what is passed over. */
+/* test_pairs.c - tests of mappings whose keys a callback (a taker) checks, and of skipped
+ * sections. */
 #include "lib/test.h"
 
 #include <weir/error.h>
@@ -8,7 +9,8 @@
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
-/* What a taker was told, as a text: "section key=value key=[value,value]". */
+/* Settings of the test. The taker writes what it receives to `told`: "section key=value
+ * key=[value,value]". */
 struct book {
     uint32_t width;
     struct wr_buf *told;
@@ -97,7 +99,8 @@ static void taker_gets_keys_and_values_in_their_order_and_with_their_lines(void 
         told[0] = '\0';
         int error = parse(rows[i].text, told, sizeof told, why);
         if (error != 0 || strcmp(told, rows[i].told) != 0)
-            fail_msg("%d, \"%s\", \"%s\", and not \"%s\", of\n%s", error, why, told, rows[i].told, rows[i].text);
+            fail_msg("error %d, \"%s\", \"%s\" instead of \"%s\", for\n%s", error, why, told, rows[i].told,
+                     rows[i].text);
     }
 }
 
@@ -131,11 +134,11 @@ static void what_a_taker_refuses_is_told_with_its_place(void **state)
         char told[256], why[WR_CONFIG_WHY_BYTES] = "";
         int error = parse(rows[i].text, told, sizeof told, why);
         if (error != WEIR_E_INVAL || strcmp(why, rows[i].why) != 0)
-            fail_msg("%d, \"%s\", and not \"%s\", of\n%s", error, why, rows[i].why, rows[i].text);
+            fail_msg("error %d, \"%s\" instead of \"%s\", for\n%s", error, why, rows[i].why, rows[i].text);
     }
 }
 
-/* Of what is passed over nothing is kept: it may be as deep as libyaml takes it. */
+/* A skipped section is not stored, so it may be nested as deeply as libyaml allows. */
 static void bombs_in_what_is_passed_over_end_in_a_line(void **state)
 {
     (void)state;

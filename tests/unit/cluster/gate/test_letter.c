@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What became of a request, written to another process. */
+/* test_letter.c - tests of messages that report the outcome of a request to another process. */
 #include "base/rng.h"
 #include "cluster/gate/shared_gate_state.h"
 #include "lib/test.h"
@@ -28,7 +28,7 @@ static void letter_arrives_as_it_was_sent(void **state)
     wr_gate_report_write(&text, &two, 101 * S);
     wr_gate_report_write(&text, &late, 101 * S);
     struct wr_span left = wr_buf_from(&text, 0);
-    /* A second on the way, by a clock that shows 5000 s. */
+    /* The message took a second, and the receiver's clock shows 5000 s. */
     assert_true(wr_gate_report_read(&left, S, 5000 * S, &got));
     assert_true(got.start.seq == 7 && got.start.in_flight == 3 && got.start.sent_at == 4998 * S &&
                 got.word == WR_REMOTE_HEAD);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_bodies.c - the names of files that bodies are saved in: whoever named the host and the type. */
+/* test_bodies.c - tests that the file names of saved bodies are safe, whatever the host and the
+ * type are. */
 #include "crawl/engine/bodies.h"
 #include "lib/test.h"
 
@@ -16,7 +17,7 @@ static const char *name_of(const char *text, const char *type)
 static void body_is_named_after_its_url(void **state)
 {
     (void)state;
-    /* printf %s http://a.example/ | sha256sum */
+    /* The name is the start of: printf %s http://a.example/ | sha256sum */
     assert_string_equal(name_of("http://a.example/", "text/html; charset=utf-8"),
                         "a.example/217fbabc0e7aa17115435afd966b734a.html");
     assert_string_equal(name_of("http://a.example/#x", " TEXT/Plain "),

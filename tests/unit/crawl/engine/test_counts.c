@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_counts.c - what a loop counts reaches whoever reads the counts. T15, S0-93, S1-29, S2-24. */
+/* test_counts.c - tests that the counts of a loop reach their readers (T15, S0-93, S1-29,
+ * S2-24). */
 #include "lib/test.h"
 
 #include "crawl/engine/counts.h"
 #include "http/net/net.h"
 
-/* T15: of each number, and none in the place of another. */
+/* T15: each number reaches its own counter. */
 static void what_the_plan_has_counted_reaches_the_counts(void **state)
 {
     static struct wr_crawl_counts counts;
@@ -34,7 +35,7 @@ static void what_the_plan_has_counted_reaches_the_counts(void **state)
     assert_int_equal(counts.memory_bytes, 1100);
 }
 
-/* S0-93: to wait in the queue of its host is no fault of the pace. */
+/* S0-93: a wait in the queue of the host is not throttling. */
 static void start_that_its_host_held_for_more_than_10_ms_counts_as_throttled(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_digest.c - digests are those that others compute. */
+/* test_digest.c - tests that digests equal those of xxh128sum and sha256sum. */
 #include "lib/test.h"
 
 #include "core/web/page/page.h"
@@ -12,7 +12,8 @@ static void tell_nobody(void *context, const struct wr_page_link *link)
     (void)link;
 }
 
-/* As xxh128sum and sha256sum print them, in two pieces, one body after the other. */
+/* Feeds each body in two pieces, and each digest object with several bodies. The values are as
+ * xxh128sum and sha256sum print them. */
 static void digests_are_those_of_the_tools(void **state)
 {
     static const struct {

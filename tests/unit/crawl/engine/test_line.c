@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_line.c - the line of a URL: always the same members, always JSON, whatever strangers wrote. */
+/* test_line.c - tests that an output line always has the same members and is valid JSON, whatever a
+ * server sent. */
 #include "lib/test.h"
 
 #include "base/rng.h"
@@ -10,7 +11,7 @@
 
 static char memory[65536];
 
-/* The line, as jansson reads it. Free it with json_decref. */
+/* Returns the line as jansson parses it; for json_decref. */
 static json_t *read_line(const struct wr_output_line *line)
 {
     struct wr_buf buf;
@@ -110,7 +111,7 @@ static void what_is_not_known_is_null(void **state)
     assert_int_equal(json_integer_value(json_object_get(object, "bytes")), 0);
     assert_int_equal(json_object_size(json_object_get(object, "wait_ms")), 0);
     json_decref(object);
-    line.title = wr_span_of(""); /* it has one, and it is empty */
+    line.title = wr_span_of(""); /* an empty title, which is not the same as no title */
     line.links = 0;
     object = read_line(&line);
     assert_text(object, "title", "");
@@ -128,7 +129,7 @@ static void waiting_is_told_by_the_words_that_all_rooms_use(void **state)
         waited[i] = 10 + i;
     line.waited = waited;
     json_t *object = read_line(&line), *told = json_object_get(object, "wait_ms");
-    assert_int_equal(json_object_size(told), WEIR_REASON_QUEUE); /* all but "none" */
+    assert_int_equal(json_object_size(told), WEIR_REASON_QUEUE); /* every reason except "none" */
     for (int i = WEIR_REASON_NONE + 1; i <= WEIR_REASON_QUEUE; i++)
         assert_int_equal(json_integer_value(json_object_get(told, weir_reason_name((weir_reason)i))), 10 + i);
     json_decref(object);
@@ -174,7 +175,7 @@ static void no_user_or_password_of_a_url_is_shown(void **state)
     }
 }
 
-/* A random text of whole characters, of any kind. */
+/* Writes a random text of whole UTF-8 characters, with control characters and quotes. */
 static struct wr_span odd_text(struct wr_rng *rng, char *ret_text)
 {
     static const char *const pieces[] = {"a",    "\"", "\\",  "\n", "\r",       "\x1b[2J",      "<",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_log.c - a log that nobody reads: lines are dropped, and each of them is counted. T16, I6. */
+/* test_log.c - tests that a log without a reader drops lines and counts each one (T16, I6). */
 #include "unit/core/plan/rig.h"
 
 #include "crawl/engine/engine_state.h"
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINES 4000 /* of 2 KB each: more than the pipe and the log's memory hold */
+#define LINES 4000 /* lines of 2 KB each: more than the pipe and the log's memory hold */
 
 static uint64_t lines_in(int fd)
 {
@@ -20,7 +20,7 @@ static uint64_t lines_in(int fd)
     return lines;
 }
 
-/* Those that found no room, and those that were still waiting at the end. */
+/* Counts lines that found no room, and lines that were still in memory when the log was closed. */
 static void each_line_of_the_log_is_written_or_counted_as_dropped(void **state)
 {
     static struct rig rig;

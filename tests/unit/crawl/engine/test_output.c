@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_output.c - the file of lines: on the disk before the store commits, and as long as the store says. F4, T11, T12.
- */
+/* test_output.c - tests that the output is on the disk before the store commits, and has the length
+ * that the store has recorded (F4, T11, T12). */
 #include "lib/alloc.h"
 #include "lib/test.h"
 
@@ -11,11 +11,11 @@
 #include <unistd.h>
 #include <weir/limit.h>
 
-/* ---- what is synced ---- */
+/* ---- calls of fdatasync ---- */
 
 static struct {
     int fd, count;
-    off_t bytes; /* in the file when it was synced */
+    off_t bytes; /* size of the file when it was synced */
     bool fails;
 } synced;
 
@@ -31,7 +31,7 @@ int __wrap_fdatasync(int fd)
     return synced.fails ? -1 : 0;
 }
 
-/* ---- an output ---- */
+/* ---- an output file ---- */
 
 struct rig {
     test_allocator allocator;
@@ -59,7 +59,7 @@ static void tear_down(struct rig *rig)
     assert_int_equal(unlink(rig->path), 0);
 }
 
-/* As posting a page does. */
+/* Adds a line to the buffer, as posting a page does. */
 static void add_line(struct rig *rig, const char *line)
 {
     wr_buf_append_string(&rig->output.lines, line);
@@ -76,7 +76,7 @@ static void assert_content(const struct rig *rig, const char *expected)
     assert_string_equal(text, expected);
 }
 
-/* T11, F4: the store commits how long the output is as soon as this returns. */
+/* T11, F4: the store commits the length of the output as soon as wr_output_sync returns. */
 static void lines_are_written_and_then_synced_before_the_store_goes_on(void **state)
 {
     struct rig rig;
@@ -110,7 +110,8 @@ static void sync_that_fails_is_an_error(void **state)
     tear_down(&rig);
 }
 
-/* T12, F1: what was written for a transaction that was not committed is of pages that are fetched again. */
+/* T12, F1: lines of a transaction that was not committed are cut off; their pages are fetched
+ * again. */
 static void output_is_cut_back_to_what_the_store_knows(void **state)
 {
     struct rig rig;
@@ -120,7 +121,7 @@ static void output_is_cut_back_to_what_the_store_knows(void **state)
     assert_int_equal(wr_output_begin(&rig.output, false, true, 4), 0);
     assert_int_equal(stat(rig.path, &status), 0);
     assert_int_equal(status.st_size, 4);
-    add_line(&rig, "x\n"); /* shorter than what was cut off */
+    add_line(&rig, "x\n"); /* shorter than the text that was cut off */
     assert_int_equal(wr_output_sync(&rig.output), 0);
     assert_int_equal(rig.output.end, 6);
     assert_content(&rig, "one\nx\n");

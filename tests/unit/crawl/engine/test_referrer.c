@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_referrer.c - who led to a task: kept in bounded memory, whatever strangers call their pages. */
+/* test_referrer.c - tests that the referrers of tasks are kept in bounded memory, however long they
+ * are. */
 #include "lib/test.h"
 
 #include "crawl/engine/engine_state.h"
 
 #define LONG_URL 8000
-#define COUNT 3000 /* long ones: 24 MB */
+#define COUNT 3000 /* long URLs; 24 MB together */
 
 static struct wr_crawl_loop *new_loop(void)
 {
@@ -42,7 +43,7 @@ static bool has(const struct wr_crawl_loop *loop, int number, size_t bytes)
     return kept.bytes == url.bytes && memcmp(kept.data, url.data, url.bytes) == 0;
 }
 
-/* M13, V6. */
+/* M13, V6: long referrers have at most 16 MiB, and never displace one of usual length. */
 static void long_referrers_are_bounded_in_all_and_take_nothing_from_usual_ones(void **state)
 {
     char memory[LONG_URL];
@@ -61,12 +62,12 @@ static void long_referrers_are_bounded_in_all_and_take_nothing_from_usual_ones(v
     assert_true(kept * LONG_URL > (size_t)15 << 20);
     for (int i = 0; i < 2 * COUNT; i += 2)
         wr_referrer_drop(loop, (uint64_t)i);
-    wr_referrer_put(loop, 2 * COUNT, url_of(memory, 2 * COUNT, LONG_URL)); /* there is room again */
+    /* There is room after referrers were dropped. */
+    wr_referrer_put(loop, 2 * COUNT, url_of(memory, 2 * COUNT, LONG_URL));
     assert_true(has(loop, 2 * COUNT, LONG_URL));
     free_loop(loop);
 }
 
-/* Those of one page share it. */
 static void tasks_of_one_page_share_their_referrer(void **state)
 {
     char memory[LONG_URL];

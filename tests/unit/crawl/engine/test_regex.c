@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_regex.c - regular expressions: they mean what the C library's mean. */
+/* test_regex.c - tests that regular expressions match as those of the C library do. */
 #include "lib/alloc.h"
 #include "lib/test.h"
 
@@ -129,7 +129,7 @@ static void what_is_no_expression_is_refused_with_what_would_be_right(void **sta
     }
 }
 
-/* Text of random parts; some of it is no expression. */
+/* Joins random parts; some of the resulting expressions are invalid. */
 static void make_text(struct wr_rng *rng, const char *const *parts, size_t count, size_t most, char *ret_text)
 {
     ret_text[0] = '\0';
@@ -151,8 +151,9 @@ static void expressions_mean_what_the_c_librarys_mean(void **state)
         struct wr_regex *ours = NULL;
         regex_t theirs;
         make_text(&rng, pieces, sizeof pieces / sizeof pieces[0], 12, expression);
-        char *count =
-            strchr(expression, '{'); /* of two, the C library's take for ever; of one and a ^, they are wrong */
+        /* The C library takes very long for two counts, and matches a count with an anchor
+         * wrongly. */
+        char *count = strchr(expression, '{');
         bool is_doubtful = count != NULL && (strchr(count + 1, '{') != NULL || strpbrk(expression, "^$") != NULL);
         if (is_doubtful || wr_regex_new(expression, weir_allocator_system(), &ours) != 0)
             continue;

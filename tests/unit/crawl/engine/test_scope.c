@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_scope.c - which links a crawl follows (U16). */
+/* test_scope.c - tests of the scope, which decides which links a crawl follows (U16). */
 #include "lib/alloc.h"
 #include "lib/test.h"
 
@@ -42,7 +42,7 @@ static bool has(struct wr_scope *scope, const char *text)
 #define inside(scope, text) assert_true(has(scope, text))
 #define outside(scope, text) assert_false(has(scope, text))
 
-/* ---- what seeds span ---- */
+/* ---- scopes that seeds define ---- */
 
 static void by_default_the_hosts_of_the_seeds_are_followed(void **state)
 {
@@ -52,7 +52,7 @@ static void by_default_the_hosts_of_the_seeds_are_followed(void **state)
     seed(scope, "https://example.org/some/where");
     seed(scope, "http://localhost:8080/");
     inside(scope, "https://example.org/");
-    inside(scope, "http://example.org/other?q"); /* the same server, as far as pacing is concerned */
+    inside(scope, "http://example.org/other?q"); /* pacing treats both schemes as one server */
     inside(scope, "https://example.org./");
     outside(scope, "https://www.example.org/");
     outside(scope, "https://org/");
@@ -74,7 +74,7 @@ static void domain_spans_all_hosts_that_its_owner_has(void **state)
     seed(scope, "https://amazonaws.com/");
     seed(scope, "http://192.0.2.1:8080/");
     seed(scope, "http://localhost:8080/");
-    for (int again = 0; again < 2; again++) { /* found out, and then remembered */
+    for (int again = 0; again < 2; again++) { /* looked up, then found in the cache */
         inside(scope, "https://example.co.uk/");
         inside(scope, "http://a.b.example.co.uk:8080/x");
         inside(scope, "https://www.example.co.uk./");
@@ -82,7 +82,8 @@ static void domain_spans_all_hosts_that_its_owner_has(void **state)
         outside(scope, "https://co.uk/");
         outside(scope, "https://notexample.co.uk/");
         inside(scope, "https://aws.amazonaws.com/");
-        outside(scope, "https://bucket.s3.amazonaws.com/"); /* somebody else's */
+        /* another owner's: s3.amazonaws.com is a public suffix */
+        outside(scope, "https://bucket.s3.amazonaws.com/");
         inside(scope, "http://192.0.2.1/");
         outside(scope, "http://192.0.2.2/");
         outside(scope, "http://2.1/");
@@ -155,7 +156,7 @@ static void seeds_beyond_the_first_tables_are_all_found(void **state)
     wr_scope_free(scope);
 }
 
-/* ---- endings ---- */
+/* ---- file name endings ---- */
 
 static void what_is_no_page_by_its_ending_is_left_out(void **state)
 {
@@ -219,11 +220,11 @@ static void patterns_fit_whole_urls_as_globs_and_parts_as_texts_or_expressions(v
         {"*.html", "http://a/x.htm", false},
         {"*/a/*/b*", "http://h/a/x/a/y/c/b1", true},
         {"*/a/*/b", "http://h/a/x/a/y/c/b1", false},
-        {"http://[::1]/*", "http://[::1]/x", true}, /* brackets are themselves */
+        {"http://[::1]/*", "http://[::1]/x", true}, /* brackets have no special meaning */
         {"**a**", "http://a/", true},
         {"http?://a/", "https://a/", true},
         {"h*", "https://a/", true},
-        {"http://a/", "http://a/b", true}, /* without a wildcard it is a text */
+        {"http://a/", "http://a/b", true}, /* without a wildcard it is a substring */
         {"/docs/", "http://a/docs/b", true},
         {"/docs/", "http://a/docs", false},
         {"logout", "http://a/user/logout/now", true},
@@ -248,7 +249,8 @@ static void patterns_that_could_be_slow_or_make_no_sense_are_refused(void **stat
     char longest[WR_PATTERN_MAX + 2] = "re:";
     const char *cases[][2] = {
         {"", "empty"},
-        {"/docs/*", "fits no URL"}, /* where it begins no URL does: it would leave out everything */
+        /* No URL begins with a slash, so the pattern would match nothing. */
+        {"/docs/*", "fits no URL"},
         {"?replytocom=", "put a * in front"},
         {"example.org/*", "fits no URL"},
         {"HTTP://a/*", "fits no URL"},
@@ -286,7 +288,8 @@ static void hostile_url_does_not_make_a_glob_slow(void **state)
     assert_int_equal(
         wr_pattern_init(&pattern, "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", weir_allocator_system()),
         0);
-    assert_false(wr_pattern_matches(&pattern, url)); /* would take for ever if each '*' were tried everywhere */
+    /* Would take exponential time if each '*' were tried at every position. */
+    assert_false(wr_pattern_matches(&pattern, url));
     wr_pattern_release(&pattern);
 }
 
@@ -333,7 +336,7 @@ static void many_threads_ask_while_seeds_come(void **state)
     wr_scope_free(scope);
 }
 
-/* All of it, with an allocator whose n-th take fails. */
+/* Creates and uses a scope with an allocator that fails at its n-th allocation. */
 static int try_all(const weir_allocator *allocator)
 {
     char memory[WR_URL_ROOM];
@@ -362,7 +365,8 @@ static void want_of_memory_is_told_and_nothing_leaks(void **state)
         error = try_all(&allocator.allocator);
         if (error != 0)
             assert_int_equal(error, WEIR_E_NOMEM);
-        else if (atomic_load(&allocator.fail_at) <= 0) /* a familiar host that could not be kept is no error */
+        /* the scope works without the cache entry of a host, so its allocation may fail */
+        else if (atomic_load(&allocator.fail_at) <= 0)
             error = WEIR_E_NOMEM;
         assert_int_equal(atomic_load(&allocator.live), 0);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The handler: a limiter or a pacer around somebody's HTTP library. */
+/* test_handler.c - tests of weir_handler, which puts a limiter or a pacer around any HTTP
+ * library. */
 #include "lib/alloc.h"
 #include "lib/rig.h"
 
@@ -11,11 +12,11 @@ struct handling {
     weir_clock *clock, *wall;
     weir_handler_options options;
     weir_handler *handler;
-    /* What on_rejected was told. */
+    /* Number of on_rejected calls, and the arguments of the last one. */
     int rejections, error;
     weir_decision decision;
     char key[KEY_BYTES];
-    bool returned; /* begin had returned by then */
+    bool returned; /* true after weir_handler_begin has returned; on_rejected must come before */
 };
 
 static void note_rejection(void *context, const char *key, size_t key_bytes, int error, const weir_decision *decision)
@@ -90,7 +91,7 @@ static int refused(struct handling *handling, const char *key)
     return error;
 }
 
-/* A whole exchange whose answer has at most one field of interest. */
+/* Runs one exchange whose response has at most one header field. */
 static void exchange_with(struct handling *handling, const char *key, int status, const char *name, const char *value)
 {
     weir_exchange *exchange = begun(handling, key);
@@ -107,7 +108,7 @@ static weir_pace_entry look(struct handling *handling, const char *key)
     return entry;
 }
 
-/* ---- the turn ---- */
+/* ---- acquire and release ---- */
 
 static void a_handler_acquires_before_and_releases_after(void **state)
 {
@@ -120,7 +121,7 @@ static void a_handler_acquires_before_and_releases_after(void **state)
     assert_int_equal(refused(&handling, "a"), WEIR_E_TIMEOUT);
     weir_exchange_end(first, 200);
     weir_exchange *second = begun(&handling, "a");
-    weir_exchange_end(first, 200); /* ends nothing of the second's */
+    weir_exchange_end(first, 200); /* does not end the second exchange */
     weir_exchange_free(first);
     assert_int_equal(refused(&handling, "a"), WEIR_E_TIMEOUT);
     weir_exchange_end(second, 0);
@@ -151,7 +152,8 @@ static void what_was_not_acquired_is_not_released(void **state)
     start(&handling);
     weir_exchange *first = begun(&handling, "a"), *second = begun(&handling, "a");
     for (int i = 0; i < 3; i++)
-        assert_int_equal(refused(&handling, "a"), WEIR_E_TIMEOUT); /* had one been released, this would pass */
+        /* If a refused request released a permit, a later one would be admitted. */
+        assert_int_equal(refused(&handling, "a"), WEIR_E_TIMEOUT);
     weir_exchange_free(first);
     weir_exchange_free(second);
     end(&handling);
@@ -251,15 +253,15 @@ static void freeing_a_handler_leaves_the_limiter_alone(void **state)
     handling.handler = NULL;
     assert_int_equal(weir_limiter_try(handling.options.limiter, 1, &decision), 0);
     assert_int_equal(decision.verdict, WEIR_GO);
-    weir_exchange_free(exchange); /* the handler stayed for it */
+    weir_exchange_free(exchange); /* the open exchange kept the handler alive until here */
     assert_int_equal(weir_limiter_try(handling.options.limiter, 1, &decision), 0);
     assert_int_equal(decision.verdict, WEIR_GO);
     end(&handling);
 }
 
-/* ---- composition: somebody's retry, inside and around ---- */
+/* ---- composition with a retry loop inside and outside the exchange ---- */
 
-/* Fails twice, then goes well. */
+/* Returns 503 twice, then 200, and repeats. */
 static int flaky(int *calls)
 {
     return ++*calls % 3 == 0 ? 200 : 503;
@@ -273,14 +275,14 @@ static void a_retry_composes_inside_and_around(void **state)
     int calls = 0, status = 0;
     handling.options.limiter = limiter_of(bucket(10, 1, WEIR_SECOND), handling.clock);
     start(&handling);
-    weir_exchange *exchange = begun(&handling, "a"); /* one turn for all attempts */
+    weir_exchange *exchange = begun(&handling, "a"); /* one permit for all three attempts */
     while (status != 200)
         status = flaky(&calls);
     weir_exchange_end(exchange, status);
     weir_exchange_free(exchange);
     assert_int_equal(weir_limiter_stats_get(handling.options.limiter, &stats), 0);
     assert_int_equal(stats.acquired, 1);
-    for (status = 0; status != 200;) { /* a turn for each */
+    for (status = 0; status != 200;) { /* one permit per attempt */
         exchange = begun(&handling, "a");
         status = flaky(&calls);
         weir_exchange_end(exchange, status);
@@ -292,7 +294,7 @@ static void a_retry_composes_inside_and_around(void **state)
     end(&handling);
 }
 
-/* ---- what answers say ---- */
+/* ---- limits in responses ---- */
 
 static void fields_are_parsed_only_when_enabled_and_present(void **state)
 {
@@ -334,7 +336,7 @@ static void what_was_said_can_be_read_on_the_exchange(void **state)
     handling.options.respect_server_headers = true;
     start(&handling);
     weir_exchange *exchange = begun(&handling, "a");
-    advance(handling.wall, 5 * WEIR_SECOND); /* a reset counts from the answer, not from the request */
+    advance(handling.wall, 5 * WEIR_SECOND); /* a reset counts from the response */
     (void)snprintf(epoch, sizeof epoch, "%lld", (long long)(weir_clock_now(handling.wall) / WEIR_SECOND + 30));
     weir_exchange_header(exchange, "X-RateLimit-Limit", "100");
     weir_exchange_header(exchange, "X-RateLimit-Remaining", "0");
@@ -369,7 +371,7 @@ static void the_last_of_several_heads_counts(void **state)
     end(&handling);
 }
 
-/* ---- around a pacer ---- */
+/* ---- a handler around a pacer ---- */
 
 static void a_pacer_obeys_retry_after_without_being_asked_to(void **state)
 {
@@ -382,8 +384,9 @@ static void a_pacer_obeys_retry_after_without_being_asked_to(void **state)
     advance(handling.clock, 9999 * MS);
     assert_int_equal(refused(&handling, "a"), WEIR_E_TIMEOUT);
     assert_int_equal(handling.decision.reason, WEIR_REASON_RETRY_AFTER);
-    exchange_with(&handling, "b", 200, NULL, NULL); /* others go on */
-    advance(handling.clock, WEIR_SECOND + 2 * MS);  /* long waits get up to a tenth longer */
+    exchange_with(&handling, "b", 200, NULL, NULL); /* the wait of "a" does not delay other keys */
+    /* the pacer lengthens long waits by up to a tenth */
+    advance(handling.clock, WEIR_SECOND + 2 * MS);
     exchange_with(&handling, "a", 200, NULL, NULL);
     end(&handling);
 }
@@ -399,13 +402,14 @@ static void a_window_begins_where_the_head_ends(void **state)
     weir_exchange *exchange = begun(&handling, "a");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         weir_exchange_line(exchange, lines[i], strlen(lines[i]));
-    assert_int_equal(refused(&handling, "a"), WEIR_E_TIMEOUT); /* the body is still to come */
+    assert_int_equal(refused(&handling, "a"), WEIR_E_TIMEOUT); /* the body has not arrived yet */
     assert_int_equal(handling.decision.reason, WEIR_REASON_RETRY_AFTER);
     advance(handling.clock, 9 * WEIR_SECOND);
     weir_exchange_end(exchange, 429);
     weir_exchange_free(exchange);
     assert_int_equal(refused(&handling, "a"), WEIR_E_TIMEOUT);
-    advance(handling.clock, 2100 * MS); /* up to a tenth longer, and not counted from the end again */
+    /* at most a tenth longer than 10 s; the end of the body does not restart the wait */
+    advance(handling.clock, 2100 * MS);
     exchange_with(&handling, "a", 200, NULL, NULL);
     end(&handling);
 }
@@ -438,7 +442,8 @@ static void the_pacer_learns_the_real_status_and_latency(void **state)
     start(&handling);
     weir_exchange *exchange = begun(&handling, "a");
     advance(handling.clock, 70 * MS);
-    weir_exchange_line(exchange, "HTTP/1.1 500 Oh\r\n", 17); /* the head is there: the body's time is not the host's */
+    /* The latency ends at the head; the time of the body does not count. */
+    weir_exchange_line(exchange, "HTTP/1.1 500 Oh\r\n", 17);
     advance(handling.clock, 10 * WEIR_SECOND);
     weir_exchange_end(exchange, 500);
     weir_exchange_free(exchange);
@@ -491,7 +496,7 @@ static void a_permit_withdrawn_before_sending_is_not_sent(void **state)
     end(&handling);
 }
 
-/* ---- mistakes and want of memory ---- */
+/* ---- invalid arguments and allocation failures ---- */
 
 static void a_policy_that_makes_no_sense_is_refused(void **state)
 {
@@ -502,11 +507,13 @@ static void a_policy_that_makes_no_sense_is_refused(void **state)
     weir_key_store bare = {.size = sizeof bare};
     handling.options.limiter = limiter_of(concurrency(1), handling.clock);
     assert_int_equal(weir_handler_new(NULL, &handler), WEIR_E_INVAL);
-    assert_int_equal(weir_handler_new(&options, &handler), WEIR_E_INVAL); /* nothing to acquire from */
+    /* nothing to acquire from */
+    assert_int_equal(weir_handler_new(&options, &handler), WEIR_E_INVAL);
     options.repository = &bare;
     assert_int_equal(weir_handler_new(&options, &handler), WEIR_E_INVAL);
     options.limiter = handling.options.limiter;
-    assert_int_equal(weir_handler_new(&options, &handler), WEIR_E_INVAL); /* two */
+    /* both a limiter and a key store */
+    assert_int_equal(weir_handler_new(&options, &handler), WEIR_E_INVAL);
     options.repository = NULL;
     assert_int_equal(weir_handler_new(&options, NULL), WEIR_E_INVAL);
     options.reports_sent = true;
@@ -558,7 +565,8 @@ static void want_of_memory_is_an_error_and_nothing_leaks(void **state)
     start(&handling);
     allocator.fail_at = 1;
     assert_int_equal(weir_handler_begin(handling.handler, NULL, 0, NULL, &exchange), WEIR_E_NOMEM);
-    assert_int_equal(weir_handler_begin(handling.handler, NULL, 0, NULL, &exchange), 0); /* nothing was taken */
+    /* no permit was lost */
+    assert_int_equal(weir_handler_begin(handling.handler, NULL, 0, NULL, &exchange), 0);
     weir_exchange_free(exchange);
     end(&handling);
     assert_int_equal(allocator.live, 0);

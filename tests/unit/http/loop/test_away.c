@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_away.c - a loop that is away from its timers for too long is seen, and what it did is named. (M12, N1-2) */
+/* test_away.c - tests of the watchdog, which reports a loop that did not run its timers in time,
+ * and why (M12, N1-2). */
 #include "http/loop/watchdog.h"
 #include "lib/test.h"
 #include "limiter/clock/clock.h"
@@ -10,9 +11,9 @@
 #include <unistd.h>
 #include <weir/time.h>
 
-#define LONG_NS (200 * WEIR_MILLISECOND) /* of the thread's own time */
+#define LONG_NS (200 * WEIR_MILLISECOND) /* CPU time of the thread */
 
-/* Computes for as long, by the thread's own time. */
+/* Computes until the thread has used `ns` of CPU time. */
 static void compute(int64_t ns)
 {
     int64_t until = wr_thread_cpu_now() + ns;
@@ -20,7 +21,8 @@ static void compute(int64_t ns)
         ;
 }
 
-/* Runs it as a loop's thread in a process of its own. Returns what it wrote, and whether it was ended for it. */
+/* Runs `turn` as a loop's thread in a child process. Writes its stderr to ret_words. Returns true
+ * if the child aborted. */
 static bool is_ended(void (*turn)(void), char *ret_words, size_t room)
 {
     int pipes[2], status = 0;
@@ -97,7 +99,7 @@ static void long_wait(void)
     struct timespec at = {.tv_nsec = 400 * WEIR_MILLISECOND};
     int pipes[2];
     WR_DOING("waiting");
-    if (pipe(pipes) == 0) { /* nothing will come */
+    if (pipe(pipes) == 0) { /* nothing is ever written to the pipe */
         fd_set none;
         FD_ZERO(&none);
         FD_SET(pipes[0], &none);
@@ -113,7 +115,8 @@ static void time_without_a_processor_does_not_count(void **state)
     assert_false(is_ended(long_wait, words, sizeof words));
 }
 
-/* A stall ends with the tick that was missed; so there is at most one here, however long it is. */
+/* While SIGPROF is blocked at most one tick is pending: each stall costs one tick, however long it
+ * is. */
 static void two_stalls(void)
 {
     sigset_t ticks;

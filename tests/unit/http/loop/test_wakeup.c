@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wakeup.c - threads that end the wait of a loop. */
+/* test_wakeup.c - tests of threads that wake a loop. */
 #include "http/loop/wakeup.h"
 #include "lib/test.h"
 
 #include <weir/time.h>
 
 #define SENDERS 4
-#define SENDS 20000 /* of each */
+#define SENDS 20000 /* wakeups sent by each thread */
 
 struct fixture {
     uv_loop_t loop;
     struct wr_wakeup wakeup;
-    atomic_int published; /* pieces of work */
+    atomic_int published; /* units of work that were published and not taken */
     int taken, wakeups;
 };
 
@@ -69,7 +69,7 @@ static void *send_often(void *context)
     return NULL;
 }
 
-/* If a wake-up was lost, the loop waits without end. */
+/* If a wakeup were lost, the loop would wait forever. */
 static void all_work_published_before_a_wakeup_is_taken(void **state)
 {
     struct fixture fixture;
@@ -91,8 +91,8 @@ static void count_one(uv_timer_t *timer)
     (*(int *)timer->data)++;
 }
 
-/* As a sender that lost its processor in the middle of wr_wakeup_send. With uv_async_send of libuv 1.44 the loop would
- * spin here. */
+/* Holds the lock like a sender that is interrupted in the middle of wr_wakeup_send. The loop must
+ * not wait for it. With uv_async_send of libuv 1.44 the loop would spin here. */
 static void sender_that_stands_still_does_not_hold_the_loop(void **state)
 {
     struct fixture fixture;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* policy_rig.h - a registry of policies on fake clocks, with a pacer and a fetcher that does what the test says. */
+/* policy_rig.h - a fixture for tests of the registry of robots.txt policies: fake clocks, a pacer,
+ * a scripted fetcher. */
 #ifndef WEIR_TEST_POLICY_RIG_H
 #define WEIR_TEST_POLICY_RIG_H
 
@@ -16,12 +17,12 @@
 #define PENDING_MAX 64
 #define LOG_MAX 256
 
-/* An answer that is given at once, to any request for this URL. */
+/* A response that the fetcher gives at once to any request for this URL ("*": any URL). */
 struct page {
     const char *url;
     int status;
     const char *body, *location, *etag, *modified, *cache_control;
-    int64_t retry_after_ns; /* 0: not said */
+    int64_t retry_after_ns; /* 0: no Retry-After */
 };
 
 struct site {
@@ -33,9 +34,9 @@ struct site {
     size_t page_count;
     pthread_mutex_t lock;
     struct wr_robots_fetch *pending[PENDING_MAX];
-    atomic_int sent;        /* fetches handed to the fetcher so far */
-    char log[LOG_MAX][128]; /* their URLs, "?etag,modified" behind if conditional */
-    bool bare;              /* no log and no list: for many hosts */
+    atomic_int sent;        /* number of fetches that were started */
+    char log[LOG_MAX][128]; /* URLs that were fetched; "?etag,modified" follows if conditional */
+    bool bare;              /* for many hosts: neither log nor pending list */
 };
 
 static inline struct wr_span span_or_none(const char *text)
@@ -86,7 +87,7 @@ static inline void site_fetch(void *context, struct wr_robots_fetch *fetch)
         end_with(fetch, page);
 }
 
-/* Ends the pending fetch of this URL. */
+/* Ends the pending fetch of the page's URL with this response. */
 static inline void site_answer(struct site *site, const struct page *page)
 {
     struct wr_robots_fetch *fetch = NULL;
@@ -98,7 +99,7 @@ static inline void site_answer(struct site *site, const struct page *page)
         }
     (void)pthread_mutex_unlock(&site->lock);
     if (fetch == NULL)
-        fail_msg("nobody fetches %s", page->url);
+        fail_msg("no pending fetch of %s", page->url);
     else
         end_with(fetch, page);
 }
@@ -143,7 +144,7 @@ static inline void site_serve(struct site *site, const struct page *pages, size_
 
 #define site_serve_all(site, pages) site_serve(site, pages, COUNT(pages))
 
-/* All fetches must have ended. */
+/* Frees the site. All fetches must have ended. */
 static inline void site_tear_down(struct site *site)
 {
     wr_policies_free(site->policies);
@@ -152,7 +153,7 @@ static inline void site_tear_down(struct site *site)
     (void)pthread_mutex_destroy(&site->lock);
 }
 
-/* ---- asking ---- */
+/* ---- requests for rulings ---- */
 
 struct target {
     char memory[WR_URL_ROOM];
@@ -175,7 +176,8 @@ static inline struct wr_robots_decision ask(struct site *site, const char *url)
     return ruling;
 }
 
-/* "go", "deny" or "wait"; with "@line" of the rule that decided, with "+ms" to wait, if that is known. */
+/* Formats a ruling as "go", "deny" or "wait", then "@line" of the rule that decided, then "+ms" for
+ * a wait of known length. */
 static inline const char *said(struct wr_robots_decision ruling)
 {
     static _Thread_local char text[40];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* test_idna.c - internationalized hosts, as libidn2 maps them (D4). */
+/* test_idna.c - tests of internationalized host names as libidn2 maps them (D4). */
 #include "lib/test.h"
 
 #include "http/net/idna.h"
 
-/* The host of the URL, or the fault's text. */
+/* Returns the host of a URL with this name, or the text of the error. */
 static const char *host_of(const char *host)
 {
     static char text[WR_URL_ROOM];
@@ -30,7 +30,7 @@ static void internationalized_names_become_a_labels(void **state)
         {"bu\314\210cher.example", "xn--bcher-kva.example"}, /* a combining diaeresis */
         {"xn--bcher-kva.example", "xn--bcher-kva.example"},
         {"XN--BCHER-KVA.example", "xn--bcher-kva.example"},
-        {"fa\303\237.example", "xn--fa-hia.example"},               /* not "fass": non-transitional */
+        {"fa\303\237.example", "xn--fa-hia.example"},               /* sharp s, non-transitional */
         {"\346\227\245\346\234\254.example", "xn--wgv71a.example"}, /* Japan */
         {"a\343\200\202example", "a.example"},                      /* ideographic full stop */
         {"\357\274\245xample.org", "example.org"},                  /* full-width E */
@@ -45,7 +45,7 @@ static void internationalized_names_become_a_labels(void **state)
         assert_string_equal(host_of(cases[i][0]), cases[i][1]);
 }
 
-/* As in the URL standard, also with a libidn2 that makes it "ss". */
+/* The URL standard maps it to the small letter; some versions of libidn2 map it to "ss". */
 static void the_capital_sharp_s_is_the_small_one(void **state)
 {
     (void)state;
@@ -78,11 +78,11 @@ static void what_is_no_name_is_refused(void **state)
         {"\377", WR_URL_IDNA},
         {"\355\240\200.example", WR_URL_IDNA},                 /* a surrogate */
         {"\357\267\220.example", WR_URL_IDNA},                 /* U+FDD0 */
-        {"a\342\200\215b", WR_URL_IDNA},                       /* a joiner that joins nothing */
-        {"\342\230\203.example", WR_URL_IDNA},                 /* a snowman: libidn2 knows no symbols */
+        {"a\342\200\215b", WR_URL_IDNA},                       /* a joiner in a wrong place */
+        {"\342\230\203.example", WR_URL_IDNA},                 /* U+2603, a snowman */
         {"\302\255", WR_URL_NO_HOST},                          /* mapped to nothing */
         {"\357\274\205\357\274\224\357\274\221", WR_URL_HOST}, /* mapped to "%41" */
-        {"a\343\200\200b", WR_URL_HOST},                       /* mapped to a blank */
+        {"a\343\200\200b", WR_URL_HOST},                       /* mapped to a space */
         {"\343\200\202", WR_URL_NAME},                         /* mapped to a dot */
         {"\303\274..example", WR_URL_NAME},
         {"\303\274\"b.example", WR_URL_HOST},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_policy.c - what the registry rules: S4-5 to S4-16, R11, B5 to B9, B13, U8, U9. */
+/* test_policy.c - tests of the rulings of the registry of policies: S4-5 to S4-16, R11, B5 to B9,
+ * B13, U8, U9. */
 #include "unit/http/net/policy_rig.h"
 
 #define A "http://a.test/robots.txt"
@@ -45,12 +46,13 @@ static void each_scheme_host_and_port_has_rules_of_its_own(void **state)
     }
     for (size_t i = 0; i < COUNT(urls); i++)
         assert_said(&site, urls[i], i == 0 ? "deny@2" : "go");
-    assert_said(&site, "HTTP://A.test.:80/x", "deny@2"); /* spelled otherwise */
+    assert_said(&site, "HTTP://A.test.:80/x", "deny@2"); /* another spelling of the first URL */
     assert_int_equal(atomic_load(&site.sent), COUNT(urls));
     site_tear_down(&site);
 }
 
-/* S4-15, U9: sections for others are not for us. */
+/* S4-15, U9: only the group of our agent applies, or the group "*"; groups of other agents do
+ * not. */
 static void the_group_of_our_agent_counts(void **state)
 {
     (void)state;
@@ -71,7 +73,7 @@ static void the_group_of_our_agent_counts(void **state)
     site_tear_down(&site);
 }
 
-/* B5, R11: what holds no rules forbids nothing, in every mode. */
+/* B5, R11: a body without rules forbids nothing, in every mode. */
 static void what_is_not_a_robots_file_is_no_rule(void **state)
 {
     (void)state;
@@ -90,7 +92,8 @@ static void what_is_not_a_robots_file_is_no_rule(void **state)
         }
 }
 
-/* B1: cut where it is too long; what was read counts, and a line that was cut does not. */
+/* B1: a file that is too long is truncated. The rules before the end apply, except a truncated
+ * line. */
 static void robots_beyond_the_cap_is_read_as_far_as_it_goes(void **state)
 {
     (void)state;
@@ -100,7 +103,8 @@ static void robots_beyond_the_cap_is_read_as_far_as_it_goes(void **state)
     assert_non_null(body);
     memset(body, '#', WR_ROBOTS_MAX + 1);
     memcpy(body, head, sizeof head - 1);
-    memcpy(body + WR_ROBOTS_MAX - 12, "\nDisallow: /b", 13); /* "/but not this" begins */
+    /* The file is cut after the slash, where the line would forbid everything. */
+    memcpy(body + WR_ROBOTS_MAX - 12, "\nDisallow: /b", 13);
     body[WR_ROBOTS_MAX + 1] = '\0';
     struct page page = {A, 200, .body = body};
     site_set_up(&site);
@@ -114,7 +118,7 @@ static void robots_beyond_the_cap_is_read_as_far_as_it_goes(void **state)
 
 /* ---- failures ---- */
 
-/* B6, R11: the page waits, with reason robots, until the file can be had. */
+/* B6, R11: the page waits, with reason robots, until the file is fetched. */
 static void host_without_answer_is_parked_and_asked_again(void **state)
 {
     (void)state;
@@ -166,7 +170,8 @@ static void absent_file_allows_and_too_many_requests_waits(void **state)
         }
 }
 
-/* S4-16, R11: without robots.txt all is allowed, but the gate is the same, and limits. */
+/* S4-16, R11: if robots.txt fails, all pages are allowed, but the pacer's gate still limits
+ * requests. */
 static void under_allow_a_host_without_robots_is_still_limited(void **state)
 {
     (void)state;
@@ -188,7 +193,7 @@ static void under_allow_a_host_without_robots_is_still_limited(void **state)
         assert_null(permit.pacer);
         pass(&site.pacing, S);
     }
-    assert_in_range(atomic_load(&site.sent), 1, 3); /* and robots.txt is asked for with a backoff */
+    assert_in_range(atomic_load(&site.sent), 1, 3); /* robots.txt is retried with a backoff */
     site_tear_down(&site);
 }
 
@@ -218,7 +223,8 @@ static void under_deny_a_host_without_robots_gets_no_request(void **state)
 
 /* ---- redirects ---- */
 
-/* B8, R20: every hop is a request of its own to the fetcher, who sends it through its own host's gate. */
+/* B8, R20: every hop is a separate request to the fetcher, which sends it through the gate of its
+ * host. */
 static void rules_behind_redirects_are_those_of_the_host_that_was_asked(void **state)
 {
     (void)state;
@@ -243,7 +249,7 @@ static void rules_behind_redirects_are_those_of_the_host_that_was_asked(void **s
     site_serve(&site, NULL, 0);
     pass(&site.pacing, 22 * H);
     assert_said(&site, "http://a.test/x", "deny@2");
-    assert_string_equal(site.log[6], A); /* and without the other host's ETag */
+    assert_string_equal(site.log[6], A); /* without the ETag of the other host */
     site_answer_with(&site, A, 404, NULL);
     site_tear_down(&site);
 }
@@ -260,7 +266,7 @@ static void validators_do_not_follow_a_redirect(void **state)
     assert_string_equal(site.log[1], A "?\"1\",");
     site_answer(&site, &(struct page){A, 301, .location = B});
     assert_string_equal(site.log[2], B);
-    site_answer_with(&site, B, 304, NULL); /* nobody asked */
+    site_answer_with(&site, B, 304, NULL); /* the request was not conditional */
     assert_int_equal(look(&site, A).state, WR_ROBOTS_STATE_FAILING);
     assert_said(&site, "http://a.test/", "go");
     site_tear_down(&site);
@@ -295,7 +301,7 @@ static void validators_that_could_not_be_sent_back_are_dropped(void **state)
         site_answer(&site, &page);
         pass(&site.pacing, 21 * H);
         assert_said(&site, "http://a.test/", "go");
-        assert_string_equal(site.log[1], A); /* and no '?': without conditions */
+        assert_string_equal(site.log[1], A); /* no '?': the request is not conditional */
         site_answer_with(&site, A, 304, NULL);
         assert_int_equal(look(&site, A).state, WR_ROBOTS_STATE_FAILING);
         site_tear_down(&site);
@@ -319,7 +325,8 @@ static void redirects_without_end_are_an_absent_file(void **state)
 
 /* ---- time ---- */
 
-/* B9: refreshed while the old rules serve; asked with the validators; a 304 keeps the rules. */
+/* B9: rules are refreshed while the old ones still apply. The request has the validators; a 304
+ * keeps the rules. */
 static void rules_are_refreshed_with_their_validators_while_they_serve(void **state)
 {
     (void)state;
@@ -343,11 +350,11 @@ static void rules_are_refreshed_with_their_validators_while_they_serve(void **st
     site_answer_with(&site, A, 200, "User-agent: *\nDisallow: /y\n");
     assert_said(&site, "http://a.test/x", "go");
     assert_said(&site, "http://a.test/y", "deny@2");
-    pass(&site.pacing, 25 * H); /* nobody asked for a day: what is older is not used */
+    pass(&site.pacing, 25 * H); /* rules older than a day are not used */
     assert_said(&site, "http://a.test/x", "wait");
     assert_string_equal(site.log[3], A);
     site_answer_with(&site, A, 500, NULL);
-    assert_said(&site, "http://a.test/x", "go"); /* but if there is nothing newer */
+    assert_said(&site, "http://a.test/x", "go"); /* except if there is nothing newer */
     assert_said(&site, "http://a.test/y", "deny@2");
     site_tear_down(&site);
 }
@@ -371,7 +378,7 @@ static void max_age_brings_the_refresh_forward(void **state)
 
 /* ---- delays ---- */
 
-/* How long the gate holds the second of two requests that were both allowed. */
+/* Returns the time that the gate delays the second of two allowed requests. */
 static int64_t spacing(struct site *site, const char *url)
 {
     struct target target;
@@ -387,7 +394,8 @@ static int64_t spacing(struct site *site, const char *url)
     return host_wait(&site->pacing, key);
 }
 
-/* S4-14, U8, U9, B10: what robots.txt says reaches the gate, with fractions, clamped, times the factor. */
+/* S4-14, U8, U9, B10: the delay of robots.txt applies at the gate, with fractions, a maximum and a
+ * factor. */
 static void crawl_delay_and_request_rate_space_the_starts(void **state)
 {
     (void)state;
@@ -425,7 +433,7 @@ static void crawl_delay_and_request_rate_space_the_starts(void **state)
     }
 }
 
-/* U8: a host may be forgotten by the pacer, but what its robots.txt says is not. */
+/* U8: the pacer may forget a host, but not the Crawl-delay of its robots.txt. */
 static void crawl_delay_outlives_the_pacers_memory_of_the_host(void **state)
 {
     (void)state;
@@ -442,7 +450,7 @@ static void crawl_delay_outlives_the_pacers_memory_of_the_host(void **state)
     site_tear_down(&site);
 }
 
-/* R12: both schemes of a host have rules of their own, but one gate. */
+/* R12: the two schemes of a host have separate rules but one gate. */
 static void slower_of_both_schemes_delays_holds_for_the_host(void **state)
 {
     (void)state;
@@ -481,7 +489,7 @@ static void delay_that_is_taken_back_is_gone_from_the_gate(void **state)
     site_tear_down(&site);
 }
 
-/* U8: a page that the pacer has no room to pace does not go. */
+/* U8: a page is not sent if the pacer has no room for its host. */
 static void page_does_not_go_if_its_delay_cannot_be_told(void **state)
 {
     (void)state;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* test_policy_room.c - policies in bounded memory, and in a store: S4-17 to S4-19, L1, L5, R23. */
+/* test_policy_room.c - tests of policies in bounded memory and in a store: S4-17 to S4-19, L1, L5,
+ * R23. */
 #include "unit/http/net/policy_rig.h"
 
 #define A "http://a.test/robots.txt"
-#define WALL (1000000000 * S) /* some day in 2001, which a fake clock can show */
+#define WALL (1000000000 * S) /* a day in 2001, which a fake clock can show */
 
 static const char *host(int n)
 {
@@ -28,14 +29,14 @@ static void least_recently_used_policy_makes_room(void **state)
     site_serve_all(&site, pages);
     for (int i = 0; i < 3; i++)
         assert_said(&site, host(i), "go");
-    assert_said(&site, host(0), "go"); /* now 1 is the oldest */
+    assert_said(&site, host(0), "go"); /* now host 1 is the least recently used */
     assert_said(&site, host(3), "go");
     assert_int_equal(stats(&site).hosts, 3);
     assert_int_equal(stats(&site).evicted, 1);
     assert_false(knows(&site, host(1)));
     assert_true(knows(&site, host(0)) && knows(&site, host(2)) && knows(&site, host(3)));
     assert_int_equal(atomic_load(&site.sent), 4);
-    assert_said(&site, host(1), "go"); /* fetched anew */
+    assert_said(&site, host(1), "go"); /* fetched again */
     assert_int_equal(atomic_load(&site.sent), 5);
     assert_false(knows(&site, host(2)));
     site_tear_down(&site);
@@ -48,7 +49,8 @@ static int ask_result(struct site *site, const char *url)
     return wr_policies_ask(site->policies, url_of(&target, url), &ruling);
 }
 
-/* S4-18, L5: what is fetched, waited for, or promised to a server stays, and others are refused. */
+/* S4-18, L5: a policy that is being fetched, awaited, or held by a Retry-After is kept; new hosts
+ * are refused. */
 static void policy_in_use_is_never_evicted(void **state)
 {
     (void)state;
@@ -67,10 +69,10 @@ static void policy_in_use_is_never_evicted(void **state)
     assert_int_equal(stats(&site).evicted, 0);
     assert_said(&site, host(1), "wait+3600000");
     wr_policy_ticket_free(ticket);
-    assert_int_equal(ask_result(&site, host(3)), 0); /* in the place of 2 */
+    assert_int_equal(ask_result(&site, host(3)), 0); /* replaces host 2 */
     assert_int_equal(ask_result(&site, host(4)), WEIR_E_FULL);
     pass(&site.pacing, H);
-    assert_int_equal(ask_result(&site, host(4)), 0); /* in the place of 1 */
+    assert_int_equal(ask_result(&site, host(4)), 0); /* replaces host 1 */
     assert_false(knows(&site, host(1)) || knows(&site, host(2)));
     assert_int_equal(stats(&site).evicted, 2);
     for (int i = 0; i < 5; i++)
@@ -82,7 +84,7 @@ static void policy_in_use_is_never_evicted(void **state)
     site_tear_down(&site);
 }
 
-/* A flood of hosts whose robots.txt fails, or is absent, leaves room for others. */
+/* Many hosts whose robots.txt fails or is absent leave room for other hosts. */
 static void hosts_that_fail_do_not_fill_the_table(void **state)
 {
     (void)state;
@@ -100,7 +102,7 @@ static void hosts_that_fail_do_not_fill_the_table(void **state)
     site_tear_down(&site);
 }
 
-/* To be freed. */
+/* Returns a robots.txt with this number of rules; for free(). */
 static char *large_file(size_t rules)
 {
     static const char head[] = "User-agent: *\n";
@@ -113,7 +115,7 @@ static char *large_file(size_t rules)
     return text;
 }
 
-/* L5: a flood of large files. */
+/* L5: many hosts with large files. */
 static void bytes_are_bounded_whatever_the_files_are_like(void **state)
 {
     (void)state;
@@ -140,7 +142,7 @@ static void bytes_are_bounded_whatever_the_files_are_like(void **state)
     site_tear_down(&site);
 }
 
-/* Rules that do not fit because everything else is in use are as good as not fetched. */
+/* Rules that do not fit because all others are in use count as a failed fetch. */
 static void rules_that_find_no_room_are_fetched_again_later(void **state)
 {
     (void)state;
@@ -172,7 +174,7 @@ static void rules_that_find_no_room_are_fetched_again_later(void **state)
     site_tear_down(&site);
 }
 
-/* S4-17: 10 000 hosts of three kinds; what a host costs in memory, everything included. */
+/* S4-17: bounds the memory per host, all included, for 10 000 hosts of three kinds. */
 static void memory_per_host_is_small(void **state)
 {
     (void)state;
@@ -216,7 +218,7 @@ static void memory_per_host_is_small(void **state)
 
 /* ---- a store ---- */
 
-/* What a store would have: the last word on each key. */
+/* A record of a store: the last save for its key. */
 struct stored {
     char key[64], text[256], etag[64], modified[64];
     enum wr_robots_record_kind kind;
@@ -265,7 +267,7 @@ static struct wr_robots_record record_of(const struct stored *stored)
                                      .fetched_wall_at = stored->fetched_wall_at};
 }
 
-/* A process that starts with what the shelf has. */
+/* Starts a process that loads the records of the shelf. */
 static void restart(struct site *site, struct shelf *shelf, int64_t wall_now)
 {
     site_init(site, WEIR_PROFILE_UNLIMITED);
@@ -284,7 +286,7 @@ static void save_length(void *context, const struct wr_robots_record *record)
     *(size_t *)context = record->text.bytes;
 }
 
-/* One byte more than is read, so that whoever loads it knows that there was more. */
+/* One byte more than the limit is saved, so that a load knows that the file was longer. */
 static void what_is_saved_ends_where_reading_does(void **state)
 {
     (void)state;
@@ -323,10 +325,10 @@ static void what_was_fetched_is_saved_and_serves_the_next_process(void **state)
     site_serve_all(&site, pages);
     for (size_t i = 0; i < COUNT(urls); i++)
         (void)ask(&site, urls[i]);
-    assert_int_equal(shelf.saves, 3); /* a failure is nothing to save */
+    assert_int_equal(shelf.saves, 3); /* a failure is not saved */
     assert_int_equal(shelf.count, 3);
     assert_string_equal(shelf.records[2].key, "http://d.test/robots.txt");
-    assert_string_equal(shelf.records[2].etag, ""); /* it was another's */
+    assert_string_equal(shelf.records[2].etag, ""); /* the ETag belongs to another host */
     assert_int_equal(shelf.records[0].fetched_wall_at, WALL);
     site_tear_down(&site);
 
@@ -334,7 +336,8 @@ static void what_was_fetched_is_saved_and_serves_the_next_process(void **state)
     assert_said(&site, "http://a.test/x", "deny@2");
     assert_said(&site, "http://a.test/", "go");
     assert_int_equal(host_wait(&site.pacing, "a.test"), 0);
-    assert_int_equal(look_at(&site.pacing, "a.test").delay_ns, 7 * S); /* before the first page */
+    /* set before the first page is fetched */
+    assert_int_equal(look_at(&site.pacing, "a.test").delay_ns, 7 * S);
     assert_string_equal(site.log[0], A "?\"1\",then");
     assert_said(&site, "http://b.test/x", "go");
     assert_said(&site, "http://d.test/x", "deny@2");
@@ -342,7 +345,8 @@ static void what_was_fetched_is_saved_and_serves_the_next_process(void **state)
     site_answer_with(&site, A, 304, NULL);
     assert_int_equal(shelf.records[0].fetched_wall_at, WALL + 22 * H);
     assert_string_equal(shelf.records[0].etag, "\"1\"");
-    site_answer_with(&site, "http://b.test/robots.txt", 304, NULL); /* nobody asked for that */
+    /* the request was not conditional */
+    site_answer_with(&site, "http://b.test/robots.txt", 304, NULL);
     site_answer_with(&site, "http://d.test/robots.txt", 404, NULL);
     assert_int_equal(shelf.records[1].fetched_wall_at, WALL);
     assert_int_equal(shelf.records[2].kind, WR_ROBOTS_RECORD_NONE);
@@ -350,7 +354,7 @@ static void what_was_fetched_is_saved_and_serves_the_next_process(void **state)
     site_tear_down(&site);
 }
 
-/* S4-19, R23: the wall clock may have been set, and the store may be damaged. */
+/* S4-19, R23: the wall clock may have been set, and the store may be corrupt. */
 static void stored_age_is_clamped(void **state)
 {
     (void)state;
@@ -367,9 +371,9 @@ static void stored_age_is_clamped(void **state)
         {0, "wait", 1},
         {-1, "wait", 1},
         {INT64_MIN, "wait", 1},
-        {WALL + 30 * S, "deny@2", 0}, /* another machine's clock is a little ahead */
+        {WALL + 30 * S, "deny@2", 0}, /* the clock of another machine is slightly ahead */
         {WALL + 2 * WEIR_MINUTE, "wait", 1},
-        {WALL + 900 * WEIR_DAY, "wait", 1}, /* or it was wrong: then it may be of any age */
+        {WALL + 900 * WEIR_DAY, "wait", 1}, /* the clock was wrong, so the age is unknown */
         {INT64_MAX, "wait", 1},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -387,7 +391,7 @@ static void stored_age_is_clamped(void **state)
         assert_int_equal(atomic_load(&site.sent), rows[i].fetches);
         if (rows[i].fetches > 0) {
             assert_string_equal(site.log[0], A "?\"1\",");
-            site_answer_with(&site, A, 304, NULL); /* confirmed, it is as good as new */
+            site_answer_with(&site, A, 304, NULL); /* a confirmed record is fresh */
         }
         assert_said(&site, "http://a.test/x", "deny@2");
         site_tear_down(&site);
@@ -420,7 +424,8 @@ static void loading_checks_the_record_and_does_not_overrule_what_is_known(void *
     record.fetched_wall_at = WALL - 22 * H;
     assert_int_equal(wr_policies_load(site.policies, &record), 0);
     assert_said(&site, "http://b.test/x", "deny@2");
-    assert_string_equal(site.log[1], "http://b.test/robots.txt"); /* without what is too long to keep */
+    /* not conditional: the ETag is too long to keep */
+    assert_string_equal(site.log[1], "http://b.test/robots.txt");
     site_answer_with(&site, "http://b.test/robots.txt", 404, NULL);
     wr_policies_close(site.policies);
     assert_int_equal(wr_policies_load(site.policies, &record), WEIR_E_CLOSED);
@@ -429,7 +434,8 @@ static void loading_checks_the_record_and_does_not_overrule_what_is_known(void *
 
 /* ---- failing allocations ---- */
 
-/* Makes a registry, loads, asks, waits, redirects, evicts. False once nothing failed. */
+/* Creates a registry, loads, asks, waits, follows a redirect and evicts. Returns false if no
+ * allocation failed. */
 static bool survives(long fail_at, bool for_ever)
 {
     static const struct page pages[] = {
@@ -463,7 +469,8 @@ static bool survives(long fail_at, bool for_ever)
             result = wr_policies_ask(site.policies, url, &ruling);
             assert_true(result == 0 || result == WEIR_E_NOMEM);
             if (result == 0 && i == 0 && ruling.decision.verdict != WEIR_WAIT)
-                assert_string_equal(said(ruling), "deny@2"); /* never allowed for want of memory */
+                /* a failed allocation never allows a page */
+                assert_string_equal(said(ruling), "deny@2");
             result = wr_policies_enqueue(site.policies, url, S, wake_nobody, NULL, &ticket);
             assert_true(result == 0 || result == WEIR_E_NOMEM);
             if (result == 0)
@@ -472,7 +479,7 @@ static bool survives(long fail_at, bool for_ever)
         bool failed = atomic_load(&site.memory.takes) >= fail_at;
         atomic_store(&site.memory.fail_at, 0);
         atomic_store(&site.memory.fail_for_ever, false);
-        pass(&site.pacing, 5 * S); /* and it goes on as if nothing had been */
+        pass(&site.pacing, 5 * S); /* after the failure everything works */
         assert_said(&site, "http://a.test/x", "deny@2");
         site_tear_down(&site);
         return failed;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_policy_wait.c - waiting for robots.txt, in threads and in event loops: S4-10 to S4-12, K1, K3, K4, B9. */
+/* test_policy_wait.c - tests of waiting for robots.txt, in threads and event loops: S4-10 to S4-12,
+ * K1, K3, K4, B9. */
 #include "unit/http/net/policy_rig.h"
 
 #include "base/rng.h"
@@ -17,7 +18,7 @@ struct caller {
     const char *url;
     int64_t timeout_ns;
     weir_cancel *cancel;
-    bool acquires; /* the gate too */
+    bool acquires; /* acquires the host's gate, too */
     pthread_t thread;
     int result;
     struct wr_robots_decision ruling;
@@ -39,7 +40,7 @@ static void *call(void *context)
     return NULL;
 }
 
-/* Starts it, and returns once it waits. */
+/* Starts the caller and returns once it waits. */
 static void caller_wait(struct caller *caller, struct site *site, const char *url, int64_t timeout_ns)
 {
     int before = weir_clock_fake_waiters(site->pacing.clock);
@@ -83,7 +84,7 @@ static void fifty_threads_that_want_a_new_host_cause_one_fetch(void **state)
     site_tear_down(&site);
 }
 
-/* S4-11: fetches that never seem to end, and threads that ask about what is known. */
+/* S4-11: asks for rulings about a known host while fetches of other hosts are pending. */
 static void *ask_and_ask(void *context)
 {
     struct site *site = context;
@@ -121,7 +122,7 @@ static void readers_of_known_hosts_never_wait_for_a_fetch(void **state)
     site_tear_down(&site);
 }
 
-/* S4-8, S4-10: the fetcher may use the registry itself, so no lock is held. */
+/* S4-8, S4-10: the fetcher calls the registry, so no lock may be held while it is called. */
 static void fetch_about_others(void *context, struct wr_robots_fetch *fetch)
 {
     struct site *site = context;
@@ -149,7 +150,8 @@ static void fetcher_is_called_with_no_lock_held_and_may_end_at_once(void **state
     site_tear_down(&site);
 }
 
-/* L3: a fetcher that ends at once is called from within itself, five times at most. */
+/* L3: a fetcher that ends at once is called recursively for a redirect, at most five levels
+ * deep. */
 static void redirects_on_a_small_stack_fit(void **state)
 {
     (void)state;
@@ -176,7 +178,8 @@ static void redirects_on_a_small_stack_fit(void **state)
     site_tear_down(&site);
 }
 
-/* S4-12, R11: those who wait for a host that fails ask again when it is time, once for all of them. */
+/* S4-12, R11: callers that wait for a failing host cause one retry for all of them after the
+ * backoff. */
 static void waiting_threads_fetch_again_after_the_backoff(void **state)
 {
     (void)state;
@@ -234,7 +237,7 @@ static void waiting_ends_by_deadline_cancellation_and_closing(void **state)
     site_tear_down(&site);
 }
 
-/* B9, S4-12: rules that change while a page waits at the gate are seen before it goes. */
+/* B9, S4-12: rules that change while a page waits at the gate are applied before it is sent. */
 static void page_that_waits_at_the_gate_is_judged_again_before_it_goes(void **state)
 {
     (void)state;
@@ -248,8 +251,8 @@ static void page_that_waits_at_the_gate_is_judged_again_before_it_goes(void **st
     assert_string_equal(said(first.ruling), "go");
     tell(&first.permit, 200);
     pass(&site.pacing, 21 * H);
-    weir_permit held = acquired(&site.pacing, "a.test", 0); /* the gate is busy for a second */
-    assert_said(&site, "http://a.test/x", "go");            /* and a refresh is under way */
+    weir_permit held = acquired(&site.pacing, "a.test", 0); /* the gate is busy for 1 s */
+    assert_said(&site, "http://a.test/x", "go");            /* starts a refresh */
     caller_wait(&second, &site, "http://a.test/x", WEIR_FOREVER);
     caller_wait(&other, &site, "http://a.test/y", WEIR_FOREVER);
     tell(&held, 200);
@@ -258,7 +261,7 @@ static void page_that_waits_at_the_gate_is_judged_again_before_it_goes(void **st
     assert_int_equal(caller_join(&second), 0);
     assert_string_equal(said(second.ruling), "deny@2");
     assert_null(second.permit.pacer);
-    assert_int_equal(caller_join(&other), 0); /* what was denied took no start from it */
+    assert_int_equal(caller_join(&other), 0); /* the denied page used no start of the gate */
     assert_string_equal(said(other.ruling), "go");
     assert_non_null(other.permit.pacer);
     assert_true(other.permit.sent);
@@ -282,7 +285,7 @@ static void acquiring_with_reports_sent_leaves_the_sending_to_the_caller(void **
     assert_false(permit.sent);
     weir_permit_abandon(&permit);
     assert_int_equal(wr_policies_acquire(site.policies, url, 0, 0, NULL, &permit, &ruling), 0);
-    assert_true(permit.sent); /* the first one was given back */
+    assert_true(permit.sent); /* the first permit was given back */
     weir_permit_abandon(&permit);
     assert_int_equal(wr_policies_acquire(site.policies, url, 0, 4 * S - 5 * S, NULL, &permit, &ruling), WEIR_E_INVAL);
     assert_int_equal(weir_cancel_new(NULL, &cancel), 0);
@@ -298,7 +301,7 @@ struct loop {
     struct site *site;
     struct wr_policy_ticket *ticket;
     atomic_int woken;
-    bool frees; /* itself, when woken */
+    bool frees; /* the wake frees its ticket */
 };
 
 static void wake_loop(void *context)
@@ -333,7 +336,7 @@ static void ticket_is_woken_when_robots_is_known(void **state)
     struct loop first = {.frees = false}, second = {.frees = false}, third = {.frees = true};
     site_set_up(&site);
     enqueue(&first, &site, "http://a.test/x", WEIR_FOREVER);
-    assert_int_equal(atomic_load(&site.sent), 0); /* the poll does it */
+    assert_int_equal(atomic_load(&site.sent), 0); /* the first poll starts the fetch */
     assert_string_equal(polled(&first, "/x"), "wait");
     enqueue(&second, &site, "http://a.test/y", WEIR_FOREVER);
     enqueue(&third, &site, "http://a.test/", WEIR_FOREVER);
@@ -378,7 +381,8 @@ static void ticket_waits_no_longer_than_it_was_told(void **state)
     assert_string_equal(polled(&loop, "/"), "WEIR_E_TIMEOUT");
     pass(&site.pacing, 10 * S);
     site_serve(&site, &(struct page){A, 200, .body = ""}, 1);
-    assert_string_equal(polled(&loop, "/"), "go"); /* what is known is known, however late */
+    /* known rules are returned even after the deadline */
+    assert_string_equal(polled(&loop, "/"), "go");
     wr_policy_ticket_free(loop.ticket);
     struct target target;
     assert_int_equal(
@@ -409,12 +413,12 @@ static void closing_wakes_every_ticket_and_memory_stays_until_the_last_fetch_end
         wr_policy_ticket_free(loops[i].ticket);
     }
     site_answer(&site, &(struct page){.url = B, .status = 301, .location = "http://c.test/"});
-    assert_int_equal(atomic_load(&site.sent), 2); /* nor is a redirect followed */
+    assert_int_equal(atomic_load(&site.sent), 2); /* the redirect is not followed */
     site.policies = NULL;
     site_tear_down(&site);
 }
 
-/* ---- everything at once ---- */
+/* ---- all calls at once ---- */
 
 #define MESS_THREADS 8
 #define MESS_STEPS (SANITIZED ? 1500 : 8000)
@@ -426,7 +430,7 @@ struct mess {
     uint64_t seed;
     atomic_int next, finished;
     struct wr_robots_fetch *held[4 * MESS_HOSTS];
-    struct wr_rng rng; /* of the answers; under site.lock */
+    struct wr_rng rng; /* random responses; site.lock protects it */
     atomic_int on_wire[2 * MESS_HOSTS];
 };
 
@@ -450,7 +454,8 @@ static struct page any_answer(struct wr_rng *rng)
     return pages[wr_rng_below(rng, COUNT(pages))];
 }
 
-/* Now, or when the next one comes; never two at once for one authority. */
+/* Ends a fetch now or when a later one comes. Fails the test if an authority has two fetches at
+ * once. */
 static void mess_fetch(void *context, struct wr_robots_fetch *fetch)
 {
     struct mess *mess = context;
@@ -471,7 +476,7 @@ static void mess_fetch(void *context, struct wr_robots_fetch *fetch)
     end_with(due, &page);
 }
 
-/* Ends what is still held. */
+/* Ends all fetches that are held. Returns their number. */
 static size_t mess_flush(struct mess *mess)
 {
     size_t count = 0;
@@ -567,7 +572,7 @@ static void asking_waiting_ending_and_evicting_at_once_is_safe_and_never_fetches
     for (int i = 0; i < MESS_THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, mess_about, &mess), 0);
     for (int64_t until = patience_ends_at() + WEIR_MINUTE; atomic_load(&mess.finished) < MESS_THREADS;) {
-        pass(&mess.site.pacing, MS); /* or all might wait for each other to move the clock */
+        pass(&mess.site.pacing, MS); /* otherwise all threads might wait for the clock */
         keep_waiting(until);
         if (atomic_load(&mess.finished) == MESS_THREADS / 2)
             weir_cancel_fire(mess.cancel);

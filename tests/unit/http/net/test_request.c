@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_request.c - the bytes of a request's head, and what the system's resolver says in our words. The linker puts the
- * functions below in place of the C library's. */
+/* test_request.c - tests of the head of a request, and of the results of the system's resolver. The
+ * linker replaces getaddrinfo and freeaddrinfo of the C library by those below. */
 #include "http/net/net_internal.h"
 #include "lib/alloc.h"
 #include "lib/test.h"
@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 
-/* ---- the request --------------------------------------------------------------------------------------- */
+/* ---- the request ---- */
 
 static struct wr_net *net_new(const char *agent)
 {
@@ -132,7 +132,7 @@ static void request_without_memory_is_told_and_one_after_it_begins_anew(void **s
     assert_memory_equal(http1->key + 11, &transfer->port, 2);
     wr_http1_clear(transfer);
     assert_int_equal(http1->request.length, 0);
-    assert_true(http1->request.room > 0); /* kept for the next */
+    assert_true(http1->request.room > 0); /* kept for the next request */
     request.method = "GET";
     request.is_last = false;
     assert_int_equal(wr_http1_set_request(transfer, &request), 0);
@@ -187,7 +187,7 @@ static void plain_get_and_head_without_a_proxy_go_the_short_way(void **state)
     free(net);
 }
 
-/* ---- the system's resolver ----------------------------------------------------------------------------- */
+/* ---- the system's resolver ---- */
 
 static int failure;
 static struct addrinfo *records;
@@ -281,7 +281,8 @@ static void of_a_long_answer_a_thousand_records_are_looked_at(void **state)
     struct wr_dns_answer answer;
     failure = 0;
     records = list;
-    for (size_t at = 999; at <= 1000; at++) { /* the only address is the last of the thousand, or comes after it */
+    /* The only address is the last of the first thousand records, or the first after them. */
+    for (size_t at = 999; at <= 1000; at++) {
         for (size_t i = 0; i < 1100; i++)
             list_record(i, 1100, i == at ? AF_INET : AF_UNIX);
         wr_lookup_system(NULL, "example.org", &answer);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* test_resolver.c - names, looked up by a bounded pool of threads (E1, D3, D5). */
+/* test_resolver.c - tests of the resolver, which looks names up on a bounded pool of threads (E1,
+ * D3, D5). */
 #include "lib/rig.h"
 
 #include "http/net/resolver.h"
 #include "lib/alloc.h"
 
-/* Names that begin with "slow" are answered when the test lets them go. */
+/* A fake lookup. Names that begin with "slow" block until the test releases them. */
 struct dns {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int lets_go; /* so many slow ones may end */
+    int lets_go; /* number of slow lookups that may end */
     atomic_int lookups, slow_running, slow_most, slow_ended;
 };
 
@@ -22,7 +23,7 @@ struct rig {
 };
 
 struct asked {
-    struct wr_dns_query query; /* first */
+    struct wr_dns_query query; /* must be the first member */
     atomic_int *answers;
     atomic_int is_answered;
 };
@@ -98,10 +99,10 @@ static void note_answer(struct wr_dns_query *query)
     struct asked *asked = (struct asked *)query;
 
     atomic_fetch_add(asked->answers, 1);
-    atomic_store(&asked->is_answered, 1); /* from here on it is the asker's again */
+    atomic_store(&asked->is_answered, 1); /* now the asker may reuse it */
 }
 
-/* Whether the answer was there at once. */
+/* Returns true if the answer was ready at once. */
 static bool ask(struct rig *rig, const char *name, struct asked *ret_asked)
 {
     bool is_ready;
@@ -119,7 +120,7 @@ static void ask_and_wait(struct rig *rig, const char *name, struct asked *ret_as
         test_await_number(&ret_asked->is_answered, 1);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- */
+/* ---- queries ---- */
 
 static void a_name_is_looked_up_once_for_all_who_ask(void **state)
 {
@@ -184,8 +185,9 @@ static void slow_names_have_half_of_the_pool_and_hold_up_nobody(void **state)
     assert_false(ask(&rig, "slow0.here.example", &slow[0]));
     assert_false(ask(&rig, "slow1.here.example", &slow[1]));
     test_await_number(&rig.dns.slow_running, 2);
-    assert_false(ask(&rig, "quick0.example", &quick)); /* two young ones are all that the pool takes */
-    advance(rig.clock, WEIR_SECOND);                   /* now they are slow, and their domain with them */
+    /* two young lookups fill the pool's young half */
+    assert_false(ask(&rig, "quick0.example", &quick));
+    advance(rig.clock, WEIR_SECOND); /* now they are slow, and so is their domain */
     test_await_number(&quick.is_answered, 1);
     for (int i = 2; i < 6; i++) {
         snprintf(name, sizeof name, "slow%d.here.example", i);
@@ -209,11 +211,12 @@ static void a_quick_answer_clears_a_slow_domain(void **state)
     struct asked slow[2], quick[2];
 
     (void)state;
-    set_up(&rig, 2, 0); /* one place for the young, one for the slow */
+    set_up(&rig, 2, 0); /* one thread for young lookups, one for slow ones */
     assert_false(ask(&rig, "slow.here.example", &slow[0]));
     test_await_number(&rig.dns.slow_running, 1);
     advance(rig.clock, WEIR_SECOND);
-    assert_false(ask(&rig, "quick0.here.example", &quick[0])); /* held to be slow: waits for the one place */
+    /* its domain is slow, so it waits for the slow thread */
+    assert_false(ask(&rig, "quick0.here.example", &quick[0]));
     ask_and_wait(&rig, "quick1.there.example", &quick[1]);
     assert_int_equal(quick[0].is_answered, 0);
     let_go(&rig.dns, 1);
@@ -221,7 +224,7 @@ static void a_quick_answer_clears_a_slow_domain(void **state)
     assert_false(ask(&rig, "slow1.there.example", &slow[0]));
     test_await_number(&rig.dns.slow_running, 1);
     advance(rig.clock, WEIR_SECOND);
-    ask_and_wait(&rig, "quick2.here.example", &quick[0]); /* not held to be slow any more */
+    ask_and_wait(&rig, "quick2.here.example", &quick[0]); /* its domain is no longer slow */
     let_go(&rig.dns, 1);
     test_await_number(&slow[0].is_answered, 1);
     tear_down(&rig);
@@ -270,7 +273,7 @@ static void names_are_bounded_and_the_least_used_leaves_first(void **state)
         wr_resolver_stats(rig.resolver, &stats);
         assert_true(stats.names <= 4);
     }
-    assert_int_equal(rig.dns.lookups, 10); /* n0 was used all the time and stayed */
+    assert_int_equal(rig.dns.lookups, 10); /* n0 was used often and stayed in the cache */
     for (int i = 0; i < 4; i++) {
         snprintf(name, sizeof name, "slow%d.example", i);
         assert_false(ask(&rig, name, &slow[i]));
@@ -334,7 +337,7 @@ static void an_answer_keeps_a_few_addresses_of_each_family(void **state)
     assert_int_equal(answer.list[4].bytes[0], 0x20);
 }
 
-/* Failing at the n-th allocation, the resolver says so and works afterwards. */
+/* The resolver reports the failure of its n-th allocation and works afterwards. */
 static void want_of_memory_is_told_and_survived(void **state)
 {
     struct rig rig;
@@ -381,7 +384,7 @@ static void freeing_does_not_wait_for_lookups(void **state)
     tear_down(&rig);
 }
 
-/* ---- threads --------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 #define ASKERS 4
 #define ROUNDS 500
@@ -397,7 +400,8 @@ static void *ask_and_withdraw(void *context)
         if (ask(rig, name, &asked))
             continue;
         if (i % 3 == 0)
-            wr_resolver_cancel(rig->resolver, &asked.query); /* from here on `asked` is not touched */
+            /* from here on `asked` is not used by the resolver */
+            wr_resolver_cancel(rig->resolver, &asked.query);
         else
             test_await_number(&asked.is_answered, 1);
     }

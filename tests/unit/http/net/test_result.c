@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_result.c - how transfers end in our words, the proxy's URL, and whether there is memory for one more. */
+/* test_result.c - tests of how transfers end, of proxy URLs, and of memory for another transfer. */
 #include "http/net/net_internal.h"
 #include "lib/test.h"
 #include "limiter/memory/reserve.h"
@@ -24,7 +24,7 @@ static struct rig *rig_new(void)
     return rig;
 }
 
-/* ---- ends ---------------------------------------------------------------------------------------------- */
+/* ---- ends of transfers ---- */
 
 static void ends_have_names_and_words_for_people(void **state)
 {
@@ -94,7 +94,8 @@ static void codes_of_libcurl_are_ends_of_ours(void **state)
         {CURLE_PROXY, WR_NET_PROXY, WR_NET_LATER, WR_NET_BLAME_PROXY},
         {CURLE_COULDNT_CONNECT, WR_NET_CONNECT, WR_NET_LATER, WR_NET_BLAME_HOST},
         {CURLE_OPERATION_TIMEDOUT, WR_NET_CONNECT_TIMEOUT, WR_NET_LATER, WR_NET_BLAME_HOST},
-        {CURLE_SSL_CONNECT_ERROR, WR_NET_TLS, WR_NET_LATER, WR_NET_BLAME_HOST}, /* a handshake that broke */
+        /* a handshake that failed */
+        {CURLE_SSL_CONNECT_ERROR, WR_NET_TLS, WR_NET_LATER, WR_NET_BLAME_HOST},
         {CURLE_SSL_CERTPROBLEM, WR_NET_TLS, WR_NET_NEVER, WR_NET_BLAME_HOST},
         {CURLE_SSL_CIPHER, WR_NET_TLS, WR_NET_NEVER, WR_NET_BLAME_HOST},
         {CURLE_PEER_FAILED_VERIFICATION, WR_NET_TLS, WR_NET_NEVER, WR_NET_BLAME_HOST},
@@ -237,7 +238,7 @@ static void statuses_of_a_gateway_are_the_proxys_own_words(void **state)
     for (size_t i = 0; i < 3; i++) {
         rig->transfer.result.status = its_own[i];
         assert_true(wr_net_is_proxy_response(&rig->transfer));
-        rig->transfer.is_https = true; /* what comes through TLS is the server's */
+        rig->transfer.is_https = true; /* a response through TLS is the server's */
         assert_false(wr_net_is_proxy_response(&rig->transfer));
         rig->transfer.is_https = false;
     }
@@ -281,7 +282,7 @@ static void request_that_must_not_be_sent_twice_is_never_tried_again_once_sent(v
         assert_false(wr_net_is_idempotent(once[i]));
 }
 
-/* ---- the proxy's URL ----------------------------------------------------------------------------------- */
+/* ---- the URL of the proxy ---- */
 
 static void url_of_a_proxy_is_taken_apart_whole(void **state)
 {
@@ -332,7 +333,7 @@ static void url_that_is_no_proxys_is_refused_and_changes_nothing(void **state)
     }
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static void transfer_is_counted_from_its_beginning_to_its_end_once(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - reads a text as a sitemap, in pieces of any size, and keeps what it lists. */
+/* rig.h - reads a text as a sitemap, in pieces of any size, and stores the entries. */
 #ifndef WEIR_SITEMAP_RIG_H
 #define WEIR_SITEMAP_RIG_H
 
@@ -12,7 +12,7 @@
 #define KEPT_MAX 16
 
 struct kept {
-    size_t count; /* told; the first KEPT_MAX are kept */
+    size_t count; /* number of entries; the first KEPT_MAX are stored */
     size_t wanted;
     char urls[KEPT_MAX][256];
     int64_t dates[KEPT_MAX];
@@ -35,7 +35,7 @@ static inline bool keep(void *context, const struct wr_sitemap_entry *entry)
     return ++kept->count < kept->wanted;
 }
 
-/* With `wanted`, and pieces of `piece` bytes. */
+/* Reads `data` in pieces of `piece` bytes, and stops after `wanted` entries. */
 static inline void read_bytes(const char *data, size_t bytes, size_t piece, size_t wanted, struct kept *ret_kept)
 {
     struct wr_sitemap_options options = {.found = keep, .context = ret_kept};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sitemap.c - which pages a site lists: U11. */
+/* test_sitemap.c - tests of reading sitemaps, feeds and lists of URLs (U11). */
 #include "rig.h"
 
 #include <zlib.h>
@@ -43,7 +43,7 @@ static void a_sitemap_is_read_however_it_is_cut(void **state)
     }
 }
 
-/* As .xml.gz is, and in two members, as `cat a.gz b.gz` makes it. */
+/* Compresses a text to one gzip member, as in a .xml.gz file. Returns the compressed size. */
 static size_t zip(const char *text, size_t bytes, unsigned char *ret_zipped, size_t room)
 {
     z_stream stream = {.next_in = (Bytef *)(uintptr_t)text, .avail_in = (uInt)bytes};
@@ -126,7 +126,7 @@ static void feeds_list_their_entries(void **state)
     assert_string_equal(kept.urls[0], "https://example.org/r");
 }
 
-/* Many write URLs as they are. */
+/* Many sites do not escape the '&' in URLs. */
 static void ampersand_that_begins_no_reference_stands_for_itself(void **state)
 {
     static const char text[] =
@@ -203,7 +203,7 @@ static void what_is_no_sitemap_is_said_to_be_none(void **state)
     }
 }
 
-/* U11: of a hundred thousand the first five are read, and no byte more is asked for. */
+/* U11: once the first five of 100 000 entries are read, no more bytes are taken. */
 static void enough_ends_the_reading_at_once(void **state)
 {
     struct kept kept = {.wanted = 5};
@@ -220,7 +220,7 @@ static void enough_ends_the_reading_at_once(void **state)
         int bytes = snprintf(entry, sizeof entry, "<url><loc>http://x/%zu</loc></url>", n);
         goes_on = wr_sitemap_push(sitemap, entry, (size_t)bytes);
     }
-    assert_true(n < 50); /* libxml2 looks a few bytes ahead */
+    assert_true(n < 50); /* libxml2 reads a few bytes ahead */
     assert_int_equal(kept.count, 5);
     assert_false(wr_sitemap_push(sitemap, "<url><loc>http://x/more</loc></url></urlset>", 44));
     assert_int_equal(wr_sitemap_finish(sitemap), WR_SITEMAP_STOPPED);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sitemap_hostile.c - sitemaps made to harm: D9, J11. */
+/* test_sitemap_hostile.c - tests of hostile sitemaps (D9, J11). */
 #include "rig.h"
 
 #include "lib/alloc.h"
 
 #include <zlib.h>
 
-#define MANY ((size_t)60 << 20) /* more than any sitemap may have */
+#define MANY ((size_t)60 << 20) /* bytes; more than any sitemap may have */
 
 static size_t put(char *at, const char *text)
 {
@@ -14,7 +14,7 @@ static size_t put(char *at, const char *text)
     return strlen(text);
 }
 
-/* D9: no entity is expanded, no file and no other host asked. */
+/* D9: no entity is expanded, and no file or host is accessed. */
 static void document_types_and_entities_are_refused(void **state)
 {
     static const char *const texts[] = {
@@ -54,7 +54,8 @@ static void broken_markup_costs_its_own_entry_only(void **state)
     assert_int_equal(kept.count, 1);
 }
 
-/* Declared encodings choose no code of the system's; bytes that are none of UTF-8 end nothing. */
+/* A declared encoding never selects a decoder of the system. Invalid UTF-8 does not end the
+ * parse. */
 static void encodings_that_lie_are_survived(void **state)
 {
     static const char *const names[] = {"UTF-16", "ISO-2022-CN-EXT", "UTF-7", "IBM037", "../../x", "nonsense"};
@@ -99,14 +100,15 @@ static void what_is_too_long_or_too_deep_ends(void **state)
     read_text(text, &kept);
     assert_int_equal(kept.end, WR_SITEMAP_TAG_TOO_LONG);
 
-    memset(text, 'h', sizeof text - 1); /* a line without end */
+    memset(text, 'h', sizeof text - 1); /* a line that is too long */
     (void)put(text + sizeof text - 32, "\nhttp://x/2\n");
     read_text(text, &kept);
     assert_int_equal(kept.count, 1);
     assert_int_equal(kept.facts.left_out, 1);
 }
 
-/* Feeds `text` until it has had enough, or `most` bytes. */
+/* Feeds `begin`, then copies of `text` until the parser stops or `most` bytes were fed. Returns the
+ * bytes fed. */
 static uint64_t flood(const char *begin, const char *text, size_t most, enum wr_sitemap_end *ret_end)
 {
     struct kept kept = {.wanted = SIZE_MAX};
@@ -148,7 +150,7 @@ static void what_has_no_end_is_cut_off(void **state)
     assert_int_equal(end, WR_SITEMAP_TOO_LARGE);
     flood("<rss><channel><item><link>http://x/</link><description><![CDATA[", "<p>a long article, and one more ",
           1 << 20, &end);
-    assert_int_equal(end, WR_SITEMAP_TOO_LARGE); /* which is no tag that is too long */
+    assert_int_equal(end, WR_SITEMAP_TOO_LARGE); /* not WR_SITEMAP_TAG_TOO_LONG: a long text is no tag */
     flood("   \n", " ", (size_t)1 << 16, &end);
     assert_int_equal(end, WR_SITEMAP_TOO_LARGE);
 }
@@ -172,7 +174,8 @@ static void tag_with_too_many_attributes_ends_a_sitemap(void **state)
     }
 }
 
-/* M12: it looks for an element's namespace among all that are open; in elements in elements these are more and more. */
+/* M12: libxml2 searches all open namespaces for that of an element. Nested elements open more and
+ * more of them. */
 static void namespaces_that_pile_up_end_a_sitemap(void **state)
 {
     static char text[30000];
@@ -187,7 +190,7 @@ static void namespaces_that_pile_up_end_a_sitemap(void **state)
     assert_int_equal(kept.end, WR_SITEMAP_TOO_MANY_ATTRIBUTES);
 }
 
-/* Feeds declare a namespace where they use it. */
+/* Feeds declare a namespace in the element that uses it, and close it there. */
 static void namespaces_one_after_the_other_do_not_pile_up(void **state)
 {
     static char text[200000];
@@ -206,7 +209,7 @@ static void namespaces_one_after_the_other_do_not_pile_up(void **state)
 
 static unsigned char bomb[1 << 17];
 
-/* A bomb of gzip, 60 MB out of 60 KB. */
+/* Writes a gzip bomb, 60 MB in 60 KB, to `bomb`. Returns its compressed size. */
 static size_t make_bomb(void)
 {
     static unsigned char zeros[1 << 16];
@@ -236,7 +239,7 @@ static void a_gzip_bomb_is_cut_off(void **state)
     assert_true(kept.facts.bytes == WR_SITEMAP_BYTES_MAX);
 }
 
-/* D9: who reads it has other things to do as well. */
+/* D9: a loop can do other work between two pieces. */
 static void a_gzip_bomb_is_read_in_bounded_pieces(void **state)
 {
     struct kept kept = {.wanted = SIZE_MAX};

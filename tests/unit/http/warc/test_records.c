@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_records.c - records of archives: what is in them, byte by byte. tests/archive reads them with somebody else's
- * reader. */
+/* test_records.c - tests of the bytes of archive records. tests/archive reads them with the reader
+ * of another project. */
 #include "http/warc/warc.h"
 #include "lib/alloc.h"
 #include "lib/test.h"
@@ -33,7 +33,7 @@ static void tear_down(struct rig *rig)
     assert_int_equal(rig->memory.live, 0);
 }
 
-/* The text of the gzip member at `at`; returns where the next is. */
+/* Unpacks the gzip member at `at`. Returns the offset of the next one. */
 static size_t unpack(const struct wr_buf *buf, size_t at, char ret_text[TEXT_MAX])
 {
     z_stream stream = {.next_in = (unsigned char *)buf->bytes + at,
@@ -60,7 +60,8 @@ static struct wr_warc_exchange exchange_of(struct rig *rig, const char *head, st
                                      .digest = digest};
 }
 
-/* The value of a field in a text that begins with a head. */
+/* Returns the value of a field in the head of a text, or NULL. It is valid until the fourth call
+ * after it. */
 static const char *field(const char *text, const char *name)
 {
     static char values[4][256];
@@ -80,7 +81,7 @@ static const char *block(const char *text)
     return strstr(text, "\r\n\r\n") + 4;
 }
 
-/* The block of an answer with this head and body, without the end of the record. */
+/* Returns the block of a response with this head and body, without the end of the record. */
 static const char *block_of(const char *head, const char *body)
 {
     static char text[TEXT_MAX];
@@ -117,7 +118,7 @@ static void exchange_is_a_response_and_its_request(void **state)
     assert_string_equal(field(text, "WARC-Target-URI"), URL);
     assert_string_equal(field(text, "WARC-Date"), "2023-11-14T22:13:20.250Z");
     assert_string_equal(field(text, "WARC-IP-Address"), "192.0.2.1");
-    /* printf hello | sha1sum | xxd -r -p | base32 */
+    /* The digest is: printf hello | sha1sum | xxd -r -p | base32 */
     assert_string_equal(field(text, "WARC-Payload-Digest"), "sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N");
     assert_string_equal(field(text, "Content-Type"), "application/http;msgtype=response");
     assert_null(field(text, "WARC-Truncated"));
@@ -130,7 +131,7 @@ static void exchange_is_a_response_and_its_request(void **state)
     tear_down(&rig);
 }
 
-/* What is kept is decoded, and its head says so. */
+/* The archived body is decoded, so its head is changed to match. */
 static void head_is_true_of_the_body_that_is_kept(void **state)
 {
     static const struct {
@@ -281,7 +282,7 @@ static void running_out_of_memory_is_told(void **state)
     }
 }
 
-/* ---- what was seen ---- */
+/* ---- payloads that were seen ---- */
 
 static struct wr_payload_key key_of(uint64_t number)
 {
@@ -302,7 +303,7 @@ static void payload_is_known_by_all_of_its_key(void **state)
     wr_payload_table_put(seen, &key, &original);
     assert_true(wr_payload_table_find(seen, &key, &found));
     assert_true(wr_span_is(found.url, URL) && found.wall_at == WHEN);
-    other.keyed += WR_PAYLOAD_TABLE_SLOTS; /* two that SHA-1 cannot tell apart, and of one slot */
+    other.keyed += WR_PAYLOAD_TABLE_SLOTS; /* the same SHA-1 and the same slot */
     assert_false(wr_payload_table_find(seen, &other, &found));
     other = key;
     other.bytes++;
@@ -310,7 +311,7 @@ static void payload_is_known_by_all_of_its_key(void **state)
     other = key;
     other.digest[19] = 1;
     assert_false(wr_payload_table_find(seen, &other, &found));
-    wr_payload_table_put(seen, &other, &original); /* takes its place */
+    wr_payload_table_put(seen, &other, &original); /* replaces the payload of the slot */
     assert_false(wr_payload_table_find(seen, &key, &found));
     wr_payload_table_free(seen);
     assert_int_equal(memory.live, 0);
@@ -332,9 +333,10 @@ static void what_is_seen_takes_bounded_memory(void **state)
     assert_true(memory.live_bytes < 10 << 20);
     long before = memory.takes;
     struct wr_payload_key key = key_of(1);
-    wr_payload_table_put(seen, &key, &(struct wr_warc_original){{text, sizeof text}, WHEN}); /* too long */
+    /* URL too long */
+    wr_payload_table_put(seen, &key, &(struct wr_warc_original){{text, sizeof text}, WHEN});
     key.bytes = WR_PAYLOAD_BYTES_MIN - 1;
-    wr_payload_table_put(seen, &key, &(struct wr_warc_original){{text, 30}, WHEN}); /* too small */
+    wr_payload_table_put(seen, &key, &(struct wr_warc_original){{text, 30}, WHEN}); /* payload too small */
     assert_int_equal(memory.takes, before);
     wr_payload_table_free(seen);
     assert_int_equal(memory.live, 0);

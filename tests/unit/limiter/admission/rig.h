@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - tables on a clock that stands still, and a repository that does as it is told. */
+/* rig.h - a fixture for tests of weir_admission: tables on a fake clock, and a scripted key store. */
 #ifndef WEIR_TEST_COUNTER_RIG_H
 #define WEIR_TEST_COUNTER_RIG_H
 
@@ -38,7 +38,7 @@ static inline struct rig *rig_new(void)
     return rig;
 }
 
-/* Adds a rule whose store is not a table. */
+/* Adds a rule whose key store is not a table. */
 static inline weir_rule *rig_add_store(struct rig *rig, const char *name, weir_key_kind kind, weir_key_store store)
 {
     size_t i = rig->count++;
@@ -50,7 +50,7 @@ static inline weir_rule *rig_add_store(struct rig *rig, const char *name, weir_k
     return &rig->rules[i];
 }
 
-/* Adds a rule over a table of its own. */
+/* Adds a rule with a table of its own. */
 static inline weir_rule *rig_add(struct rig *rig, const char *name, weir_key_kind kind, weir_limit limit)
 {
     weir_table_options options;
@@ -70,7 +70,7 @@ static inline void rig_open(struct rig *rig)
     assert_int_equal(weir_admission_new(rig->rules, rig->count, &rig->options, &rig->counter), 0);
 }
 
-/* One rule per window and key. */
+/* Returns a limit of `permits` requests per minute and key. */
 static inline weir_limit window(uint32_t permits)
 {
     weir_limit limit;
@@ -85,7 +85,7 @@ static inline weir_limit at_once(uint32_t permits)
     return limit;
 }
 
-/* Frees all, tables too, and looks for what was left behind. */
+/* Frees everything, tables too, and fails the test if memory is still allocated. */
 static inline void rig_free(struct rig *rig)
 {
     weir_admission_free(rig->counter);
@@ -99,7 +99,7 @@ static inline void rig_free(struct rig *rig)
     free(rig);
 }
 
-/* Whether the rig's request is allowed now. */
+/* Returns true if the rules allow the fixture's request now. */
 static inline bool rig_try(struct rig *rig)
 {
     assert_int_equal(weir_admission_try(rig->counter, &rig->request, &rig->admission), 0);
@@ -112,7 +112,7 @@ static inline bool rig_try_key(struct rig *rig, uint32_t rule, const char *key)
     return rig->admission.allowed;
 }
 
-/* What a key has left; the whole limit if it was never seen. */
+/* Returns the permits that a key has left, or UINT32_MAX if the key was never used. */
 static inline uint32_t rig_left(struct rig *rig, size_t rule, const char *key)
 {
     weir_quota quota;
@@ -124,14 +124,14 @@ static inline uint32_t rig_left(struct rig *rig, size_t rule, const char *key)
     return quota.remaining;
 }
 
-/* ---- a repository that does as it is told ---------------------------------------------------------------- */
+/* ---- a scripted key store: returns what the test set, and counts the calls ---- */
 
 struct script {
     int error;
     weir_decision decision;
     weir_quota quota;
     int asked, settled, released, freed;
-    uint32_t permits; /* of the last call */
+    uint32_t permits; /* permits of the last call */
 };
 
 static inline int script_attempt(void *context, const char *key, size_t key_bytes, uint32_t permits,

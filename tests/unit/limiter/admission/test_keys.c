@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_keys.c - the server side of the seeds: allow and release by key, over a repository (S3-20 … S3-24, S3-31 …
- * S3-36). */
+/* test_keys.c - tests of weir_admission by key, over a key store: allow, release, remove (S3-20 to
+ * S3-24, S3-31 to S3-36). */
 #include "unit/limiter/admission/rig.h"
 
 /* S3-20, S3-23 */
@@ -60,7 +60,7 @@ static void retry_after_is_never_zero_for_who_may_come_again(void **state)
         {WEIR_WAIT, WEIR_SECOND, 1},
         {WEIR_WAIT, WEIR_SECOND + 1, 2},
         {WEIR_WAIT, WEIR_UNTIL_RELEASE, 1},
-        {WEIR_DENY, 0, 0}, /* coming again will not help */
+        {WEIR_DENY, 0, 0}, /* a retry cannot succeed, so there is no Retry-After */
     };
     struct script script = {0};
     struct rig *rig = rig_new();
@@ -90,7 +90,7 @@ static void release_by_key_ends_a_request_in_flight(void **state)
     assert_int_equal(weir_admission_release_key(rig->counter, 0, "alice", 5, 0), 0);
     assert_true(rig_try_key(rig, 0, "alice"));
 
-    /* U15: releasing what nobody holds makes no key and grants nothing more. */
+    /* U15: a release of a key without a request in flight adds no key and no permits. */
     assert_int_equal(weir_admission_release_key(rig->counter, 0, "bob", 3, 0), 0);
     assert_int_equal(weir_table_stats_get(rig->tables[0], &stats), 0);
     assert_int_equal(stats.keys, 1);
@@ -140,7 +140,7 @@ static void releasing_a_refused_request_does_nothing(void **state)
     rig_free(rig);
 }
 
-/* S3-24: a map of headers and a URI are enough. */
+/* S3-24: a header callback and a URI are enough for a request. */
 static void a_request_is_headers_and_a_uri(void **state)
 {
     weir_header headers[] = {{"X-User-Id", "alice"}};
@@ -199,7 +199,7 @@ static void any_bytes_make_a_key_of_the_programs_own(void **state)
     rig_free(rig);
 }
 
-/* ---- repositories -------------------------------------------------------------------------------------- */
+/* ---- key stores ---- */
 
 /* S3-31 */
 static void all_rules_over_one_repository_see_the_same_limiter_for_a_key(void **state)
@@ -271,7 +271,7 @@ static void an_owned_repository_is_freed_once_with_the_counter(void **state)
     rig_add(rig, "three", WEIR_KEY_IP, window(1))->owns_store = true;
     rig_open(rig);
     assert_true(rig_try_key(rig, 2, "alice"));
-    rig_free(rig); /* looks whether the table's memory is back */
+    rig_free(rig); /* fails the test if the table's memory was not freed */
     assert_int_equal(script.freed, 1);
 }
 
@@ -288,7 +288,7 @@ static void a_repository_of_others_outlives_the_counter(void **state)
     assert_true(rig_try_key(rig, 1, "alice"));
     weir_admission_free(rig->counter);
     assert_int_equal(rig_left(rig, 1, "alice"), 0);
-    rig_open(rig); /* another one, over the same state */
+    rig_open(rig); /* a second weir_admission over the same table */
     assert_false(rig_try_key(rig, 1, "alice"));
     rig_free(rig);
     assert_int_equal(script.freed, 0);
@@ -302,7 +302,8 @@ static void a_store_of_ones_own_stands_in_for_the_table(void **state)
 
     (void)state;
     rig_add_store(rig, "r", WEIR_KEY_USER, script_repository(&script));
-    rig->repositories[0].reserve = NULL; /* the least that a store must offer: attempt */
+    /* A key store needs no other function than attempt. */
+    rig->repositories[0].reserve = NULL;
     rig->repositories[0].settle = NULL;
     rig->repositories[0].release = NULL;
     rig_open(rig);
@@ -336,7 +337,7 @@ static void nothing_expires_by_itself(void **state)
     rig_free(rig);
 }
 
-/* ---- what it really cost ------------------------------------------------------------------------------- */
+/* ---- settling at the real cost ---- */
 
 static void a_request_is_settled_at_what_it_really_cost(void **state)
 {
@@ -349,10 +350,11 @@ static void a_request_is_settled_at_what_it_really_cost(void **state)
     assert_int_equal(rig_left(rig, 0, "a"), 60);
     assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 0, 10), 0);
     assert_int_equal(rig_left(rig, 0, "a"), 90);
-    assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 0, 0), 0); /* once is enough */
+    assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 0, 0), 0); /* no effect */
     assert_int_equal(rig_left(rig, 0, "a"), 90);
     assert_int_equal(weir_admission_try_key(rig->counter, 0, "a", 1, 1, &rig->admission), 0);
-    assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 0, 50), 0); /* more than it took */
+    /* more than it took */
+    assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 0, 50), 0);
     assert_int_equal(rig_left(rig, 0, "a"), 40);
     assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 1, 0), WEIR_E_INVAL);
     rig_free(rig);
@@ -371,7 +373,7 @@ static void settled_permits_in_flight_are_released_to_the_last(void **state)
     assert_int_equal(weir_admission_settle(rig->counter, &rig->admission, 0, 2), 0);
     assert_int_equal(rig_left(rig, 0, "a"), 5);
     assert_int_equal(weir_admission_release(rig->counter, &rig->admission), 0);
-    assert_int_equal(rig_left(rig, 0, "a"), 7); /* the other's three are still in flight */
+    assert_int_equal(rig_left(rig, 0, "a"), 7); /* the other request still holds three permits */
     rig_free(rig);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_rules.c - several rules at once: all or nothing, in shadow, failing, malformed (J1, J2, J5, J8, R18, S3-46). */
+/* test_rules.c - tests of several rules at once: all or nothing, shadow, failure, malformed (J1,
+ * J2, J5, J8, R18, S3-46). */
 #include "unit/limiter/admission/rig.h"
 
 #define PEER "203.0.113.7"
@@ -20,19 +21,20 @@ static void a_refusal_by_a_later_rule_charges_the_earlier_ones_nothing(void **st
         assert_false(rig_try(rig));
         assert_int_equal(rig->admission.count, 3);
         assert_string_equal(weir_admission_result_decisive(&rig->admission)->name, "route");
-        assert_int_equal(rig->admission.rulings[0].quota.remaining, 8); /* as it is after giving back */
+        /* after the permits were given back */
+        assert_int_equal(rig->admission.rulings[0].quota.remaining, 8);
         assert_int_equal(rig_left(rig, 0, PEER), 8);
         assert_int_equal(rig_left(rig, 1, PEER), 8);
         assert_int_equal(weir_admission_release(rig->counter, &rig->admission), 0);
         assert_int_equal(rig_left(rig, 1, PEER), 8);
     }
     assert_int_equal(weir_admission_stats_get(rig->counter, 0, &stats), 0);
-    assert_int_equal(stats.granted, 2); /* nor is it counted */
+    assert_int_equal(stats.granted, 2); /* refused requests are not counted */
     assert_int_equal(stats.refused, 0);
     rig_free(rig);
 }
 
-/* So that a caller over its own limit cannot use up what others share. */
+/* A caller over its own limit must not use up a limit that all callers share. */
 static void rules_after_the_one_that_refuses_are_not_even_asked(void **state)
 {
     struct script everybody = {0};
@@ -82,7 +84,7 @@ static void rules_may_ask_for_different_permits(void **state)
     assert_false(rig_try(rig));
     assert_int_equal(rig_left(rig, 0, PEER), 97);
     assert_int_equal(rig_left(rig, 1, PEER), 10);
-    rig->request.cost = 10; /* our program knows better */
+    rig->request.cost = 10; /* the program sets the cost, which replaces the permits of the rules */
     assert_true(rig_try(rig));
     assert_int_equal(rig_left(rig, 1, PEER), 0);
     rig_free(rig);
@@ -144,7 +146,7 @@ static void too_many_rules_for_one_request_are_refused_and_charged_nothing(void 
     rig_free(rig);
 }
 
-/* ---- shadow -------------------------------------------------------------------------------------------- */
+/* ---- rules in shadow mode ---- */
 
 static void a_rule_in_shadow_never_refuses_but_counts(void **state)
 {
@@ -223,7 +225,7 @@ static void too_many_rules_in_shadow_refuse_nothing(void **state)
     rig_free(rig);
 }
 
-/* ---- malformed requests -------------------------------------------------------------------------------- */
+/* ---- malformed requests ---- */
 
 /* J5 */
 static void a_request_without_a_usable_key_is_refused(void **state)
@@ -248,7 +250,8 @@ static void a_request_without_a_usable_key_is_refused(void **state)
     rig_free(rig);
 }
 
-/* J1, J2: through the whole counter. */
+/* J1, J2: forged X-Forwarded-For fields and rotated IPv6 addresses count as one caller, through all
+ * layers. */
 static void forged_and_rotated_addresses_drain_one_bucket(void **state)
 {
     static const struct {
@@ -303,13 +306,13 @@ static void callers_cannot_choose_what_they_pay(void **state)
         assert_false(rig_try(rig));
         assert_int_equal(rig->admission.rulings[0].fault, WEIR_FAULT_COST);
         assert_int_equal(weir_admission_result_status(&rig->admission), 400);
-        assert_ptr_equal(weir_error_detail(), detail); /* a stranger's mistake is none of the program's */
+        assert_ptr_equal(weir_error_detail(), detail); /* a bad header is no error of the program */
     }
     assert_int_equal(rig_left(rig, 0, PEER), 20);
     rig_free(rig);
 }
 
-/* ---- failures ------------------------------------------------------------------------------------------ */
+/* ---- failing key stores ---- */
 
 static void a_failing_repository_refuses_or_not_as_the_rule_says(void **state)
 {
@@ -331,7 +334,7 @@ static void a_failing_repository_refuses_or_not_as_the_rule_says(void **state)
         assert_int_equal(rig->admission.rulings[1].error, errors[i]);
         assert_int_equal(weir_admission_result_status(&rig->admission), 503);
         assert_int_equal(rig->admission.retry_after_s, 1);
-        assert_int_equal(rig_left(rig, 0, PEER), 5); /* given back */
+        assert_int_equal(rig_left(rig, 0, PEER), 5); /* the permit was given back */
         assert_false(rig_try_key(rig, 1, "x"));
         assert_true(rig_try_key(rig, 2, "x"));
         assert_int_equal(rig->admission.rulings[0].outcome, WEIR_OUTCOME_FAILED);
@@ -359,7 +362,7 @@ static void a_request_let_go_by_a_failed_rule_takes_nothing_from_it(void **state
     rig_free(rig);
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------- */
+/* ---- callbacks and response fields ---- */
 
 struct heard {
     int calls;
@@ -447,7 +450,7 @@ static void quotas_are_not_looked_up_if_nobody_wants_them(void **state)
     rig_free(rig);
 }
 
-/* V10: a token goes into no response. */
+/* V10: no response field may contain a key, which can be a token. */
 static void no_key_is_ever_written_into_a_response(void **state)
 {
     weir_header header = {"Authorization", "Bearer 5ecret"};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_threads.c - many threads at one counter: admitted exactly what the limits say (V8, K1). */
+/* test_threads.c - tests that many threads at one weir_admission are admitted exactly up to the
+ * limits (V8, K1). */
 #include "unit/limiter/admission/rig.h"
 
 #include <pthread.h>
@@ -10,10 +11,10 @@
 struct crowd {
     struct rig *rig;
     pthread_t threads[THREADS];
-    atomic_int next;      /* who is who */
-    atomic_long allowed;  /* requests */
-    atomic_long inside;   /* between try and release */
-    atomic_long too_many; /* times that more were inside than may be */
+    atomic_int next;      /* index of the next thread */
+    atomic_long allowed;  /* admitted requests */
+    atomic_long inside;   /* requests between try and release */
+    atomic_long too_many; /* times that more than inside_max requests were inside */
     long inside_max;
 };
 
@@ -25,7 +26,7 @@ static void crowd_run(struct crowd *crowd, void *(*work)(void *context))
         assert_int_equal(pthread_join(crowd->threads[i], NULL), 0);
 }
 
-/* cmocka's asserts are not for threads: what goes wrong shows in the sums. */
+/* Tries ROUNDS requests. Threads do not use cmocka's assertions; errors show in the sums. */
 static void *try_often(void *context)
 {
     struct crowd *crowd = context;
@@ -60,7 +61,8 @@ static void threads_at_one_rule_are_admitted_exactly_its_limit(void **state)
     rig_free(rig);
 }
 
-/* Four addresses, 1000 each, 2500 together: what the second rule refuses, the first gets back to the last permit. */
+/* Four addresses with 1000 permits each share 2500. The first rule gets back every permit of a
+ * request that the second rule refuses. */
 static void threads_at_two_rules_charge_both_alike(void **state)
 {
     struct rig *rig = rig_new();
@@ -141,7 +143,7 @@ static void *wait_in_turn(void *context)
     return NULL;
 }
 
-/* Rules are waited for in one order, so that nobody waits for somebody who waits for him. */
+/* All callers wait for the rules in the same order, so they cannot deadlock. */
 static void threads_that_wait_all_get_in(void **state)
 {
     struct rig *rig = rig_new();

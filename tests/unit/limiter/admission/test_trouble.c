@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_trouble.c - no memory, and arguments that make no sense (L1, K3). */
+/* test_trouble.c - tests of weir_admission with allocation failures and invalid arguments (L1,
+ * K3). */
 #include "unit/limiter/admission/rig.h"
 
-/* Fails the 1st, 2nd, 3rd … allocation of making a counter. */
+/* Fails the first, second, third, ... allocation of weir_admission_new. */
 static void without_memory_there_is_no_counter_and_nothing_to_free(void **state)
 {
     struct rig *rig = rig_new();
@@ -31,7 +32,8 @@ static void without_memory_there_is_no_counter_and_nothing_to_free(void **state)
     rig_free(rig);
 }
 
-/* A key that finds no memory is refused, or let go where the rule says so; afterwards all is as before. */
+/* If memory for a new key is short, the request is refused, or allowed if the rule is open on
+ * error. Later requests work as before. */
 static void without_memory_for_a_new_key_the_rule_decides(void **state)
 {
     for (int open = 0; open < 2; open++) {
@@ -59,14 +61,14 @@ static void without_memory_for_a_new_key_the_rule_decides(void **state)
         }
         atomic_store(&rig->memory.fail_at, 0);
         atomic_store(&rig->memory.fail_for_ever, false);
-        assert_true(failed); /* or this test shows nothing */
+        assert_true(failed); /* otherwise no allocation failed and the test shows nothing */
         weir_request_init(&rig->request, "GET", "/after", "192.0.2.1");
         assert_true(rig_try(rig));
         rig_free(rig);
     }
 }
 
-/* The steady path: a known key is decided, released, settled and cancelled without an allocation. */
+/* A known key is decided, released, settled and cancelled without an allocation. */
 static void deciding_takes_no_memory(void **state)
 {
     struct rig *rig = rig_new();
@@ -90,7 +92,7 @@ static void deciding_takes_no_memory(void **state)
     rig_free(rig);
 }
 
-/* ---- bad arguments ------------------------------------------------------------------------------------- */
+/* ---- invalid arguments ---- */
 
 static void assert_no_counter(struct rig *rig, size_t count, const char *because)
 {
@@ -202,7 +204,7 @@ static void an_admission_of_another_counter_is_refused(void **state)
     assert_true(rig_try(rig));
     assert_int_equal(weir_admission_release(small, &rig->admission), WEIR_E_INVAL);
     assert_int_equal(weir_admission_cancel(small, &rig->admission), WEIR_E_INVAL);
-    rig->admission.count = WEIR_RULINGS_MAX + 1; /* never filled */
+    rig->admission.count = WEIR_RULINGS_MAX + 1; /* weir_admission_try never sets this many rulings */
     assert_int_equal(weir_admission_release(rig->counter, &rig->admission), WEIR_E_INVAL);
     weir_admission_free(small);
     rig_free(rig);

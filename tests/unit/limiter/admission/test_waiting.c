@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* test_waiting.c - callers that wait until they may go (S3-21). */
+/* test_waiting.c - tests of callers that wait until the rules allow their request (S3-21). */
 #include "unit/limiter/admission/rig.h"
 
 #include "lib/worker.h"
 
-/* One thread in one blocking call. */
+/* A thread that makes one blocking call. */
 struct caller {
     pthread_t thread;
     struct rig *rig;
-    const char *key; /* NULL: the rig's request */
+    const char *key; /* NULL: the request of the fixture */
     int64_t timeout_ns;
     weir_cancel *cancel;
     atomic_int *finished;
@@ -46,7 +46,7 @@ static struct caller *caller_start(struct rig *rig, const char *key, int64_t tim
     return caller;
 }
 
-/* Frees it and returns its result. */
+/* Joins the thread, frees the caller and returns the result of its call. */
 static int caller_end(struct caller *caller)
 {
     assert_int_equal(pthread_join(caller->thread, NULL), 0);
@@ -99,7 +99,7 @@ static void a_caller_waits_until_its_time_has_come(void **state)
     assert_true(rig_try_key(rig, 0, "alice"));
     struct caller *caller = caller_start(rig, "alice", WEIR_FOREVER, NULL, &finished);
     test_await_waiters(rig->clock, 1);
-    assert_true(rig_try_key(rig, 0, "bob")); /* others do not wait for it */
+    assert_true(rig_try_key(rig, 0, "bob")); /* other keys do not wait for "alice" */
     assert_int_equal(weir_clock_fake_advance(rig->clock, WEIR_MINUTE), 0);
     assert_int_equal(caller_end(caller), 0);
     assert_int_equal(rig_left(rig, 0, "alice"), 0);
@@ -172,7 +172,7 @@ static void waiting_callers_can_be_cancelled_and_turned_away(void **state)
     rig_free(rig);
 }
 
-/* All or nothing, also after waiting. */
+/* A request is charged by all rules or by none, also after a wait. */
 static void a_caller_that_gives_up_leaves_earlier_rules_uncharged(void **state)
 {
     struct rig *rig = rig_new();
@@ -186,14 +186,15 @@ static void a_caller_that_gives_up_leaves_earlier_rules_uncharged(void **state)
     assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 4);
     struct caller *caller = caller_start(rig, NULL, WEIR_SECOND, NULL, &finished);
     test_await_waiters(rig->clock, 1);
-    assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 3); /* held while it waits */
+    assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 3); /* a permit is held during the wait */
     assert_int_equal(weir_clock_fake_advance(rig->clock, WEIR_SECOND), 0);
     assert_int_equal(caller_end(caller), WEIR_E_TIMEOUT);
     assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 4);
     rig_free(rig);
 }
 
-/* A second window has begun when the first rule grants; the caller gives up in the midst of it. */
+/* The first rule grants in its second window. The caller then times out while it waits for the
+ * second rule. */
 static void a_rule_that_was_waited_for_gets_all_back_if_a_later_one_refuses(void **state)
 {
     struct rig *rig = rig_new();
@@ -206,8 +207,10 @@ static void a_rule_that_was_waited_for_gets_all_back_if_a_later_one_refuses(void
     assert_true(rig_try(rig));
     struct caller *caller = caller_start(rig, NULL, 90 * WEIR_SECOND, NULL, &finished);
     test_await_waiters(rig->clock, 1);
-    assert_int_equal(weir_clock_fake_advance(rig->clock, WEIR_MINUTE), 0); /* now it waits for the second rule */
-    while (rig_left(rig, 0, "203.0.113.7") != 0 || weir_clock_fake_waiters(rig->clock) != 1) /* in this order */
+    /* the first rule grants */
+    assert_int_equal(weir_clock_fake_advance(rig->clock, WEIR_MINUTE), 0);
+    /* The first rule's permit is taken before the wait for the second rule begins. */
+    while (rig_left(rig, 0, "203.0.113.7") != 0 || weir_clock_fake_waiters(rig->clock) != 1)
         assert_int_equal(atomic_load(&finished), 0);
     assert_int_equal(weir_clock_fake_advance(rig->clock, 30 * WEIR_SECOND), 0);
     assert_int_equal(caller_end(caller), WEIR_E_TIMEOUT);
@@ -215,7 +218,7 @@ static void a_rule_that_was_waited_for_gets_all_back_if_a_later_one_refuses(void
     rig_free(rig);
 }
 
-/* The same where the later rule's store fails. */
+/* The key store of the second rule fails after the first rule has granted. */
 static void a_rule_that_was_waited_for_gets_all_back_if_a_later_one_fails(void **state)
 {
     struct script script = {.error = WEIR_E_NOMEM};
@@ -280,7 +283,7 @@ static void a_store_that_cannot_settle_is_not_asked_for_a_receipt(void **state)
     rig_free(rig);
 }
 
-/* The time-out is for all rules together: 40 s of 60 are gone when the second rule is waited for. */
+/* One timeout covers all rules: 40 s of 60 have passed when the wait for the second rule begins. */
 static void the_deadline_is_one_for_all_rules(void **state)
 {
     struct rig *rig = rig_new();
@@ -294,12 +297,14 @@ static void the_deadline_is_one_for_all_rules(void **state)
     struct caller *caller = caller_start(rig, NULL, WEIR_MINUTE, NULL, &finished);
     test_await_waiters(rig->clock, 1);
     assert_int_equal(weir_clock_fake_advance(rig->clock, 40 * WEIR_SECOND), 0);
-    assert_int_equal(weir_table_release(rig->tables[0], "203.0.113.7", 11, 1), 0); /* now it waits for the second */
-    while (rig_left(rig, 0, "203.0.113.7") != 0 || weir_clock_fake_waiters(rig->clock) != 1) /* in this order */
+    /* the first rule grants */
+    assert_int_equal(weir_table_release(rig->tables[0], "203.0.113.7", 11, 1), 0);
+    /* The first rule's permit is taken before the wait for the second rule begins. */
+    while (rig_left(rig, 0, "203.0.113.7") != 0 || weir_clock_fake_waiters(rig->clock) != 1)
         assert_int_equal(atomic_load(&finished), 0);
     assert_int_equal(weir_clock_fake_advance(rig->clock, 20 * WEIR_SECOND), 0);
     assert_int_equal(caller_end(caller), WEIR_E_TIMEOUT);
-    assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 1); /* and the first is free again */
+    assert_int_equal(rig_left(rig, 0, "203.0.113.7"), 1); /* the permit was given back */
     rig_free(rig);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_clock.c - clocks: fake, fast and monotonic; parking. (S0-78, H1, H6) */
+/* test_clock.c - tests of the fake, fast and monotonic clocks and of parking threads (S0-78, H1,
+ * H6). */
 #include "lib/alloc.h"
 #include "lib/test.h"
 #include "lib/worker.h"
@@ -105,7 +106,7 @@ static void unpark_before_park_is_not_lost(void **state)
     struct wr_parker parker;
     assert_int_equal(wr_parker_init(&parker), 0);
     wr_unpark(&parker);
-    wr_park(&parker, weir_clock_monotonic(), WEIR_FOREVER); /* would hang */
+    wr_park(&parker, weir_clock_monotonic(), WEIR_FOREVER); /* would block if it were lost */
     wr_parker_release(&parker);
 }
 
@@ -114,15 +115,16 @@ static void fast_clock_never_goes_back(void **state)
     (void)state;
     const weir_clock *fast = weir_clock_fast();
     int64_t last = weir_clock_now(fast), began = last;
-    for (long i = 0; i < 3000000 || last - began < 30 * WEIR_MILLISECOND; i++) { /* over several anchors */
+    /* The loop lasts for several anchors, at which the fast clock reads the real one. */
+    for (long i = 0; i < 3000000 || last - began < 30 * WEIR_MILLISECOND; i++) {
         int64_t now = weir_clock_now(fast);
         assert_true(now >= last);
         last = now;
     }
 }
 
-/* Reads the fast clock between two readings of the monotonic one: it must lie between them, give or take the stated
- * error. */
+/* Reads the fast clock between two readings of the monotonic clock, and counts a reading that is
+ * more than 50 us outside them. */
 static void *compare_clocks(void *context)
 {
     atomic_int *wrong = context;
@@ -153,10 +155,10 @@ static void fast_clock_stays_within_50_us_of_the_monotonic_one_on_every_thread(v
 static void wall_clock_tells_the_time_of_day(void **state)
 {
     (void)state;
-    assert_true(weir_wall_now() > INT64_C(1767225600) * WEIR_SECOND); /* 2026 */
+    assert_true(weir_wall_now() > INT64_C(1767225600) * WEIR_SECOND); /* 2026-01-01 in Unix time */
 }
 
-/* How the kernel treats a thread. */
+/* Scheduling of a thread: the policy it began with, and the policy and nice value it ended with. */
 struct treatment {
     int asked, policy, nice;
 };
@@ -165,7 +167,7 @@ static void *ask_for_turns(void *context)
 {
     struct treatment *treatment = context;
     (void)sched_setscheduler(0, treatment->asked, &(struct sched_param){.sched_priority = 0});
-    (void)setpriority(PRIO_PROCESS, 0, 7); /* of this thread only: Linux */
+    (void)setpriority(PRIO_PROCESS, 0, 7); /* on Linux this applies to the calling thread only */
     wr_cpu_slice_short();
     wr_cpu_slice_long();
     treatment->policy = sched_getscheduler(0);
@@ -192,7 +194,8 @@ static void threads_ask_for_turns_and_keep_what_the_user_gave_them(void **state)
     assert_int_equal(idle.nice, 7);
 }
 
-/* More of them than there are processors: who runs is interrupted anywhere. */
+/* Stores the longest sleep of the machine that the clock reported, ns. More threads than processors
+ * run this, so the kernel interrupts them at any instruction. */
 static void *see_sleep(void *context)
 {
     int64_t *longest_ns = context, first = wr_clock_suspended_ns();

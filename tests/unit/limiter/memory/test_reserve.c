@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_reserve.c - how much memory is left, and what is kept back. (L2) */
+/* test_reserve.c - tests of the reserve of memory, and of the estimate of the memory that is left
+ * (L2). */
 #include "limiter/memory/reserve.h"
 
 #include "lib/rig.h"
@@ -27,7 +28,7 @@ static void without_a_limit_there_is_no_end_and_nothing_is_kept(void **state)
     assert_true(wr_reserve_failures() == 0);
 }
 
-/* Bytes of address space. */
+/* Returns the size of the address space in use, bytes. */
 static size_t space_used(void)
 {
     size_t pages = 0;
@@ -38,7 +39,8 @@ static size_t space_used(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Takes what malloc gives; then what the reserve gives. */
+/* Allocates until malloc fails, then until the reserve is empty. Returns an error message, or
+ * NULL. */
 static const char *use_up(void)
 {
     static void *blocks[BLOCKS];
@@ -48,31 +50,31 @@ static const char *use_up(void)
         return "no limit";
     size_t left = wr_memory_left();
     if (left > 24 * MB || left < 16 * MB)
-        return "it does not know what is left";
+        return "wrong estimate of the memory left";
     while (taken < BLOCKS && (blocks[taken] = malloc(BLOCK)) != NULL)
         taken++;
     if (wr_memory_left() >= WR_MEMORY_LEAST || wr_reserve_failures() != 0)
-        return "it does not see that little is left";
+        return "wrong estimate of little memory left";
     while (taken + reserved < BLOCKS && (blocks[taken + reserved] = wr_reserve_calloc(BLOCK, 1)) != NULL)
         reserved++;
     if (reserved * BLOCK < MB || wr_reserve_failures() != 1 || wr_memory_left() != 0)
-        return "the reserve does not help, or does not end";
+        return "the reserve is not used, or has no limit";
     for (size_t i = 0; i < taken + reserved; i++)
         free(blocks[i]);
-    return wr_memory_left() > 8 * MB ? NULL : "it is not mended";
+    return wr_memory_left() > 8 * MB ? NULL : "the memory is not free again";
 }
 
-/* 32-bit machines may have a limit that no size_t can hold; it must not be cut to a smaller one. */
+/* A limit that does not fit in a size_t, as on 32-bit machines, must not be truncated. */
 static const char *limit_far_above(void)
 {
     const struct rlimit limit = {sizeof(size_t) < sizeof(rlim_t) ? (rlim_t)SIZE_MAX + 2 : (rlim_t)1 << 46,
                                  RLIM_INFINITY};
     if (setrlimit(RLIMIT_AS, &limit) != 0)
         return "no limit";
-    return wr_memory_left() > SIZE_MAX >> 20 ? NULL : "it takes a far limit for a near one";
+    return wr_memory_left() > SIZE_MAX >> 20 ? NULL : "a high limit is truncated";
 }
 
-/* Runs `body` in a process of its own. It says what went wrong, or NULL. */
+/* Runs `body` in a child process. Fails the test if it returns an error message. */
 static void expect_in_child(const char *(*body)(void))
 {
     int status;

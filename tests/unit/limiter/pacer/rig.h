@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - a pacer on clocks of its own, and threads that acquire. */
+/* rig.h - a fixture for tests of weir_pacer: fake clocks, and threads that acquire. */
 #ifndef WEIR_TEST_HOSTS_RIG_H
 #define WEIR_TEST_HOSTS_RIG_H
 
@@ -16,11 +16,12 @@ struct pacing {
     weir_pacer *pacer;
     weir_pace_options pace;
     weir_pacer_options options;
-    int started; /* fetchers */
+    int started; /* number of fetchers that were started */
     atomic_int finished;
 };
 
-/* The profile's numbers, no thread that sweeps, one seed. Change what matters before pacing_start. */
+/* Sets the numbers of the profile, no sweeping thread and a fixed seed. Change options before
+ * pacing_start. */
 static inline void pacing_init(struct pacing *pacing, weir_profile profile)
 {
     memset(pacing, 0, sizeof *pacing);
@@ -67,7 +68,7 @@ static inline weir_decision try_host(struct pacing *pacing, const char *key, uin
     return decision;
 }
 
-/* Now or not at all, and told nothing about. */
+/* Returns true if a request could start now. Its permit is released unused. */
 static inline bool host_goes(struct pacing *pacing, const char *key)
 {
     weir_permit permit;
@@ -111,7 +112,7 @@ static inline void tell(weir_permit *permit, int status)
     assert_null(permit->pacer);
 }
 
-/* One request that is answered at once. */
+/* Makes one request that is answered at once. */
 static inline void fetch(struct pacing *pacing, const char *key, int status)
 {
     weir_permit permit = acquired(pacing, key, 0);
@@ -133,7 +134,8 @@ static inline bool host_known(struct pacing *pacing, const char *key)
     return found == 0;
 }
 
-/* For what another thread will do soon: fails the test after ten seconds. */
+/* Returns the time until which a test waits for another thread: ten seconds from now. keep_waiting
+ * then fails the test. */
 static inline int64_t patience_ends_at(void)
 {
     return weir_clock_now(weir_clock_monotonic()) + 10 * WEIR_SECOND;
@@ -152,7 +154,7 @@ static inline weir_pacer_stats pacer_stats(struct pacing *pacing)
     return stats;
 }
 
-/* One thread in one blocking acquire. */
+/* A thread that makes one blocking weir_pacer_acquire. */
 struct fetcher {
     struct pacing *pacing;
     const char *key, *address;
@@ -163,7 +165,7 @@ struct fetcher {
     int place, result;
     weir_permit permit;
     weir_decision decision;
-    char detail[200]; /* what the thread was told of its failure */
+    char detail[200]; /* error detail of the thread after a failure */
 };
 
 static inline void *fetcher_run(void *context)
@@ -189,8 +191,9 @@ static inline bool all_wait(struct pacing *pacing)
     return weir_clock_fake_waiters(pacing->clock) == unfinished;
 }
 
-/* Starts one, and returns once all that were started wait or have finished. Others may have been woken just now, and
- * are not counted by the clock until they wait again: a count from before this one started would not do. */
+/* Starts a fetcher. Returns when every fetcher that was started waits or has finished. A fetcher
+ * that was just woken is not counted by the clock until it waits again, so a count taken before
+ * this start would be wrong. */
 static inline void fetcher_wait(struct fetcher *fetcher, struct pacing *pacing, const char *key, uint32_t flags,
                                 int64_t timeout_ns, weir_cancel *cancel)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pacer.c - one caller and one host: starts, answers, permits. */
+/* test_pacer.c - tests of a pacer with one caller and one host: starts, responses, permits. */
 #include "rig.h"
 
-/* ---- S1's unit tests, on one thread ---- */
+/* ---- unit tests that seed S1 asks for, on one thread ---- */
 
 static void first_request_to_a_host_waits_for_nothing(void **state)
 {
@@ -89,7 +89,8 @@ static void crawl_delay_and_retry_after_bind_even_the_unlimited(void **state)
 
 /* ---- sending ---- */
 
-/* A slow connect, and then a connection that is reused: the second request must not follow the first too closely. */
+/* The first request connects slowly and the second reuses a connection: the interval counts from
+ * the write of the first. */
 static void spacing_counts_from_when_a_request_is_written_not_from_when_it_was_allowed(void **state)
 {
     (void)state;
@@ -97,7 +98,7 @@ static void spacing_counts_from_when_a_request_is_written_not_from_when_it_was_a
     pacing_set_up(&pacing, WEIR_PROFILE_STRICT);
     weir_permit slow = acquired(&pacing, "h", WEIR_REPORTS_SENT), quick;
     assert_false(slow.sent);
-    pass(&pacing, 5 * WEIR_SECOND); /* connecting */
+    pass(&pacing, 5 * WEIR_SECOND); /* the connect takes this long */
     assert_int_equal(try_host(&pacing, "h", WEIR_REPORTS_SENT, &quick).verdict, WEIR_WAIT);
     assert_int_equal(weir_permit_sent(&slow), 0);
     assert_true(slow.sent);
@@ -105,7 +106,7 @@ static void spacing_counts_from_when_a_request_is_written_not_from_when_it_was_a
     pass(&pacing, WEIR_SECOND);
     quick = acquired(&pacing, "h", WEIR_REPORTS_SENT);
     assert_int_equal(weir_permit_sent(&quick), 0);
-    assert_int_equal(weir_permit_sent(&quick), 0); /* once is enough */
+    assert_int_equal(weir_permit_sent(&quick), 0); /* a second call has no effect */
     assert_true(quick.held[0].sent_at - slow.held[0].sent_at == WEIR_SECOND);
     tell(&quick, 200);
     tell(&slow, 200);
@@ -138,7 +139,8 @@ static void permit_that_is_never_sent_comes_back_by_itself(void **state)
     pass(&pacing, 1);
     weir_permit next = acquired(&pacing, "h", WEIR_REPORTS_SENT);
     assert_int_equal(look_at(&pacing, "h").in_flight, 1);
-    assert_int_equal(weir_permit_sent(&lost), WEIR_E_WITHDRAWN); /* too late: somebody else is about to */
+    /* too late: the next request holds the start */
+    assert_int_equal(weir_permit_sent(&lost), WEIR_E_WITHDRAWN);
     assert_null(lost.pacer);
     assert_int_equal(weir_permit_sent(&next), 0);
     tell(&next, 200);
@@ -164,7 +166,8 @@ static void told_retry_after_stops_a_request_that_was_allowed_and_not_yet_sent(v
     pacing_tear_down(&pacing);
 }
 
-/* The request goes on: it is in flight until its end is told, which then adds nothing to the wait. */
+/* The head of the response starts the pause. The request stays in flight until its end, which does
+ * not lengthen the pause. */
 static void a_head_that_names_a_time_binds_before_the_request_ends(void **state)
 {
     (void)state;
@@ -176,7 +179,7 @@ static void a_head_that_names_a_time_binds_before_the_request_ends(void **state)
     weir_outcome outcome = answer_retry_after(429, 30 * WEIR_SECOND);
     assert_int_equal(weir_permit_head(&first, &outcome), 0);
     assert_int_equal(weir_permit_sent(&second), WEIR_E_WITHDRAWN);
-    assert_int_equal(weir_permit_head(&second, &outcome), 0); /* holds nothing */
+    assert_int_equal(weir_permit_head(&second, &outcome), 0); /* a withdrawn permit holds nothing */
     assert_int_equal(look_at(&pacing, "h").in_flight, 1);
     assert_int_equal(look_at(&pacing, "h").error_streak, 0);
     int64_t wait_ns = host_wait(&pacing, "h");
@@ -189,7 +192,7 @@ static void a_head_that_names_a_time_binds_before_the_request_ends(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* R24: where starts are not spaced, one who connects slowly holds up nobody. */
+/* R24: without an interval between starts, a slow connect delays no other request. */
 static void slow_connects_hold_up_nobody_where_starts_are_not_spaced(void **state)
 {
     (void)state;
@@ -215,7 +218,8 @@ static void slow_connects_hold_up_nobody_where_starts_are_not_spaced(void **stat
     slow[1] = acquired(&pacing, "h", WEIR_REPORTS_SENT);
     pass(&pacing, WEIR_MINUTE);
     assert_int_equal(weir_permit_sent(&slow[1]), 0);
-    assert_int_equal(weir_pacer_robots_delay(pacing.pacer, "h", 1, WEIR_SECOND), 0); /* from now on they are */
+    /* from now on there is an interval */
+    assert_int_equal(weir_pacer_robots_delay(pacing.pacer, "h", 1, WEIR_SECOND), 0);
     assert_int_equal(weir_permit_sent(&slow[0]), WEIR_E_WITHDRAWN);
     assert_int_equal(host_wait(&pacing, "h"), WEIR_SECOND);
     tell(&slow[1], 200);
@@ -241,7 +245,7 @@ static void pausing_stops_a_request_that_was_allowed_and_not_yet_sent(void **sta
     pacing_tear_down(&pacing);
 }
 
-/* ---- ending ---- */
+/* ---- the end of a permit ---- */
 
 static void permit_ends_once_however_often_it_is_told_or_released(void **state)
 {
@@ -263,7 +267,8 @@ static void permit_ends_once_however_often_it_is_told_or_released(void **state)
     weir_permit_abandon(&permits[1]);
     tell(&permits[1], 500);
     assert_int_equal(look_at(&pacing, "h").in_flight, 1);
-    assert_int_equal(look_at(&pacing, "h").consecutive_failures, 0); /* what came late was not heard */
+    /* the outcome that came after the release was ignored */
+    assert_int_equal(look_at(&pacing, "h").consecutive_failures, 0);
     weir_permit_abandon(&(weir_permit){0});
     weir_permit_abandon(NULL);
     weir_permit_abandon(&permits[2]);
@@ -294,14 +299,14 @@ static void request_that_got_out_late_is_spaced_from_then(void **state)
     struct pacing pacing;
     pacing_set_up(&pacing, WEIR_PROFILE_STRICT);
     weir_permit permit = acquired(&pacing, "h", WEIR_REPORTS_SENT);
-    weir_permit_sent_late(&permit); /* it is not sent yet: nothing */
+    weir_permit_sent_late(&permit); /* no effect before weir_permit_sent */
     assert_int_equal(weir_permit_sent(&permit), 0);
     pass(&pacing, 90 * WEIR_SECOND);
     weir_permit_sent_late(&permit);
     assert_true(host_wait(&pacing, "h") == WEIR_SECOND);
     tell(&permit, 200);
     pass(&pacing, WEIR_SECOND);
-    weir_permit_sent_late(&permit); /* it holds nothing any more */
+    weir_permit_sent_late(&permit); /* no effect after the end */
     weir_permit_sent_late(NULL);
     assert_true(host_goes(&pacing, "h"));
     pacing_tear_down(&pacing);
@@ -335,7 +340,7 @@ static void feedback_without_a_permit_teaches_the_gate_and_ends_nothing(void **s
     weir_permit_abandon(&permit);
     assert_int_equal(look_at(&pacing, "h").in_flight, 0);
     assert_int_equal(pacer_stats(&pacing).rejected, 1);
-    /* Hosts that nobody knows, and what can be none. */
+    /* A key that the pacer does not know, and invalid keys, have no effect. */
     assert_int_equal(weir_pacer_tell(pacing.pacer, "stranger", 8, &outcome), 0);
     assert_false(host_known(&pacing, "stranger"));
     assert_int_equal(weir_pacer_tell(pacing.pacer, "", 0, &outcome), 0);
@@ -394,7 +399,7 @@ static void open_breaker_fails_acquire_at_once_and_counts_the_denial(void **stat
     pacing_tear_down(&pacing);
 }
 
-/* ---- off ---- */
+/* ---- pacing that is off ---- */
 
 static void pacing_that_is_off_permits_at_once_learns_nothing_and_shows_nothing(void **state)
 {
@@ -437,7 +442,7 @@ static void pacing_that_is_off_permits_at_once_learns_nothing_and_shows_nothing(
     pacing_tear_down(&pacing);
 }
 
-/* ---- the door ---- */
+/* ---- invalid arguments ---- */
 
 static void what_is_wrong_is_refused_and_changes_nothing(void **state)
 {

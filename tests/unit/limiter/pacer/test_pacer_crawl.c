@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pacer_crawl.c - crowds of requests in virtual time: at many hosts, at a host with a limit, at one that comes
- * back to life. */
+/* test_pacer_crawl.c - tests of crawls in virtual time: many hosts, a host with a limit, a host
+ * that recovers. */
 #include "rig.h"
 
-/* S1-26: a hundred hosts, each at one start a second. */
+/* S1-26: a hundred hosts, each with one start per second. */
 static void hundred_hosts_make_a_hundred_starts_a_second_and_none_more_than_one(void **state)
 {
     (void)state;
@@ -11,7 +11,7 @@ static void hundred_hosts_make_a_hundred_starts_a_second_and_none_more_than_one(
     pacing_set_up(&pacing, WEIR_PROFILE_STRICT);
     int64_t last_at[100];
     int starts = 0;
-    for (int tick = 0; tick < 60 * 50; tick++) { /* a minute in steps of 20 ms */
+    for (int tick = 0; tick < 60 * 50; tick++) { /* one minute in steps of 20 ms */
         for (int i = 0; i < 100; i++) {
             char key[KEY_BYTES];
             weir_permit permit;
@@ -30,7 +30,7 @@ static void hundred_hosts_make_a_hundred_starts_a_second_and_none_more_than_one(
     pacing_tear_down(&pacing);
 }
 
-/* S1-25: a host that answers 429 to whoever comes twice within a second. */
+/* S1-25: the host answers 429 to a request within a second of the one before. */
 static void host_that_allows_one_request_a_second_never_has_to_say_no(void **state)
 {
     (void)state;
@@ -57,12 +57,13 @@ static void host_that_allows_one_request_a_second_never_has_to_say_no(void **sta
     pacing_tear_down(&pacing);
 }
 
-/* S0-4: a token is spent when the request is sent, however it ends; a request that was never sent costs none. */
+/* S0-4: a sent request spends its token, however it ends. A request that was never sent spends
+ * none. */
 static void releasing_a_permit_gives_no_token_back_once_it_was_sent(void **state)
 {
     (void)state;
     struct pacing pacing;
-    pacing_set_up(&pacing, WEIR_PROFILE_AIMD); /* four at once, two a second */
+    pacing_set_up(&pacing, WEIR_PROFILE_AIMD); /* a burst of four, then two per second */
     for (int i = 0; i < 10; i++) {
         weir_permit unused = acquired(&pacing, "h", WEIR_REPORTS_SENT);
         weir_permit_abandon(&unused);
@@ -77,7 +78,8 @@ static void releasing_a_permit_gives_no_token_back_once_it_was_sent(void **state
     pacing_tear_down(&pacing);
 }
 
-/* A job of so many requests at a host that wants three seconds between them. Returns how often it had to say no. */
+/* Runs `requests` requests to a host that allows one every three seconds. Returns the number of its
+ * 429 responses. */
 static int run_job(struct pacing *pacing, int requests)
 {
     int64_t came_at = weir_clock_now(pacing->clock) - WEIR_MINUTE;
@@ -99,14 +101,15 @@ static int run_job(struct pacing *pacing, int requests)
     return rejected;
 }
 
-/* S2-32: 429s do not go on, and the next job, in another process, begins with what this one learned. */
+/* S2-32: the 429 responses stop, and the next job, in another process, starts with what this one
+ * learned. */
 static void next_job_profits_from_what_this_one_learned(void **state)
 {
     (void)state;
     struct pacing pacing, next;
     weir_pace_memory memory;
     pacing_set_up(&pacing, WEIR_PROFILE_LEARNED);
-    assert_int_equal(run_job(&pacing, 10), 3); /* 0.5, 1.5, 2.5 s are too short */
+    assert_int_equal(run_job(&pacing, 10), 3); /* delays of 0.5, 1.5 and 2.5 s are too short */
     assert_int_equal(run_job(&pacing, 8), 0);
     assert_int_equal(weir_pacer_memory(pacing.pacer, "h", 1, &memory), 0);
     assert_true(memory.delay_ns == 3500 * MS);
@@ -117,7 +120,8 @@ static void next_job_profits_from_what_this_one_learned(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* R14: what the job wants, what its delay leaves of that, what the gate lets in flight. */
+/* R14: the bounds are what the job wants, what the delay leaves of it, and the gate's limit in
+ * flight. */
 static void recommended_concurrency_is_the_smallest_of_its_bounds(void **state)
 {
     (void)state;
@@ -172,13 +176,13 @@ static void thread_serves_other_hosts_while_one_is_waited_for(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* ---- figures ---- */
+/* ---- statistics ---- */
 
 struct reading {
     struct pacing *pacing;
     atomic_bool ends;
     uint64_t readings;
-    bool fell; /* a counter did */
+    bool fell; /* true if a counter decreased */
 };
 
 static void *read_figures(void *context)
@@ -196,7 +200,8 @@ static void *read_figures(void *context)
     return NULL;
 }
 
-/* S0-77, S0-98, S1-28: as an exporter would, beside the traffic; counters only ever rise. */
+/* S0-77, S0-98, S1-28: a thread reads as an exporter would, during the requests. Counters never
+ * decrease. */
 static void figures_can_be_read_while_requests_run(void **state)
 {
     (void)state;
@@ -258,7 +263,7 @@ static void *probe(void *context)
     return NULL;
 }
 
-/* How many of 64 threads that come at once get through. */
+/* Starts 64 threads at once. Returns the number of them that got a permit. */
 static int probes_let_through(struct pacing *pacing, struct prober probers[PROBERS])
 {
     pthread_barrier_t begin;
@@ -276,7 +281,8 @@ static int probes_let_through(struct pacing *pacing, struct prober probers[PROBE
     return through;
 }
 
-/* E6, R8: 64 workers, and a breaker that is half open: three probes under most strategies, one under tide. */
+/* E6, R8: 64 workers at a half-open breaker get three probes under most strategies, one under
+ * tide. */
 static void half_open_breaker_never_has_more_probes_in_flight_than_its_budget(void **state)
 {
     (void)state;

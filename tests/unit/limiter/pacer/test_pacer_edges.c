@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pacer_edges.c - arguments at the edge of what is allowed, and permits of hosts that were forgotten. */
+/* test_pacer_edges.c - tests of a pacer with extreme arguments, and of permits of forgotten
+ * hosts. */
 #include "limiter/pacer/delay.h"
 #include "rig.h"
 
@@ -65,7 +66,7 @@ static void pacer_without_options_has_the_defaults(void **state)
     weir_pacer_free(pacer);
 }
 
-/* How long h is held by a Retry-After, which is jittered. */
+/* Returns the wait after a Retry-After of an hour, with jitter drawn from this seed. */
 static int64_t jittered(uint64_t seed)
 {
     struct pacing pacing;
@@ -86,7 +87,7 @@ static void pacers_with_one_seed_draw_the_same_jitter(void **state)
     (void)state;
     assert_int_equal(jittered(7), jittered(7));
     assert_true(jittered(7) != jittered(8));
-    assert_true(jittered(0) != jittered(0) || jittered(0) != jittered(0)); /* 0: at random */
+    assert_true(jittered(0) != jittered(0) || jittered(0) != jittered(0)); /* seed 0 means random */
 }
 
 static void wait_counts_as_throttled_beyond_what_the_options_say(void **state)
@@ -134,7 +135,8 @@ static void delay_is_that_of_the_host_and_0_of_strangers(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* The permit that is given has the end of another request in it: only that one's own end may end it. */
+/* The permit passed to the failed call is a copy of one in flight: only the original may end that
+ * request. */
 static void failed_acquire_leaves_the_requests_in_flight_alone(void **state)
 {
     (void)state;
@@ -161,7 +163,7 @@ static void cancelled_acquire_never_says_go(void **state)
     assert_int_equal(weir_cancel_new(NULL, &cancel), 0);
     weir_cancel_fire(cancel);
     assert_int_equal(weir_pacer_acquire(pacing.pacer, "h", 1, 0, WEIR_FOREVER, cancel, &permit, &decision),
-                     WEIR_E_CANCELLED); /* though it could have gone */
+                     WEIR_E_CANCELLED); /* although the host was free */
     assert_int_equal(decision.verdict, WEIR_WAIT);
     assert_true(host_goes(&pacing, "h"));
     weir_cancel_free(cancel);
@@ -186,7 +188,7 @@ static void ticket_of_a_pacer_that_is_off_is_granted_once(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* It was forgotten, and made anew: an old permit says nothing about it. */
+/* The host was forgotten and then added again: an old permit does not change its state. */
 static void late_send_to_a_forgotten_host_does_not_delay_the_new_one(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pacer_groups.c - hosts that share a gate: by registrable domain, by address. (S0-107, D8) */
+/* test_pacer_groups.c - tests of hosts that share a gate by registrable domain or by address
+ * (S0-107, D8). */
 #include "rig.h"
 
 static void groups_set_up(struct pacing *pacing, uint32_t groups)
@@ -26,7 +27,7 @@ static bool goes_at(struct pacing *pacing, const char *key, const char *address)
     return goes;
 }
 
-/* ---- which hosts share ---- */
+/* ---- which hosts share a gate ---- */
 
 static void hosts_of_one_registrable_domain_share_a_gate_and_no_others(void **state)
 {
@@ -39,13 +40,13 @@ static void hosts_of_one_registrable_domain_share_a_gate_and_no_others(void **st
         {"example.co.uk", "deep.down.example.co.uk", true},
         {"a.example.co.uk:8080", "b.example.co.uk", true},
         {"www.example1.org", "ftp.example1.org", true},
-        {"example.co.uk", "other.co.uk", false}, /* co.uk is nobody's */
+        {"example.co.uk", "other.co.uk", false}, /* co.uk is a public suffix */
         {"example.org", "example.com", false},
-        {"alice.github.io", "bob.github.io", false}, /* nor is github.io */
+        {"alice.github.io", "bob.github.io", false}, /* so is github.io */
         {"192.0.2.1", "198.51.2.1", false},          /* "2.1" is no domain */
         {"[2001:db8::1]", "[2001:db8::2]", false},
         {"localhost", "localhost:8080", false},
-        {"token one", "token two", false}, /* keys that are no hosts */
+        {"token one", "token two", false}, /* keys that are no host names */
         {"a.b\xc3\xa9.org", "c.b\xc3\xa9.org", false},
         {"a.", "b.", false},
     };
@@ -106,7 +107,7 @@ static void thousand_aliases_of_one_address_share_its_gate_however_it_is_spelled
     pacing_tear_down(&pacing);
 }
 
-/* ---- the strictest wins ---- */
+/* ---- the strictest gate decides ---- */
 
 static void strictest_of_host_domain_and_address_decides(void **state)
 {
@@ -148,7 +149,8 @@ static void all_gates_of_a_request_learn_from_its_answer(void **state)
     assert_int_equal(neighbour.reason, WEIR_REASON_RETRY_AFTER);
     assert_true(goes_at(&pacing, "example.com", "192.0.2.2"));
     pass(&pacing, WEIR_MINUTE);
-    assert_int_equal(weir_pacer_tell(pacing.pacer, "b.example.org", 13, &outcome), 0); /* feedback without a permit */
+    /* without a permit */
+    assert_int_equal(weir_pacer_tell(pacing.pacer, "b.example.org", 13, &outcome), 0);
     assert_int_equal(try_at(&pacing, "a.example.org", NULL, 0, &permit).reason, WEIR_REASON_RETRY_AFTER);
     pacing_tear_down(&pacing);
 }
@@ -162,7 +164,7 @@ static void group_can_be_paused_and_looked_at_but_not_acquired(void **state)
     weir_decision decision;
     assert_int_equal(weir_pacer_try(pacing.pacer, "domain:example.org", 18, NULL, 0, &permit, &decision), WEIR_E_INVAL);
     assert_int_equal(weir_pacer_try(pacing.pacer, "address:192.0.2.1", 17, NULL, 0, &permit, &decision), WEIR_E_INVAL);
-    assert_true(goes_at(&pacing, "domain:8080", NULL)); /* a host and its port */
+    assert_true(goes_at(&pacing, "domain:8080", NULL)); /* a host with a port, not a group */
     assert_int_equal(weir_pacer_pause(pacing.pacer, "domain:example.org", 18, true), 0);
     assert_int_equal(try_at(&pacing, "www.example.org", NULL, 0, &permit).reason, WEIR_REASON_PAUSED);
     assert_int_equal(weir_pacer_pause(pacing.pacer, "domain:example.org", 18, false), 0);
@@ -180,7 +182,8 @@ static void gates_are_marked_as_sent_together_and_given_back_together(void **sta
     static const char *const gates[] = {"a.example.org", "domain:example.org", "address:192.0.2.1"};
     weir_permit permit;
     assert_int_equal(try_at(&pacing, gates[0], "192.0.2.1", WEIR_REPORTS_SENT, &permit).verdict, WEIR_GO);
-    assert_false(goes_at(&pacing, "b.example.org", NULL)); /* reserved, and may start any moment */
+    /* reserved: the first may start at any moment */
+    assert_false(goes_at(&pacing, "b.example.org", NULL));
     assert_false(goes_at(&pacing, "example.com", "192.0.2.1"));
     weir_permit_abandon(&permit);
     for (size_t i = 0; i < 3; i++)
@@ -195,7 +198,8 @@ static void gates_are_marked_as_sent_together_and_given_back_together(void **sta
     pass(&pacing, WEIR_SECOND);
     assert_int_equal(try_at(&pacing, gates[0], "192.0.2.1", WEIR_REPORTS_SENT, &permit).verdict, WEIR_GO);
     assert_int_equal(weir_pacer_pause(pacing.pacer, gates[2], strlen(gates[2]), true), 0);
-    assert_int_equal(weir_permit_sent(&permit), WEIR_E_WITHDRAWN); /* one that disagrees is enough */
+    /* one gate that is paused withdraws the permit */
+    assert_int_equal(weir_permit_sent(&permit), WEIR_E_WITHDRAWN);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(look_at(&pacing, gates[i]).in_flight, 0);
         assert_int_equal(look_at(&pacing, gates[i]).starts, 1);
@@ -217,7 +221,7 @@ static void siblings_wait_at_the_domain_in_the_order_in_which_they_came(void **s
     for (int i = 0; i < 4; i++)
         fetcher_wait(&siblings[i], &pacing, keys[i], 0, WEIR_FOREVER, NULL);
     assert_int_equal(look_at(&pacing, "domain:example.org").waiters, 4);
-    assert_false(goes_at(&pacing, keys[0], NULL)); /* its gate is held */
+    assert_false(goes_at(&pacing, keys[0], NULL)); /* its gate is reserved */
     assert_true(goes_at(&pacing, "example.com", NULL));
     for (int i = 0; i < 4; i++) {
         pass(&pacing, WEIR_SECOND);
@@ -256,7 +260,8 @@ static void one_who_leaves_while_waiting_at_the_domain_gives_its_host_back(void 
     pacing_tear_down(&pacing);
 }
 
-/* K2: while it waited at the domain, its host was paused. It must not start, and waits at the host again. */
+/* K2: the host was paused while the request waited at the domain. The request must not start; it
+ * waits at the host again. */
 static void host_that_says_no_while_we_wait_at_the_domain_is_obeyed(void **state)
 {
     (void)state;
@@ -271,7 +276,8 @@ static void host_that_says_no_while_we_wait_at_the_domain_is_obeyed(void **state
         keep_waiting(until);
     test_await_waiters(pacing.clock, 1);
     assert_int_equal(atomic_load(&pacing.finished), 0);
-    assert_int_equal(look_at(&pacing, "domain:example.org").in_flight, 0); /* others may go meanwhile */
+    /* other hosts of the domain may start meanwhile */
+    assert_int_equal(look_at(&pacing, "domain:example.org").in_flight, 0);
     assert_true(goes_at(&pacing, "b.example.org", NULL));
     pass(&pacing, WEIR_SECOND);
     assert_int_equal(weir_pacer_pause(pacing.pacer, "a.example.org", 13, false), 0);
@@ -280,8 +286,8 @@ static void host_that_says_no_while_we_wait_at_the_domain_is_obeyed(void **state
     pacing_tear_down(&pacing);
 }
 
-/* Waits at the domain for longer than reservation_max_ns: what it holds of its host stays held, and nobody gets before
- * it. */
+/* The request waits at the domain for longer than reservation_max_ns. It keeps the reservation of
+ * its host, and no other request overtakes it. */
 static void place_is_kept_however_long_one_waits_at_the_domain(void **state)
 {
     (void)state;
@@ -289,7 +295,8 @@ static void place_is_kept_however_long_one_waits_at_the_domain(void **state)
     groups_set_up(&pacing, WEIR_GROUP_DOMAIN);
     fetch(&pacing, "www.example.org", 200);
     pass(&pacing, WEIR_SECOND);
-    fetch(&pacing, "a.example.org", 200); /* so that what is kept is not the first that it ever had */
+    /* so that the reservation is not the first of this host */
+    fetch(&pacing, "a.example.org", 200);
     pass(&pacing, WEIR_SECOND);
     assert_int_equal(weir_pacer_pause(pacing.pacer, "domain:example.org", 18, true), 0);
     struct fetcher first, second;
@@ -301,11 +308,13 @@ static void place_is_kept_however_long_one_waits_at_the_domain(void **state)
         assert_int_equal(look_at(&pacing, "a.example.org").waiters, 1);
         assert_int_equal(look_at(&pacing, "domain:example.org").waiters, 1);
     }
-    assert_int_equal(weir_pacer_sweep(pacing.pacer), 1); /* www, and not what somebody holds */
+    /* www.example.org; a.example.org is reserved */
+    assert_int_equal(weir_pacer_sweep(pacing.pacer), 1);
     assert_int_equal(weir_pacer_pause(pacing.pacer, "domain:example.org", 18, false), 0);
     assert_int_equal(fetcher_join(&first), 0);
     pass(&pacing, WEIR_MINUTE);
-    assert_int_equal(weir_permit_sent(&first.permit), 0); /* its two minutes began when it was granted */
+    /* its two minutes began when it was granted */
+    assert_int_equal(weir_permit_sent(&first.permit), 0);
     pass(&pacing, WEIR_SECOND);
     assert_int_equal(fetcher_join(&second), 0);
     assert_true(second.permit.held[0].sent_at == first.permit.held[0].sent_at + WEIR_SECOND);
@@ -342,7 +351,8 @@ static void ticket_keeps_its_place_however_long_it_waits_at_the_address(void **s
     pacing_tear_down(&pacing);
 }
 
-/* Its host was forgotten while it waited at the address, and made anew by somebody who holds it now. */
+/* The host was forgotten while a ticket waited at the address, then added again by a request that
+ * holds it. */
 static void one_whose_host_was_forgotten_does_not_end_what_its_successor_holds(void **state)
 {
     (void)state;
@@ -376,7 +386,7 @@ static void open_breaker_of_a_domain_fails_its_hosts_and_holds_nothing(void **st
     (void)state;
     struct pacing pacing;
     groups_set_up(&pacing, WEIR_GROUP_DOMAIN);
-    for (int i = 0; i < 5; i++) { /* each host failed but once */
+    for (int i = 0; i < 5; i++) { /* each host failed only once */
         char key[KEY_BYTES];
         (void)snprintf(key, sizeof key, "h%d.example.org", i);
         fetch(&pacing, key, 500);
@@ -407,12 +417,12 @@ static void ticket_passes_one_gate_after_the_other(void **state)
                                             0, WEIR_FOREVER, wake_nobody, NULL, &tickets[i]),
                          0);
     assert_int_equal(weir_pace_ticket_poll(tickets[0], &permit, &decision), 0);
-    assert_true(decision.wait_ns == WEIR_SECOND); /* the domain's */
+    assert_true(decision.wait_ns == WEIR_SECOND); /* the interval of the domain */
     assert_int_equal(weir_pace_ticket_poll(tickets[1], &permit, &decision), 0);
     assert_int_equal(decision.verdict, WEIR_WAIT);
     pass(&pacing, WEIR_SECOND);
     assert_int_equal(weir_pace_ticket_poll(tickets[0], &permit, &decision), 0);
-    assert_true(decision.wait_ns == 2 * WEIR_SECOND); /* the address's */
+    assert_true(decision.wait_ns == 2 * WEIR_SECOND); /* the delay of the address */
     assert_int_equal(decision.reason, WEIR_REASON_ROBOTS_DELAY);
     assert_int_equal(look_at(&pacing, "domain:example.org").in_flight, 1);
     weir_pace_ticket_free(tickets[0]); /* gives the host and the domain back */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pacer_lend.c - a gate that is here for a while, and then elsewhere. */
+/* test_pacer_lend.c - tests of a gate that several processes share, one of them at a time. */
 #include "limiter/clock/clock.h"
 #include "limiter/pacer/remote_gate.h"
 #include "rig.h"
@@ -54,16 +54,16 @@ static int64_t now_of(const struct pacing *pacing)
     return weir_clock_now(pacing->clock);
 }
 
-/* The gate is here from now on, and free. */
+/* Brings a free gate into this pacer for `for_ns`. */
 static void bring(struct pacing *pacing, int64_t for_ns)
 {
-    assert_false(host_goes(pacing, "h")); /* makes the key */
+    assert_false(host_goes(pacing, "h")); /* adds the key */
     assert_true(wr_pacer_gate_import(pacing->pacer, "h", 1, "", 0, 0, false));
     pass(pacing, WEIR_SECOND);
     wr_pacer_gate_extend(pacing->pacer, "h", 1, now_of(pacing) + for_ns, wr_clock_sleep_mark());
 }
 
-/* The same, for a minute, and a request is in flight. */
+/* Brings the gate for a minute and starts a request. */
 static weir_permit set_up_flight(struct pacing *pacing, struct lending *lending)
 {
     set_up(pacing, lending);
@@ -82,7 +82,7 @@ static void gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for(void **sta
     assert_int_equal(decision.verdict, WEIR_WAIT);
     assert_int_equal(decision.reason, WEIR_REASON_SHARE);
     assert_true(decision.wait_ns == WEIR_UNTIL_RELEASE);
-    assert_int_equal(lending.wanted, 1); /* who tries will try again */
+    assert_int_equal(lending.wanted, 1); /* a caller that tries is expected to try again */
     assert_int_equal(look_at(&pacing, "h").decision.reason, WEIR_REASON_SHARE);
     struct fetcher waiter;
     fetcher_wait(&waiter, &pacing, "h", 0, WEIR_FOREVER, NULL);
@@ -90,7 +90,7 @@ static void gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for(void **sta
     struct wr_pacer_gate_state lent;
     assert_true(wr_pacer_gate_state_get(pacing.pacer, "h", 1, &lent));
     assert_int_equal(lent.waiters, 1);
-    /* It comes: after one interval, for nothing is known of what was before. */
+    /* Brings the gate without its past, so the first start waits one interval. */
     assert_true(wr_pacer_gate_import(pacing.pacer, "h", 1, "", 0, 0, false));
     pass(&pacing, WEIR_SECOND);
     assert_int_equal(atomic_load(&pacing.finished), 0);
@@ -109,7 +109,7 @@ static void turn_that_has_run_out_lets_nothing_be_written(void **state)
     set_up(&pacing, &lending);
     bring(&pacing, 500 * MS);
     weir_permit permit = acquired(&pacing, "h", WEIR_REPORTS_SENT);
-    pass(&pacing, 500 * MS); /* as one that is stopped */
+    pass(&pacing, 500 * MS); /* for example while the process is stopped */
     assert_int_equal(weir_permit_sent(&permit), WEIR_E_WITHDRAWN);
     assert_null(permit.pacer);
     pacing_tear_down(&pacing);
@@ -124,7 +124,7 @@ static void answer_that_comes_when_the_gate_has_gone_is_written_to_it(void **sta
     weir_permit permit = set_up_flight(&pacing, &lending);
     int64_t sent_at = now_of(&pacing);
     assert_true(wr_pacer_gate_export(pacing.pacer, "h", 1, true, packed));
-    assert_false(wr_pacer_gate_export(pacing.pacer, "h", 1, true, packed)); /* it is gone */
+    assert_false(wr_pacer_gate_export(pacing.pacer, "h", 1, true, packed)); /* it was packed already */
     struct wr_pacer_gate_state lent;
     assert_true(wr_pacer_gate_state_get(pacing.pacer, "h", 1, &lent));
     assert_int_equal(lent.flights, 1);
@@ -153,7 +153,7 @@ static void letter_that_comes_with_the_gate_binds_before_anybody_starts(void **s
     weir_outcome outcome = answer_retry_after(429, WEIR_MINUTE);
     assert_int_equal(weir_permit_finish(&permit, &outcome), 0);
     assert_false(host_goes(&there, "h"));
-    pass(&there, WEIR_HOUR); /* another clock */
+    pass(&there, WEIR_HOUR); /* the other process has another clock */
     assert_true(wr_pacer_gate_import(there.pacer, "h", 1, packed, wr_pacer_gate_packed_bytes(here.pacer), 0, false));
     struct wr_remote_report away = {"h", 1, &lending[0].start, &lending[0].outcome, WR_REMOTE_ENDED, now_of(&there)};
     wr_pacer_gate_tell_remote(there.pacer, &away);
@@ -168,7 +168,7 @@ static void letter_that_comes_with_the_gate_binds_before_anybody_starts(void **s
     pacing_tear_down(&there);
 }
 
-/* By another clock, and half a second on the way. */
+/* The process with the gate has another clock, and the message arrives half a second late. */
 static void send_that_was_late_is_told_to_where_the_gate_is(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void send_that_was_late_is_told_to_where_the_gate_is(void **state)
     weir_permit permit = set_up_flight(&here, &lending[0]);
     set_up(&there, &lending[1]);
     weir_permit_sent_late(&permit);
-    assert_int_equal(lending[0].told, 0); /* it is here */
+    assert_int_equal(lending[0].told, 0); /* the gate is still here */
     assert_true(wr_pacer_gate_export(here.pacer, "h", 1, true, packed));
     assert_false(host_goes(&there, "h"));
     pass(&there, WEIR_HOUR);
@@ -194,7 +194,7 @@ static void send_that_was_late_is_told_to_where_the_gate_is(void **state)
     struct wr_remote_report away = {"h", 1, &start, NULL, WR_REMOTE_SENT_LATE, now_of(&there)};
     wr_pacer_gate_tell_remote(there.pacer, &away);
     wr_pacer_gate_extend(there.pacer, "h", 1, now_of(&there) + WEIR_HOUR, wr_clock_sleep_mark());
-    assert_int_equal(try_host(&there, "h", 0, &other).wait_ns, 500 * MS); /* the interval is a second */
+    assert_int_equal(try_host(&there, "h", 0, &other).wait_ns, 500 * MS); /* the interval is 1 s */
     pass(&there, 500 * MS);
     assert_true(host_goes(&there, "h"));
     weir_outcome outcome = {.size = sizeof outcome, .status = 200};
@@ -227,7 +227,7 @@ static void refusal_without_a_time_is_no_news_for_all(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* It started nowhere: whoever has the gate must not take it for another's start. */
+/* The request was not sent, so its report must not name a start that another request made. */
 static void reservation_that_ends_when_its_gate_has_gone_names_no_start(void **state)
 {
     (void)state;

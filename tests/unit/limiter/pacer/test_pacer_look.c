@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pacer_look.c - what a pacer shows of itself: hosts, figures, events. */
+/* test_pacer_look.c - tests of what a pacer reports: hosts, statistics, events. */
 #include "rig.h"
 
 static void caller_can_tell_granted_waited_and_refused_apart(void **state)
@@ -116,7 +116,7 @@ static void top_lists_the_most_active_hosts_and_no_more_than_asked_for(void **st
     pacing_tear_down(&pacing);
 }
 
-/* S2-17, S2-18: a delay of 500 ms is the base, and each 5 s above it costs one. */
+/* S2-17, S2-18: the base delay is 500 ms; each 5 s above it reduces the concurrency by one. */
 static void recommended_concurrency_falls_with_the_delay_and_comes_back(void **state)
 {
     (void)state;
@@ -149,7 +149,7 @@ struct heard {
     weir_pace_event events[HEARD_MAX];
 };
 
-/* May call weir: no lock is held. */
+/* Calls the pacer, which holds no lock while it calls a listener. */
 static void listen(void *context, const weir_pace_event *event)
 {
     struct heard *heard = context;
@@ -160,7 +160,7 @@ static void listen(void *context, const weir_pace_event *event)
     heard->events[heard->count++] = *event;
 }
 
-/* As pacing_init, and the events are heard. */
+/* Initializes like pacing_init, with a listener that records all events. */
 static void listening_init(struct pacing *pacing, struct heard *heard, weir_profile profile)
 {
     pacing_init(pacing, profile);

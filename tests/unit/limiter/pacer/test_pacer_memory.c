@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pacer_memory.c - what is kept, stored and forgotten: within bounds, and never what still forbids something. */
+/* test_pacer_memory.c - tests that a pacer's memory is bounded, stored, and freed only if it no
+ * longer delays requests. */
 #include "rig.h"
 
 #include "lib/alloc.h"
 #include "limiter/pacer/pacer.h"
 
-/* ---- forgetting ---- */
+/* ---- forgetting hosts ---- */
 
-/* S1-23, S1-24, S0-13: an hour unused, and an eye on it every five minutes. */
+/* S1-23, S1-24, S0-13: hosts are forgotten after an hour without use. */
 static void hosts_unused_for_the_ttl_are_forgotten_and_recent_ones_kept(void **state)
 {
     (void)state;
@@ -56,13 +57,14 @@ static void sweep_spares_what_still_forbids_something(void **state)
     assert_false(host_known(&pacing, "idle"));
     tell(&in_flight, 200);
     pass(&pacing, WEIR_HOUR);
-    assert_int_equal(weir_pacer_sweep(pacing.pacer), 2); /* but not what is paused, half open, or has a Crawl-delay */
+    /* Hosts that are paused, half open or have a Crawl-delay are kept. */
+    assert_int_equal(weir_pacer_sweep(pacing.pacer), 2);
     pass(&pacing, WEIR_DAY);
-    assert_int_equal(weir_pacer_sweep(pacing.pacer), 2); /* now only what is paused is left */
+    assert_int_equal(weir_pacer_sweep(pacing.pacer), 2); /* only the paused host is left */
     pacing_tear_down(&pacing);
 }
 
-/* S0-70, S1-13: the thread looks every TTL/2, and ends with the pacer. */
+/* S0-70, S1-13: the thread sweeps every TTL/2, and ends with the pacer. */
 static void thread_of_the_pacer_sweeps_now_and_then(void **state)
 {
     (void)state;
@@ -71,7 +73,7 @@ static void thread_of_the_pacer_sweeps_now_and_then(void **state)
     pacing.options.sweep_every_ns = 0;
     pacing_start(&pacing);
     assert_int_equal(pacing.pacer->table->sweep_every_ns,
-                     WEIR_MINUTE); /* half of the two after which it is forgotten */
+                     WEIR_MINUTE); /* half of the 2 minutes after which a host is forgotten */
     fetch(&pacing, "h", 200);
     for (int i = 0; i < 3; i++) {
         test_await_waiters(pacing.clock, 1);
@@ -84,7 +86,8 @@ static void thread_of_the_pacer_sweeps_now_and_then(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* S0-9, S0-68: 16, and one for each 4096 hosts where those are more; fewer where a shard would have room for few. */
+/* S0-9, S0-68: 16 shards, or one for each 4096 hosts if that is more; fewer if a shard would hold
+ * only a few hosts. */
 static void shards_are_16_and_one_for_each_4096_hosts_where_those_are_more(void **state)
 {
     (void)state;
@@ -103,7 +106,7 @@ static void shards_are_16_and_one_for_each_4096_hosts_where_those_are_more(void 
     }
 }
 
-/* S0-71: full, with hosts that constrain nothing any more. */
+/* S0-71: the pacer is full of hosts that no longer delay requests. */
 static void new_host_takes_the_place_of_one_that_is_idle(void **state)
 {
     (void)state;
@@ -123,7 +126,8 @@ static void new_host_takes_the_place_of_one_that_is_idle(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* Full of hosts that constrain: newcomers are refused, for a shared gate would break its word to each of them. */
+/* The pacer is full of hosts that delay requests. New hosts are refused: a shared gate could not
+ * keep the limits of each. */
 static void full_pacer_refuses_newcomers_and_serves_those_it_knows(void **state)
 {
     (void)state;
@@ -159,7 +163,7 @@ static void full_pacer_refuses_newcomers_and_serves_those_it_knows(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* ---- storing ---- */
+/* ---- storing hosts ---- */
 
 #define SAVED_MAX 8
 
@@ -198,7 +202,7 @@ static void what_was_learned_is_exported_once_and_again_when_it_changed(void **s
     pass(&pacing, WEIR_MINUTE);
     fetch(&pacing, "h", 429);
     store.refuses = true;
-    assert_int_equal(weir_pacer_export(pacing.pacer, save, &store), 0); /* the store is down */
+    assert_int_equal(weir_pacer_export(pacing.pacer, save, &store), 0); /* the store fails */
     assert_int_equal(store.count, 1);
     store = (struct store){.pacing = &pacing};
     assert_int_equal(weir_pacer_export(pacing.pacer, save, &store), 1);
@@ -212,7 +216,7 @@ static void what_was_learned_is_exported_once_and_again_when_it_changed(void **s
     pacing_tear_down(&pacing);
 }
 
-/* U7: a debounced write must not drop the last word. */
+/* U7: a change that comes during a save must be saved by the next one. */
 static void what_changes_while_it_is_saved_is_exported_again(void **state)
 {
     (void)state;
@@ -231,7 +235,8 @@ static void what_changes_while_it_is_saved_is_exported_again(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* R23, S2-9: a host that comes out of the store waits one interval first, and keeps to what the server named. */
+/* R23, S2-9: a host from the store waits one interval first, and keeps to the time that its server
+ * named. */
 static void seeded_host_goes_on_where_it_was(void **state)
 {
     (void)state;
@@ -250,7 +255,8 @@ static void seeded_host_goes_on_where_it_was(void **state)
     after.pace.jitter_over_ns = WEIR_DAY;
     pacing_start(&after);
     assert_int_equal(weir_clock_fake_set(after.wall, weir_clock_now(before.wall)), 0);
-    advance(after.wall, 4 * WEIR_MINUTE); /* the restart took that long; the monotonic clock says nothing of it */
+    /* The restart took this long. The monotonic clock does not show it. */
+    advance(after.wall, 4 * WEIR_MINUTE);
     for (size_t i = 0; i < store.count; i++)
         assert_int_equal(weir_pacer_seed(after.pacer, store.keys[i], strlen(store.keys[i]), &store.memories[i]), 0);
     assert_true(host_wait(&after, "named") == 6 * WEIR_MINUTE);
@@ -281,7 +287,7 @@ static void seeding_a_known_host_keeps_what_it_knows_but_for_a_later_window(void
     memory.retry_wall_at = wall_now + WEIR_MINUTE;
     assert_int_equal(weir_pacer_seed(pacing.pacer, "h", 1, &memory), 0);
     assert_true(host_wait(&pacing, "h") == WEIR_MINUTE);
-    memory.retry_wall_at = INT64_MAX; /* a store that is damaged: a day at most */
+    memory.retry_wall_at = INT64_MAX; /* a corrupt record: waits at most a day */
     memory.saved_wall_at = 0;
     assert_int_equal(weir_pacer_seed(pacing.pacer, "h", 1, &memory), 0);
     assert_true(host_wait(&pacing, "h") <= WEIR_DAY);
@@ -297,7 +303,7 @@ static void host_with_unsaved_learning_is_kept_where_that_is_wanted(void **state
         pacing.options.keeps_unsaved = keeps;
         pacing_start(&pacing);
         fetch(&pacing, "h", 429);
-        pass(&pacing, 3 * WEIR_DAY); /* long enough for it to matter no more */
+        pass(&pacing, 3 * WEIR_DAY); /* long enough that the host no longer delays requests */
         assert_int_equal(weir_pacer_sweep(pacing.pacer), !keeps);
         struct store store = {.pacing = &pacing};
         assert_int_equal(weir_pacer_export(pacing.pacer, save, &store), keeps);
@@ -333,14 +339,14 @@ static void steady_pacing_allocates_nothing(void **state)
         (void)weir_pacer_sweep(pacing.pacer);
         pass(&pacing, 300 * MS);
         if (i == 0)
-            takes = atomic_load(&allocator.takes); /* the three keys are made */
+            takes = atomic_load(&allocator.takes); /* the three keys are added */
     }
     assert_int_equal(atomic_load(&allocator.takes), takes);
     pacing_tear_down(&pacing);
     assert_int_equal(atomic_load(&allocator.live), 0);
 }
 
-/* All that may allocate. Returns the first error but those that the full table may give. */
+/* Makes every call that may allocate. Returns the first error, except errors of a full table. */
 static int exercise(struct pacing *pacing)
 {
     weir_pacer *pacer;
@@ -374,7 +380,7 @@ static int exercise(struct pacing *pacing)
         weir_pacer_top_free(pacer, entries);
     if (bad == 0)
         bad = weir_pacer_change(pacer, &pacing->pace);
-    /* Whatever failed, the pacer can go on. */
+    /* The pacer still works, whichever call failed. */
     if (bad == 0)
         assert_int_equal(weir_pacer_sweep(pacer), 0);
     weir_pacer_free(pacer);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pacer_threads.c - many threads and many hosts, watched by an observer that trusts nobody. (S0-91, K1) */
+/* test_pacer_threads.c - tests of many threads and many hosts, where an observer records each start
+ * (S0-91, K1). */
 #include "rig.h"
 
 #include "base/rng.h"
@@ -7,7 +8,7 @@
 #define THREADS_MAX 50
 #define STARTS_MAX 64
 
-/* Writes down when each request to a host starts. */
+/* Records the time of each start at a host. */
 struct observed {
     pthread_mutex_t lock;
     int count;
@@ -28,7 +29,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The least time between two starts. */
+/* Returns the least time between two starts, ns. */
 static int64_t closest(struct observed *observed)
 {
     int64_t least_ns = WEIR_DURATION_MAX;
@@ -61,12 +62,14 @@ static void *crawl(void *context)
         weir_permit permit;
         uint32_t flags = i % 2 == 0 ? WEIR_REPORTS_SENT : 0;
         int sent;
-        do { /* time runs on while a thread is kept from the processor: what it was granted may be withdrawn */
+        /* The clock advances while the kernel interrupts a thread, so its permit may be
+         * withdrawn. */
+        do {
             assert_int_equal(
                 weir_pacer_acquire(crowd->pacing.pacer, key, strlen(key), flags, WEIR_FOREVER, NULL, &permit, NULL), 0);
             (void)atomic_fetch_add(&crowd->granted, 1);
             if (i % 8 == 2)
-                (void)sched_yield(); /* connecting */
+                (void)sched_yield(); /* the connect */
             sent = weir_permit_sent(&permit);
         } while (sent == WEIR_E_WITHDRAWN);
         assert_int_equal(sent, 0);
@@ -108,9 +111,10 @@ static void fifty_threads_on_ten_hosts_never_start_two_requests_within_the_inter
     pacing_tear_down(&crowd.pacing);
 }
 
-/* ---- a bad host and a good one ---- */
+/* ---- a failing host and a good one ---- */
 
-/* Requests to "good" in a minute of virtual time, with or without a host beside it that only fails. */
+/* Returns the requests to "good" in a minute of virtual time, with or without another host that
+ * always fails. */
 static int good_starts(bool with_bad)
 {
     struct pacing pacing;
@@ -141,7 +145,7 @@ static void host_that_only_fails_leaves_the_others_as_they_were(void **state)
     assert_int_equal(good_starts(true), alone);
 }
 
-/* ---- everything at once ---- */
+/* ---- all calls at once ---- */
 
 #define MESS_THREADS 8
 #define MESS_STEPS (SANITIZED ? 1500 : 6000)
@@ -269,7 +273,7 @@ static void *mess_about(void *context)
     return NULL;
 }
 
-/* K1, K3, U6: and when all is over nothing is in flight, and nothing leaked. */
+/* K1, K3, U6: at the end no request is in flight and no memory leaked. */
 static void using_changing_forgetting_and_exporting_at_once_is_safe_and_leaks_no_permit(void **state)
 {
     (void)state;
@@ -287,7 +291,7 @@ static void using_changing_forgetting_and_exporting_at_once_is_safe_and_leaks_no
     for (int i = 0; i < MESS_THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, mess_about, &mess), 0);
     for (int64_t until = patience_ends_at() + WEIR_MINUTE; atomic_load(&mess.pacing.finished) < MESS_THREADS;) {
-        pass(&mess.pacing, MS); /* or all might wait for each other to move the clock */
+        pass(&mess.pacing, MS); /* otherwise all threads might wait for the clock */
         keep_waiting(until);
         if (atomic_load(&mess.pacing.finished) == MESS_THREADS / 2)
             weir_cancel_fire(mess.cancel);
@@ -307,12 +311,13 @@ static void using_changing_forgetting_and_exporting_at_once_is_safe_and_leaks_no
     pacing_tear_down(&mess.pacing);
 }
 
-/* ---- feedback ---- */
+/* ---- outcomes ---- */
 
-/* K2: once a Retry-After has been told, nobody starts before it is over, whatever was under way. */
+/* K2: after a Retry-After was reported no request starts before its end, in whatever stage it
+ * was. */
 struct race {
     struct pacing pacing;
-    _Atomic int64_t named_at; /* when the tell had returned; 0: not yet */
+    _Atomic int64_t named_at; /* 1 after the report has returned; 0 before */
     atomic_int early;
 };
 

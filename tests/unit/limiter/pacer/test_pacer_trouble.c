@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pacer_trouble.c - failures and their words, want of memory, forks, odd keys, many threads at a half-open
- * breaker.
- */
+/* test_pacer_trouble.c - tests of error messages, allocation failures, forks, odd keys, and threads
+ * at a half-open breaker. */
 #include "rig.h"
 
 #include "lib/alloc.h"
@@ -9,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- what is said of a failure ---- */
+/* ---- error messages ---- */
 
 #define OLD "ret_decision is NULL; a verdict must be looked at"
 
-/* Something that was wrong before, and must not be taken for what is wrong now. */
+/* Sets the error detail of another failure, which must not be taken for the next one. */
 static void fail_before(struct pacing *pacing)
 {
     weir_permit permit;
@@ -78,7 +77,7 @@ static void waits_in_vain_name_the_key_and_what_held_it(void **state)
     assert_string_equal(weir_error_detail(), words);
     assert_int_equal(weir_pacer_enqueue(pacing.pacer, "h", 1, NULL, 0, 0, wake_nobody, NULL, &ticket), 0);
     pass(&pacing, 1);
-    for (int i = 0; i < 2; i++) { /* polled again, it says so again */
+    for (int i = 0; i < 2; i++) { /* a second poll reports the same error */
         fail_before(&pacing);
         assert_int_equal(weir_pace_ticket_poll(ticket, &permit, &decision), WEIR_E_TIMEOUT);
         assert_string_equal(weir_error_detail(), words);
@@ -87,7 +86,7 @@ static void waits_in_vain_name_the_key_and_what_held_it(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* ---- L1: want of memory, call by call ---- */
+/* ---- L1: allocation failures, call by call ---- */
 
 enum call {
     CALL_ACQUIRE,
@@ -114,7 +113,7 @@ static int call(weir_pacer *pacer, enum call which)
     switch (which) {
     case CALL_ACQUIRE:
         return weir_pacer_acquire(pacer, "new", 3, 0, 0, NULL, &permit, NULL);
-    case CALL_WAIT: /* a line is made for it */
+    case CALL_WAIT: /* a queue of waiters is allocated for it */
         result = weir_pacer_acquire(pacer, "h", 1, 0, 1, NULL, &permit, NULL);
         return result == WEIR_E_TIMEOUT ? 0 : result;
     case CALL_TRY:
@@ -140,7 +139,8 @@ static int call(weir_pacer *pacer, enum call which)
     }
 }
 
-/* Fails the n-th allocation of one call on a pacer that knows "h". Returns what the call did. */
+/* Fails the n-th allocation of one call, on a pacer that knows "h". Returns the result of the
+ * call. */
 static int call_without_memory(struct pacing *pacing, test_allocator *allocator, enum call which, long n)
 {
     pacing_start(pacing);
@@ -153,7 +153,7 @@ static int call_without_memory(struct pacing *pacing, test_allocator *allocator,
     atomic_store(&allocator->fail_at, 0);
     if (result == WEIR_E_NOMEM) {
         assert_string_equal(weir_error_detail(), "out of memory");
-        assert_int_equal(call(pacing->pacer, which), 0); /* it passes */
+        assert_int_equal(call(pacing->pacer, which), 0); /* the next call succeeds */
     }
     if (which == CALL_WAIT || which == CALL_STAND || which == CALL_TOP)
         tell(&permit, 200);
@@ -161,7 +161,7 @@ static int call_without_memory(struct pacing *pacing, test_allocator *allocator,
     return result;
 }
 
-/* The fake clock stands still, so a wait of 1 ns would never end: these waits take the system's. */
+/* Uses the system's clock: on the fake clock a wait of 1 ns would never end. */
 static void each_call_survives_want_of_memory_and_says_so(void **state)
 {
     (void)state;
@@ -213,7 +213,7 @@ static void pacer_that_cannot_be_made_leaves_nothing_behind(void **state)
     assert_in_range(n, 3, 20); /* the pacer and parts of its table */
 }
 
-/* ---- K5: a fork in the middle of use ---- */
+/* ---- K5: a fork while other threads wait ---- */
 
 static const char *pace_on_its_own(void)
 {
@@ -223,7 +223,8 @@ static const char *pace_on_its_own(void)
     weir_decision decision;
     weir_outcome outcome = answer(200, MS);
     weir_pacer_options_init(&options);
-    options.sweep_every_ns = SANITIZED ? -1 : WEIR_HOUR; /* ThreadSanitizer forbids threads there */
+    /* ThreadSanitizer forbids threads after a fork */
+    options.sweep_every_ns = SANITIZED ? -1 : WEIR_HOUR;
     if (weir_pacer_new(NULL, &options, &pacer) != 0)
         return "no pacer";
     if (weir_pacer_acquire(pacer, "h", 1, 0, WEIR_SECOND, NULL, &permit, NULL) != 0)
@@ -261,7 +262,7 @@ static void child_forked_while_others_wait_can_pace_on_its_own(void **state)
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    pass(&pacing, WEIR_SECOND); /* the parent goes on */
+    pass(&pacing, WEIR_SECOND); /* the parent continues */
     assert_int_equal(fetcher_join(&waiter), 0);
     tell(&waiter.permit, 200);
     pacing_tear_down(&pacing);
@@ -287,7 +288,7 @@ static void keys_of_any_bytes_are_told_apart_and_given_back_as_they_were(void **
     pacing_start(&pacing);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(weir_pacer_try(pacing.pacer, keys[i].key, keys[i].bytes, NULL, 0, &permit, &decision), 0);
-        assert_int_equal(decision.verdict, WEIR_GO); /* so no other is the same */
+        assert_int_equal(decision.verdict, WEIR_GO); /* so no earlier key is the same */
         tell(&permit, 200);
         assert_int_equal(weir_pacer_try(pacing.pacer, keys[i].key, keys[i].bytes, NULL, 0, &permit, &decision), 0);
         assert_int_equal(decision.verdict, WEIR_WAIT);
@@ -328,7 +329,7 @@ static void keys_that_are_too_long_are_refused(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* ---- E6: a breaker that is half open again and again, and 64 threads ---- */
+/* ---- E6: a breaker that is half open many times, and 64 threads ---- */
 
 #define STORMERS 64
 #define STORM_TRIES (SANITIZED ? 200 : 2000)
@@ -338,7 +339,8 @@ struct storm {
     atomic_int in_flight, most, granted, wrong;
 };
 
-/* Every probe fails, so the breaker never closes, and there are never more in flight than it has probes. */
+/* Reports a failure for every probe, so the breaker never closes. At no time are more requests in
+ * flight than it has probes. */
 static void *storm(void *context)
 {
     struct storm *storm = context;
@@ -361,7 +363,7 @@ static void *storm(void *context)
         (void)sched_yield();
         (void)atomic_fetch_sub(&storm->in_flight, 1);
         if (weir_permit_sent(&permit) != 0)
-            continue; /* another failed meanwhile, and it is open again */
+            continue; /* another probe failed meanwhile: the breaker is open */
         if (i % 5 == 0)
             weir_permit_abandon(&permit);
         else if (weir_permit_finish(&permit, &outcome) != 0)

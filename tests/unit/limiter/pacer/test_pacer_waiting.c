@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pacer_waiting.c - many callers and one host: in order, in time, and not in vain. */
+/* test_pacer_waiting.c - tests of many callers that wait for one host: order, times, failures. */
 #include "rig.h"
 
 /* ---- timelines ---- */
@@ -33,7 +33,8 @@ static void calls_at_odd_times_start_a_crawl_delay_apart(void **state)
 
 #define WORKERS 5
 
-/* S1-17, S1-6: k callers get k slots, in the order in which they came; hosts do not wait for each other. */
+/* S1-17, S1-6: k callers of a host start in the order of their calls, one per interval. Hosts do
+ * not wait for each other. */
 static void workers_of_one_host_start_in_order_one_interval_apart(void **state)
 {
     (void)state;
@@ -64,7 +65,7 @@ static void workers_of_one_host_start_in_order_one_interval_apart(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* S1-22: the same moment, five hosts. */
+/* S1-22: five workers at five hosts start at the same moment. */
 static void workers_of_different_hosts_all_start_at_once(void **state)
 {
     (void)state;
@@ -84,7 +85,8 @@ static void workers_of_different_hosts_all_start_at_once(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* S1-32: ten workers that each wait by themselves hit the host together; through the pacer they do not. */
+/* S1-32: ten workers that each compute their own wait start together; through the pacer they start
+ * one by one. */
 static void ten_workers_hit_a_host_one_by_one_where_naive_ones_hit_it_together(void **state)
 {
     (void)state;
@@ -94,7 +96,7 @@ static void ten_workers_hit_a_host_one_by_one_where_naive_ones_hit_it_together(v
     struct fetcher workers[10];
     weir_permit first = acquired(&pacing, "h", 0);
     for (int i = 0; i < 10; i++) {
-        naive_at[i] = last_at + WEIR_SECOND; /* what each sees of the others: nothing */
+        naive_at[i] = last_at + WEIR_SECOND; /* it does not see the other workers */
         fetcher_wait(&workers[i], &pacing, "h", 0, WEIR_FOREVER, NULL);
     }
     int together = 0, apart = 0;
@@ -140,7 +142,7 @@ static void retry_after_holds_those_who_wait_and_those_who_come(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* One that connects for long holds up those behind it, and spacing counts from its send. */
+/* A request that connects slowly holds up those behind it. The interval counts from its send. */
 static void those_behind_wait_until_the_one_before_has_sent(void **state)
 {
     (void)state;
@@ -178,7 +180,7 @@ static void permit_given_back_lets_the_next_one_go_at_once(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* R13: spacing of starts does not forbid that they overlap; a cap on requests in flight does. */
+/* R13: an interval between starts allows overlapping requests; a limit in flight does not. */
 static void answer_lets_the_next_one_in_where_requests_in_flight_are_capped(void **state)
 {
     (void)state;
@@ -188,7 +190,7 @@ static void answer_lets_the_next_one_in_where_requests_in_flight_are_capped(void
     pacing_start(&pacing);
     weir_permit first = acquired(&pacing, "h", 0);
     pass(&pacing, WEIR_SECOND);
-    weir_permit second = acquired(&pacing, "h", 0); /* the first is still on its way */
+    weir_permit second = acquired(&pacing, "h", 0); /* the first is still in flight */
     pass(&pacing, WEIR_SECOND);
     struct fetcher third;
     fetcher_wait(&third, &pacing, "h", 0, WEIR_FOREVER, NULL);
@@ -202,7 +204,7 @@ static void answer_lets_the_next_one_in_where_requests_in_flight_are_capped(void
     pacing_tear_down(&pacing);
 }
 
-/* ---- leaving ---- */
+/* ---- callers that stop waiting ---- */
 
 static void cancelled_wait_ends_at_once_and_leaves_no_gap(void **state)
 {
@@ -263,7 +265,8 @@ static void open_host(struct pacing *pacing, const char *key)
         assert_int_equal(weir_pacer_tell(pacing->pacer, key, strlen(key), &outcome), 0);
 }
 
-/* S0-32, R30, for those who wait already; also behind somebody who insists. */
+/* S0-32, R30: callers that wait already fail when the breaker opens, also behind one with
+ * WEIR_WAITS_BREAKER. */
 static void breaker_that_opens_fails_all_who_wait_but_those_who_insist(void **state)
 {
     (void)state;
@@ -294,7 +297,7 @@ static void breaker_that_opens_fails_all_who_wait_but_those_who_insist(void **st
     pacing_tear_down(&pacing);
 }
 
-/* R8: half open, at most three are on their way; the others wait, and do not fail. */
+/* R8: a half-open breaker allows three requests in flight; the others wait and do not fail. */
 static void half_open_breaker_lets_its_probes_through_and_the_others_wait(void **state)
 {
     (void)state;
@@ -324,7 +327,7 @@ static void half_open_breaker_lets_its_probes_through_and_the_others_wait(void *
     pacing_tear_down(&pacing);
 }
 
-/* ---- change ---- */
+/* ---- changes of options ---- */
 
 /* K7 */
 static void stricter_numbers_hold_at_once_for_those_who_wait(void **state)
@@ -332,7 +335,7 @@ static void stricter_numbers_hold_at_once_for_those_who_wait(void **state)
     (void)state;
     struct pacing pacing;
     pacing_init(&pacing, WEIR_PROFILE_STRICT);
-    pacing.pace.min_interval_ns = 100 * MS; /* 10 a second */
+    pacing.pace.min_interval_ns = 100 * MS; /* 10 starts per second */
     pacing_start(&pacing);
     int64_t last_at = weir_clock_now(pacing.clock);
     weir_permit first = acquired(&pacing, "h", 0);
@@ -391,8 +394,8 @@ static void change_of_what_a_gate_is_made_of_is_refused(void **state)
     other.min_interval_ns = -1;
     assert_int_equal(weir_pacer_change(pacing.pacer, &other), WEIR_E_INVAL);
     fetch(&pacing, "h", 200);
-    assert_true(host_wait(&pacing, "h") == WEIR_SECOND); /* the old ones hold */
-    for (int i = 1; i <= 5; i++) {                       /* and good ones do, again and again */
+    assert_true(host_wait(&pacing, "h") == WEIR_SECOND); /* the old options hold */
+    for (int i = 1; i <= 5; i++) {                       /* valid options still take effect */
         pacing.pace.min_interval_ns = i * WEIR_SECOND;
         assert_int_equal(weir_pacer_change(pacing.pacer, &pacing.pace), 0);
         assert_true(host_wait(&pacing, "h") == i * WEIR_SECOND);
@@ -400,7 +403,7 @@ static void change_of_what_a_gate_is_made_of_is_refused(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* ---- the end ---- */
+/* ---- closing and freeing ---- */
 
 static void closing_fails_those_who_wait_and_permits_can_still_be_told(void **state)
 {
@@ -456,7 +459,7 @@ static void forgetting_a_host_fails_those_who_wait_for_it(void **state)
     pacing_tear_down(&pacing);
 }
 
-/* K5: the permit of a thread that ended belongs to whoever has it. */
+/* K5: any thread may end the permit of a thread that has exited. */
 static void permit_of_a_thread_that_ended_can_be_told_by_another(void **state)
 {
     (void)state;
@@ -510,11 +513,12 @@ static void ticket_says_when_to_poll_and_hands_its_permit_over_once(void **state
     assert_true(polled(first, &permit).wait_ns == WEIR_SECOND);
     assert_int_equal(polled(second, &permit).verdict, WEIR_WAIT);
     pass(&pacing, WEIR_SECOND);
-    assert_int_equal(polled(second, &permit).verdict, WEIR_WAIT); /* not past the first */
+    /* it does not overtake the first */
+    assert_int_equal(polled(second, &permit).verdict, WEIR_WAIT);
     assert_int_equal(polled(first, &permit).verdict, WEIR_GO);
     assert_true(permit.sent);
     assert_true(permit.waited_ns == WEIR_SECOND);
-    assert_true(atomic_load(&wakes) > 0); /* the second should look again */
+    assert_true(atomic_load(&wakes) > 0); /* the second ticket must be polled */
     weir_decision decision;
     weir_permit again;
     assert_int_equal(weir_pace_ticket_poll(first, &again, &decision), WEIR_E_INVAL);
@@ -556,7 +560,7 @@ static void ticket_that_is_freed_or_fails_holds_nothing(void **state)
     assert_int_equal(look_at(&pacing, "h").in_flight, 0);
     assert_int_equal(look_at(&pacing, "h").waiters, 0);
     weir_pace_ticket *closed = enqueued(&pacing, "k", 0, WEIR_FOREVER, &wakes);
-    weir_pacer_free(pacing.pacer); /* stays until the ticket is freed */
+    weir_pacer_free(pacing.pacer); /* the pacer is kept until the ticket is freed */
     assert_int_equal(weir_pace_ticket_poll(closed, &permit, &decision), WEIR_E_CLOSED);
     weir_pace_ticket_free(closed);
     pacing.pacer = NULL;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* test_give_up.c - algorithms of several bounds: they say which one holds, and whether waiting is worth it. */
+/* test_give_up.c - tests of limit algorithms that report the reason of a refusal, and whether to
+ * wait at all. */
 #include "lib/rig.h"
 
-/* Held by whatever the mood says: NONE goes, BREAKER is not worth waiting for. */
+/* Parameters of the test's algorithm: NONE grants, BREAKER refuses and fails waiters, any other
+ * reason refuses. */
 struct mood {
     _Atomic weir_reason held_by;
 };
@@ -133,7 +135,8 @@ static void all_who_wait_fail_when_waiting_is_not_worth_it_any_more(void **state
         test_await_waiters(clock, i + 1);
     }
     mood.held_by = WEIR_REASON_BREAKER;
-    assert_int_equal(weir_table_release(table, "k", 1, 1), 0); /* wakes the first, and each wakes the next */
+    /* each waiter that is woken wakes the next */
+    assert_int_equal(weir_table_release(table, "k", 1, 1), 0);
     for (int i = 0; i < 3; i++) {
         test_worker_join(&workers[i]);
         assert_int_equal(workers[i].result, WEIR_E_CIRCUIT);
@@ -149,7 +152,7 @@ static int64_t ask_nothing(const weir_limit *limit, const void *state, int64_t n
     return 0;
 }
 
-/* Notes when it was asked. */
+/* Records the time of the call in the parameters. */
 static int give_up_always(const weir_limit *limit, const void *state, int64_t now)
 {
     (void)state;
@@ -186,7 +189,7 @@ static void ticket_that_is_granted_at_once_does_not_ask_whether_waiting_is_worth
     weir_clock_fake_free(clock);
 }
 
-/* It would be granted by its first poll. */
+/* A ticket that its first poll would grant is not failed by give_up. */
 static void ticket_that_could_go_at_once_is_taken_though_waiting_is_not_worth_it(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_limiter.c - one limiter: try, acquire in order, reserve, change, close. (S3-1 … S3-7, S3-37 … S3-44) */
+/* test_limiter.c - tests of one limiter: try, acquire in order, reserve, change, close (S3-1 to
+ * S3-7, S3-37 to S3-44). */
 #include "lib/alloc.h"
 #include "lib/rig.h"
 
@@ -47,7 +48,7 @@ static weir_limiter_stats numbers(struct fixture *fixture)
     return stats;
 }
 
-/* Starts worker `i` and waits until it stands in line. */
+/* Starts worker `i` and waits until it is in the queue. */
 static void start_waiting(struct fixture *fixture, int i, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel)
 {
     int waiting = weir_clock_fake_waiters(fixture->clock);
@@ -118,7 +119,8 @@ static void reserve_settles_for_what_was_used(void **state)
         assert_int_equal(weir_limiter_reserve(fixture.limiter, rows[i].reserved, &receipt, &decision), 0);
         assert_int_equal(decision.verdict, WEIR_GO);
         assert_int_equal(weir_limiter_settle(fixture.limiter, &receipt, rows[i].used), 0);
-        assert_int_equal(weir_limiter_settle(fixture.limiter, &receipt, 0), 0); /* settles once */
+        /* the second settle has no effect */
+        assert_int_equal(weir_limiter_settle(fixture.limiter, &receipt, 0), 0);
         assert_int_equal(numbers(&fixture).current, rows[i].left);
         tear_down(&fixture);
     }
@@ -136,7 +138,7 @@ static void release_one(struct fixture *fixture)
     assert_int_equal(weir_limiter_release(fixture->limiter, 1), 0);
 }
 
-/* Drains the limiter, lines up eight, and makes one permit available at a time. */
+/* Drains the limiter, queues eight workers, and makes one permit available at a time. */
 static void expect_fifo(const weir_limit *limit, void (*make_one_available)(struct fixture *))
 {
     struct fixture fixture;
@@ -183,7 +185,7 @@ static void try_is_refused_while_somebody_waits(void **state)
     set_up(&fixture, &limit, 1);
     assert_true(grants(&fixture, 5));
     start_waiting(&fixture, 0, 5, WEIR_FOREVER, NULL);
-    advance(fixture.clock, 3 * WEIR_SECOND); /* three permits are there, but somebody waits for five */
+    advance(fixture.clock, 3 * WEIR_SECOND); /* three permits are free, a waiter needs five */
     weir_decision decision = try_for(&fixture, 1);
     assert_int_equal(decision.verdict, WEIR_WAIT);
     assert_int_equal(decision.reason, WEIR_REASON_QUEUE);
@@ -272,7 +274,8 @@ static void acquire_ends_at_its_deadline(void **state)
     test_worker_join(&fixture.workers[0]);
     assert_int_equal(fixture.workers[0].result, WEIR_E_TIMEOUT);
     assert_int_equal(fixture.workers[0].decision.reason, WEIR_REASON_TOKENS);
-    assert_true(fixture.workers[0].decision.wait_ns == WEIR_HOUR - 5 * WEIR_SECOND); /* when to come back */
+    /* when to retry */
+    assert_true(fixture.workers[0].decision.wait_ns == WEIR_HOUR - 5 * WEIR_SECOND);
     assert_int_equal(numbers(&fixture).rejected, 1);
     tear_down(&fixture);
 }
@@ -300,9 +303,10 @@ static void a_waiter_that_leaves_lets_the_next_one_go(void **state)
     weir_cancel *cancel;
     assert_int_equal(weir_cancel_new(NULL, &cancel), 0);
     assert_true(grants(&fixture, 2));
-    start_waiting(&fixture, 0, 2, WEIR_FOREVER, cancel); /* first in line, and then cancelled */
-    start_waiting(&fixture, 1, 2, WEIR_SECOND, NULL);    /* then this is, and times out */
-    start_waiting(&fixture, 2, 1, WEIR_FOREVER, NULL);   /* then this one, for whom there is a permit by then */
+    start_waiting(&fixture, 0, 2, WEIR_FOREVER, cancel); /* first in the queue; cancelled */
+    start_waiting(&fixture, 1, 2, WEIR_SECOND, NULL);    /* second in the queue; times out */
+    /* third in the queue; gets the permit that is free by then */
+    start_waiting(&fixture, 2, 1, WEIR_FOREVER, NULL);
     weir_cancel_fire(cancel);
     test_worker_join(&fixture.workers[0]);
     assert_int_equal(fixture.workers[0].result, WEIR_E_CANCELLED);
@@ -334,7 +338,7 @@ static void a_waiter_that_timed_out_takes_no_permit(void **state)
     assert_int_equal(fixture.workers[1].result, 0);
     assert_false(grants(&fixture, 1));
     release_one(&fixture);
-    release_one(&fixture); /* nothing is in flight: a no-op, not a second permit */
+    release_one(&fixture); /* no effect: nothing is in flight */
     assert_true(grants(&fixture, 1));
     assert_false(grants(&fixture, 1));
     tear_down(&fixture);
@@ -356,7 +360,7 @@ static void changed_rules_hold_at_once_for_those_who_wait(void **state)
         start_waiting(&fixture, i, 1, WEIR_FOREVER, NULL);
     assert_int_equal(weir_limiter_change(fixture.limiter, &slow, 1), 0);
     assert_int_equal(weir_limiter_change(fixture.limiter, &other, 1), WEIR_E_INVAL);
-    advance(fixture.clock, WEIR_SECOND - 1); /* ten a second would have let nine go */
+    advance(fixture.clock, WEIR_SECOND - 1); /* at the old rate nine would have been granted */
     assert_int_equal(atomic_load(&fixture.finished), 0);
     advance(fixture.clock, 1);
     test_await_number(&fixture.finished, 1);
@@ -428,7 +432,7 @@ static void freeing_under_waiters_fails_them_and_leaks_nothing(void **state)
     weir_clock_fake_free(fixture.clock);
 }
 
-/* ---- bad input, no memory ---- */
+/* ---- invalid arguments and allocation failures ---- */
 
 static void bad_arguments_are_refused_and_change_nothing(void **state)
 {
@@ -473,7 +477,8 @@ static void bad_arguments_are_refused_and_change_nothing(void **state)
     tear_down(&fixture);
 }
 
-/* Runs every call that takes memory while the n-th taking fails; 0 when none was left to fail. */
+/* Makes every call that may allocate, with an allocator that fails once. Returns 0 if all
+ * allocations succeeded. */
 static int use_everything(test_allocator *allocator)
 {
     weir_limit limit = bucket(1, 1, WEIR_HOUR);

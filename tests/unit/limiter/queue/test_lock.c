@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lock.c - what a line stands on: its lock, and the list of those whom one cancel ends. */
+/* test_lock.c - tests of the lock of a queue of waiters, and of cancellation of several waiters at
+ * once. */
 #include "lib/test.h"
 #include "limiter/clock/clock.h"
 #include "limiter/queue/lock.h"
@@ -11,17 +12,17 @@
 
 struct shared {
     struct wr_lock lock;
-    int inside;  /* threads; under the lock */
-    int crowded; /* times that there was more than one */
-    long count;  /* under the lock */
-    long rounds; /* of each */
+    int inside;  /* threads that hold the lock; the lock protects it */
+    int crowded; /* times that more than one thread held the lock */
+    long count;  /* times that the lock was taken; the lock protects it */
+    long rounds; /* rounds per thread */
 };
 
 static void *take_by_turns(void *context)
 {
     struct shared *shared = context;
     for (long i = 0; i < shared->rounds; i++) {
-        wr_lock_wait(&shared->lock); /* the way of those who find it taken */
+        wr_lock_wait(&shared->lock); /* the path of a thread that finds the lock taken */
         shared->crowded += ++shared->inside != 1;
         shared->count++;
         shared->inside--;

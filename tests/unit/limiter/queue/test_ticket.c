@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ticket.c - standing in line without a thread; waking, freeing, racing. (K3) */
+/* test_ticket.c - tests of tickets, which wait in a queue without a thread: waking, freeing, races
+ * (K3). */
 #include "lib/alloc.h"
 #include "lib/rig.h"
 
@@ -7,7 +8,7 @@ struct loop {
     weir_clock *clock;
     weir_limiter *limiter;
     int woken;
-    weir_ticket *frees; /* freed by the wake */
+    weir_ticket *frees; /* ticket that the next wake frees; NULL if none */
 };
 
 static void set_up(struct loop *loop, const weir_limit *limit)
@@ -54,7 +55,8 @@ static void ticket_is_granted_at_once_if_nothing_is_in_the_way(void **state)
     set_up(&loop, &limit);
     weir_ticket *ticket = stand_in_line(&loop, 1, WEIR_FOREVER);
     assert_int_equal(poll_ticket(ticket).verdict, WEIR_GO);
-    assert_int_equal(poll_ticket(ticket).verdict, WEIR_GO); /* stays granted, is not charged again */
+    /* it stays granted and is charged once */
+    assert_int_equal(poll_ticket(ticket).verdict, WEIR_GO);
     weir_ticket_free(ticket);
     assert_int_equal(loop.woken, 0);
     tear_down(&loop);
@@ -67,9 +69,9 @@ static void ticket_says_when_to_poll_again(void **state)
     struct loop loop;
     set_up(&loop, &limit);
     weir_ticket *first = stand_in_line(&loop, 1, WEIR_FOREVER), *second = stand_in_line(&loop, 1, WEIR_FOREVER);
-    assert_int_equal(poll_ticket(second).verdict, WEIR_WAIT); /* not before the first, though a permit is there */
+    assert_int_equal(poll_ticket(second).verdict, WEIR_WAIT); /* it does not overtake the first */
     assert_int_equal(poll_ticket(first).verdict, WEIR_GO);
-    assert_int_equal(loop.woken, 1); /* the second: its turn */
+    assert_int_equal(loop.woken, 1); /* the second ticket is first now */
     weir_decision decision = poll_ticket(second);
     assert_int_equal(decision.verdict, WEIR_WAIT);
     assert_true(decision.wait_ns == WEIR_SECOND);
@@ -122,12 +124,12 @@ static void count_wake(void *context)
     ++*(int *)context;
 }
 
-/* Tickets of other limiters, whose wakes become due while one wake is being called. */
+/* Tickets of other limiters. Their wakes become due while a wake is being called. */
 struct others {
     weir_limiter *limiters[3];
     weir_ticket *tickets[3];
     int woken[3];
-    int freed; /* by the wake */
+    int freed; /* index of the ticket that the wake frees */
 };
 
 static void release_all_and_free_one(void *context)
@@ -137,7 +139,8 @@ static void release_all_and_free_one(void *context)
         assert_int_equal(weir_limiter_release(others->limiters[i], 1), 0);
     weir_ticket_free(others->tickets[others->freed]);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(others->woken[i], 0); /* one after the other, never one within the other */
+        /* wakes are called one after the other, never nested */
+        assert_int_equal(others->woken[i], 0);
 }
 
 static void ticket_that_is_freed_while_its_wake_is_due_is_not_woken(void **state)
@@ -238,7 +241,7 @@ static void overdue_ticket_that_nobody_polls_is_passed_over(void **state)
     set_up(&loop, &limit);
     weir_ticket *lazy = stand_in_line(&loop, 1, WEIR_SECOND), *next = stand_in_line(&loop, 1, WEIR_FOREVER);
     weir_decision decision = poll_ticket(next);
-    assert_true(decision.wait_ns == WEIR_SECOND + 1); /* when the one before becomes overdue */
+    assert_true(decision.wait_ns == WEIR_SECOND + 1); /* when the ticket before becomes overdue */
     advance(loop.clock, WEIR_SECOND + 1);
     assert_int_equal(poll_ticket(next).verdict, WEIR_GO);
     assert_int_equal(weir_ticket_poll(lazy, &decision), WEIR_E_TIMEOUT);
@@ -248,7 +251,8 @@ static void overdue_ticket_that_nobody_polls_is_passed_over(void **state)
     tear_down(&loop);
 }
 
-/* Two that do not come stand before one that waits for ever: its turn comes when both are overdue, without a wake. */
+/* Two tickets that are never polled precede one without a deadline. It is granted when both are
+ * overdue, without a wake. */
 static void nobody_waits_for_those_who_do_not_come(void **state)
 {
     (void)state;
@@ -259,10 +263,10 @@ static void nobody_waits_for_those_who_do_not_come(void **state)
     weir_ticket *lazy[] = {stand_in_line(&loop, 1, 3 * WEIR_SECOND), stand_in_line(&loop, 1, WEIR_SECOND)};
     weir_ticket *last = stand_in_line(&loop, 1, WEIR_FOREVER);
     weir_decision decision = poll_ticket(last);
-    assert_true(decision.wait_ns == WEIR_SECOND + 1); /* when the one before it becomes overdue */
+    assert_true(decision.wait_ns == WEIR_SECOND + 1); /* when the ticket before becomes overdue */
     assert_int_equal(weir_clock_fake_advance(loop.clock, decision.wait_ns), 0);
     decision = poll_ticket(last);
-    assert_true(decision.wait_ns == 2 * WEIR_SECOND); /* and then the other one */
+    assert_true(decision.wait_ns == 2 * WEIR_SECOND); /* when the first ticket becomes overdue */
     assert_int_equal(weir_clock_fake_advance(loop.clock, decision.wait_ns), 0);
     assert_int_equal(poll_ticket(last).verdict, WEIR_GO);
     assert_int_equal(loop.woken, 0);
@@ -273,7 +277,8 @@ static void nobody_waits_for_those_who_do_not_come(void **state)
     tear_down(&loop);
 }
 
-/* The one in the middle leaves: the one behind it must learn that it now waits for somebody with a deadline. */
+/* The middle ticket is freed. The last one must be woken, because the ticket before it now has a
+ * deadline. */
 static void one_who_leaves_tells_the_one_behind(void **state)
 {
     (void)state;
@@ -285,7 +290,7 @@ static void one_who_leaves_tells_the_one_behind(void **state)
     weir_ticket *last = stand_in_line(&loop, 1, WEIR_FOREVER);
     assert_true(poll_ticket(last).wait_ns == WEIR_UNTIL_RELEASE);
     weir_ticket_free(middle);
-    assert_int_equal(loop.woken, 2); /* the first, and the one behind */
+    assert_int_equal(loop.woken, 2); /* the first ticket and the last */
     assert_true(poll_ticket(last).wait_ns == WEIR_SECOND + 1);
     weir_ticket_free(lazy);
     weir_ticket_free(last);
@@ -318,7 +323,7 @@ struct crowd {
     int granted, deepest, depth;
 };
 
-/* One of the crowd: polls as soon as it is woken, and lets go at once. */
+/* One ticket of the crowd. It is polled as soon as it is woken, and releases its permit at once. */
 struct member {
     struct crowd *crowd;
     weir_ticket *ticket;
@@ -361,7 +366,7 @@ static void wakes_that_wake_do_not_nest(void **state)
     weir_limiter_free(crowd.limiter);
 }
 
-/* A crowd that times out together: a try, and each poll, passes over it once and not once each. */
+/* Many tickets time out together. They are passed over once, not once per try and poll. */
 static void a_crowd_that_is_overdue_is_passed_over_once(void **state)
 {
     (void)state;
@@ -381,7 +386,8 @@ static void a_crowd_that_is_overdue_is_passed_over_once(void **state)
         assert_int_equal(weir_ticket_poll(tickets[i], &decision), WEIR_E_TIMEOUT);
         weir_ticket_free(tickets[i]);
     }
-    assert_true(weir_clock_now(weir_clock_monotonic()) - began < 10 * WEIR_SECOND); /* minutes, if quadratic */
+    /* quadratic time takes minutes */
+    assert_true(weir_clock_now(weir_clock_monotonic()) - began < 10 * WEIR_SECOND);
     tear_down(&loop);
 }
 
@@ -424,7 +430,7 @@ static void wake_may_free_its_own_ticket(void **state)
     assert_int_equal(weir_limiter_release(loop.limiter, 1), 0);
     assert_int_equal(loop.woken, 1);
     assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
-    assert_int_equal(decision.verdict, WEIR_GO); /* nobody is in line any more */
+    assert_int_equal(decision.verdict, WEIR_GO); /* the queue is empty */
     tear_down(&loop);
 }
 
@@ -466,7 +472,7 @@ static void enqueue_refuses_what_can_never_be_granted(void **state)
     tear_down(&loop);
 }
 
-/* ---- races, on real threads and real time ---- */
+/* ---- races, on real threads in real time ---- */
 
 #define THREADS 8
 #define AT_MOST 3
@@ -477,7 +483,8 @@ struct race {
     atomic_int in_flight, most_in_flight, grants, seed;
 };
 
-/* Acquires with deadlines of a few microseconds, so that grants, time-outs and releases collide all the time. */
+/* Acquires with timeouts of a few microseconds, so that grants, timeouts and releases often
+ * coincide. */
 static void *race_for_permits(void *context)
 {
     struct race *race = context;
@@ -513,14 +520,15 @@ static void no_permit_is_lost_or_doubled_when_grants_race_deadlines(void **state
     assert_in_range(atomic_load(&race.most_in_flight), 1, AT_MOST);
     weir_limiter_stats stats;
     assert_int_equal(weir_limiter_stats_get(race.limiter, &stats), 0);
-    assert_int_equal(stats.current, AT_MOST); /* all came back */
+    assert_int_equal(stats.current, AT_MOST); /* every permit was returned */
     assert_int_equal(stats.queue_depth, 0);
     assert_int_equal(stats.acquired, atomic_load(&race.grants));
     weir_cancel_free(race.cancel);
     weir_limiter_free(race.limiter);
 }
 
-/* Waits for a permit that will not come until it is cancelled or the limiter is closed. */
+/* Retries a wait that cannot succeed until it is cancelled or the limiter is closed. Returns the
+ * final error. */
 static void *wait_for_the_end(void *context)
 {
     struct race *race = context;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_blocks.c - the memory of a table's shards: what a key takes, and what is left behind while it grows. (N1-6) */
+/* test_blocks.c - tests of the memory of a table's shards: bytes per key, and no fragmentation
+ * while it grows (N1-6). */
 #include "limiter/table/blocks.h"
 
 #include <malloc.h>
@@ -8,7 +9,7 @@
 #include "lib/rig.h"
 
 #define KEYS 250000
-#define SHARDS 512 /* as many keys in each as among a million in a table for a million */
+#define SHARDS 512 /* keys per shard as in a table of a million keys */
 #define KEYS_BETWEEN 100
 
 #define OTHER_BYTES 40
@@ -16,7 +17,8 @@
 
 static void *volatile between[KEYS / KEYS_BETWEEN + 1];
 
-/* Keys of 24 bytes. Other objects, which stay, are made in the same heap meanwhile. */
+/* Adds the keys, of 24 bytes each. With `with_others`, allocates other objects in the same heap
+ * meanwhile. */
 static void fill(weir_table *table, bool with_others)
 {
     char key[40];
@@ -45,7 +47,8 @@ static void a_key_of_24_bytes_takes_at_most_90(void **state)
     assert_int_equal(allocator.live_bytes, 0);
 }
 
-/* What malloc has from the kernel, and what of it is in use. Sanitizers say 0. */
+/* heap_bytes returns what malloc has from the kernel, used_bytes the part in use. Sanitizers
+ * report 0. */
 static size_t heap_bytes(void)
 {
 #ifdef __GLIBC__
@@ -74,7 +77,7 @@ static void a_table_that_grows_leaves_no_holes_in_the_heap(void **state)
     keyed_set_up(&fixture, &limit);
     size_t before_bytes = heap_bytes();
     fill(fixture.table, true);
-    /* 48 bytes for each other object, and what glibc asks the kernel for ahead of need. */
+    /* 48 bytes for each other object, and what glibc requests in advance. */
     assert_in_range(heap_bytes() - before_bytes, 0, OTHERS_BYTES + OTHERS_BYTES / 4 + ((size_t)1 << 20));
     for (size_t i = 0; i < sizeof between / sizeof between[0]; i++)
         free(between[i]);
@@ -111,7 +114,7 @@ static void small_blocks_share_a_chunk_that_returns_with_the_last_of_them(void *
     assert_int_equal(atomic_load(&blocks.bytes), 0);
 }
 
-/* Large ones are seldom empty, and small ones cost a call each. */
+/* Large chunks are rarely empty, and small chunks need many calls of the allocator. */
 static void chunk_holds_up_to_32_blocks_in_64_kilobytes(void **state)
 {
     (void)state;
@@ -126,7 +129,8 @@ static void chunk_holds_up_to_32_blocks_in_64_kilobytes(void **state)
         do
             taken[count] = wr_block_take(&blocks, room, &chunks[count]);
         while (allocator.live == 1 && ++count < 64);
-        assert_in_range(count, fit <= 32 ? fit - 1 : 32, fit <= 32 ? fit : 32); /* one at most for its head */
+        /* The header of a chunk takes the place of one block at most. */
+        assert_in_range(count, fit <= 32 ? fit - 1 : 32, fit <= 32 ? fit : 32);
         for (size_t i = 0; i <= count; i++)
             wr_block_give(&blocks, taken[i], room, chunks[i]);
         assert_int_equal(allocator.live_bytes, 0);

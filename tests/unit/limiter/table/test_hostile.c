@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hostile.c - floods, crowds, clocks that jump, an end while others wait, and what one key costs the
- * others. (H1, H3, H6, I4, J3, J4, K3, S0-10, S0-13, S0-78, R9) */
+/* test_hostile.c - tests of floods, crowds, clocks that jump, closing while callers wait, and the
+ * cost of one key for the others (H1, H3, H6, I4, J3, J4, K3, S0-10, S0-13, S0-78, R9). */
 #include "lib/rig.h"
 #include "limiter/clock/clock.h"
 
@@ -9,7 +9,7 @@
 
 #define WORKERS 8
 
-/* Of a thread or of this one: busy neighbours do not count. */
+/* Returns the CPU time of a thread, ns. Other programs on the machine do not affect it. */
 static int64_t cpu_ns(clockid_t clock)
 {
     struct timespec time;
@@ -17,18 +17,19 @@ static int64_t cpu_ns(clockid_t clock)
     return time.tv_sec * WEIR_SECOND + time.tv_nsec;
 }
 
-/* ---- J3: millions of strangers ---- */
+/* ---- J3: millions of new keys ---- */
 
-#define TRICKLE_NS (80 * WEIR_SECOND) /* for one permit */
+#define TRICKLE_NS (80 * WEIR_SECOND) /* time to refill one permit */
 
 struct flood {
     weir_clock *clock;
     weir_table *table;
-    uint64_t strangers;      /* so far */
-    uint32_t drained_grants; /* of the key that was drained before */
+    uint64_t strangers;      /* new keys so far */
+    uint32_t drained_grants; /* requests granted to the key that was drained before */
 };
 
-/* A stranger every 4 ms, so that a full table's worth comes in the 80 s for which a stranger constrains. */
+/* Tries a new key every 4 ms: 20 000 keys, a full table, in the 80 s for which a new key is
+ * limited. */
 static void flood_with(struct flood *flood, uint64_t count)
 {
     char key[KEY_BYTES];
@@ -41,11 +42,11 @@ static void flood_with(struct flood *flood, uint64_t count)
         assert_true(stats_of(flood->table).keys <= stats_of(flood->table).max_keys);
         flood->drained_grants += goes(flood->table, "drained");
         if (i % 20000 == 19999)
-            assert_true(goes(flood->table, "good")); /* one in 80 s is its right */
+            assert_true(goes(flood->table, "good")); /* its limit is one in 80 s */
     }
 }
 
-/* Callers that use up all they have and then keep quiet, hoping to be forgotten. */
+/* Drains keys that are then idle, so that the table might forget them. */
 static void drain_silently(weir_table *table, unsigned count, uint32_t burst)
 {
     char key[KEY_BYTES];
@@ -71,7 +72,7 @@ static void two_million_strangers_cost_linear_time_flat_memory_and_no_known_key(
     enum {
         MAX_KEYS = 20000,
         HALF = SANITIZED ? 60000 : 1000000,
-        BURST = 200, /* take longer to come back than the flood lasts */
+        BURST = 200, /* takes longer to refill than the flood lasts */
         SILENT = 50
     };
     struct flood flood = {.clock = fake_clock()};
@@ -90,7 +91,7 @@ static void two_million_strangers_cost_linear_time_flat_memory_and_no_known_key(
     assert_true(end - middle <= 3 * (middle - start));
     assert_true(stats_of(flood.table).memory_bytes <= bytes + bytes / 10);
     assert_in_range(stats_of(flood.table).keys, MAX_KEYS / 2, MAX_KEYS);
-    /* They got what trickled in, not a new bucket: they were never forgotten. */
+    /* Drained keys got what was refilled and not a new bucket: they were never forgotten. */
     int64_t trickled = (weir_clock_now(flood.clock) - began) / TRICKLE_NS;
     assert_in_range(flood.drained_grants, trickled - 1, trickled);
     assert_true(trickled < BURST);
@@ -99,7 +100,7 @@ static void two_million_strangers_cost_linear_time_flat_memory_and_no_known_key(
     weir_clock_fake_free(flood.clock);
 }
 
-/* ---- J4: keys that look alike ---- */
+/* ---- J4: similar keys ---- */
 
 static void random_key(uint64_t i, char *key)
 {
@@ -119,7 +120,7 @@ static void prefixed_key(uint64_t i, char *key)
     (void)snprintf(key, KEY_BYTES, "tenant-0-user-%010llu", (unsigned long long)i);
 }
 
-/* Sixteen lengths of nothing but 'a', but for the first bytes, which are never one. */
+/* Makes keys of 16 lengths that consist of 'a', except their first bytes, which are never 'a'. */
 static void repeated_key(uint64_t i, char *key)
 {
     size_t bytes = 8 + i % 16;
@@ -129,7 +130,7 @@ static void repeated_key(uint64_t i, char *key)
         key[at++] = (char)(128 + rest % 100);
 }
 
-/* Fills a table with such keys and tells what that took. */
+/* Fills a table with keys of one kind. Returns its memory, and the CPU time that this took. */
 static size_t fill(void (*key_of)(uint64_t i, char *key), int64_t *ret_cpu_ns)
 {
     enum {
@@ -141,7 +142,7 @@ static size_t fill(void (*key_of)(uint64_t i, char *key), int64_t *ret_cpu_ns)
     int64_t began = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     for (uint64_t i = 0; i < KEYS; i++) {
         key_of(i, key);
-        assert_true(goes(table, key)); /* each is a key of its own */
+        assert_true(goes(table, key)); /* each key is new */
     }
     *ret_cpu_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - began;
     weir_table_stats stats = stats_of(table);
@@ -164,10 +165,10 @@ static void keys_that_look_alike_cost_no_more_than_random_ones(void **state)
     }
 }
 
-/* ---- I4: a crowd on one key ---- */
+/* ---- I4: many threads at one key ---- */
 
 #define CROWD 64
-#define ASKS 10000 /* of each: long enough for all of them to be there at once */
+#define ASKS 10000 /* calls of each thread: enough for all threads to run at once */
 
 struct crowd {
     weir_table *table;
@@ -203,7 +204,7 @@ static void sixty_four_threads_on_one_key_get_exactly_the_burst(void **state)
     pthread_t threads[CROWD];
     for (int i = 0; i < CROWD; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, ask_many_times, &crowd), 0);
-    test_await_number(&crowd.finished, CROWD); /* nobody is stuck */
+    test_await_number(&crowd.finished, CROWD); /* no thread is stuck */
     for (int i = 0; i < CROWD; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&crowd.granted), BURST);
@@ -228,7 +229,7 @@ static void sixty_four_who_wait_for_one_key_are_all_served(void **state)
         test_worker_start(&workers[i]);
     }
     test_await_waiters(clock, CROWD);
-    for (int i = 1; i <= CROWD; i++) { /* one leaves, one comes in */
+    for (int i = 1; i <= CROWD; i++) { /* one request ends, the next starts */
         assert_int_equal(weir_table_release(table, "hot", 3, 1), 0);
         test_await_number(&finished, i);
         test_await_waiters(clock, CROWD - i);
@@ -264,11 +265,11 @@ static void a_clock_that_leaps_ahead_gives_one_burst_and_one_that_falls_back_onl
     } timeline[] = {
         {0, BURST},             /* a new key */
         {8 * WEIR_HOUR, BURST}, /* suspended for a night: not 28 800 */
-        {-WEIR_HOUR, 0},        /* set back: what was granted stays granted */
+        {-WEIR_HOUR, 0},        /* set back: used permits stay used */
         {59 * WEIR_MINUTE, 0},  /* still before the last grant */
-        {WEIR_MINUTE, 0},       /* there again: as if no time had passed */
-        {3 * WEIR_SECOND, 3},   /* and on from here at the same pace */
-        {-WEIR_DAY, 0},         /* back to before the key was made */
+        {WEIR_MINUTE, 0},       /* at the last grant: no time has passed */
+        {3 * WEIR_SECOND, 3},   /* the usual pace from here on */
+        {-WEIR_DAY, 0},         /* before the key was added */
         {WEIR_DAY + WEIR_SECOND, 1},
         {20 * 365 * WEIR_DAY, BURST}, /* to another epoch */
     };
@@ -279,7 +280,8 @@ static void a_clock_that_leaps_ahead_gives_one_burst_and_one_that_falls_back_onl
         assert_int_equal(grants_now(table, "k"), timeline[i].grants);
         weir_decision decision = try_key(table, "k", 1);
         assert_int_equal(decision.verdict, WEIR_WAIT);
-        assert_in_range(decision.wait_ns, 1, WEIR_DAY + 2 * WEIR_SECOND); /* delayed, never locked out */
+        /* delayed, never locked out */
+        assert_in_range(decision.wait_ns, 1, WEIR_DAY + 2 * WEIR_SECOND);
     }
     weir_table_free(table);
     weir_clock_fake_free(clock);
@@ -301,20 +303,20 @@ static void a_clock_that_stands_still_makes_nobody_block_or_spin(void **state)
     int64_t worked_ns = cpu_ns(of_worker), began = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     assert_int_equal(grants_now(table, "asked"), 5);
     for (int i = 0; i < 500000; i++)
-        assert_false(goes(table, "asked")); /* answered each time, though no time passes */
+        assert_false(goes(table, "asked")); /* refused at once, though no time passes */
     int64_t busy_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - began;
-    assert_true(cpu_ns(of_worker) - worked_ns < busy_ns / 10); /* whoever waits sleeps */
+    assert_true(cpu_ns(of_worker) - worked_ns < busy_ns / 10); /* the waiter sleeps */
     assert_int_equal(atomic_load(&finished), 0);
-    weir_table_close(table); /* and can be stopped */
+    weir_table_close(table); /* the waiter can be stopped */
     test_worker_join(&worker);
     assert_int_equal(worker.result, WEIR_E_CLOSED);
     weir_table_free(table);
     weir_clock_fake_free(clock);
 }
 
-/* ---- K3: the end, while others wait ---- */
+/* ---- K3: closing and freeing while callers wait ---- */
 
-/* Drains eight keys and has a thread wait for each. */
+/* Drains eight keys and starts a worker that waits for each. */
 static void line_up(test_worker *workers, weir_table *table, const weir_clock *clock, weir_cancel *cancel,
                     atomic_int *finished)
 {
@@ -346,13 +348,13 @@ static void a_table_closed_twice_and_freed_under_waiters_fails_each_of_them(void
     test_worker workers[WORKERS];
     weir_clock *clock = fake_clock();
     atomic_int finished = 0;
-    for (int closes = 0; closes <= 2; closes++) { /* freeing alone must do as well */
+    for (int closes = 0; closes <= 2; closes++) { /* freeing alone must end the waits, too */
         weir_table *table = table_of(concurrency(1), clock, 0);
         line_up(workers, table, clock, NULL, &finished);
         assert_int_equal(stats_of(table).waiters, WORKERS);
         for (int i = 0; i < closes; i++)
             weir_table_close(table);
-        weir_table_free(table); /* while they are on their way out */
+        weir_table_free(table); /* while the waiters return */
         expect_all(workers, WEIR_E_CLOSED);
     }
     weir_clock_fake_free(clock);
@@ -373,7 +375,7 @@ static void one_cancel_ends_waits_for_many_keys_and_leaves_the_keys_as_they_were
     expect_all(workers, WEIR_E_CANCELLED);
     assert_int_equal(stats_of(table).waiters, 0);
     for (int i = 0; i < WORKERS; i++) {
-        assert_false(goes(table, workers[i].key)); /* one is in flight still, as before */
+        assert_false(goes(table, workers[i].key)); /* one is in flight, as before */
         assert_int_equal(weir_table_release(table, workers[i].key, 1, 1), 0);
         assert_true(goes(table, workers[i].key));
     }
@@ -382,7 +384,7 @@ static void one_cancel_ends_waits_for_many_keys_and_leaves_the_keys_as_they_were
     weir_clock_fake_free(clock);
 }
 
-/* ---- S0-10, S0-13, S0-78, R9: what one key costs the others ---- */
+/* ---- S0-10, S0-13, S0-78, R9: the cost of one key for the others ---- */
 
 #define NEIGHBOURS 40
 
@@ -391,7 +393,8 @@ struct street {
     atomic_int making, made, finished, next;
 };
 
-/* Runs with the lock of the new key's shard held, and takes its time. */
+/* Is called with the lock of the new key's shard held. For the key "slow" it blocks until the test
+ * continues. */
 static uint32_t think_for_long(void *context, const char *key, size_t key_bytes)
 {
     struct street *street = context;
@@ -435,7 +438,7 @@ static void a_lock_held_for_one_key_does_not_hold_up_the_others(void **state)
     test_await_number(&street.making, 1);
     for (int i = 0; i < NEIGHBOURS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, ask_next_door, &street), 0);
-    test_await_number(&street.finished, NEIGHBOURS / 2); /* all but the two or three that share its shard */
+    test_await_number(&street.finished, NEIGHBOURS / 2); /* most keys are in other shards */
     atomic_store(&street.made, 1);
     pthread_join(slow, NULL);
     for (int i = 0; i < NEIGHBOURS; i++)
@@ -465,7 +468,7 @@ static void a_decision_reads_the_clock_once(void **state)
                                 {.table = table, .key = "b", .key_bytes = 1, .permits = 1}};
     for (size_t i = 0; i < 40; i++)
         items[i] = (weir_table_item){.key = "items", .key_bytes = 1 + i % 5, .permits = 1};
-    for (int i = 0; i < 2; i++) { /* granted, and refused */
+    for (int i = 0; i < 2; i++) { /* granted, then refused */
         atomic_store(&clock_reads, 0);
         (void)goes(table, "k");
         assert_int_equal(atomic_load(&clock_reads), 1);
@@ -491,15 +494,15 @@ static void a_key_that_is_asked_for_or_waited_for_is_not_forgotten(void **state)
     weir_decision decision;
     assert_int_equal(weir_table_new(&limit, 1, &options, &table), 0);
     assert_true(goes(table, "idle") && goes(table, "asked"));
-    /* Nobody has polled it, so the limiter itself is as good as new. */
+    /* The ticket was not polled, so the limiter of its key is unused. */
     assert_int_equal(weir_table_enqueue(table, "waited", 6, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket), 0);
     advance(clock, 90 * WEIR_SECOND);
-    assert_int_equal(try_key(table, "asked", 3).verdict, WEIR_DENY); /* a refusal counts as well */
+    assert_int_equal(try_key(table, "asked", 3).verdict, WEIR_DENY); /* a refusal counts as use */
     advance(clock, 60 * WEIR_SECOND);
     assert_int_equal(weir_table_sweep(table), 1);
     assert_true(!known(table, "idle") && known(table, "asked") && known(table, "waited"));
     advance(clock, WEIR_HOUR);
-    for (int i = 0; i < 200; i++) { /* full, and making room all the time */
+    for (int i = 0; i < 200; i++) { /* the table is full and evicts a key for each new one */
         char key[KEY_BYTES];
         (void)snprintf(key, sizeof key, "stranger-%d", i);
         (void)goes(table, key);

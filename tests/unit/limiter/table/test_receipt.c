@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_receipt.c - permits that were waited for can be given back like those granted at once. (R17) */
+/* test_receipt.c - tests that permits acquired by waiting can be settled like those granted at once
+ * (R17). */
 #include "lib/test.h"
 #include "lib/worker.h"
 
@@ -11,7 +12,7 @@ struct fixture {
     int woken;
 };
 
-/* A limiter and a table of the same rule, on a clock that stands still. */
+/* Creates a limiter and a table with the same limit, on a fake clock. */
 static void set_up(struct fixture *fixture, const weir_limit *limit)
 {
     *fixture = (struct fixture){0};
@@ -57,7 +58,7 @@ static uint32_t left_of(struct fixture *fixture, const char *key)
     return quota.remaining;
 }
 
-/* Lets a worker wait as long as its permits take. */
+/* Runs a worker that waits, advances the clock by `takes_ns`, and joins the worker. */
 static void wait_for(struct fixture *fixture, test_worker *worker, int64_t takes_ns)
 {
     worker->timeout_ns = WEIR_FOREVER;
@@ -76,16 +77,18 @@ static void permits_that_were_waited_for_can_be_settled(void **state)
     struct fixture fixture;
     set_up(&fixture, &limit);
     weir_receipt receipt = {0};
-    assert_int_equal(weir_limiter_acquire(fixture.limiter, 8, WEIR_FOREVER, NULL, &receipt, NULL), 0); /* at once */
+    /* at once */
+    assert_int_equal(weir_limiter_acquire(fixture.limiter, 8, WEIR_FOREVER, NULL, &receipt, NULL), 0);
     assert_int_equal(receipt.permits, 8);
     test_worker worker = {.limiter = fixture.limiter, .permits = 5};
     wait_for(&fixture, &worker, 3 * WEIR_SECOND);
     assert_int_equal(worker.receipt.permits, 5);
-    assert_true(worker.receipt.at == WEIR_HOUR + 3 * WEIR_SECOND); /* when they were taken, not asked for */
+    /* the time of the grant, not of the call */
+    assert_true(worker.receipt.at == WEIR_HOUR + 3 * WEIR_SECOND);
     assert_int_equal(left(&fixture), 0);
     assert_int_equal(weir_limiter_settle(fixture.limiter, &worker.receipt, 2), 0);
     assert_int_equal(left(&fixture), 3);
-    assert_int_equal(weir_limiter_settle(fixture.limiter, &worker.receipt, 0), 0); /* once only */
+    assert_int_equal(weir_limiter_settle(fixture.limiter, &worker.receipt, 0), 0); /* no effect */
     assert_int_equal(left(&fixture), 3);
     assert_int_equal(weir_limiter_settle(fixture.limiter, &receipt, 7), 0);
     assert_int_equal(left(&fixture), 4);
@@ -114,7 +117,7 @@ static void permits_of_a_key_that_were_waited_for_can_be_settled(void **state)
     tear_down(&fixture);
 }
 
-/* A store of somebody's, which is a table here, gives the receipt on. */
+/* A key store, which is a table here, passes the receipt on. */
 static void a_repository_gives_a_receipt_for_what_was_waited_for(void **state)
 {
     (void)state;
@@ -231,7 +234,7 @@ static void a_granted_ticket_has_a_receipt(void **state)
     assert_int_equal(weir_ticket_receipt(first, &receipt), 0);
     assert_int_equal(receipt.permits, 1);
     assert_int_equal(weir_limiter_settle(fixture.limiter, &receipt, 0), 0);
-    assert_int_equal(fixture.woken, 2); /* what was given back is there for the next */
+    assert_int_equal(fixture.woken, 2); /* the returned permit is for the next ticket */
     assert_int_equal(poll_ticket(second), WEIR_GO);
     assert_int_equal(weir_ticket_receipt(second, &receipt), 0);
     weir_limiter_close(fixture.limiter);
@@ -250,7 +253,8 @@ static void a_ticket_that_is_not_granted_has_none(void **state)
     weir_decision decision;
     weir_receipt receipt = {.permits = 77};
     weir_ticket *ticket = stand_in_line(&fixture, WEIR_SECOND);
-    assert_int_equal(weir_ticket_receipt(ticket, &receipt), WEIR_E_INVAL); /* it was not polled yet */
+    /* it was not polled yet */
+    assert_int_equal(weir_ticket_receipt(ticket, &receipt), WEIR_E_INVAL);
     assert_non_null(strstr(weir_error_detail(), "poll"));
     assert_int_equal(poll_ticket(ticket), WEIR_GO);
     weir_ticket *late = stand_in_line(&fixture, WEIR_SECOND);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_scarce.c - threads that end, processes that fork, little memory, little stack. (K5, L2, L3) */
+/* test_scarce.c - tests of threads that end, processes that fork, little memory and small stacks
+ * (K5, L2, L3). */
 #include "lib/rig.h"
 
 #include <limits.h>
@@ -17,20 +18,21 @@ static void permits_of_a_thread_that_ended_stay_in_flight_until_somebody_release
     atomic_int finished = 0;
     test_worker worker = {.table = table, .key = "k", .permits = 2, .timeout_ns = 0, .finished = &finished};
     test_worker_start(&worker);
-    test_worker_join(&worker); /* gone, with two permits: they belong to the key, not to the thread */
+    test_worker_join(&worker); /* ended with two permits, which belong to the key */
     assert_int_equal(worker.result, 0);
     weir_decision decision = try_key(table, "k", 1);
     assert_int_equal(decision.reason, WEIR_REASON_CONCURRENCY);
     assert_true(decision.wait_ns == WEIR_UNTIL_RELEASE);
-    advance(clock, WEIR_DAY); /* time does not bring them back */
+    advance(clock, WEIR_DAY); /* time does not return them */
     assert_false(goes(table, "k"));
-    assert_int_equal(weir_table_release(table, "k", 1, 2), 0); /* another thread may */
+    assert_int_equal(weir_table_release(table, "k", 1, 2), 0); /* any thread may release them */
     assert_int_equal(try_key(table, "k", 2).verdict, WEIR_GO);
     weir_table_free(table);
     weir_clock_fake_free(clock);
 }
 
-/* Runs `body` in a process of its own, in which cmocka must not go on; it says what went wrong, or NULL. */
+/* Runs `body` in a child process, where cmocka must not continue. Fails the test if it returns an
+ * error message. */
 static void expect_in_child(const char *(*body)(void))
 {
     (void)fflush(NULL);
@@ -85,9 +87,10 @@ static void a_child_made_by_fork_can_use_weir(void **state)
     test_worker worker = {.table = table, .key = "k", .permits = 1, .timeout_ns = WEIR_FOREVER, .finished = &finished};
     assert_true(goes(table, "k") && goes(other, "k"));
     test_worker_start(&worker);
-    test_await_waiters(clock, 2); /* it and the janitor: threads that the child will not have */
+    /* the worker and the janitor: the child does not have these threads */
+    test_await_waiters(clock, 2);
     expect_in_child(use_objects_of_its_own);
-    assert_false(goes(other, "k")); /* the parent goes on */
+    assert_false(goes(other, "k")); /* the parent continues */
     advance(clock, WEIR_HOUR);
     test_worker_join(&worker);
     assert_int_equal(worker.result, 0);
@@ -117,7 +120,8 @@ static int try_number(weir_table *table, unsigned number, weir_decision *ret_dec
     return weir_table_try(table, key, (size_t)bytes, 1, ret_decision);
 }
 
-/* Every key that there is has spent its only permit, and the next one is not there. */
+/* Checks that every key has spent its only permit, and that the next key is not there. Returns an
+ * error message, or NULL. */
 static const char *look_around(weir_table *table, unsigned keys)
 {
     weir_decision decision;
@@ -125,16 +129,16 @@ static const char *look_around(weir_table *table, unsigned keys)
     char key[KEY_BYTES];
     for (unsigned i = 0; i < keys; i++)
         if (try_number(table, i, &decision) != 0 || decision.verdict != WEIR_WAIT)
-            return "a key that was there is not as it was";
+            return "a key has changed";
     int bytes = snprintf(key, sizeof key, "stranger-%u", keys / 2);
     if (weir_table_peek(table, key, (size_t)bytes, &quota) != 0 || quota.remaining != 0)
-        return "cannot look at a key";
+        return "cannot peek at a key";
     bytes = snprintf(key, sizeof key, "stranger-%u", keys);
     if (weir_table_peek(table, key, (size_t)bytes, &quota) != WEIR_E_ABSENT)
-        return "a key for which there was no memory is there";
+        return "a key without memory was added";
     weir_table_stats stats;
     if (weir_table_stats_get(table, &stats) != 0 || stats.keys != keys || stats.created != keys)
-        return "keys are counted wrongly";
+        return "wrong number of keys";
     return NULL;
 }
 
@@ -173,7 +177,7 @@ static void a_table_that_runs_out_of_memory_says_so_and_keeps_what_it_has(void *
     expect_in_child(fill_64_megabytes);
 }
 
-/* ---- L3: little stack ---- */
+/* ---- L3: small stacks ---- */
 
 #define SMALL_STACK_BYTES ((size_t)64 << 10)
 
@@ -183,7 +187,7 @@ static bool want_none(void *context, const weir_table_entry *entry)
     return entry->key_bytes == 0;
 }
 
-/* Eight rules, the most that there can be. */
+/* Fills in eight limits, the most that there can be. */
 static int large_rules(weir_limit *ret_limits)
 {
     int bad = 0;
@@ -208,7 +212,8 @@ static int use_limiter(const weir_limit *limits)
     bad |= weir_limiter_settle(limiter, &receipt, 1);
     bad |= weir_limiter_acquire(limiter, 1, WEIR_FOREVER, NULL, &receipt, &decision);
     bad |= weir_limiter_settle(limiter, &receipt, 0);
-    bad |= weir_limiter_acquire(limiter, 99, 1, NULL, NULL, &decision) != WEIR_E_TIMEOUT; /* waits */
+    /* waits */
+    bad |= weir_limiter_acquire(limiter, 99, 1, NULL, NULL, &decision) != WEIR_E_TIMEOUT;
     bad |= weir_limiter_release(limiter, 1);
     bad |= weir_limiter_change(limiter, limits, WEIR_STACK_MAX);
     bad |= weir_limiter_peek(limiter, &quota) | weir_limiter_stats_get(limiter, &stats);
@@ -313,7 +318,8 @@ static void every_call_runs_on_a_stack_of_64_kilobytes(void **state)
     void *done;
     int results[] = {1, 1, 1};
     assert_int_equal(pthread_attr_init(&attributes), 0);
-    assert_int_equal(pthread_attr_setstacksize(&attributes, SMALL_STACK_BYTES), 0); /* and a guard page behind it */
+    /* plus a guard page */
+    assert_int_equal(pthread_attr_setstacksize(&attributes, SMALL_STACK_BYTES), 0);
     assert_int_equal(pthread_create(&thread, &attributes, use_all, results), 0);
     assert_int_equal(pthread_join(thread, &done), 0);
     assert_ptr_equal(done, results);

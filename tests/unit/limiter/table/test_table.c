@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_table.c - many keys: deciding, waiting, plans, batches, all or nothing. (S3-20 … S3-36, S0-9 … S0-13) */
+/* test_table.c - tests of a table: keys, waiting, plans, batches, all or nothing (S3-20 to S3-36,
+ * S0-9 to S0-13). */
 #include "lib/alloc.h"
 #include "lib/rig.h"
 
@@ -107,7 +108,7 @@ static void reservations_of_a_key_are_settled(void **state)
     assert_int_equal(remaining(fixture.table, "k"), 4);
     assert_int_equal(weir_table_settle(fixture.table, "k", 1, &receipt, 2), 0);
     assert_int_equal(remaining(fixture.table, "k"), 8);
-    /* A key that was forgotten in between has nothing to give back to. */
+    /* A receipt of a removed key returns nothing to the new key of that name. */
     assert_int_equal(weir_table_reserve(fixture.table, "k", 1, 6, &receipt, &decision), 0);
     assert_int_equal(weir_table_remove(fixture.table, "k", 1), 0);
     assert_true(takes(fixture.table, "k", 7));
@@ -190,7 +191,7 @@ static void removing_a_key_fails_its_waiters_only(void **state)
         test_worker_join(&gone[i]);
         assert_int_equal(gone[i].result, WEIR_E_CLOSED);
     }
-    assert_true(takes(fixture.table, "gone", 1)); /* a new one */
+    assert_true(takes(fixture.table, "gone", 1)); /* a new limiter */
     advance(fixture.clock, WEIR_SECOND);
     test_worker_join(&stays);
     assert_int_equal(stays.result, 0);
@@ -251,7 +252,7 @@ static void event_loops_wait_for_keys(void **state)
     assert_int_equal(weir_ticket_poll(ticket, &decision), 0);
     assert_int_equal(decision.verdict, WEIR_GO);
     weir_ticket_free(ticket);
-    /* One that gives up leaves the key as it was. */
+    /* A ticket that is freed leaves the key unchanged. */
     assert_int_equal(weir_table_enqueue(fixture.table, "k", 1, 1, WEIR_FOREVER, count_wakes, &woken, &ticket), 0);
     weir_ticket_free(ticket);
     assert_int_equal(weir_table_release(fixture.table, "k", 1, 1), 0);
@@ -264,7 +265,7 @@ static void event_loops_wait_for_keys(void **state)
 static uint32_t pro_if_it_says_so(void *context, const char *key, size_t key_bytes)
 {
     (void)context;
-    return key_bytes > 4 && memcmp(key, "pro:", 4) == 0 ? 1 : 7 /* no such plan: the first */;
+    return key_bytes > 4 && memcmp(key, "pro:", 4) == 0 ? 1 : 7 /* no such plan: the first one */;
 }
 
 static void keys_have_the_rules_of_their_plan(void **state)
@@ -276,7 +277,8 @@ static void keys_have_the_rules_of_their_plan(void **state)
     uint32_t plan = 0;
     assert_int_equal(weir_table_add_plan(fixture.table, &pro, 1, &plan), 0);
     assert_int_equal(plan, 1);
-    assert_int_equal(weir_table_add_plan(fixture.table, large, 2, NULL), WEIR_E_INVAL); /* needs more state */
+    /* needs more state than plan 0 */
+    assert_int_equal(weir_table_add_plan(fixture.table, large, 2, NULL), WEIR_E_INVAL);
     assert_true(takes(fixture.table, "pro:x", 5));
     assert_int_equal(try_key(fixture.table, "free:x", 5).verdict, WEIR_DENY);
     assert_true(takes(fixture.table, "free:x", 1));
@@ -284,7 +286,7 @@ static void keys_have_the_rules_of_their_plan(void **state)
     assert_int_equal(weir_table_change(fixture.table, 1, &more, 1), 0);
     assert_int_equal(weir_table_change(fixture.table, 2, &more, 1), WEIR_E_INVAL);
     assert_int_equal(try_key(fixture.table, "free:x", 2).verdict, WEIR_DENY);
-    assert_int_equal(remaining(fixture.table, "pro:x"), 0); /* what was used stays used */
+    assert_int_equal(remaining(fixture.table, "pro:x"), 0); /* used permits stay used */
     assert_true(takes(fixture.table, "pro:y", 9));
     for (uint32_t i = 2; i < WEIR_PLANS_MAX; i++)
         assert_int_equal(weir_table_add_plan(fixture.table, &pro, 1, NULL), 0);
@@ -389,7 +391,7 @@ static void all_parts_grant_or_nothing_is_charged(void **state)
     assert_true(decision.wait_ns == WEIR_SECOND);
     assert_int_equal(remaining(fixture.table, "everybody"), 97);
     assert_int_equal(remaining(fixture.table, "/route"), 97);
-    /* One key in two parts must have enough for both. */
+    /* A key that is in two parts must have permits for both. */
     weir_table_part twice[] = {{.table = users, .key = "bob", .key_bytes = 3, .permits = 2},
                                {.table = users, .key = "bob", .key_bytes = 3, .permits = 2}};
     assert_int_equal(weir_table_try_all(twice, 2, &decision, &part), 0);
@@ -410,7 +412,7 @@ static void all_parts_grant_or_nothing_is_charged(void **state)
     keyed_tear_down(&fixture);
 }
 
-/* ---- repository ---- */
+/* ---- the table as a key store ---- */
 
 static void the_table_is_a_repository(void **state)
 {
@@ -432,7 +434,7 @@ static void the_table_is_a_repository(void **state)
     weir_clock_fake_free(fixture.clock);
 }
 
-/* ---- bad input, no memory ---- */
+/* ---- invalid arguments and allocation failures ---- */
 
 static void bad_keys_and_options_are_refused(void **state)
 {
@@ -474,7 +476,8 @@ static void bad_keys_and_options_are_refused(void **state)
     keyed_tear_down(&fixture);
 }
 
-/* Runs every call that takes memory while the n-th taking fails. */
+/* Makes every call that may allocate, with an allocator that fails once. Returns the error of a
+ * failed call, or 0. */
 static int use_everything(test_allocator *allocator)
 {
     weir_limit limit = bucket(2, 1, WEIR_HOUR);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_table_keys.c - bounded: eviction, overflow, expiry, floods, lists. (R9, S0-70 … S0-72, S3-36, J3, J4, U15) */
+/* test_table_keys.c - tests that a table is bounded: eviction, overflow, expiry, floods, lists (R9,
+ * S0-70 to S0-72, S3-36, J3, J4, U15). */
 #include "lib/alloc.h"
 #include "lib/rig.h"
 
@@ -38,14 +39,14 @@ static void a_full_table_forgets_only_keys_that_are_as_good_as_new(void **state)
     keyed_set_up(&fixture, &limit);
     for (unsigned i = 0; i < 16; i++)
         assert_true(goes_number(fixture.table, i));
-    advance(fixture.clock, WEIR_MINUTE); /* these 16 are as good as new */
+    advance(fixture.clock, WEIR_MINUTE); /* the first 16 are like new keys */
     for (unsigned i = 16; i < 32; i++)
-        assert_true(goes_number(fixture.table, i)); /* and these are drained */
+        assert_true(goes_number(fixture.table, i)); /* the next 16 are drained */
     for (unsigned i = 32; i < 48; i++)
-        assert_true(goes_number(fixture.table, i)); /* take the places of the first 16 */
+        assert_true(goes_number(fixture.table, i)); /* replace the first 16 */
     assert_int_equal(stats_of(fixture.table).evicted, 16);
     for (unsigned i = 16; i < 48; i++)
-        assert_false(goes_number(fixture.table, i)); /* none of the drained ones was forgotten */
+        assert_false(goes_number(fixture.table, i)); /* no drained key was forgotten */
     keyed_tear_down(&fixture);
 }
 
@@ -79,7 +80,7 @@ static void key_that_was_asked_for_twice_keeps_its_place_for_10_s_in_a_flood(voi
         assert_true(goes_number(fixture.table, i % 16)); /* each twice */
     int64_t asked_at = weir_clock_now(fixture.clock);
     for (unsigned i = 16; weir_clock_now(fixture.clock) - asked_at < 9 * WEIR_SECOND; i++) {
-        advance(fixture.clock, WEIR_SECOND); /* they are as good as new */
+        advance(fixture.clock, WEIR_SECOND); /* the limiters of all keys are full */
         (void)goes_number(fixture.table, i);
         assert_int_equal(stats_of(fixture.table).evicted, 0);
     }
@@ -100,12 +101,12 @@ static void when_nothing_can_be_forgotten_new_keys_share_one_limiter(void **stat
     unsigned granted = 0;
     for (unsigned i = 100; i < 200; i++)
         granted += goes_number(fixture.table, i);
-    assert_int_equal(granted, 5); /* neither none nor all */
+    assert_int_equal(granted, 5); /* neither 0 nor 100 */
     weir_table_stats stats = stats_of(fixture.table);
     assert_int_equal(stats.overflowed, 100);
     assert_int_equal(stats.keys, 32);
-    assert_true(goes_number(fixture.table, 0)); /* known keys go on as before */
-    /* A reservation with the shared limiter is given back to it. */
+    assert_true(goes_number(fixture.table, 0)); /* known keys are not affected */
+    /* A reservation of the shared limiter is returned to it. */
     advance(fixture.clock, 2 * WEIR_MINUTE);
     for (unsigned i = 0; i < 32; i++)
         for (int j = 0; j < 5; j++)
@@ -136,14 +137,15 @@ static void permits_in_flight_keep_a_key_from_being_forgotten(void **state)
         assert_int_equal(weir_table_release(fixture.table, key, (size_t)length, 1), 0);
     }
     advance(fixture.clock, WEIR_HOUR);
-    assert_int_equal(weir_table_sweep(fixture.table), 15); /* all others */
+    assert_int_equal(weir_table_sweep(fixture.table), 15); /* all other keys */
     assert_true(known(fixture.table, "in flight"));
     assert_true(goes(fixture.table, "in flight"));
     assert_false(goes(fixture.table, "in flight"));
     keyed_tear_down(&fixture);
 }
 
-/* Permits in flight cannot be shared by strangers: a release by key could not tell whose it ends. */
+/* New keys cannot share permits in flight: a release by key would not tell which request it
+ * ends. */
 static void a_full_table_of_permits_in_flight_refuses_newcomers_until_one_is_idle(void **state)
 {
     (void)state;
@@ -171,7 +173,7 @@ static void a_full_table_of_permits_in_flight_refuses_newcomers_until_one_is_idl
     assert_int_equal(stats.acquired, 16);
     advance(fixture.clock, WEIR_MINUTE);
     assert_int_equal(weir_table_release(fixture.table, "stranger-7", 10, 1), 0);
-    assert_true(goes(fixture.table, "new")); /* in the place of the one that is idle */
+    assert_true(goes(fixture.table, "new")); /* replaces the idle key */
     assert_false(goes(fixture.table, "newer"));
     keyed_tear_down(&fixture);
 }
@@ -214,8 +216,8 @@ static void zero_options_mean_the_defaults_and_shards_are_a_power_of_two(void **
 
 /* ---- floods ---- */
 
-/* Ten times as many strangers as there is room: a drained key stays drained, one that is in use is served, and memory
- * does not grow. */
+/* Twenty times as many new keys as there is room: a drained key stays drained, a key in use is
+ * served, and memory does not grow. */
 static void a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known(void **state)
 {
     (void)state;
@@ -236,7 +238,7 @@ static void a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known
         (void)goes_number(fixture.table, i);
         if (i % 1000 == 999) {
             advance(fixture.clock, 10 * WEIR_MILLISECOND);
-            assert_true(goes(fixture.table, "known")); /* ten a second is its right */
+            assert_true(goes(fixture.table, "known")); /* its limit is ten per second */
             advance(fixture.clock, 90 * WEIR_MILLISECOND);
             (void)goes(fixture.table, "drained");
             assert_false(goes(fixture.table, "drained"));
@@ -299,7 +301,7 @@ static void a_janitor_sweeps_by_itself_and_stops_with_the_table(void **state)
     }
     for (int tries = 0; known(fixture.table, "k"); tries++)
         assert_in_range(tries, 0, 100000000);
-    keyed_tear_down(&fixture); /* would hang if the thread did not stop */
+    keyed_tear_down(&fixture); /* would block if the thread did not stop */
 }
 
 static bool is_of_tenant(void *context, const weir_table_entry *entry)
@@ -398,7 +400,7 @@ static void the_top_lists_keys_in_the_order_asked_for(void **state)
     keyed_tear_down(&fixture);
 }
 
-/* An algorithm of others that grants everything and tells no quota. */
+/* A custom algorithm that grants everything and reports no quota. */
 static size_t no_bytes(const weir_limit *limit)
 {
     (void)limit;

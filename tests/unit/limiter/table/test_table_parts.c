@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_table_parts.c - several keys in one decision, and what the parts of a table promise each other. */
+/* test_table_parts.c - tests of several keys in one decision, and of internals of a table. */
 #include "lib/alloc.h"
 #include "lib/rig.h"
 
@@ -39,7 +39,7 @@ static void parts_that_are_wrong_are_refused_wherever_they_stand(void **state)
     keyed_tear_down(&fixture);
 }
 
-/* Making the second key may move the first: then it is looked up again. */
+/* Adding the second key may move the first, which is then looked up again. */
 static void parts_charge_their_keys_though_a_shard_grows_in_between(void **state)
 {
     (void)state;
@@ -71,7 +71,8 @@ struct seen {
     int locked;
 };
 
-/* Called when a key is made: whether the shards of both keys are locked. */
+/* Is called when a key is added. Counts the calls during which the shards of both keys are
+ * locked. */
 static uint32_t look_at_locks(void *context, const char *key, size_t key_bytes)
 {
     struct seen *seen = context;
@@ -91,7 +92,8 @@ static void parts_are_decided_with_all_their_shards_locked(void **state)
 {
     (void)state;
     weir_limit limit = bucket(10, 1, WEIR_HOUR);
-    for (int round = 0; round < 20; round++) { /* each table has a secret of its own, and puts keys into other shards */
+    /* Each table has a secret of its own, which puts the keys into other shards. */
+    for (int round = 0; round < 20; round++) {
         struct seen seen = {0};
         struct keyed fixture = {.options = {.shards = 64, .plan_of = look_at_locks, .plan_context = &seen}};
         keyed_set_up(&fixture, &limit);
@@ -130,7 +132,7 @@ static void refused_part_is_counted_for_its_key_alone(void **state)
     keyed_tear_down(&fixture);
 }
 
-/* Nobody could tell whose permits a release by a stranger ends. */
+/* A release by a key without an entry would not tell which permits it ends. */
 static void part_without_room_is_refused_where_permits_are_in_flight(void **state)
 {
     (void)state;
@@ -152,7 +154,7 @@ static void part_without_room_is_refused_where_permits_are_in_flight(void **stat
     keyed_tear_down(&fixture);
 }
 
-/* ---- a repository ---- */
+/* ---- a key store ---- */
 
 static void repository_passes_key_and_permits_on_as_they_are(void **state)
 {
@@ -171,9 +173,10 @@ static void repository_passes_key_and_permits_on_as_they_are(void **state)
     assert_true(quota.limit == 1000 && quota.remaining == 200);
     assert_int_equal(store.settle(store.context, "alice", 5, &receipt, 40), 0);
     assert_int_equal(remaining(fixture.table, "alice"), 260);
-    assert_int_equal(store.reserve_peek(store.context, "bob", 3, 1, &receipt, &decision, &quota), 0); /* no room */
+    /* no room */
+    assert_int_equal(store.reserve_peek(store.context, "bob", 3, 1, &receipt, &decision, &quota), 0);
     assert_int_equal(decision.verdict, WEIR_GO);
-    assert_true(quota.limit == 0 && quota.remaining == 0); /* the limiter that strangers share tells nothing */
+    assert_true(quota.limit == 0 && quota.remaining == 0); /* the shared limiter reports no quota */
     assert_int_equal(store.reserve_peek(store.context, "", 0, 1, &receipt, &decision, &quota), WEIR_E_INVAL);
     weir_table_close(fixture.table);
     quota.limit = 77;
@@ -183,7 +186,7 @@ static void repository_passes_key_and_permits_on_as_they_are(void **state)
     weir_clock_fake_free(fixture.clock);
 }
 
-/* Its key was forgotten: neither another key nor the strangers get what it gives back. */
+/* Permits of a forgotten key return neither to another key nor to the shared limiter. */
 static void receipt_of_a_forgotten_key_gives_nothing_to_strangers(void **state)
 {
     (void)state;
@@ -196,7 +199,7 @@ static void receipt_of_a_forgotten_key_gives_nothing_to_strangers(void **state)
     assert_int_equal(decision.verdict, WEIR_GO);
     assert_int_equal(weir_table_remove(fixture.table, "k", 1), 0);
     assert_true(takes(fixture.table, "other", 1));
-    assert_true(takes(fixture.table, "stranger", 5)); /* all that strangers share */
+    assert_true(takes(fixture.table, "stranger", 5)); /* all of the shared limiter */
     assert_int_equal(weir_table_settle(fixture.table, "k", 1, &receipt, 0), 0);
     assert_false(takes(fixture.table, "stranger", 1));
     keyed_tear_down(&fixture);
@@ -225,9 +228,10 @@ static void settling_counts_as_using_the_key(void **state)
     keyed_tear_down(&fixture);
 }
 
-/* ---- who makes room ---- */
+/* ---- eviction ---- */
 
-/* One that asked for more than once is known; after ten seconds it may go, but strangers go first. */
+/* A key that was used twice is known. After ten idle seconds it may be evicted, but keys used once
+ * are evicted first. */
 static void stranger_makes_room_before_a_known_key_that_is_idle_for_longer(void **state)
 {
     (void)state;
@@ -254,9 +258,9 @@ static void stranger_makes_room_before_a_known_key_that_is_idle_for_longer(void 
     keyed_tear_down(&fixture);
 }
 
-/* ---- inside ---- */
+/* ---- internals ---- */
 
-/* Strangers choose keys: where they go must not be foreseen. */
+/* Clients choose the keys, so their shards must not be predictable. */
 static void each_table_hashes_keys_with_a_secret_of_its_own(void **state)
 {
     (void)state;
@@ -271,7 +275,7 @@ static void each_table_hashes_keys_with_a_secret_of_its_own(void **state)
     keyed_tear_down(&two);
 }
 
-/* Or a shard would be rebuilt too early, or too late. */
+/* With a wrong count a shard would be rebuilt too early or too late. */
 static void removed_places_are_counted_exactly(void **state)
 {
     (void)state;
@@ -296,7 +300,7 @@ static void removed_places_are_counted_exactly(void **state)
     keyed_tear_down(&fixture);
 }
 
-/* What header and state leave of whole cache lines is for the key. */
+/* The key uses all bytes of the cache lines that the header and the state leave. */
 static void entry_has_no_room_between_its_parts(void **state)
 {
     (void)state;

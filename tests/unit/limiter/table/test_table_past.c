@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_table_past.c - what keys have used up goes from one table to another. */
+/* test_table_past.c - tests that the usage of keys moves from one table to another. */
 #include "lib/test.h"
 #include "limiter/table/usage.h"
 
@@ -20,7 +20,8 @@ enum {
     KINDS
 };
 
-/* 10 permits in ten seconds, or starts a second apart, or at once. */
+/* Returns a limit of this kind: 10 permits in ten seconds, starts a second apart, or 10 permits in
+ * flight. */
 static weir_limit rule(int kind)
 {
     weir_limit limit = {0};
@@ -53,7 +54,7 @@ static weir_table *table_of(const weir_limit *limits, size_t count, const weir_c
     return table;
 }
 
-/* Of one permit, without taking it. */
+/* Returns the wait for one permit, without taking it. */
 static int64_t wait_of(weir_table *table)
 {
     struct wr_visit visit;
@@ -71,7 +72,7 @@ static void take(weir_table *table, uint32_t permits)
     assert_int_equal(decision.verdict, WEIR_GO);
 }
 
-/* Whether the key constrains, and what it has used. */
+/* Stores what the key has used. Returns true if the key still delays requests. */
 static bool past_of(weir_table *table, struct wr_limit_usage *ret_pasts)
 {
     struct wr_visit visit;
@@ -103,7 +104,7 @@ static void key_has_as_much_left_in_the_other_table(void **state)
     }
 }
 
-/* What the key had used before does not add to it. */
+/* Restored usage replaces the usage of the key; the two are not added. */
 static void what_is_put_back_replaces_what_the_key_had_used(void **state)
 {
     (void)state;
@@ -157,7 +158,8 @@ static void starts_that_are_spaced_stay_due(void **state)
     take(from, 3);
     assert_true(past_of(from, &past));
     assert_int_equal(past.used, 3);
-    weir_clock_fake_advance(clock, WEIR_SECOND + 1); /* less than two are due: a start more is counted */
+    /* Less than two starts are due, which is rounded up to two. */
+    weir_clock_fake_advance(clock, WEIR_SECOND + 1);
     assert_true(past_of(from, &past));
     assert_int_equal(past.used, 2);
     assert_int_equal(wr_table_restore_usage(to, SPAN, &past, 1, 0, WR_RESTORE_ALL), 0);
@@ -183,7 +185,7 @@ static void permits_in_flight_stay_where_they_are(void **state)
     take(to, 4);
     usages[0].used = usages[1].used = 6;
     assert_int_equal(wr_table_restore_usage(to, SPAN, usages, 2, 0, WR_RESTORE_ALL), 0);
-    take(to, 4); /* 8 in flight, and 10 of the bucket */
+    take(to, 4); /* 8 in flight, and all 10 of the bucket */
     assert_int_equal(wait_of(to), WEIR_SECOND);
     weir_clock_fake_advance(clock, 10 * WEIR_SECOND);
     take(to, 2);
@@ -209,7 +211,7 @@ static void key_is_charged_at_most_what_its_rule_holds_as_long_ago_as_it_was(voi
     weir_table *windows = table_of(&window, 1, clock);
     const struct wr_limit_usage absurd = {.used = 10, .back_ns = WEIR_HOUR};
     assert_int_equal(wr_table_restore_usage(windows, SPAN, &absurd, 1, 0, WR_RESTORE_ALL), 0);
-    assert_int_equal(wait_of(windows), 0); /* it began a window ago, and no earlier */
+    assert_int_equal(wait_of(windows), 0); /* the window began at most one window ago */
     take(windows, 10);
     assert_int_equal(wait_of(windows), 10 * WEIR_SECOND);
     weir_table_free(table);
@@ -283,7 +285,7 @@ static void receipt_of_permits_that_go_on_is_good_for_settling_and_releasing_the
     weir_clock_fake_free(clock);
 }
 
-/* A count of permits is not the length of a key. */
+/* The number of permits is not limited by the length of a key. */
 static void more_permits_than_a_key_has_bytes_are_resumed_and_released(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_table_threads.c - many threads: admitted is never above, and under load hardly below, what the limit allows.
- * (V8, I4, K1, S0-80, S0-91) */
+/* test_table_threads.c - tests that many threads are admitted never above, and under load hardly
+ * below, what the limit allows (V8, I4, K1, S0-80, S0-91). */
 #include "base/rng.h"
 #include "lib/test.h"
 #include "lib/worker.h"
@@ -41,7 +41,7 @@ static void *ask_all_the_time(void *context)
     return NULL;
 }
 
-/* Loads `keys` keys of one table from all threads. */
+/* Tries `keys` keys of one table from all threads for `for_ns`. */
 static void load_table(struct load *load, int64_t for_ns)
 {
     pthread_t threads[THREADS];
@@ -52,7 +52,7 @@ static void load_table(struct load *load, int64_t for_ns)
         pthread_join(threads[i], NULL);
 }
 
-/* Takes what a key has left, as the threads would have, had they run to the end. */
+/* Takes the permits that the threads have left of a key. Returns their number. */
 static uint64_t drain(weir_table *table, const char *key)
 {
     uint64_t drained = 0;
@@ -68,7 +68,7 @@ static void eight_threads_on_one_key_get_what_the_limit_allows(void **state)
 {
     (void)state;
     enum {
-        BURST = 4000, /* makes up for rests of up to 200 ms */
+        BURST = 4000, /* bridges interruptions of up to 200 ms */
         PER_SECOND = 20000
     };
     weir_limit limit;
@@ -79,7 +79,8 @@ static void eight_threads_on_one_key_get_what_the_limit_allows(void **state)
     weir_decision decision;
     key_of(key, sizeof key, 0);
     int64_t began = weir_clock_now(weir_clock_monotonic());
-    assert_int_equal(weir_table_try(load.table, key, strlen(key), BURST, &decision), 0); /* a full one would overflow */
+    /* a full bucket would lose permits */
+    assert_int_equal(weir_table_try(load.table, key, strlen(key), BURST, &decision), 0);
     load_table(&load, 300 * WEIR_MILLISECOND);
     double admitted = (double)(BURST + atomic_load(&load.admitted) + drain(load.table, key));
     int64_t asked_ns = weir_clock_now(weir_clock_monotonic()) - began;
@@ -166,15 +167,16 @@ static void eight_threads_on_ten_thousand_keys_get_what_the_limits_allow(void **
     load_table(&load, 500 * WEIR_MILLISECOND);
     char key[32];
     uint64_t left = 0;
-    for (uint64_t i = 0; i < KEYS; i++) { /* whatever chance did not ask for */
+    for (uint64_t i = 0; i < KEYS; i++) { /* left by the random choice of keys */
         key_of(key, sizeof key, i);
         left += drain(load.table, key);
     }
-    assert_int_equal(atomic_load(&load.admitted) + left, KEYS * BURST); /* exactly: none lost, none doubled */
+    /* no permit is lost or doubled */
+    assert_int_equal(atomic_load(&load.admitted) + left, KEYS * BURST);
     weir_table_free(load.table);
 }
 
-/* ---- everything at once, for the race detectors ---- */
+/* ---- all calls at once, for the race detectors ---- */
 
 struct chaos {
     weir_table *table;
@@ -233,7 +235,7 @@ static void *change_and_look(void *context)
             weir_table_top_free(chaos->table, entries);
         (void)weir_table_sweep(chaos->table);
         char key[32];
-        key_of(key, sizeof key, 1000 + (uint64_t)i); /* makes room by evicting */
+        key_of(key, sizeof key, 1000 + (uint64_t)i); /* evicts another key */
         weir_decision decision;
         (void)weir_table_try(chaos->table, key, strlen(key), 1, &decision);
         (void)weir_table_release(chaos->table, key, strlen(key), 1);

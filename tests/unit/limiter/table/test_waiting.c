@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* test_waiting.c - what those are told who waited in vain. (S3-37 … S3-44) */
+/* test_waiting.c - tests of the decisions that failed waits return (S3-37 to S3-44). */
 #include "lib/rig.h"
 
 struct waiting {
     weir_clock *clock;
-    weir_limiter *limiter; /* or: */
+    weir_limiter *limiter; /* NULL if `table` is tested */
     weir_table *table;
     atomic_int finished;
     test_worker workers[4];
 };
 
-/* Starts worker `i` and waits until it stands in line. */
+/* Starts worker `i` and waits until it is in the queue. */
 static void start_waiting(struct waiting *waiting, int i, uint32_t permits, int64_t timeout_ns, weir_cancel *cancel)
 {
     int before = weir_clock_fake_waiters(waiting->clock);
@@ -32,7 +32,7 @@ static void expect_told(weir_decision decision, weir_verdict verdict, weir_reaso
     assert_true(decision.wait_ns == wait_ns);
 }
 
-/* Ends worker `i`, which failed with `error`. */
+/* Joins worker `i`, which must have failed with `error`. Returns its decision. */
 static weir_decision told(struct waiting *waiting, int i, int error)
 {
     test_worker_join(&waiting->workers[i]);
@@ -61,10 +61,11 @@ static void acquire_that_fails_tells_what_held_and_for_how_long(void **state)
     start_waiting(&waiting, 1, 1, 30 * WEIR_SECOND, NULL);
     expect_told(refused(waiting.limiter, 1, NULL, WEIR_E_FULL), WEIR_WAIT, WEIR_REASON_TOKENS, WEIR_MINUTE);
     expect_told(refused(waiting.limiter, 3, NULL, WEIR_E_NEVER), WEIR_DENY, WEIR_REASON_TOKENS, WEIR_UNTIL_RELEASE);
-    advance(waiting.clock, 30 * WEIR_SECOND); /* behind another, and timed out: the rule would hold it for 30 s more */
+    /* It timed out behind another waiter; the rule alone would delay it 30 s more. */
+    advance(waiting.clock, 30 * WEIR_SECOND);
     expect_told(told(&waiting, 1, WEIR_E_TIMEOUT), WEIR_WAIT, WEIR_REASON_TOKENS, 30 * WEIR_SECOND);
     start_waiting(&waiting, 2, 1, 30 * WEIR_SECOND, NULL);
-    advance(waiting.clock, 30 * WEIR_SECOND); /* there is a permit, but somebody is first */
+    advance(waiting.clock, 30 * WEIR_SECOND); /* a permit is free, but another waiter is first */
     expect_told(told(&waiting, 2, WEIR_E_TIMEOUT), WEIR_WAIT, WEIR_REASON_QUEUE, WEIR_MILLISECOND);
     start_waiting(&waiting, 3, 2, WEIR_FOREVER, cancel);
     advance(waiting.clock, 20 * WEIR_SECOND);
@@ -73,7 +74,7 @@ static void acquire_that_fails_tells_what_held_and_for_how_long(void **state)
     expect_told(refused(waiting.limiter, 2, cancel, WEIR_E_CANCELLED), WEIR_WAIT, WEIR_REASON_TOKENS, 40 * WEIR_SECOND);
     advance(waiting.clock, 40 * WEIR_SECOND);
     (void)told(&waiting, 0, 0);
-    advance(waiting.clock, 2 * WEIR_MINUTE); /* nothing but the token holds */
+    advance(waiting.clock, 2 * WEIR_MINUTE); /* only the cancellation refuses it */
     expect_told(refused(waiting.limiter, 1, cancel, WEIR_E_CANCELLED), WEIR_WAIT, WEIR_REASON_NONE, 0);
     weir_limiter_free(waiting.limiter);
     weir_cancel_free(cancel);
@@ -114,7 +115,7 @@ static void waiters_that_time_out_count_as_refused_and_learn_when_to_come_back(v
     weir_clock_fake_free(waiting.clock);
 }
 
-/* Only what a ticket's owner is told about its next poll minds the deadline. */
+/* The deadline of a ticket limits only the wait that a poll returns. */
 static void a_poll_says_when_to_poll_again_at_the_latest(void **state)
 {
     (void)state;
@@ -162,7 +163,7 @@ static weir_ticket *wait_for(struct keyed *keyed, const char *key, int64_t timeo
     return ticket;
 }
 
-/* Would hang if a change held its lock while it wakes. */
+/* Would block if a change held its lock while it calls wakes. */
 static void a_wake_may_change_and_close_the_table_that_is_being_changed(void **state)
 {
     (void)state;
@@ -189,7 +190,8 @@ static void move_the_clock(void *context)
     assert_int_equal(weir_clock_fake_advance(woken->keyed->clock, 10 * WEIR_SECOND), 0);
 }
 
-/* Time passes while a change wakes: whoever is first by then is woken, not who was first when it began. */
+/* Time passes while a change calls wakes. It wakes the waiter that is first by then, not the one
+ * that was first at the start. */
 static void a_change_wakes_by_the_time_it_is_and_not_by_that_of_its_beginning(void **state)
 {
     (void)state;
@@ -213,7 +215,7 @@ static void a_change_wakes_by_the_time_it_is_and_not_by_that_of_its_beginning(vo
     keyed_tear_down(&keyed);
 }
 
-/* A receipt from before must not look like one for this reserve. */
+/* A receipt of an earlier call must not be taken for one of this reserve. */
 static void reserve_that_is_refused_behind_others_leaves_an_empty_receipt(void **state)
 {
     (void)state;

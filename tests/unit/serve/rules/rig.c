@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.c - a book under a fake clock. */
+/* rig.c - implements the fixture for tests of the rules. */
 #include "rig.h"
 
 #include "lib/test.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* test_callers.c - who is asking: forged addresses, hostile keys and costs, plans and lists. */
+/* test_callers.c - tests of the identity of callers: forged addresses, hostile keys and costs,
+ * plans and lists. */
 #include "rig.h"
 
 #include "lib/test.h"
 
 #include <weir/time.h>
 
-/* ---- addresses ----------------------------------------------------------------------------------------- */
+/* ---- addresses ---- */
 
 static void forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted(void **state)
 {
@@ -17,12 +18,12 @@ static void forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted(voi
     struct call direct = {.peer = "203.0.113.7",
                           .headers = {"X-Forwarded-For", "198.51.100.1", "X-Real-IP", "1.2.3.4"}};
     assert_true(rig_try(&rig, &direct));
-    direct.headers[1] = "198.51.100.2"; /* another claim, the same caller */
+    direct.headers[1] = "198.51.100.2"; /* another claim of the same caller */
     direct.headers[3] = "1.2.3.5";
     assert_false(rig_try(&rig, &direct));
     struct call proxied = {.peer = "10.1.1.1", .headers = {"X-Forwarded-For", "8.8.8.8, 198.51.100.9, 10.2.2.2"}};
     assert_true(rig_try(&rig, &proxied));
-    proxied.headers[1] = "9.9.9.9, 198.51.100.9"; /* what stands further left is the caller's own invention */
+    proxied.headers[1] = "9.9.9.9, 198.51.100.9"; /* the caller can forge entries further left */
     assert_false(rig_try(&rig, &proxied));
     assert_memory_equal(rig.verdict.admission.keys, "198.51.100.9", 12);
     struct call local = {.peer = "unix:", .headers = {"X-Forwarded-For", "198.51.100.9"}};
@@ -59,7 +60,7 @@ static void an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller(void **sta
     rig_close(&rig);
 }
 
-/* ---- hostile keys -------------------------------------------------------------------------------------- */
+/* ---- hostile keys ---- */
 
 static void a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says(void **state)
 {
@@ -86,7 +87,7 @@ static void a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says(void
     assert_int_equal(rig.verdict.status, 400);
     assert_int_equal(rig.verdict.fault, WEIR_FAULT_MISSING);
     assert_false(rig_try(&rig, &empty));
-    without.target = empty.target = "/usual"; /* both are "anonymous" */
+    without.target = empty.target = "/usual"; /* both become the key "anonymous" */
     assert_true(rig_try(&rig, &without));
     assert_true(rig_try(&rig, &empty));
     assert_false(rig_try(&rig, &without));
@@ -101,7 +102,7 @@ static const char login_rules[] =
     "  - {name: login, match: {method: POST, path: /login, host: '*.example.org'}, key: route, limit: 1/h}\n"
     "  - {name: any, key: global, limit: 1000/h}\n";
 
-/* Whatever some service takes for /login is judged as that, or is refused. */
+/* Any spelling that a service may take for /login is limited as /login, or refused. */
 static void no_spelling_of_a_path_escapes_its_rule(void **state)
 {
     (void)state;
@@ -131,7 +132,7 @@ static void no_spelling_of_a_path_escapes_its_rule(void **state)
     rig_close(&rig);
 }
 
-/* Nor is there a path that a service takes for the rule's own, and the rule does not. */
+/* The same holds for rules with capitals, and for rules with a slash at the end. */
 static void no_path_escapes_a_rule_with_capitals_or_a_slash_at_the_end(void **state)
 {
     (void)state;
@@ -149,9 +150,9 @@ static void no_path_escapes_a_rule_with_capitals_or_a_slash_at_the_end(void **st
             fail_msg("%s", limited[i]);
         assert_string_equal(rig.verdict.rule, "login");
     }
-    call.target = "/a/files/"; /* a star may be nothing, */
+    call.target = "/a/files/"; /* a '*' may match nothing */
     assert_true(rig_try(&rig, &call));
-    call.target = "/a//files/"; /* and nginx takes this for it */
+    call.target = "/a//files/"; /* nginx merges the slashes */
     assert_false(rig_try(&rig, &call));
     rig_close(&rig);
 }
@@ -185,17 +186,19 @@ static void no_spelling_of_a_method_or_host_escapes_its_rule(void **state)
             fail_msg("%s", hosts[i]);
         assert_int_equal(rig.verdict.status, i < 6 ? 429 : 400);
     }
-    call.target = "http://www.example.org/login"; /* the target has the host if no field has it (HTTP/1.0) */
+    /* without a Host field (HTTP/1.0) the target has the host */
+    call.target = "http://www.example.org/login";
     call.host = NULL;
     assert_false(rig_try(&rig, &call));
     assert_int_equal(rig.verdict.status, 429);
-    call.host = "other.example"; /* whom does the service believe? */
+    call.host = "other.example"; /* it is unknown which of the two a service uses */
     assert_false(rig_try(&rig, &call));
     assert_int_equal(rig.verdict.status, 400);
     rig_close(&rig);
 }
 
-/* A2, A3: neither a target without a path nor a port that is none is a way around the rules that fit all. */
+/* A2, A3: a target without a path, or with an invalid port, does not bypass the rules for all
+ * requests. */
 static void no_target_and_no_port_makes_keys_or_gets_around_the_rule_for_all(void **state)
 {
     (void)state;
@@ -217,7 +220,7 @@ static void no_target_and_no_port_makes_keys_or_gets_around_the_rule_for_all(voi
     assert_int_equal(rig.verdict.cause, WR_CAUSE_MALFORMED);
     assert_int_equal(rig.verdict.fault, WEIR_FAULT_TARGET);
     assert_int_equal(rig_reload(&rig, "rules:\n  - {name: by host, key: host, limit: 1/h}\n"), 0);
-    assert_false(rig_try(&rig, &call)); /* in every book */
+    assert_false(rig_try(&rig, &call)); /* whatever the rules are */
     call.target = "/";
     assert_true(rig_try(&rig, &call));
     for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
@@ -229,7 +232,7 @@ static void no_target_and_no_port_makes_keys_or_gets_around_the_rule_for_all(voi
     rig_close(&rig);
 }
 
-/* What is loose for one reading of a path must not be a way around what is strict for another. */
+/* A lenient rule for one reading of a path must not bypass a strict rule for another reading. */
 static void a_request_is_let_in_as_all_that_services_take_it_for_or_not_at_all(void **state)
 {
     (void)state;
@@ -241,7 +244,8 @@ static void a_request_is_let_in_as_all_that_services_take_it_for_or_not_at_all(v
     for (size_t i = 0; i < sizeof both / sizeof both[0]; i++) {
         struct call call = {.method = "GET", .target = "/media/a"}, odd = {.method = "GET", .target = both[i]};
         rig_advance(&rig, 2 * WEIR_HOUR);
-        assert_int_equal(rig_count(&rig, &call, 5), 5); /* in one spelling it has one reading, and one rule */
+        /* this spelling has one reading and one rule */
+        assert_int_equal(rig_count(&rig, &call, 5), 5);
         assert_int_equal(rig.verdict.admission.count, 1);
         assert_int_equal(rig_count(&rig, &odd, 5), 1);
         assert_int_equal(rig.verdict.status, 429);
@@ -253,12 +257,12 @@ static void a_request_is_let_in_as_all_that_services_take_it_for_or_not_at_all(v
                                       "  - {name: site, key: global, limit: 1/h}\n"),
                      0);
     struct call call = {.method = "GET", .target = "/Media/"};
-    assert_int_equal(rig_count(&rig, &call, 1), 0); /* the site's, which has been used up */
+    assert_int_equal(rig_count(&rig, &call, 1), 0); /* the limit of "site" is used up */
     assert_int_equal(rig.verdict.admission.count, 1);
     rig_close(&rig);
 }
 
-/* Of one rule, and of one route, a request is charged once, however many readings it has. */
+/* A request is charged once per rule and key, however many readings its path has. */
 static void readings_of_one_rule_are_charged_once(void **state)
 {
     (void)state;
@@ -290,7 +294,7 @@ static void parts_of_a_key_cannot_be_made_to_collide(void **state)
     assert_true(rig_try(&rig, &call));
     call.method = "BREW";
     assert_true(rig_try(&rig, &call));
-    call.method = "STEEP"; /* methods that nobody knows are one */
+    call.method = "STEEP"; /* all unknown methods share one key */
     assert_false(rig_try(&rig, &call));
     rig_close(&rig);
 }
@@ -399,7 +403,7 @@ static void keys_are_listed_as_people_write_them(void **state)
     }
     address.peer = "2001:db8:0:1::1"; /* another network */
     assert_int_equal(rig_count(&rig, &address, 3), 1);
-    /* a digest, as it is shown */
+    /* a digest, in the form in which keys are shown */
     snprintf(yaml, sizeof yaml,
              "admission: {secret: salt}\n"
              "rules:\n  - {name: t, key: 'token:authorization', limit: 1/h, allow_keys: ['%s']}\n",
@@ -410,7 +414,7 @@ static void keys_are_listed_as_people_write_them(void **state)
     rig_close(&rig);
 }
 
-/* ---- costs --------------------------------------------------------------------------------------------- */
+/* ---- costs ---- */
 
 static void a_cost_from_a_header_stays_within_its_bounds(void **state)
 {
@@ -422,7 +426,7 @@ static void a_cost_from_a_header_stays_within_its_bounds(void **state)
     struct call call = {.headers = {"x-cost", ""}};
     for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
         call.headers[1] = hostile[i];
-        bool is_empty = hostile[i][0] == '\0'; /* as if it were not there */
+        bool is_empty = hostile[i][0] == '\0'; /* an empty field counts as absent */
         assert_int_equal(rig_try(&rig, &call), is_empty);
         assert_int_equal(rig.verdict.status, is_empty ? 200 : 400);
         assert_true(is_empty || rig.verdict.fault == WEIR_FAULT_COST);
@@ -433,7 +437,7 @@ static void a_cost_from_a_header_stays_within_its_bounds(void **state)
     call.headers[0] = NULL;
     assert_true(rig_try(&rig, &call));
     assert_int_equal(rig.verdict.admission.rulings[0].quota.remaining, 46);
-    call.cost = 47; /* the program's own word */
+    call.cost = 47; /* the cost that the program sets */
     assert_false(rig_try(&rig, &call));
     call.cost = 46;
     assert_true(rig_try(&rig, &call));
@@ -443,7 +447,7 @@ static void a_cost_from_a_header_stays_within_its_bounds(void **state)
     rig_close(&rig);
 }
 
-/* ---- plans and lists ----------------------------------------------------------------------------------- */
+/* ---- plans and lists ---- */
 
 static const char plans[] = "rules:\n"
                             "  - name: api\n"
@@ -470,12 +474,12 @@ static void a_list_or_a_header_puts_callers_on_a_plan(void **state)
     call.headers[3] = "pro";
     assert_int_equal(rig_count(&rig, &call, 9), 3);
     call.headers[1] = "dave";
-    call.headers[3] = "platinum"; /* a plan that nobody wrote is none: callers cannot make up limits */
+    call.headers[3] = "platinum"; /* unknown plans are ignored, so callers cannot invent limits */
     assert_int_equal(rig_count(&rig, &call, 9), 1);
     call.headers[1] = "eve";
     call.headers[3] = "big";
     assert_int_equal(rig_count(&rig, &call, 9), 2);
-    call.headers[1] = "alice"; /* her list says otherwise */
+    call.headers[1] = "alice"; /* the plan that lists her key takes precedence */
     rig_advance(&rig, WEIR_SECOND);
     assert_int_equal(rig_count(&rig, &call, 9), 3);
     rig_close(&rig);
@@ -515,7 +519,7 @@ static void listed_networks_are_let_in_or_kept_out_before_any_rule(void **state)
     call.peer = "::ffff:203.0.113.9";
     assert_false(rig_try(&rig, &call));
     assert_int_equal(rig.verdict.status, 403);
-    call.headers[0] = "x-forwarded-for"; /* a claim of somebody who is not trusted */
+    call.headers[0] = "x-forwarded-for"; /* ignored, as the peer is not trusted */
     call.headers[1] = "192.0.2.1";
     assert_false(rig_try(&rig, &call));
     call.peer = "10.0.0.1";
@@ -529,7 +533,7 @@ static void listed_networks_are_let_in_or_kept_out_before_any_rule(void **state)
     rig_close(&rig);
 }
 
-/* A field on more lines than are looked at: 64, and then the one that counts. */
+/* A field on more lines than are read: 64 fillers, then the value that matters. */
 struct crowd {
     const char *name, *filler, *last;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_copy.c - a book is copied in parts while it decides, and another one goes on where it ended. */
+/* test_copy.c - tests of copying the keys in parts while requests are decided, and of a new
+ * instance that loads the parts. */
 #include "rig.h"
 
 #include "lib/test.h"
@@ -53,7 +54,8 @@ static void end(struct rig *rig)
     rig_close(rig);
 }
 
-/* How many keys and holds the part has. What came before is old then. */
+/* Writes the next part of the copy, 5 s after the requests before it. Returns its number of keys
+ * and reservations. */
 static int write_part(struct rig *rig, bool is_last)
 {
     char line[4096];
@@ -70,7 +72,7 @@ static int write_part(struct rig *rig, bool is_last)
     return count;
 }
 
-/* The next book, with all parts. */
+/* Replaces the rules by a new instance that has loaded all parts. */
 static void go_on(struct rig *rig, const char *yaml)
 {
     struct wr_rules_settings *settings = settings_of(yaml);
@@ -110,12 +112,13 @@ static void parts_of_a_copy_are_together_what_the_book_knows(void **state)
     rig_count(&rig, &busy, 2);
     assert_int_equal(wr_rules_reset_key(rig.book, "a", "1.1.1.3", 7), 0);
     assert_int_equal(wr_reservation_cancel(rig.book, cancelled), 0);
-    assert_int_equal(write_part(&rig, false), 3); /* not the idle one, nor the one that holds a reservation */
+    /* only those that changed: busy, reset, cancels */
+    assert_int_equal(write_part(&rig, false), 3);
     rig_count(&rig, &busy, 1);
     rig_count(&rig, &late, 2);
     assert_int_equal(wr_reservation_commit(rig.book, dear, 8), 0);
     uint64_t open = reserve(&rig, &late);
-    assert_int_equal(write_part(&rig, true), 3 + 1); /* and a hold */
+    assert_int_equal(write_part(&rig, true), 3 + 1); /* three keys and a reservation */
     go_on(&rig, ten);
     assert_int_equal(rig_count(&rig, &idle, 20), 6);
     assert_int_equal(rig_count(&rig, &busy, 20), 4);
@@ -124,8 +127,9 @@ static void parts_of_a_copy_are_together_what_the_book_knows(void **state)
     assert_int_equal(rig_count(&rig, &exceeds, 20), 2);
     assert_int_equal(rig_count(&rig, &late, 20), 7);
     assert_int_equal(wr_reservation_cancel(rig.book, open), 0);
-    rig_advance(&rig,
-                WEIR_MINUTE); /* what has come back since it was taken is not given back: for that long it waits */
+    /* A cancel returns the permit less what was refilled since the reservation; a minute refills
+     * the rest. */
+    rig_advance(&rig, WEIR_MINUTE);
     assert_int_equal(rig_count(&rig, &late, 20), 1);
     end(&rig);
 }
@@ -153,7 +157,8 @@ static void who_was_granted_in_a_queue_between_two_parts_is_charged(void **state
     assert_true(wr_pending_request_poll(turn, &verdict, &wait_ns));
     assert_true(verdict.allowed);
     wr_pending_request_free(turn);
-    if (wr_rules_copy(rig.book, &copy, true, paths[parts++], rig.why, sizeof rig.why) != 0) /* at the same moment */
+    /* The clock has not moved since the grant. */
+    if (wr_rules_copy(rig.book, &copy, true, paths[parts++], rig.why, sizeof rig.why) != 0)
         fail_msg("%s", rig.why);
     go_on(&rig, "rules:\n  - {name: a, limit: 1/s}\n");
     assert_false(rig_try(&rig, &idle));
@@ -169,7 +174,7 @@ static void tokens_are_known_to_the_next_book_without_a_secret_of_its_own(void *
     } rows[] = {
         {"", "", 3},
         {"admission: {secret: old}\n", "", 3},
-        {"", "admission: {secret: new}\n", 10}, /* other keys: that is what it was written for */
+        {"", "admission: {secret: new}\n", 10}, /* the new secret changes all keys, as intended */
         {"admission: {secret: one}\n", "admission: {secret: one}\n", 3},
     };
     static const char rules[] = "rules:\n  - {name: a, key: 'token:authorization', limit: 10/d, deny_keys: [evil]}\n";

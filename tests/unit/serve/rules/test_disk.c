@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_disk.c - keys that are written to a disk that is slow, full or broken. The linker puts the functions below in
- * place of the C library's. */
+/* test_disk.c - tests of keys that are written to a slow, full or broken disk. The linker replaces
+ * write, fsync and rename of the C library by those below. */
 #include "rig.h"
 
 #include "lib/test.h"
@@ -13,10 +13,10 @@
 static enum health {
     WELL,
     HALF,        /* each write takes one byte */
-    INTERRUPTED, /* every second write is */
+    INTERRUPTED, /* every second write fails with EINTR */
     FULL,
-    UNSAFE,  /* nothing gets onto the disk for sure */
-    UNNAMED, /* the file cannot take the old one's place */
+    UNSAFE,  /* fsync fails */
+    UNNAMED, /* rename fails */
 } disk;
 static int calls, syncs;
 
@@ -76,7 +76,7 @@ static void end(struct rig *rig)
     rig_close(rig);
 }
 
-/* How many requests of this caller a book that reads the file still allows. */
+/* Returns how many requests of this caller a new instance allows after it has loaded the file. */
 static int left(const char *peer)
 {
     struct rig rig;
@@ -153,7 +153,7 @@ static void file_of_many_pieces_is_read_as_it_was_written(void **state)
     char peer[32];
     struct call call = {.peer = peer};
     begin(&rig);
-    for (int i = 0; i < 9000; i++) { /* some 200 kB */
+    for (int i = 0; i < 9000; i++) { /* about 200 kB */
         snprintf(peer, sizeof peer, "10.0.%d.%d", i / 250, i % 250);
         assert_true(rig_try(&rig, &call));
     }
@@ -179,7 +179,7 @@ static void file_that_cannot_be_read_is_told_with_its_reason(void **state)
     struct rig rig;
     begin(&rig);
     char words[128], inside[80];
-    snprintf(inside, sizeof inside, "%s/keys", path); /* a file is no folder */
+    snprintf(inside, sizeof inside, "%s/keys", path); /* `path` is a file, not a folder */
     assert_int_equal(wr_rules_load_keys(rig.book, inside, rig.why, sizeof rig.why), WEIR_E_SYSTEM);
     snprintf(words, sizeof words, "%s: Not a directory", inside);
     assert_string_equal(rig.why, words);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_edges.c - what a book tells besides its verdicts, and values at their edges. */
+/* test_edges.c - tests of what the rules report besides verdicts, and of values at their limits. */
 #include "rig.h"
 
 #include "lib/test.h"
@@ -103,7 +103,7 @@ static void wish_for_one_rule_is_decided_as_its_key_would_be(void **state)
     int64_t wait_ns;
     rig_open(&rig, plain);
     struct wr_rules_request wish = {.rule = "a", .key = "k", .key_bytes = 1, .cost = 2};
-    for (int i = 0; i < 3; i++) { /* 2 and 2 of 5 */
+    for (int i = 0; i < 3; i++) { /* two requests of cost 2 fit in 5 */
         assert_int_equal(wr_rules_enqueue_for_store(rig.book, &wish, wake, NULL, &turn), 0);
         wr_rules_view_get(rig.book, &view);
         assert_int_equal(view.waiting, 1);
@@ -113,7 +113,7 @@ static void wish_for_one_rule_is_decided_as_its_key_would_be(void **state)
         assert_int_equal(view.waiting, 0);
         wr_pending_request_free(turn);
     }
-    wish.cost = 0; /* what the rule says: 1 */
+    wish.cost = 0; /* 0: the cost of the rule, 1 */
     wish.holds = true;
     wish.lease_ns = WEIR_SECOND;
     assert_int_equal(wr_rules_enqueue_for_store(rig.book, &wish, wake, NULL, &turn), 0);
@@ -122,7 +122,7 @@ static void wish_for_one_rule_is_decided_as_its_key_would_be(void **state)
     wr_pending_request_free(turn);
     assert_int_equal(wr_reservation_cancel(rig.book, rig.verdict.hold), 0);
     assert_int_equal(wr_rules_enqueue_for_store(rig.book, &wish, wake, NULL, &turn), 0);
-    wr_pending_request_free(turn); /* before it was polled */
+    wr_pending_request_free(turn); /* freed before it was polled */
     wr_rules_view_get(rig.book, &view);
     assert_int_equal(view.waiting, 0);
     wish.rule = "b";
@@ -145,7 +145,7 @@ static void trust_is_told_and_a_reload_can_follow(void **state)
     rig_open(&rig, yaml);
     assert_true(wr_rules_peer_is_trusted(rig.book, wr_span_of("10.1.2.3")));
     assert_false(wr_rules_peer_is_trusted(rig.book, wr_span_of("11.1.2.3")));
-    assert_int_equal(rig_reload(&rig, plain), 0); /* it waits for those that read the old rules */
+    assert_int_equal(rig_reload(&rig, plain), 0); /* waits until no thread reads the old rules */
     assert_false(wr_rules_peer_is_trusted(rig.book, wr_span_of("10.1.2.3")));
     rig_close(&rig);
 }
@@ -162,7 +162,8 @@ static void plan_without_a_name_is_nobodys(void **state)
     static const struct {
         const char *plan;
         int allowed;
-    } rows[] = {{"", 2}, {"p", 4}, {"q", 6}, {"r", 0}, {"P", 0}}; /* unknown: the rule's own limits, used up by then */
+        /* An unknown plan means the rule's own limits, which are used up by then. */
+    } rows[] = {{"", 2}, {"p", 4}, {"q", 6}, {"r", 0}, {"P", 0}};
     for (size_t i = 0; i < 5; i++) {
         struct call call = {.peer = "1.1.1.1", .headers = {"x-plan", rows[i].plan}};
         if (rig_count(&rig, &call, 9) != rows[i].allowed)
@@ -176,7 +177,7 @@ static void longest_lease_that_is_asked_for_is_kept(void **state)
     (void)state;
     static const struct {
         int64_t lease_ns;
-        bool is_own; /* else a minute, as the settings say */
+        bool is_own; /* false: the lease of the settings, one minute */
     } rows[] = {{WEIR_DURATION_MAX, true}, {WEIR_DURATION_MAX + 1, false}, {0, false}, {-1, false}, {WEIR_HOUR, true}};
     for (size_t i = 0; i < 5; i++) {
         struct rig rig;
@@ -266,7 +267,7 @@ static void top_without_memory_says_so_and_leaks_nothing(void **state)
         error = wr_rules_top_keys(rig.book, "a", WEIR_TOP_RECENT, 5, &top, &count);
     }
     rig.memory.fail_at = 0;
-    assert_true(at > 3); /* it failed at each allocation before */
+    assert_true(at > 3); /* each earlier allocation has failed once */
     assert_int_equal(error, 0);
     assert_int_equal(count, 1);
     wr_rules_top_keys_free(rig.book, top);
@@ -323,7 +324,7 @@ static void causes_have_the_names_of_the_metrics(void **state)
     assert_string_equal(wr_cause_name((enum wr_cause)(WR_CAUSE_FULL + 1)), "unknown");
 }
 
-/* ---- where the keys are to be written ------------------------------------------------------------------ */
+/* ---- the path of the state file ---- */
 
 static void place_for_the_keys_is_checked_beforehand(void **state)
 {
@@ -333,7 +334,7 @@ static void place_for_the_keys_is_checked_beforehand(void **state)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/keys", folder);
     assert_int_equal(wr_rules_check_state_path(path, why, sizeof why), 0);
-    assert_int_equal(access(path, F_OK), -1); /* nothing was made */
+    assert_int_equal(access(path, F_OK), -1); /* the check creates nothing */
     assert_int_equal(wr_rules_check_state_path(folder, why, sizeof why), WEIR_E_SYSTEM);
     assert_memory_equal(why, folder, strlen(folder));
     assert_string_equal(why + strlen(folder), ": it is a folder; name a file in it");

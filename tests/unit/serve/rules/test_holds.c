@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_holds.c - what is reserved, in flight, or waited for. */
+/* test_holds.c - tests of reservations, permits in flight and requests that wait. */
 #include "rig.h"
 
 #include "lib/test.h"
@@ -28,7 +28,7 @@ static uint32_t left(struct rig *rig)
 
 static const struct call somebody = {.peer = "203.0.113.7"};
 
-/* ---- reservations -------------------------------------------------------------------------------------- */
+/* ---- reservations ---- */
 
 static void a_reservation_is_settled_once_for_what_it_cost(void **state)
 {
@@ -60,13 +60,14 @@ static void a_commit_charges_at_most_a_hundred_times_what_the_limit_holds(void *
     static const struct {
         const char *limit;
         uint32_t used;
-        int64_t wait; /* until the next request */
+        int64_t wait; /* time until the next request is granted, ns */
     } rows[] = {
-        {"10/h", 1000, 99 * WEIR_HOUR + 6 * WEIR_MINUTE}, /* a debt of 990, and one more */
+        {"10/h", 1000, 99 * WEIR_HOUR + 6 * WEIR_MINUTE}, /* a debt of 990 permits, and one more */
         {"10/h", 1001, 99 * WEIR_HOUR + 6 * WEIR_MINUTE},
         {"10/h", UINT32_MAX, 99 * WEIR_HOUR + 6 * WEIR_MINUTE},
         {"10/h burst=20", UINT32_MAX, 198 * WEIR_HOUR + 6 * WEIR_MINUTE},
-        {"10/h, 1/s", UINT32_MAX, 99 * WEIR_HOUR + 6 * WEIR_MINUTE}, /* of the largest */
+        /* the larger of the two limits counts */
+        {"10/h, 1/s", UINT32_MAX, 99 * WEIR_HOUR + 6 * WEIR_MINUTE},
         {"10/h fixed_window", UINT32_MAX, WEIR_HOUR},
         {"4294967295/s", UINT32_MAX, 1},
     };
@@ -114,7 +115,7 @@ static void hold_of_several_rules_is_settled_with_each_by_its_own_key(void **sta
     alice.cost = bob.cost = 1;
     assert_int_equal(rig_count(&rig, &alice, 30), 9);
     assert_int_equal(rig_count(&rig, &bob, 30), 10);
-    alice.peer = bob.peer = "203.0.113.9"; /* only the rule for users knows them there */
+    alice.peer = bob.peer = "203.0.113.9"; /* at this address only the rule by user knows them */
     assert_int_equal(rig_count(&rig, &alice, 30), 10);
     alice.peer = bob.peer = "203.0.113.10";
     assert_int_equal(rig_count(&rig, &alice, 30), 0);
@@ -134,7 +135,7 @@ static void holds_are_bounded_and_end_with_their_lease(void **state)
     assert_false(rig.verdict.allowed);
     assert_int_equal(rig.verdict.cause, WR_CAUSE_FULL);
     assert_int_equal(rig.verdict.status, 503);
-    assert_int_equal(left(&rig), 98); /* what found no place was given back */
+    assert_int_equal(left(&rig), 98); /* the permit without a reservation was returned */
     rig_advance(&rig, WEIR_SECOND);
     wr_rules_tick(rig.book);
     assert_int_equal(wr_reservation_commit(rig.book, first, 1), WEIR_E_ABSENT);
@@ -157,7 +158,8 @@ static void without_memory_for_a_hold_all_is_given_back_and_on_error_decides(voi
         char yaml[128];
         snprintf(yaml, sizeof yaml, "admission: {on_error: %s}\nrules:\n  - {name: a, limit: concurrent=2}\n", ways[i]);
         rig_open(&rig, yaml);
-        assert_true(rig_try(&rig, &somebody)); /* the key is there, so that only the hold needs memory */
+        /* the key exists, so only the reservation needs memory */
+        assert_true(rig_try(&rig, &somebody));
         assert_int_equal(wr_reservation_end(rig.book, rig.verdict.hold), 0);
         rig.memory.fail_at = 1;
         assert_int_equal(rig_try(&rig, &somebody), i == 1);
@@ -199,16 +201,17 @@ static void permits_in_flight_are_held_until_ended_or_their_lease_is_over(void *
     assert_false(rig_try(&rig, &somebody));
     assert_int_equal(rig.verdict.retry_after_ns, WEIR_UNTIL_RELEASE);
     assert_int_equal(wr_reservation_end(rig.book, hold), 0);
-    assert_int_equal(wr_reservation_end(rig.book, hold), WEIR_E_ABSENT); /* again would free somebody else's */
+    /* a second end would release another permit */
+    assert_int_equal(wr_reservation_end(rig.book, hold), WEIR_E_ABSENT);
     assert_true(rig_try(&rig, &somebody));
     assert_false(rig_try(&rig, &somebody));
     rig_advance(&rig, 5 * WEIR_SECOND);
-    wr_rules_tick(rig.book); /* both went without a word */
+    wr_rules_tick(rig.book); /* both leases have ended */
     assert_int_equal(rig_count(&rig, &somebody, 5), 2);
     rig_close(&rig);
 }
 
-/* ---- turns --------------------------------------------------------------------------------------------- */
+/* ---- requests that wait ---- */
 
 static void wake(void *context)
 {
@@ -273,7 +276,7 @@ static void a_turn_ends_at_its_timeout_and_nothing_was_charged(void **state)
                    "  - {name: a, limit: 1/h}\n");
     assert_true(rig_try(&rig, &somebody));
     join(&rig, &somebody, WEIR_SECOND, &waiter);
-    assert_false(poll_turn(&waiter)); /* holds what "wide" granted, and waits for "a" */
+    assert_false(poll_turn(&waiter)); /* holds a permit of "wide" and waits for "a" */
     struct call other = {.peer = "198.51.100.1"};
     assert_false(rig_try(&rig, &other));
     rig_advance(&rig, WEIR_SECOND);
@@ -325,7 +328,7 @@ static void a_turn_for_permits_in_flight_is_woken_and_held(void **state)
     uint64_t hold = waiter.verdict.hold;
     assert_int_not_equal(hold, 0);
     assert_true(poll_turn(&waiter));
-    assert_int_equal(waiter.verdict.hold, 0); /* told once */
+    assert_int_equal(waiter.verdict.hold, 0); /* the reservation is returned once */
     wr_pending_request_free(waiter.turn);
     assert_false(rig_try(&rig, &somebody));
     assert_int_equal(wr_reservation_end(rig.book, hold), 0);
@@ -333,7 +336,7 @@ static void a_turn_for_permits_in_flight_is_woken_and_held(void **state)
     assert_true(poll_turn(&last));
     assert_int_equal(wr_reservation_end(rig.book, last.verdict.hold), 0);
     wr_pending_request_free(last.turn);
-    join(&rig, &somebody, 0, &last); /* granted, but he is gone before he could be told */
+    join(&rig, &somebody, 0, &last); /* granted, and freed before it was polled */
     wr_pending_request_free(last.turn);
     assert_true(rig_try(&rig, &somebody));
     rig_close(&rig);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_long.c - requests that take too many steps to compare with the rules (M12, N1-2). */
+/* test_long.c - tests of requests that take too many steps to compare with the rules (M12,
+ * N1-2). */
 #include "rig.h"
 
 #include "core/admit/match.h"
@@ -11,14 +12,15 @@
 
 static char field[FIELD_BYTES + 1];
 
-/* A field without a '0', so that a pattern "*0…" looks at all of it. */
+/* Fills the field with text without a '0', so that a pattern "*0...*" reads all of it. */
 static void fill_field(void)
 {
     memset(field, 'a', FIELD_BYTES);
     field[FIELD_BYTES] = '\0';
 }
 
-/* Rules for a field that no request here has, after one for all requests. */
+/* Returns YAML: one rule for all requests, then `count` rules for an x-b field with "0" and the
+ * number of the rule. */
 static const char *rules_of(const char *admission, int count, const char *each)
 {
     static char yaml[64 * 1024];
@@ -49,7 +51,7 @@ static void request_that_takes_too_many_steps_is_refused_even_where_failures_let
         assert_false(rig_try(&rig, &long_call));
         assert_int_equal(rig.verdict.cause, WR_CAUSE_MALFORMED);
         assert_int_equal(rig.verdict.fault, WEIR_FAULT_WORK);
-        assert_true(rig_try(&rig, &short_call)); /* the rule for all was charged nothing */
+        assert_true(rig_try(&rig, &short_call)); /* the rule for all requests was not charged */
         assert_false(rig_try(&rig, &short_call));
         rig_close(&rig);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_refusals.c - requests, settings and turns that are refused, and what they leave behind. */
+/* test_refusals.c - tests of requests and settings that are refused, and of what they leave
+ * behind. */
 #include "rig.h"
 
 #include "lib/test.h"
@@ -11,7 +12,7 @@
 static const char plain[] = "rules:\n  - {name: a, limit: 5/h fixed_window}\n";
 static const struct call somebody = {.peer = "203.0.113.7"};
 
-/* ---- requests ------------------------------------------------------------------------------------------ */
+/* ---- requests ---- */
 
 static void request_that_is_not_known_well_enough_is_malformed_and_counted(void **state)
 {
@@ -31,7 +32,7 @@ static void request_that_is_not_known_well_enough_is_malformed_and_counted(void 
     assert_true(rig.verdict.cause == WR_CAUSE_MALFORMED && rig.verdict.fault == WEIR_FAULT_BYTES);
     wr_rules_view_get(rig.book, &view);
     assert_int_equal(view.causes[WR_CAUSE_MALFORMED], 2);
-    assert_int_equal(rig_tally(&rig, "a", WR_CAUSE_MALFORMED), 0); /* no rule was asked */
+    assert_int_equal(rig_tally(&rig, "a", WR_CAUSE_MALFORMED), 0); /* no rule was evaluated */
     rig_close(&rig);
 }
 
@@ -61,12 +62,12 @@ static void listed_key_is_settled_for_nothing(void **state)
     wr_rules_reserve(rig.book, &request, 0, &rig.verdict);
     assert_true(rig.verdict.cause == WR_CAUSE_ALLOW_LIST && rig.verdict.hold != 0);
     assert_int_equal(wr_reservation_commit(rig.book, rig.verdict.hold, 1000), 0);
-    assert_int_equal(rig_reload(&rig, plain), 0); /* not listed any more */
+    assert_int_equal(rig_reload(&rig, plain), 0); /* no longer listed */
     assert_int_equal(rig_count(&rig, &somebody, 9), 5);
     rig_close(&rig);
 }
 
-/* ---- turns --------------------------------------------------------------------------------------------- */
+/* ---- requests that may wait ---- */
 
 static void wake(void *context)
 {
@@ -104,10 +105,12 @@ static void wish_for_a_request_is_decided_at_once(void **state)
         struct wr_pending_request *turn;
         int64_t wait_ns;
         assert_int_equal(wr_rules_enqueue_for_store(rig.book, &wish, wake, NULL, &turn), 0);
-        assert_true(wr_pending_request_poll(turn, &rig.verdict, &wait_ns)); /* refused, it does not wait either */
+        /* a refused request does not wait either */
+        assert_true(wr_pending_request_poll(turn, &rig.verdict, &wait_ns));
         assert_int_equal(rig.verdict.allowed, i < 5);
         assert_int_equal(rig.verdict.cause, i < 5 ? WR_CAUSE_GRANTED : WR_CAUSE_LIMITED);
-        assert_true(wr_pending_request_poll(turn, &rig.verdict, &wait_ns)); /* the same once more */
+        /* a second poll returns the same verdict */
+        assert_true(wr_pending_request_poll(turn, &rig.verdict, &wait_ns));
         assert_int_equal(rig.verdict.allowed, i < 5);
         wr_pending_request_free(turn);
     }
@@ -169,8 +172,8 @@ static void turn_without_an_end_waits_for_days(void **state)
 static void holds_are_divided_among_at_most_16_origins(void **state)
 {
     (void)state;
-    static const uint32_t rows[][2] = {{0, 32}, {1, 32}, {2, 16},
-                                       {15, 2}, {16, 2}, {17, 32}}; /* origins, part of each */
+    /* number of origins, number of reservations for each */
+    static const uint32_t rows[][2] = {{0, 32}, {1, 32}, {2, 16}, {15, 2}, {16, 2}, {17, 32}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct rig rig;
         struct call_list list;
@@ -190,7 +193,7 @@ static void holds_are_divided_among_at_most_16_origins(void **state)
             taken += rig.verdict.hold != 0;
         }
         assert_int_equal(taken, rows[i][1]);
-        rig.verdict.origin = 1; /* where there is only one, another number is that one */
+        rig.verdict.origin = 1; /* a single origin has any number */
         wr_rules_reserve(rig.book, &request, 0, &rig.verdict);
         assert_int_equal(rig.verdict.hold != 0, rows[i][1] < 32);
         rig_close(&rig);
@@ -215,14 +218,14 @@ static void secret_of_the_book_before_is_taken_unless_there_is_an_own_one(void *
     assert_int_equal(wr_rules_adopt_secret(rig.book, settings, "another"), 0);
     assert_string_equal(wr_rules_secret(rig.book), own);
     settings->secret[0] = '\0';
-    longest[WR_RULE_WORD_MAX] = '\0'; /* as long as one may be */
+    longest[WR_RULE_WORD_MAX] = '\0'; /* the longest secret that is allowed */
     assert_int_equal(wr_rules_adopt_secret(rig.book, settings, longest), 0);
     assert_string_equal(wr_rules_secret(rig.book), longest);
     free(settings);
     rig_close(&rig);
 }
 
-/* ---- settings ------------------------------------------------------------------------------------------ */
+/* ---- settings ---- */
 
 static void check_refused(struct wr_rules_settings *settings, const char *words)
 {
@@ -301,12 +304,12 @@ static void names_of_rules_are_used_up_at_ten_thousand(void **state)
         size_t at = (size_t)snprintf(yaml, sizeof yaml, "admission: {max_keys: 1}\nrules:\n");
         for (int i = 0; i < 100; i++)
             at += (size_t)snprintf(yaml + at, sizeof yaml - at, "  - {name: r%d, limit: 1/h}\n", first + i);
-        bool has_room = first + 100 < 10000; /* the name "a" is one of them */
+        bool has_room = first + 100 < 10000; /* the name "a" counts, too */
         assert_int_equal(rig_reload(&rig, yaml), has_room ? 0 : WEIR_E_INVAL);
         if (!has_room)
             assert_non_null(strstr(rig.why, "10000 names of rules have been used since the start"));
     }
-    assert_int_equal(rig_reload(&rig, plain), 0); /* a name that is known */
+    assert_int_equal(rig_reload(&rig, plain), 0); /* a known name */
     rig_close(&rig);
 }
 
@@ -323,11 +326,11 @@ static void plan_that_comes_with_a_reload_begins_anew(void **state)
     assert_int_equal(rig_reload(&rig, "rules:\n  - {name: a, limit: 5/h, plans: [{name: p, limit: 6/h, keys: "
                                       "[203.0.113.7]}]}\n"),
                      0);
-    assert_int_equal(rig_count(&rig, &somebody, 9), 0); /* what it had used of that plan is still known */
+    assert_int_equal(rig_count(&rig, &somebody, 9), 0); /* the usage of that plan is still known */
     rig_close(&rig);
 }
 
-/* ---- from one book to the next ------------------------------------------------------------------------- */
+/* ---- from one instance to the next ---- */
 
 static char path[64];
 
@@ -361,9 +364,9 @@ static void hold_of_several_rules_and_plans_goes_on_in_the_next_book(void **stat
     assert_int_equal(wr_rules_copy(rig.book, &copy, true, path, rig.why, sizeof rig.why), 0);
     rig_open(&next, yaml);
     assert_int_equal(wr_rules_load_keys(next.book, path, next.why, sizeof next.why), 0);
-    assert_int_equal(rig_count(&next, &call, 9), 1); /* a third on plan q */
+    assert_int_equal(rig_count(&next, &call, 9), 1); /* the third permit of plan q */
     struct call other = {.peer = "3.3.3.3", .headers = {"x-user-id", "alice"}};
-    assert_int_equal(rig_count(&next, &other, 9), 1); /* a fourth of alice */
+    assert_int_equal(rig_count(&next, &other, 9), 1); /* the fourth permit of alice */
     assert_int_equal(wr_reservation_end(next.book, holds[0]), 0);
     assert_int_equal(rig_count(&next, &other, 9), 1);
     assert_int_equal(wr_reservation_end(next.book, holds[1]), 0);
@@ -391,13 +394,14 @@ static void hold_takes_nothing_along_of_lists_and_of_what_was_refused_in_shadow(
     make_path();
     rig_open(&rig, before);
     assert_true(rig_try(&rig, &somebody));
-    assert_true(rig_try(&rig, &somebody)); /* b would have refused it */
+    assert_true(rig_try(&rig, &somebody)); /* the shadow rule b would have refused it */
     assert_true(rig.verdict.shadowed);
     uint64_t hold = rig.verdict.hold;
     assert_int_equal(wr_rules_copy(rig.book, &copy, true, path, rig.why, sizeof rig.why), 0);
     rig_open(&next, after);
     assert_int_equal(wr_rules_load_keys(next.book, path, next.why, sizeof next.why), 0);
-    assert_int_equal(rig_count(&next, &somebody, 9), 1); /* of a nothing was taken, of c two */
+    /* rule a was charged nothing, rule c two */
+    assert_int_equal(rig_count(&next, &somebody, 9), 1);
     assert_int_equal(wr_reservation_end(next.book, hold), 0);
     rig_close(&rig);
     rig_close(&next);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_reload.c - other rules while requests come in. */
+/* test_reload.c - tests of reloading the rules while requests arrive. */
 #include "rig.h"
 
 #include "lib/test.h"
@@ -23,14 +23,14 @@ static void a_rule_that_keeps_its_name_keeps_what_its_callers_used(void **state)
                                       "  - {name: b, limit: 5/h, shadow: true}\n"
                                       "  - {name: a, match: {path: '/a**'}, limit: 7/h}\n"),
                      0);
-    assert_int_equal(rig_count(&rig, &a, 9), 1); /* what was left is carried over: one */
+    assert_int_equal(rig_count(&rig, &a, 9), 1); /* the one permit that was left is carried over */
     assert_int_equal(rig_count(&rig, &b, 9), 9);
     assert_true(rig.verdict.shadowed);
     assert_int_equal(rig_tally(&rig, "a", WR_CAUSE_GRANTED), 5);
     rig_close(&rig);
 }
 
-/* By their names, wherever they stand. */
+/* Plans are matched by name, in any order. */
 static void plans_that_keep_their_names_keep_what_their_callers_used(void **state)
 {
     (void)state;
@@ -74,7 +74,8 @@ static void other_bounds_of_memory_are_in_force_and_nobody_is_forgotten(void **s
     assert_int_equal(rig_count(&rig, &known, 9), 2);
     assert_int_equal(rig_reload(&rig, "rules:\n  - {name: a, limit: 2/h, max_keys: 1}\n"), 0);
     assert_int_equal(rig_count(&rig, &known, 9), 0);
-    assert_int_equal(rig_count(&rig, &next, 9), 2); /* there is room for one: the others share a limit */
+    /* one key has a place; the others share a limiter */
+    assert_int_equal(rig_count(&rig, &next, 9), 2);
     assert_int_equal(rig_count(&rig, &last, 9), 0);
     assert_int_equal(rig_reload(&rig, "rules:\n  - {name: a, limit: 2/h}\nadmission: {max_keys: 9, forget: 1m}\n"), 0);
     assert_int_equal(rig_count(&rig, &known, 9), 0);
@@ -102,7 +103,7 @@ static void a_rule_of_another_kind_begins_anew(void **state)
     rig_close(&rig);
 }
 
-/* What is wrong, and how what is said of it begins. */
+/* Invalid settings, and the start of the error message of each. */
 static const struct {
     const char *yaml, *why;
 } mistakes[] = {
@@ -136,7 +137,7 @@ static const struct {
     {"rules:\n\t- {}\n", "weir.yaml:2:1: a tab; write spaces"},
     {"rules:\n  - {name: a, limit: 1/s, key: 'header:cookie'}\n",
      "weir.yaml:2:32: key \"header:cookie\": its values are secrets"},
-    /* what would never fit, or never grant */
+    /* rules that would never match, or never grant */
     {"rules:\n  - {name: a, limit: 1/s, match: {method: get}}\n", "weir.yaml:2:43: method \"get\": not in capitals"},
     {"rules:\n  - {name: a, limit: 1/s, match: {host: 'example.org:80'}}\n",
      "weir.yaml:2:41: host \"example.org:80\": no request host"},
@@ -197,7 +198,8 @@ static void a_reload_without_memory_changes_nothing(void **state)
         if (error == 0)
             break;
         assert_int_equal(error, WEIR_E_NOMEM);
-        assert_in_range(rig.memory.live, live, live + 1); /* the name of a rule may stay */
+        /* the name of a rule may stay allocated */
+        assert_in_range(rig.memory.live, live, live + 1);
     }
     free(settings);
     assert_int_equal(error, 0);
@@ -228,7 +230,7 @@ static void limits_stay_as_they_were_when_memory_ends_halfway(void **state)
     free(settings);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 #define THREADS 4
 #define LIMIT 5000
@@ -250,7 +252,7 @@ static void *ask(void *context)
     weir_request_init(&request, "GET", "/a/b", "203.0.113.7");
     while (!atomic_load(asker->stop)) {
         wr_rules_try(asker->book, &request, verdict);
-        assert_string_equal(verdict->rule, "kept"); /* a name must not be gone with its snapshot */
+        assert_string_equal(verdict->rule, "kept"); /* a name stays valid after a reload */
         atomic_fetch_add(asker->granted, verdict->allowed);
         atomic_fetch_add(asker->asked, 1);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_rules.c - which rule decides, by which key, and what the verdict says. */
+/* test_rules.c - tests of which rule decides, by which key, and of the verdict. */
 #include "rig.h"
 
 #include "lib/test.h"
@@ -29,7 +29,8 @@ static void the_first_rule_that_fits_decides(void **state)
     assert_int_equal(rig.verdict.cause, WR_CAUSE_LIMITED);
     assert_int_equal(rig.verdict.status, 429);
     assert_int_equal(rig.verdict.retry_after_ns, 30 * WEIR_SECOND);
-    assert_int_equal(rig_count(&rig, &page, 10), 5); /* of "site": nothing was charged there yet */
+    /* the limit of "site", which was not charged before */
+    assert_int_equal(rig_count(&rig, &page, 10), 5);
     assert_int_equal(rig_tally(&rig, "login", WR_CAUSE_GRANTED), 2);
     assert_int_equal(rig_tally(&rig, "login", WR_CAUSE_LIMITED), 8);
     assert_int_equal(rig_tally(&rig, "site", WR_CAUSE_GRANTED), 5);
@@ -63,7 +64,7 @@ static void with_match_all_every_rule_that_fits_must_grant(void **state)
     assert_string_equal(rig.verdict.rule, "user");
     assert_int_equal(rig_count(&rig, &bob, 5), 1);
     assert_string_equal(rig.verdict.rule, "everybody");
-    rig_advance(&rig, WEIR_SECOND / 2); /* what everybody's rule refused was not charged to bob */
+    rig_advance(&rig, WEIR_SECOND / 2); /* bob was not charged for what the global rule refused */
     assert_int_equal(rig_count(&rig, &bob, 5), 1);
     rig_close(&rig);
 }
@@ -119,7 +120,7 @@ static void what_was_granted_tells_quota_and_fields(void **state)
     assert_int_equal(rig.verdict.admission.rulings[0].quota.limit, 20);
     assert_int_equal(rig.verdict.admission.rulings[0].quota.remaining, 19);
     assert_int_equal(rig_reload(&rig, "rules:\n  - {name: b, limit: 1/s}\n"), 0);
-    /* The name outlives its snapshot. */
+    /* The name in a verdict stays valid after a reload. */
     assert_int_equal(weir_fields_format(&rig.verdict.admission, WEIR_FIELD_RATELIMIT, 0, fields, sizeof fields, &bytes),
                      0);
     assert_string_equal(fields, "RateLimit: \"a\";r=19;t=1\r\n");

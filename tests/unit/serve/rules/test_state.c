@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_state.c - keys that constrain, over a restart; failures inside; many keys. */
+/* test_state.c - tests that the usage of keys, permits in flight and reservations survive a
+ * restart. */
 #include "rig.h"
 
 #include "lib/test.h"
@@ -10,10 +11,11 @@
 
 static char path[64];
 static int64_t wall, since_start;
-static const char *start; /* of the machine */
-static weir_clock *slow;  /* NULL: nothing takes time */
+static const char *start; /* id of the machine's boot; "": unknown */
+static weir_clock *slow;  /* clock that a save advances; NULL: a save takes no time */
 
-/* A save that takes 30 s once it has looked at the clocks. */
+/* Returns the times that the test has set. If `slow` is set, the save takes 30 s after it has read
+ * them. */
 static void moment_now(struct wr_moment *ret_moment)
 {
     *ret_moment = (struct wr_moment){.wall_at = wall, .start_at = since_start};
@@ -36,7 +38,8 @@ static void make_path(void)
     start = "";
 }
 
-/* A book that starts `after_ns` of monotonic time later, as after a restart, and reads the file. */
+/* Replaces the rules by a new instance, as after a restart, and loads the file. Returns the result
+ * of the load. */
 static int restart(struct rig *rig, const char *yaml)
 {
     struct wr_rules_settings *settings = settings_of(yaml);
@@ -44,7 +47,8 @@ static int restart(struct rig *rig, const char *yaml)
         .clock = rig->clock, .allocator = &rig->memory.allocator, .moment_now = moment_now};
 
     wr_rules_free(rig->book);
-    assert_int_equal(weir_clock_fake_set(rig->clock, 7 * WEIR_SECOND), 0); /* another boot */
+    /* the monotonic clock starts over */
+    assert_int_equal(weir_clock_fake_set(rig->clock, 7 * WEIR_SECOND), 0);
     assert_int_equal(wr_rules_new(settings, &options, &rig->book, rig->why, sizeof rig->why), 0);
     free(settings);
     return wr_rules_load_keys(rig->book, path, rig->why, sizeof rig->why);
@@ -54,7 +58,7 @@ static void begin(struct rig *rig, const char *yaml)
 {
     make_path();
     rig_open(rig, yaml);
-    assert_int_equal(restart(rig, yaml), 0); /* there is no file: no error */
+    assert_int_equal(restart(rig, yaml), 0); /* there is no file, which is no error */
 }
 
 static void save(struct rig *rig)
@@ -83,7 +87,7 @@ static void what_callers_have_used_outlives_a_restart(void **state)
     (void)state;
     static const struct {
         const char *target, *peer;
-        int before, later; /* granted of 1000 at first, and 10 min after that */
+        int before, later; /* requests granted of 1000, at first and 10 minutes later */
     } rows[] = {{"/bucket", "1.1.1.1", 100, 100}, {"/fixed", "1.1.1.1", 10, 0}, {"/sliding", "1.1.1.1", 10, 0},
                 {"/log", "1.1.1.1", 10, 0},       {"/leaky", "1.1.1.1", 1, 1},  {"/flight", "1.1.1.1", 2, 2},
                 {"/", "1.1.1.1", 5, 0},           {"/", "1.2.3.4", 7, 1}};
@@ -100,7 +104,8 @@ static void what_callers_have_used_outlives_a_restart(void **state)
     assert_int_equal(info.st_mode & 0777, 0600);
     assert_int_equal(restart(&rig, all_kinds), 0);
     wr_rules_view_get(rig.book, &view);
-    assert_int_equal(view.restored, 7); /* what was in flight is not: who would release it? */
+    /* permits in flight are not restored: no request would release them */
+    assert_int_equal(view.restored, 7);
     for (size_t i = 0; i < 8; i++) {
         struct call call = {.target = rows[i].target, .peer = rows[i].peer};
         assert_int_equal(rig_count(&rig, &call, 1000), i == 5 ? 2 : 0);
@@ -147,7 +152,8 @@ static void the_time_in_between_counts(void **state)
     save(&rig);
     wall += WEIR_HOUR - WEIR_MINUTE;
     assert_int_equal(restart(&rig, yaml), 0);
-    assert_int_equal(rig_count(&rig, &call, 1000), 0); /* the window that began an hour ago ends in 30 s */
+    /* the window that began an hour ago ends in 30 s */
+    assert_int_equal(rig_count(&rig, &call, 1000), 0);
     rig_advance(&rig, 30 * WEIR_SECOND);
     assert_int_equal(rig_count(&rig, &call, 1000), 100);
     end(&rig);
@@ -166,15 +172,16 @@ static void a_wall_clock_that_jumps_neither_locks_out_nor_lets_all_in(void **sta
         save(&rig);
         wall += jumps[i];
         assert_int_equal(restart(&rig, yaml), 0);
-        assert_int_equal(rig_count(&rig, &call, 1000), 0); /* back: no more than before */
+        /* the clock went back: no permits are added */
+        assert_int_equal(rig_count(&rig, &call, 1000), 0);
         rig_advance(&rig, WEIR_SECOND);
-        assert_int_equal(rig_count(&rig, &call, 1000), 1); /* and not locked out */
+        assert_int_equal(rig_count(&rig, &call, 1000), 1); /* the caller is not locked out */
         end(&rig);
     }
     begin(&rig, yaml);
     assert_int_equal(rig_count(&rig, &call, 1000), 60);
     save(&rig);
-    wall = INT64_MAX; /* a day, a century: as one who comes for the first time */
+    wall = INT64_MAX; /* so long after the save the limit is full */
     assert_int_equal(restart(&rig, yaml), 0);
     assert_int_equal(rig_count(&rig, &call, 1000), 60);
     end(&rig);
@@ -197,7 +204,8 @@ static void while_the_machine_runs_on_it_does_not_matter_what_the_wall_clock_say
         assert_int_equal(restart(&rig, yaml), 0);
         assert_int_equal(rig_count(&rig, &call, 1000), 10);
         save(&rig);
-        start = "00000000-8f0a-4f0e-9c57-0b8a4ad3c1d2"; /* started anew: what else is there to go by? */
+        /* after a reboot only the wall clock counts */
+        start = "00000000-8f0a-4f0e-9c57-0b8a4ad3c1d2";
         wall += 20 * WEIR_SECOND;
         since_start = WEIR_DAY;
         assert_int_equal(restart(&rig, yaml), 0);
@@ -218,7 +226,7 @@ static void what_a_file_says_is_clamped(void **state)
 {
     (void)state;
     struct rig rig;
-    struct call call = {.peer = "1.1.1.1"}; /* 312e312e312e31 */
+    struct call call = {.peer = "1.1.1.1"}; /* 312e312e312e31 in hex */
     static const char yaml[] = "rules:\n  - {name: a, limit: 60/m}\n  - {name: w, limit: 5/m fixed_window}\n";
     static const char *const lines[] = {"k 312e312e312e31 4294967295\n", "k 312e312e312e31 61/1152921504606846976\n"};
     for (size_t i = 0; i < 2; i++) {
@@ -229,12 +237,13 @@ static void what_a_file_says_is_clamped(void **state)
         assert_int_equal(restart(&rig, yaml), 0);
         assert_int_equal(rig_count(&rig, &call, 1000), i == 0 ? 0 : 60);
         rig_advance(&rig, WEIR_MINUTE);
-        assert_int_equal(rig_count(&rig, &call, 1000), 60); /* a period later all is as new */
+        assert_int_equal(rig_count(&rig, &call, 1000), 60); /* after one period the limit is full */
         end(&rig);
     }
     begin(&rig, yaml);
     write_text("weir-keys 1 1789000000000000000\nr gone\nk 31 5\np gone\nk 31 5\nr a\nk 31 5 5 5\nend 3\n");
-    assert_int_equal(restart(&rig, yaml), 0); /* of rules that are gone or of another shape: nothing */
+    /* keys of unknown rules, or of another shape, are ignored */
+    assert_int_equal(restart(&rig, yaml), 0);
     struct wr_rules_view view;
     wr_rules_view_get(rig.book, &view);
     assert_int_equal(view.restored, 0);
@@ -282,7 +291,7 @@ static void a_file_that_is_not_whole_is_refused_and_nothing_put_back(void **stat
     }
 }
 
-/* ---- holds --------------------------------------------------------------------------------------------- */
+/* ---- reservations and permits in flight ---- */
 
 static void save_all(struct rig *rig)
 {
@@ -321,7 +330,7 @@ static void permits_in_flight_are_ended_in_the_next_book(void **state)
         rig_advance(&rig, 49 * WEIR_SECOND);
         wr_rules_tick(rig.book);
         assert_int_equal(rig_count(&rig, &call, 9), 0);
-        rig_advance(&rig, WEIR_SECOND); /* the leases of the others are over, but not that of the last one */
+        rig_advance(&rig, WEIR_SECOND); /* all leases have ended except the last one */
         wr_rules_tick(rig.book);
         assert_int_equal(rig_count(&rig, &call, 9), rows[i].most - 1);
         end(&rig);
@@ -342,7 +351,8 @@ static void a_hold_is_handed_on_from_book_to_book(void **state)
         assert_int_equal(restart(&rig, flights), 0);
         wr_rules_view_get(rig.book, &view);
         assert_int_equal(view.holds, 1);
-        assert_int_equal(rig_reload(&rig, flights), 0); /* holds of an snapshot that is not in force any more */
+        /* the reservations are of rules that were replaced */
+        assert_int_equal(rig_reload(&rig, flights), 0);
     }
     assert_true(rig_try(&rig, &call));
     assert_false(rig_try(&rig, &call));
@@ -371,7 +381,8 @@ static void limits_that_are_lower_in_the_next_book_count_what_is_in_flight(void 
     assert_int_equal(rig_count(&rig, &call, 9), 1);
     save_all(&rig);
     assert_int_equal(restart(&rig, "rules:\n  - {name: b, limit: concurrent=1}\n"), 0);
-    assert_int_equal(wr_reservation_end(rig.book, holds[2]), 0); /* its rule is gone, and yet it is known */
+    /* its rule is gone, but the reservation is known */
+    assert_int_equal(wr_reservation_end(rig.book, holds[2]), 0);
     assert_int_equal(rig_count(&rig, &call, 9), 1);
     end(&rig);
 }
@@ -387,22 +398,25 @@ static uint64_t reserve(struct rig *rig, const struct call *call)
 static void reservations_are_settled_in_the_next_book(void **state)
 {
     (void)state;
-    /* Of 100 an hour two reserve 10 each; after `pause` the next book has them. One turns out to cost 30, the other
-     * nothing. What has come back by itself meanwhile is not given back once more. */
+    /* Two requests reserve 10 of 100 per hour each. After `pause` a new instance takes over. One
+     * request is settled at 30, the other is cancelled. Permits that were refilled meanwhile are
+     * not returned a second time. */
     static const struct {
         const char *algorithm;
         int64_t pause;
-        int granted; /* then, at 10 each */
+        int granted; /* requests granted afterwards, at 10 each */
     } rows[] = {
         {"burst=100", 0, 7},
-        {"burst=100", 3 * WEIR_MINUTE, 7}, /* 15 used, 20 more, and 5 of the 10 are still to come back */
+        /* 15 used, 20 more charged, 5 of the cancelled 10 returned */
+        {"burst=100", 3 * WEIR_MINUTE, 7},
         {"burst=100", 6 * WEIR_MINUTE, 7},
         {"burst=100", 30 * WEIR_MINUTE, 8},
         {"fixed_window", 0, 7},
         {"fixed_window", 30 * WEIR_MINUTE, 7},
-        {"fixed_window", 61 * WEIR_MINUTE, 8}, /* both are of another window */
+        {"fixed_window", 61 * WEIR_MINUTE, 8}, /* both were charged in an earlier window */
         {"sliding_window", 0, 7},
-        {"sliding_window", 30 * WEIR_MINUTE, 6}, /* where it was charged nobody knows any more */
+        /* the time of the charge is unknown: none are returned */
+        {"sliding_window", 30 * WEIR_MINUTE, 6},
         {"sliding_log", 0, 7},
         {"sliding_log", 30 * WEIR_MINUTE, 6},
         {"leaky_bucket", 0, 0},
@@ -434,9 +448,9 @@ static void holds_for_which_there_is_no_room_leave_nothing_taken(void **state)
     static const char yaml[] = "admission: {holds: 2}\nrules:\n  - {name: a, limit: concurrent=2}\n";
     begin(&rig, yaml);
     write_text("weir-keys 1 1789000000000000000\n"
-               "h 2097154 60000000000\nr a\nt 312e312e312e31 2\n" /* slot 2 of 0 … 1 */
+               "h 2097154 60000000000\nr a\nt 312e312e312e31 2\n" /* slot 2; the last one is 1 */
                "h 2097153 60000000000\nr a\nt 312e312e312e31 1\n"
-               "h 4194305 60000000000\nr a\nt 312e312e312e31 1\n" /* the same slot again */
+               "h 4194305 60000000000\nr a\nt 312e312e312e31 1\n" /* slot 1 for the second time */
                "end 3\n");
     assert_int_equal(restart(&rig, yaml), 0);
     assert_int_equal(rig_count(&rig, &call, 9), 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_trouble.c - failures inside, many keys, and the example that we ship. */
+/* test_trouble.c - tests of internal failures, many keys, inspection, and the example that is
+ * shipped. */
 #include "rig.h"
 
 #include "lib/test.h"
@@ -23,7 +24,7 @@ static void a_rule_that_cannot_decide_refuses_or_lets_in_as_configured_and_it_sh
         struct wr_rules_view view;
         rig_open(&rig, rows[i].yaml);
         struct call call = {.peer = "203.0.113.7"};
-        rig.memory.fail_at = 1; /* a new key finds no memory */
+        rig.memory.fail_at = 1; /* no memory for a new key */
         rig.memory.fail_for_ever = true;
         assert_int_equal(rig_try(&rig, &call), rows[i].allowed);
         rig.memory.fail_at = 0;
@@ -33,7 +34,7 @@ static void a_rule_that_cannot_decide_refuses_or_lets_in_as_configured_and_it_sh
         assert_int_equal(rig_tally(&rig, "a", rows[i].cause), 1);
         wr_rules_view_get(rig.book, &view);
         assert_int_equal(view.causes[rows[i].cause], 1);
-        assert_true(rig_try(&rig, &call)); /* and it goes on */
+        assert_true(rig_try(&rig, &call)); /* the next request works */
         rig_close(&rig);
     }
 }
@@ -81,9 +82,10 @@ static void a_book_is_made_whole_or_not_at_all(void **state)
     free(settings);
 }
 
-/* ---- many keys ----------------------------------------------------------------------------------------- */
+/* ---- many keys ---- */
 
-/* All ten million of them when WEIR_TEST_STRANGERS says so, which takes half a minute. */
+/* Returns the number of different callers: WEIR_TEST_STRANGERS, or 300 000. Ten million take half a
+ * minute. */
 static long strangers(void)
 {
     const char *text = getenv("WEIR_TEST_STRANGERS");
@@ -109,9 +111,10 @@ static void millions_of_strangers_cost_no_more_memory_than_the_cap_and_free_nobo
         if (i == 100000)
             bytes = rig.memory.live_bytes;
     }
-    assert_true(rig.memory.live_bytes <= bytes + (64 << 10)); /* flat once it is full */
+    assert_true(rig.memory.live_bytes <= bytes + (64 << 10)); /* constant once the table is full */
     assert_true(rig.memory.live_bytes < 8 << 20);
-    assert_true(granted <= 20000 + 5); /* those with a place of their own, and one limiter for all others */
+    /* keys with a place, and 5 of the limiter that the others share */
+    assert_true(granted <= 20000 + 5);
     assert_false(rig_try(&rig, &drained));
     assert_int_equal(rig_count(&rig, &known, 9), 3);
     assert_int_equal(wr_rule_view_get(rig.book, 0, &view), 0);
@@ -120,7 +123,7 @@ static void millions_of_strangers_cost_no_more_memory_than_the_cap_and_free_nobo
     rig_close(&rig);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------- */
+/* ---- inspection ---- */
 
 static void the_top_keys_of_all_plans_are_listed_and_one_can_be_reset(void **state)
 {
@@ -185,7 +188,7 @@ static void idle_keys_are_forgotten(void **state)
     rig_close(&rig);
 }
 
-/* ---- the example --------------------------------------------------------------------------------------- */
+/* ---- the example ---- */
 
 static void the_example_that_we_ship_does_what_its_comments_say(void **state)
 {

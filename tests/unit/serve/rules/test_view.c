@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_view.c - what a book tells of its rules and of what it counted, and what it says of lists that are wrong. */
+/* test_view.c - tests of what the rules report about themselves and their counts, and of errors in
+ * lists. */
 #include "rig.h"
 
 #include "lib/test.h"
@@ -13,7 +14,7 @@ static struct wr_rule_view rule_at(struct rig *rig, uint32_t index)
     return view;
 }
 
-/* The value of a header may be a secret. */
+/* The value of a header may be a secret, so the view does not show it. */
 static void rule_is_told_in_short_and_without_the_values_of_headers(void **state)
 {
     (void)state;
@@ -60,7 +61,7 @@ static void what_was_counted_is_told_as_often_as_it_is_asked(void **state)
         assert_int_equal(rule.causes[WR_CAUSE_GRANTED], 2);
         assert_int_equal(rule.causes[WR_CAUSE_LIMITED], 3);
         assert_true(rule.shadowed == 0 && rule.table.keys == 1);
-        wr_rules_count_failed_reload(rig.book); /* a file that could not be read */
+        wr_rules_count_failed_reload(rig.book); /* counts a reload of an unreadable file */
     }
     rig_close(&rig);
 }
@@ -73,10 +74,10 @@ static void check_refused(const char *yaml, const char *said)
     free(settings);
     if (strstr(why, said) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", why, said);
-    assert_null(strstr(why, "mallory")); /* a listed key may be a token */
+    assert_null(strstr(why, "mallory")); /* a listed key may be a token, so no message quotes it */
 }
 
-/* A key has one place: which of two would count? */
+/* A key may be listed once only. */
 static void key_that_is_listed_twice_is_named_by_its_later_place(void **state)
 {
     (void)state;
@@ -116,7 +117,8 @@ static void listed_keys_are_found_as_requests_spell_them(void **state)
     assert_true(denied("host", "Example.ORG:80", &login));
     assert_true(denied("method", "post", &login));
     struct call pair = {.headers = {"a", "x", "b", "y:"}};
-    assert_true(denied("['header:a', 'header:b']", "x:y\\:", &pair)); /* a ':' ends the last part */
+    /* an escaped ':' ends the last part */
+    assert_true(denied("['header:a', 'header:b']", "x:y\\:", &pair));
     pair.headers[3] = "y";
     assert_true(denied("['header:a', 'header:b']", "x:y", &pair));
     assert_false(denied("['header:a', 'header:b']", "x:y\\:", &pair));
@@ -158,7 +160,7 @@ static void most_recent_keys_of_all_plans_come_first(void **state)
 static void listed_key_that_is_too_long_as_it_is_kept_is_refused(void **state)
 {
     (void)state;
-    static const char yaml[] = /* of each token a digest is kept */
+    static const char yaml[] = /* tokens are stored as digests, which are longer */
         "rules:\n  - {name: r, limit: 1/h, key: ['token:a', 'token:b', 'token:c', 'token:d', 'token:e'],\n"
         "     deny_keys: ['1:2:3:4:5']}\n";
     check_refused(yaml, "too long after normalisation");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_panel_parts.c - what a panel is made of: queries, samples, trails of hosts, tokens, rules. */
+/* test_panel_parts.c - tests of the parts of a dashboard: queries, samples, host histories, tokens,
+ * rules. */
 #include "lib/test.h"
 
 #include "limiter/memory/memory.h"
@@ -111,7 +112,7 @@ static void history_has_the_last_samples_in_order(void **state)
     keep(&history, "3");
     keep(&history, "4");
     keep(&history, "5");
-    assert_history(&history, 0, 100, "3,4,5"); /* the fourth place is for the next one */
+    assert_history(&history, 0, 100, "3,4,5"); /* the fourth place is reserved for the next one */
     assert_history(&history, 4, 100, "5");
     assert_history(&history, 5, 100, "");
     assert_history(&history, 99, 100, "");
@@ -136,7 +137,7 @@ static void sample_that_is_too_long_is_not_kept(void **state)
     wr_sample_history_release(&history);
 }
 
-/* ---- trails ---- */
+/* ---- host histories ---- */
 
 static json_t *trail_of(const struct wr_host_history *trail, const char *key)
 {
@@ -262,7 +263,7 @@ static void token_file_that_others_can_read_or_that_holds_none_is_refused(void *
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* What systemd makes for LoadCredential= has mode 0440 where file systems have ACLs: the group is root's. */
+/* On file systems with ACLs systemd gives files of LoadCredential= mode 0440 and group root. */
 static void secret_of_root_may_be_readable_by_roots_group_only(void **state)
 {
     char folder[] = "/tmp/weir-token-XXXXXX", path[64], token[WR_DASHBOARD_TOKEN_ROOM];

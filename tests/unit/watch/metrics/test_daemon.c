@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_daemon.c - a daemon in numbers: they are those of what it decided. */
+/* test_daemon.c - tests that the metrics of a daemon equal what it decided. */
 #include "lib/test.h"
 #include "unit/serve/rules/rig.h"
 #include "watch/metrics/daemon_metrics.h"
@@ -23,7 +23,7 @@ static void answer(void *context, struct wr_http_exchange *exchange)
     wr_http_reply(exchange, 204, WR_HTTP_NOTHING, WR_HTTP_NOTHING);
 }
 
-/* The text of a daemon that has decided a little. */
+/* Writes the metrics of a daemon after a few decisions to `text`. */
 static void write_text(void)
 {
     struct rig rig;
@@ -98,7 +98,7 @@ static void answer_page(void *context, struct wr_http_exchange *exchange)
     wr_metrics_page_answer(context, exchange);
 }
 
-/* The answer to a request on a connection of its own. */
+/* Returns the response to a request on a new connection. */
 static const char *ask(const struct wr_http_server *server, const char *request)
 {
     const struct sockaddr_in place = {.sin_family = AF_INET,
@@ -116,7 +116,8 @@ static const char *ask(const struct wr_http_server *server, const char *request)
     return text;
 }
 
-/* I5: asked a hundred times it is written once or twice; and only who calls us by our name is told. */
+/* I5: a hundred requests render the page once or twice. Requests with another Host or method are
+ * refused. */
 static void page_is_found_anew_now_and_then_however_often_it_is_asked_for(void **state)
 {
     struct wr_metrics_page *page;

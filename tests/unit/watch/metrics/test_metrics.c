@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_metrics.c - numbers as text, whatever is in a label. */
+/* test_metrics.c - tests of metrics as text, with any bytes in a label. */
 #include "base/rng.h"
 #include "lib/test.h"
 #include "watch/metrics/metrics.h"
@@ -109,7 +109,8 @@ static void label_cannot_forge_a_line(void **state)
     }
 }
 
-/* Reads a sample's line as Prometheus does: the value of its one label, unescaped. Fails if there is more to it. */
+/* Reads the line of a sample as Prometheus does. Returns the length of the value of its only label,
+ * unescaped; fails the test if the line has anything else. */
 static size_t read_label(const char *line, char *ret_value)
 {
     size_t bytes = 0;
@@ -154,7 +155,7 @@ static void long_label_is_cut_between_characters(void **state)
         memcpy(value + i, "\xc3\xbc", 2);
     memcpy(value, "a", 1);
     memcpy(value + 1, "b", 1);
-    memmove(value + 1, value + 2, sizeof value - 2); /* now the limit is within a character */
+    memmove(value + 1, value + 2, sizeof value - 2); /* now the limit falls inside a character */
     wr_metrics_count(begin(&text), WR_METRIC_LABEL("l", bytes_of(value, sizeof value - 1)), 7);
     struct wr_span read = {back, read_label(text.memory, back)};
     assert_int_equal(read.bytes, WR_METRIC_LABEL_MAX - 1);
