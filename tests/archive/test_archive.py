@@ -58,7 +58,7 @@ def _field(record, name):
     return None
 
 
-def every_answer_is_in_the_archive_once_and_valid():
+def every_response_is_in_the_archive_once_and_valid():
     packed = gzip.compress(TEXT)
     pages = {'/': (200, HTML, _links('/packed', '/chunks', '/gone', '/moved', '/bytes', '/empty')),
              '/packed': (200, {'Content-Type': 'text/plain', 'Content-Encoding': 'gzip'}, packed),
@@ -128,7 +128,7 @@ def secrets_of_requests_are_not_in_the_archive():
                 assert b's3cret' not in file.read()
 
 
-def archive_goes_on_in_another_file_when_one_is_full():
+def archive_continues_in_another_file_when_one_is_full():
     count = 60
     pages = {f'/{n}': (200, HTML, _links(f'/{2 * n + 1}', f'/{2 * n + 2}') + random.Random(n).randbytes(2000))
              for n in range(count)}
@@ -142,7 +142,7 @@ def archive_goes_on_in_another_file_when_one_is_full():
         assert all(os.path.getsize(file) <= 16384 for file in files)
 
 
-def body_that_is_cut_says_so_in_its_record():
+def truncated_body_is_marked_in_its_record():
     pages = {'/': (200, {'Content-Type': 'text/plain'}, b'x' * 50000)}
     with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
         lines = _crawl(folder, '--warc', 'a', '--save-bodies', 'b', '--max-body', '10k', site.url('/'))
@@ -163,7 +163,7 @@ def body_that_breaks_off_is_not_saved():
         assert answer['fields']['WARC-Truncated'] == 'disconnect' and answer['body'] == 'x' * 100, answer
 
 
-def body_that_is_too_large_for_memory_is_kept_whole():
+def body_too_large_for_memory_is_archived_completely():
     """A body above its memory limit waits in an unnamed file."""
     large = random.Random(1).randbytes(5 << 20)
     pages = {'/': (200, HTML, _links('/large')), '/large': (200, {'Content-Type': 'application/zip'}, large)}
@@ -176,7 +176,7 @@ def body_that_is_too_large_for_memory_is_kept_whole():
         assert sorted(os.listdir(folder)) == ['a-00000.warc.gz', 'b', 'crawl.jsonl', 'weir.db'], os.listdir(folder)
 
 
-def bodies_are_saved_under_names_that_their_urls_tell():
+def saved_bodies_have_names_derived_from_their_urls():
     names = ['/..%2f..%2fetc', '/a/../../b?c=../../d', '/CON', '/con', '/' + 'x' * 1500, '/%00%1b[31m', '/a|b*c']
     pages = {'/': (200, HTML, _links(*names))}
     with Site(lambda path, _: pages.get(path, (200, {'Content-Type': 'text/plain; charset=x'}, path.encode()))) as site, \
@@ -195,14 +195,14 @@ def bodies_are_saved_under_names_that_their_urls_tell():
             assert len(body) == line['bytes'] and (url == site.url('/') or body.decode() in url), (url, body)
 
 
-def pages_that_fail_have_no_body_in_their_lines():
+def lines_of_failed_pages_name_no_saved_body():
     pages = {'/': (200, HTML, _links('/gone')), '/gone': (404, HTML, b'no')}
     with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
         lines = _crawl(folder, '--save-bodies', 'b', site.url('/'))
         assert lines[site.url('/gone')]['body'] is None and lines[site.url('/')]['body'] is not None
 
 
-def archive_that_is_there_is_not_written_over():
+def existing_archive_is_not_overwritten():
     pages = {'/': (200, HTML, TEXT)}
     with Site(pages) as site, tempfile.TemporaryDirectory() as folder:
         _crawl(folder, '--warc', 'a', site.url('/'))
@@ -234,7 +234,7 @@ def _killed(folder, words, is_time):
     return False
 
 
-def archive_of_a_crawl_that_was_killed_is_valid_and_has_each_url_once():
+def archive_of_a_killed_crawl_is_valid_and_has_each_url_once():
     """V4, V5, F1: WEIR_TEST_KILLS is the number of kills. Files are small, so that kills also hit
     files just begun. The time of a kill is counted in requests, so that each run gets equally
     far on slow and fast machines; some kills come before the first request."""
@@ -284,7 +284,7 @@ def archive_of_a_crawl_that_was_killed_is_valid_and_has_each_url_once():
                 assert len(file.read()) == line['bytes'], url
 
 
-def crawl_goes_on_beside_the_archive_of_another():
+def crawl_resumes_beside_the_archive_of_another():
     """Files that a later crawl added under the same name are not mistaken for leftovers of a crash.
     """
     pages = {f'/{n}': (200, HTML, TEXT + _links(f'/{n + 1}')) for n in range(15)}
@@ -297,7 +297,7 @@ def crawl_goes_on_beside_the_archive_of_another():
         assert site.url('/14', 'localhost') in pairs and {site.url(f'/{n}') for n in range(15)} <= set(pairs)
 
 
-def crawl_goes_on_that_was_killed_before_the_store_knew_of_its_archive():
+def crawl_killed_before_its_archive_was_stored_can_be_resumed():
     """The first file exists with its first record, but no commit names it; in the second case
     another crawl has taken its name."""
     pages = {f'/{n}': (200, HTML, TEXT + _links(f'/{n + 1}')) for n in range(15)}
@@ -320,7 +320,7 @@ def crawl_goes_on_that_was_killed_before_the_store_knew_of_its_archive():
             assert site.url('/14') in pairs and set(pairs) <= set(lines), (pairs.keys(), lines.keys())
 
 
-def archive_goes_on_behind_files_that_are_there():
+def archive_skips_existing_files_of_another_crawl():
     """File numbers of another crawl are skipped, also in the middle of a crawl and after a resume.
     """
     count = 30
@@ -339,7 +339,7 @@ def archive_goes_on_behind_files_that_are_there():
         assert numbers[:3] == [0, 3, 5] and numbers == [0, 3, *range(5, numbers[-1] + 1)], numbers
 
 
-def archive_of_another_state_file_is_left_when_a_crawl_goes_on():
+def resume_does_not_touch_the_archive_of_another_state_file():
     """Two folders have a state file each, but their archives have the same name. Both jobs are
     number 1."""
     pages = {f'/{n}': (200, HTML, TEXT + _links(f'/{n + 1}')) for n in range(15)}

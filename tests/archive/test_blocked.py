@@ -30,7 +30,7 @@ def _crawl(site, folder, out, *words):
         return run, [json.loads(line) for line in file]
 
 
-def crawl_that_is_blocked_says_so_in_progress_report_and_lines():
+def blocked_crawl_reports_it_in_progress_report_and_lines():
     """U10"""
     with Site(_answer) as site, tempfile.TemporaryDirectory() as folder:
         run, lines = _crawl(site, folder, 'a', '--report', 'report')

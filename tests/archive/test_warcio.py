@@ -20,7 +20,7 @@ SKIP = 77
 HTML = {'Content-Type': 'text/html'}
 
 
-def archive_is_the_same_to_somebody_elses_reader():
+def independent_reader_finds_the_same_archive_records():
     links = b'<a href=/same>a</a><a href=/bytes>b</a><a href=/gone>c</a>' + b'as long as it needs to be ' * 40
     pages = {'/': (200, HTML, links), '/same': (200, HTML, links), '/gone': (410, HTML, b''),
              '/bytes': (200, {'Content-Type': 'image/png'}, bytes(range(256)) * 40)}

@@ -15,7 +15,7 @@ def _table(*words):
     return json.loads(run.stdout)
 
 
-def table_tells_its_settings_and_measures_the_bound_beside():
+def bench_table_prints_its_settings_and_measures_the_lower_bound():
     result = _table()
     assert (result['keys'], result['key_length'], result['dist'], result['threads'], result['batch'],
             result['clock']) == (2000, 24, 'uniform', 1, 1, 'fast')
@@ -25,24 +25,24 @@ def table_tells_its_settings_and_measures_the_bound_beside():
     assert abs(result['decisions_per_second'] * result['ns_per_decision'] - 1e9) < 1e7
 
 
-def table_holds_all_its_keys():
+def bench_table_holds_every_key():
     for keys in ('1', '2000', '50000'):
         result = _table('--keys', keys)
         assert result['keys_held'] == int(keys), result
 
 
-def memory_per_key_is_that_of_the_table():
+def bench_table_measures_a_plausible_memory_per_key():
     # Memory is counted in whole pages, so a few keys would not be measurable.
     assert 16 < _table('--keys', '200000')['bytes_per_key'] < 1000
 
 
-def most_decisions_over_many_keys_are_granted_and_few_over_one():
+def bench_table_grants_most_of_many_keys_and_few_of_one_key():
     # 4000 decisions on one key take far less than the 3.9 s in which its bucket would grant them.
     assert _table()['granted'] > 0.9
     assert _table('--dist', 'one', '--ops', '100000')['granted'] < 0.9
 
 
-def every_distribution_clock_length_batch_and_number_of_threads_works():
+def bench_table_works_with_every_option():
     for words in (['--dist', 'one'], ['--dist', 'zipf'], ['--dist', 'zipf', '--keys', '1'], ['--clock', 'monotonic'],
                   ['--key-length', '3'], ['--key-length', '1024'], ['--batch', '16'], ['--batch', '1024'],
                   ['--threads', '3'], ['--threads', '2', '--batch', '7', '--dist', 'zipf'], ['--ops', '1']):
@@ -51,7 +51,7 @@ def every_distribution_clock_length_batch_and_number_of_threads_works():
         assert 0 <= result['granted'] <= 1, words
 
 
-def table_is_told_in_words_without_json():
+def bench_table_prints_text_without_json():
     run = weir('bench', 'table', *SMALL[:-1])
     assert run.returncode == 0
     for word in ('2000 keys of 24 bytes', 'table', 'bound', 'ratio', 'bytes per key'):
@@ -64,7 +64,7 @@ def _pace(*words):
     return json.loads(run.stdout)
 
 
-def pace_measures_a_hot_host_and_all_of_them():
+def bench_pace_measures_one_hot_host_and_all_hosts():
     result = _pace()
     assert (result['hosts'], result['threads'], result['ops'], result['profile']) == (500, 1, 2000, 'adaptive')
     for name in ('hot_ns_per_request', 'hot_reported_ns_per_request', 'uniform_ns_per_request',
@@ -74,24 +74,24 @@ def pace_measures_a_hot_host_and_all_of_them():
     assert 0.5 < result['uniform_granted'] <= 1 and 0 < result['hot_granted'] <= 1, result
 
 
-def memory_per_host_is_that_of_the_pacer():
+def bench_pace_measures_a_plausible_memory_per_host():
     assert 100 < _pace('--hosts', '50000')['bytes_per_host'] < 1500
 
 
-def pace_works_with_every_profile_and_several_threads():
+def bench_pace_works_with_every_profile_and_several_threads():
     for words in (['--profile', 'strict'], ['--profile', 'aimd'], ['--profile', 'learned'], ['--profile', 'unlimited'],
                   ['--profile', 'origin-tuned'], ['--threads', '3'], ['--hosts', '1']):
         assert _pace(*words)['hot_ns_per_request'] > 0, words
 
 
-def pace_is_told_in_words_without_json():
+def bench_pace_prints_text_without_json():
     run = weir('bench', 'pace', '--hosts', '50', '--ops', '100')
     assert run.returncode == 0
     for word in ('50 hosts', 'one hot host', 'all hosts alike', 'bytes per host'):
         assert word in run.stdout, word
 
 
-def limiter_measures_all_six_algorithms_and_both_clocks():
+def bench_limiter_measures_all_six_algorithms_and_both_clocks():
     run = weir('bench', 'limiter', '--ops', '20000', '--json')
     assert run.returncode == 0, run.stderr
     result = json.loads(run.stdout)
@@ -103,12 +103,12 @@ def limiter_measures_all_six_algorithms_and_both_clocks():
         assert row['limiter_ns'] > 0 and row['stack_ns'] > 0 and 0 < row['granted'] <= 1, row
 
 
-def limiter_is_told_in_words_without_json():
+def bench_limiter_prints_text_without_json():
     run = weir('bench', 'limiter', '--ops', '1000')
     assert run.returncode == 0 and 'sliding_log' in run.stdout and 'monotonic' in run.stdout
 
 
-def links_measures_a_page_and_plain_text():
+def bench_links_measures_a_page_and_plain_text():
     run = weir('bench', 'links', '--json')
     assert run.returncode == 0, run.stderr
     result = json.loads(run.stdout)
@@ -118,7 +118,7 @@ def links_measures_a_page_and_plain_text():
     assert '35 links' in weir('bench', 'links').stdout
 
 
-def links_and_robots_tell_the_best_round_beside_the_median():
+def bench_links_and_robots_print_the_best_round_and_the_median():
     links, robots = (json.loads(weir('bench', name, '--json').stdout) for name in ('links', 'robots'))
     assert 0 < links['best_us_per_page'] <= links['us_per_page']
     assert links['best_text_gb_per_s'] >= links['text_gb_per_s']
@@ -127,7 +127,7 @@ def links_and_robots_tell_the_best_round_beside_the_median():
     assert weir('bench', 'links').stdout.count('(best ') == 3 and weir('bench', 'robots').stdout.count('(best ') == 3
 
 
-def rules_decides_by_header_among_many_keys():
+def bench_rules_decides_by_header_among_many_keys():
     for rules in ('1', '10'):
         run = weir('bench', 'rules', '--keys', '5000', '--rules', rules, '--json')
         assert run.returncode == 0, run.stderr
@@ -137,7 +137,7 @@ def rules_decides_by_header_among_many_keys():
     assert '50000 keys, 1 rules' in weir('bench', 'rules').stdout
 
 
-def request_reads_what_nginx_asks():
+def bench_request_parses_an_nginx_auth_request():
     run = weir('bench', 'request', '--json')
     assert run.returncode == 0, run.stderr
     result = json.loads(run.stdout)
@@ -146,7 +146,7 @@ def request_reads_what_nginx_asks():
     assert '12 fields' in weir('bench', 'request').stdout
 
 
-def plan_fetches_every_url_once_at_one_a_second_and_host():
+def bench_plan_fetches_each_url_once_at_one_per_second_and_host():
     run = weir('bench', 'plan', '--hosts', '500', '--tasks', '7', '--json')
     assert run.returncode == 0, run.stderr
     result = json.loads(run.stdout)
@@ -158,14 +158,14 @@ def plan_fetches_every_url_once_at_one_a_second_and_host():
     assert run.returncode == 0 and '3 hosts, 2 URLs each' in run.stdout and 'bytes per host' in run.stdout
 
 
-def plan_holds_to_what_it_says_of_memory():
+def bench_plan_uses_as_much_memory_as_it_prints():
     result = json.loads(weir('bench', 'plan', '--hosts', '20000', '--tasks', '3', '--json').stdout)
     assert result['tasks_in_memory'] == 60000 and 50 < result['bytes_per_task'] < 300
     said = 20000 * result['bytes_per_host'] + 60000 * result['bytes_per_task']
     assert result['resident_bytes'] < 1.5 * said + 2e7
 
 
-def robots_measures_reading_and_asking_and_the_worst():
+def bench_robots_measures_parsing_matching_and_the_worst_case():
     run = weir('bench', 'robots', '--json')
     assert run.returncode == 0, run.stderr
     result = json.loads(run.stdout)
@@ -176,7 +176,7 @@ def robots_measures_reading_and_asking_and_the_worst():
     assert run.returncode == 0 and 'match_ns' in run.stdout
 
 
-def store_measures_a_crawl_and_its_resume():
+def bench_store_measures_a_crawl_and_its_resume():
     run = weir('bench', 'store', '--pages', '2000', '--hosts', '20', '--links', '2', '--json')
     assert run.returncode == 0, run.stderr
     result = json.loads(run.stdout)

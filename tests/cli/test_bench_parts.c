@@ -13,7 +13,7 @@
 #include "cli/bench/sample.h"
 #include "cli/bench/threads.h"
 
-static void median_is_the_middle_or_between_the_two(void **state)
+static void median_is_the_middle_value_or_the_mean_of_the_middle_two(void **state)
 {
     (void)state;
     static struct wr_sample sample;
@@ -36,7 +36,7 @@ static int by_text(const void *left, const void *right)
     return memcmp(left, right, 3);
 }
 
-static void keys_of_different_numbers_are_different(void **state)
+static void different_numbers_make_different_keys(void **state)
 {
     (void)state;
     static char texts[32768][3];
@@ -71,7 +71,7 @@ static int descending(const void *left, const void *right)
     return (a < b) - (a > b);
 }
 
-static void one_is_always_the_same_key(void **state)
+static void distribution_one_always_draws_the_same_key(void **state)
 {
     (void)state;
     size_t counts[100];
@@ -86,7 +86,7 @@ static void assert_near(size_t count, double expected)
         fail_msg("%zu, but %.0f were expected", count, expected);
 }
 
-static void uniform_draws_each_key_equally_often(void **state)
+static void distribution_uniform_draws_each_key_equally_often(void **state)
 {
     (void)state;
     size_t counts[100];
@@ -95,7 +95,7 @@ static void uniform_draws_each_key_equally_often(void **state)
         assert_near(counts[i], 2000);
 }
 
-static void zipf_draws_the_kth_key_one_kth_as_often(void **state)
+static void distribution_zipf_draws_the_kth_key_one_kth_as_often(void **state)
 {
     (void)state;
     size_t counts[100];
@@ -109,7 +109,7 @@ static void zipf_draws_the_kth_key_one_kth_as_often(void **state)
     assert_near(counts[98] + counts[99], 200000 / sum * (1.0 / 99 + 1.0 / 100));
 }
 
-static void bound_grants_a_burst_and_then_its_rate(void **state)
+static void lower_bound_table_grants_a_burst_and_then_its_rate(void **state)
 {
     (void)state;
     struct wr_cost_bound bound;
@@ -134,7 +134,7 @@ static void add_one(void *context, size_t thread)
     atomic_fetch_add(&calls[thread], 1);
 }
 
-static void crew_runs_each_thread_once(void **state)
+static void crew_calls_its_function_once_per_thread(void **state)
 {
     (void)state;
     atomic_int calls[8] = {0};
@@ -149,7 +149,7 @@ static void crew_runs_each_thread_once(void **state)
     assert_int_equal(calls[0], 1);
 }
 
-WEIR_TESTS(test(median_is_the_middle_or_between_the_two), test(keys_of_different_numbers_are_different),
-           test(one_is_always_the_same_key), test(uniform_draws_each_key_equally_often),
-           test(zipf_draws_the_kth_key_one_kth_as_often), test(bound_grants_a_burst_and_then_its_rate),
-           test(crew_runs_each_thread_once))
+WEIR_TESTS(test(median_is_the_middle_value_or_the_mean_of_the_middle_two), test(different_numbers_make_different_keys),
+           test(distribution_one_always_draws_the_same_key), test(distribution_uniform_draws_each_key_equally_often),
+           test(distribution_zipf_draws_the_kth_key_one_kth_as_often),
+           test(lower_bound_table_grants_a_burst_and_then_its_rate), test(crew_calls_its_function_once_per_thread))

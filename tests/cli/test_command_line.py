@@ -20,7 +20,7 @@ def help_lists_every_command():
     assert weir('-h').stdout == run.stdout
 
 
-def help_of_a_command_is_the_same_from_both_ends():
+def help_command_and_help_option_print_the_same_text():
     for words in (['bench'], ['bench', 'table'], ['bench', 'limiter']):
         run = weir(*words, '--help')
         assert run.returncode == 0 and run.stderr == ''
@@ -52,7 +52,7 @@ def help_fits_a_terminal_of_a_hundred_columns():
             assert len(line) <= 100, line
 
 
-def help_of_each_option_is_a_line_that_stands_alone():
+def help_of_each_option_is_one_line_readable_alone():
     """Shell completion shows each help line by itself, so it begins like a sentence and refers to
     no other line."""
     for words in _commands():
@@ -78,33 +78,33 @@ def help_all_groups_options_under_headings():
     assert '--exclude' in scope and '--proxy' not in scope
 
 
-def help_says_what_zero_means_where_it_is_the_default():
+def help_explains_a_default_of_zero():
     assert '(default 0: no limit)' in weir('crawl', '--help').stdout
     assert '(default 0)' not in weir('crawl', '--help', 'all').stdout.replace('--interval D            Wait at least D between two '
                                                                                'requests to a host (default 0)', '')
 
 
-def every_command_has_help_in_short_and_whole():
+def every_command_has_short_help_and_full_help():
     for words in _commands():
         for tail in ['--help'], ['--help', 'all']:
             run = weir(*words, *tail)
             assert run.returncode == 0 and run.stdout.startswith('usage: weir '), (words, run)
 
 
-def help_is_shown_even_beside_a_mistake():
+def help_is_shown_even_if_another_option_is_wrong():
     assert weir('bench', 'table', '--kees', '5', '--help').returncode == 0
 
 
-def version_is_that_of_the_library():
+def version_option_prints_three_numbers():
     run = weir('--version')
     assert run.returncode == 0 and re.fullmatch(r'weir \d+\.\d+\.\d+\n', run.stdout)
 
 
-def version_stands_alone():
+def version_option_refuses_further_arguments():
     assert refusal('--version', 'extra') == 'weir: unexpected "extra"; --version stands alone'
 
 
-def two_dashes_end_the_options_of_the_program():
+def double_dash_ends_the_options_of_the_program():
     assert weir('--', 'bench', '--help').stdout == weir('bench', '--help').stdout
     assert weir('bench', '--', 'table', '--help').stdout == weir('bench', 'table', '--help').stdout
     assert 'unknown command "--version"' in refusal('--', '--version')
@@ -117,7 +117,7 @@ def missing_command_is_refused():
     assert '"weir bench --help"' in refusal('bench')
 
 
-def unknown_command_is_refused_with_the_nearest():
+def unknown_command_is_refused_with_the_nearest_name():
     assert 'did you mean "weir bench"?' in refusal('benhc')
     assert 'did you mean "weir bench table"?' in refusal('bench', 'tabel')
     assert '"weir --help"' in refusal('xylophone')
@@ -130,14 +130,14 @@ def unknown_command_is_refused_with_the_nearest():
     assert '"weir --help"' in refusal('')
 
 
-def unknown_option_is_refused_with_the_nearest():
+def unknown_option_is_refused_with_the_nearest_name():
     assert refusal('bench', 'table', '--kees', '5') == 'weir bench table: unknown option --kees; did you mean --keys?'
     assert '"weir bench table --help"' in refusal('bench', 'table', '--xylophone')
     assert '"weir bench table --help"' in refusal('bench', 'table', '-k')
     assert 'did you mean --keys?' in refusal('bench', 'table', '--key=5')
 
 
-def number_that_is_none_or_out_of_range_is_refused():
+def invalid_or_out_of_range_number_is_refused():
     wanted = 'use 1 ... 1000000000'
     for bad in ('', 'x', '12x', '-1', '+1', '0', '1000000001', '99999999999999999999999', '1e6', ' 1', '0x10', '1,000'):
         assert wanted in refusal('bench', 'table', '--keys', bad), bad
@@ -151,7 +151,7 @@ def refusal_of_a_value_says_what_is_wrong_and_where():
     assert 'from 0 to 1d' in refusal('bench', 'table', '--seconds', '1d1s')
 
 
-def seconds_are_durations():
+def option_seconds_takes_a_duration():
     for time in ('0', '0.001', '1ms', '1ms500us'):
         run = weir('bench', 'table', '--keys', '5', '--ops', '10', '--seconds', time)
         assert run.returncode == 0, run.stderr
@@ -164,7 +164,7 @@ def missing_value_is_refused():
     assert 'needs a value: one of one, uniform, zipf' in refusal('bench', 'table', '--dist')
 
 
-def unknown_choice_is_refused_with_all_there_are():
+def unknown_choice_is_refused_with_the_list_of_choices():
     assert 'one of one, uniform, zipf' in refusal('bench', 'table', '--dist', 'zip')
     assert 'one of fast, monotonic' in refusal('bench', 'table', '--clock', 'Fast')
 
@@ -178,13 +178,13 @@ def unexpected_operand_is_refused():
     assert 'unexpected "--json"' in refusal('bench', 'table', '--', '--json')
 
 
-def settings_that_contradict_each_other_are_refused():
+def contradictory_bench_settings_are_refused():
     assert 'only 1024 keys of --key-length 2' in refusal('bench', 'table', '--keys', '1025', '--key-length', '2')
     assert '--ops of --key-length 1024 can be at most' in refusal('bench', 'table', '--ops', '1000000000',
                                                                   '--key-length', '1024')
 
 
-def refusal_stays_one_line_whatever_the_words_hold():
+def refusal_of_hostile_arguments_stays_one_escaped_line():
     assert '"5\\x0a\\x1b[31m6"' in refusal('bench', 'table', '--keys', '5\n\x1b[31m6')
     assert '"x?y"' in refusal('x\ny')
     assert len(refusal('bench', 'table', '--keys', '9' * 100000)) < 2000
@@ -193,7 +193,7 @@ def refusal_stays_one_line_whatever_the_words_hold():
     refusal(*['help'] * 100)
 
 
-def option_with_equals_sign_or_blank_is_the_same_and_the_last_counts():
+def option_takes_equals_sign_or_blank_and_the_last_value_counts():
     run = weir('bench', 'limiter', '--json', '--ops', 'x', '--ops=10')
     assert run.returncode == 2
     run = weir('bench', 'table', '--json', '--keys=7', '--keys', '5', '--ops', '10', '--seconds=0')
@@ -206,7 +206,7 @@ def output_that_cannot_be_written_is_a_failure():
     assert run.returncode == 1 and 'No space left' in run.stderr
 
 
-def file_that_cannot_be_written_or_read_is_refused_with_what_would_be_right():
+def unusable_file_is_refused_with_a_hint():
     table = {('simulate', '--pacer', 'fixed', '--scenario', 'P6a', '--trace', '/proc/x/y'):
              'cannot write /proc/x/y: No such file or directory; make its folder first, or name another file',
              ('simulate', '--pacer', 'fixed', '--scenario', 'P6a', '--trace', '/'):
@@ -226,7 +226,7 @@ def file_that_cannot_be_written_or_read_is_refused_with_what_would_be_right():
         assert run.stderr == f'weir {words[0]}: {expected}\n', (words, run.stderr)
 
 
-def closed_pipe_is_a_failure_and_no_signal():
+def closed_pipe_ends_with_an_error_not_a_signal():
     reader, writer = os.pipe()
     os.close(reader)
     run = subprocess.run([sys.argv[1], '--version'], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=20)
@@ -240,7 +240,7 @@ def closed_standard_output_is_a_failure():
     assert run.returncode == 1 and 'cannot write to standard output' in run.stderr
 
 
-def progress_is_not_shown_where_nobody_looks():
+def progress_is_shown_only_on_a_terminal():
     run = weir('bench', 'table', '--keys', '5', '--ops', '5', '--seconds', '0')
     assert run.returncode == 0 and run.stderr == ''
 

@@ -28,7 +28,7 @@ def _environment():
     return dict(os.environ, PATH=os.path.dirname(os.path.abspath(sys.argv[1])) + ':' + os.environ['PATH'])
 
 
-def every_command_and_option_of_help_is_offered():
+def completion_offers_every_command_and_option_of_help():
     listed = re.findall(r'^  ([a-z]+) +\S', weir('--help').stdout, re.M)
     assert sorted(_offered('')) == sorted(listed)
     for command in ('crawl', 'fetch', 'guard'):
@@ -36,7 +36,7 @@ def every_command_and_option_of_help_is_offered():
         assert sorted(_offered(command, '--')) == sorted(options), command
 
 
-def only_what_begins_so_is_offered():
+def completion_offers_only_words_with_the_typed_prefix():
     assert _offered('cr') == ['crawl']
     assert _offered('robots', 'c') == ['check']
     assert _offered('help', 'cr') == ['crawl']
@@ -44,7 +44,7 @@ def only_what_begins_so_is_offered():
     assert _offered('nothing', 'x') == [] and _offered('--vers') == ['--version']
 
 
-def values_are_offered_after_their_option():
+def completion_offers_the_values_of_an_option():
     assert 'adaptive' in _offered('crawl', '--pace', '') and _offered('crawl', '--pace', 'ad') == ['adaptive']
     assert _offered('crawl', '--pace=ad') == ['--pace=adaptive']
     assert _offered('crawl', '--out', 'x') == [':files']
@@ -52,14 +52,14 @@ def values_are_offered_after_their_option():
     assert _offered('crawl', '--', '--pace', 'x') == []
 
 
-def completing_does_nothing():
+def completion_does_not_run_the_command():
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([os.path.abspath(sys.argv[1]), 'complete', 'crawl', '--allow-private', 'http://127.0.0.1:1/'],
                        cwd=folder, check=True, timeout=60)
         assert os.listdir(folder) == []
 
 
-def bash_completes():
+def completion_works_in_bash():
     script = f'''source {FOLDER}/weir.bash
     try() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _weir 2>/dev/null; echo "${{COMPREPLY[*]}}"; }}
     try weir cr; try weir crawl --pace a; cd {FOLDER}; try weir crawl --out weir.b'''
@@ -67,7 +67,7 @@ def bash_completes():
     assert run.stdout.splitlines() == ['crawl', 'adaptive aimd', 'weir.bash'], run
 
 
-def fish_completes():
+def completion_works_in_fish():
     script = f'''source {FOLDER}/weir.fish; cd {FOLDER}
     for line in "weir cr" "weir crawl --pace ad" "weir crawl --pace=ad" "weir crawl --out weir.b"; complete -C $line; end'''
     with tempfile.TemporaryDirectory() as home:
@@ -77,7 +77,7 @@ def fish_completes():
     assert words == ['crawl', 'adaptive', '--pace=adaptive', 'weir.bash'], run
 
 
-def zsh_completes():
+def completion_works_in_zsh():
     with tempfile.TemporaryDirectory() as home:
         shutil.copy(f'{FOLDER}/weir.zsh', f'{home}/_weir')
         variables = dict(_environment(), HOME=home, TERM='xterm')

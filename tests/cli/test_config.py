@@ -55,7 +55,7 @@ def _pace_names():
     return names
 
 
-def every_option_of_help_is_printed_with_its_default():
+def config_prints_every_option_of_help_with_its_default():
     for command in SECTIONS:
         shown = _settings(command)
         assert list(shown[command]) == _names(command), command
@@ -63,7 +63,7 @@ def every_option_of_help_is_printed_with_its_default():
     assert _settings('crawl')['crawl']['depth'] == {'value': 20, 'from': 'default'}
 
 
-def every_number_of_the_pace_is_printed_once():
+def config_prints_every_pace_setting_once():
     shown = _settings('crawl')
     flags = {'profile': 'pace'}
     for name in _pace_names():
@@ -71,7 +71,7 @@ def every_number_of_the_pace_is_printed_once():
     assert set(shown['pace']) <= set(_pace_names())
 
 
-def where_each_setting_came_from_is_printed():
+def config_prints_the_origin_of_each_setting():
     with _File('pace:\n  max-rate: 4\n  open: 30s\ncrawl:\n  depth: 5\n  max-pages: 9\n') as path:
         shown = _settings('crawl', '--config', path, '--max-pages', '7', WEIR_CRAWL_SCOPE='any', WEIR_PACE_PROBES='2')
         assert shown['crawl']['depth'] == {'value': 5, 'from': 'file', 'file': path, 'line': 5}
@@ -86,7 +86,7 @@ def where_each_setting_came_from_is_printed():
         assert set(_settings('--config', path)) >= {'pace', *SECTIONS}
 
 
-def what_is_printed_is_a_sound_file_that_says_the_same():
+def config_output_is_a_valid_file_with_the_same_settings():
     odd = 'crawl: {out: "a b: #c", user-agent: "t\\u00e9st", exclude: ["*x*", "[1]"], proxy: "http://p:8080"}\n'
     with _File(odd) as path:
         for words in ([], ['crawl'], ['crawl', '--config', path], ['warm', '--pace', 'unlimited']):
@@ -98,7 +98,7 @@ def what_is_printed_is_a_sound_file_that_says_the_same():
                 assert values[0] == values[1], words
 
 
-def secrets_are_not_shown():
+def config_does_not_print_secrets():
     text = 'crawl: {header: ["Authorization: s3cret"], proxy: "http://me:s3cret@proxy:1"}\n'
     with _File(text) as path:
         for words in (['crawl'], ['crawl', '--json'], ['crawl', '--header', 'X: s3cret']):
@@ -123,7 +123,7 @@ def secrets_are_not_shown():
         assert run.returncode == 1 and 's3cret' not in run.stdout + run.stderr, run
 
 
-def nothing_is_done():
+def config_writes_no_file_and_sends_no_request():
     with tempfile.TemporaryDirectory() as folder:
         for words in (['crawl', 'http://127.0.0.1:1/', '--allow-private'], ['fetch', 'http://127.0.0.1:1/'], ['warm'],
                       []):
@@ -131,7 +131,7 @@ def nothing_is_done():
         assert os.listdir(folder) == []
 
 
-def check_says_where_a_file_is_wrong_and_what_would_be_right():
+def config_check_prints_line_column_and_hint():
     rows = (
         ('crawl:\n  dpeth: 5\n', 2, 3, 'unknown key "dpeth" in crawl; did you mean depth?'),
         ('fetch: {redirects: x}\n', 1, 20, 'redirects: number "x": not a digit at character 1; use 0 ... 1000'),
@@ -158,7 +158,7 @@ def check_says_where_a_file_is_wrong_and_what_would_be_right():
     assert 'expected FILE' in refusal('config', 'check')
 
 
-def hostile_files_end_in_one_line():
+def hostile_config_files_give_one_error_line():
     deep = '[' * 100000
     for text in (b'crawl: &a {depth: 1}\nfetch: *a\n', b'crawl: !x {}\n', f'rules: {deep}'.encode(),
                  f'crawl: {{exclude: {deep}'.encode(), b'crawl:\n  depth: 5\x00\n', b'crawl: {out: "\xff"}\n',
@@ -171,7 +171,7 @@ def hostile_files_end_in_one_line():
     assert weir('config', 'check', '/').returncode == 1
 
 
-def file_that_is_wrong_anywhere_is_refused_by_every_command():
+def config_error_in_any_section_is_refused_by_every_command():
     with _File('warm: {paes: 1}\n') as path, tempfile.TemporaryDirectory() as folder:
         for command in SENDERS:
             run = weir(command, '--config', path, 'http://127.0.0.1:1/', cwd=folder)
@@ -179,14 +179,14 @@ def file_that_is_wrong_anywhere_is_refused_by_every_command():
         assert os.listdir(folder) == []
 
 
-def flags_can_be_taken_back():
+def flag_of_the_file_can_be_unset_on_the_command_line():
     with _File('crawl: {quiet: true, sitemaps: true}\n') as path:
         shown = _settings('crawl', '--config', path, '--quiet=false')
         assert shown['crawl']['quiet'] == {'value': False, 'from': 'flag'}
         assert shown['crawl']['sitemaps']['value'] is True
 
 
-def pacing_that_is_off_is_for_own_servers():
+def pacing_can_be_off_only_for_servers_of_your_own():
     with tempfile.TemporaryDirectory() as folder:
         for command in SENDERS:
             run = weir(command, '--set', 'pace.off=true', 'http://a.example/', cwd=folder)
@@ -196,14 +196,14 @@ def pacing_that_is_off_is_for_own_servers():
         assert run.returncode == 1 and 'pacing is off' in run.stderr, run
 
 
-def words_that_make_no_sense_are_refused():
+def invalid_arguments_are_refused_with_a_reason():
     assert 'did you mean "weir config crawl"' in refusal('config', 'crawk')
     assert 'unexpected "crawl"' in refusal('config', '--config', '/dev/null', 'crawl')
     assert 'unknown option --depth' in refusal('config', '--depth', '5')
     assert 'unknown option --dpeth' in refusal('config', 'crawl', '--dpeth', '5')
 
 
-def commands_and_options_are_completed():
+def completion_knows_config_and_its_options():
     def offered(*words):
         return [line.split('\t')[0] for line in weir('complete', '--', *words).stdout.splitlines()]
     assert offered('config', 'c') == ['check', 'crawl']
@@ -217,7 +217,7 @@ def commands_and_options_are_completed():
     assert set(offered('fetch', '--set', '')) == {f'pace.{name}=' for name in _pace_names()}
 
 
-def example_of_the_guide_is_sound():
+def config_examples_of_guide_and_manual_are_valid():
     guide = _source('docs', 'guide', 'configuring.md')
     examples = re.findall(r'^```yaml\n(.*?)^```', guide, re.M | re.S)
     page = _source('man', 'weir.yaml.5')
@@ -230,7 +230,7 @@ def example_of_the_guide_is_sound():
             assert run.returncode == 0, run.stderr
 
 
-def limits_of_the_guides_are_sound():
+def limits_in_the_guides_are_valid():
     choosing = _source('docs', 'guide', 'choosing.md')
     table = re.findall(r'^\| [^|]+ \| `([^`]+)` \|', choosing.split('\n## ')[0], re.M)
     assert len(table) == 7, table
@@ -249,7 +249,7 @@ def limits_of_the_guides_are_sound():
             assert run.returncode == 0, (text, run.stderr)
 
 
-def rules_are_checked_too():
+def config_check_checks_rules_too():
     rules = 'rules: [{name: a, match: {path: /api/**}, key: ip, limit: 10/s burst=20}]\n'
     for text in (rules, rules + 'crawl: {depth: 5}\nadmission: {trusted: [127.0.0.0/8]}\n', 'admission: {}\n'):
         with _File(text) as path:
@@ -268,7 +268,7 @@ def rules_are_checked_too():
             assert run.stderr.startswith(f'weir config check: {path}{place}') and problem in run.stderr, run.stderr
 
 
-def every_key_of_rules_is_in_the_manual():
+def manual_lists_every_key_of_rules():
     page = _source('man', 'weir.yaml.5').split('.Sh SECTIONS')[1].split('.Sh EXAMPLES')[0]
     keys = re.findall(r'^    \{"(\w+)", WR_CONFIG', _source('src/serve/rules/rules_settings.c'), re.M)
     assert len(keys) > 25
@@ -276,7 +276,7 @@ def every_key_of_rules_is_in_the_manual():
         assert re.search(rf'^\.(It )?Cm (.* , )?{key}\b', page, re.M), key
 
 
-def every_name_of_the_pace_is_in_the_manual():
+def manual_lists_every_pace_setting():
     page = _source('man', 'weir.yaml.5').split('.Sh PACE')[1].split('.Sh RULES')[0]
     assert re.findall(r'^\.It Cm (\S+)$', page, re.M) == _pace_names()
 

@@ -31,14 +31,14 @@ def _mistake(*words, status=2, files=(), **more):
     return run.stderr
 
 
-def help_teaches_by_examples():
+def crawl_help_has_examples():
     text = weir('crawl', '--help').stdout
     assert 'weir crawl example.org' in text and '--resume' in text and '(default crawl.jsonl)' in text
     text = weir('crawl', '--help', 'all').stdout
     assert '(default weir.db)' in text and '--depth N' in text
 
 
-def unknown_flags_and_values_are_answered_with_what_would_be_right():
+def unknown_crawl_options_and_values_are_refused_with_a_hint():
     assert 'did you mean --depth?' in _mistake('--dept', '3', 'a.example')
     assert 'host, domain, prefix, any' in _mistake('--scope', 'site', 'a.example')
     assert '--max-time' in _mistake('--max-time', 'soon', 'a.example')
@@ -56,7 +56,7 @@ def unknown_flags_and_values_are_answered_with_what_would_be_right():
         assert line.startswith(f'weir crawl: {option}: ') and 's3cret' not in line, line
 
 
-def options_that_contradict_each_other_are_refused():
+def contradictory_crawl_options_are_refused():
     assert '--resume' in _mistake('--job', '3', 'a.example')
     assert '--report' in _mistake('--json', '--out', '-', 'a.example')
     assert '--report - and --out -' in _mistake('--report', '-', '--out', '-', 'a.example')
@@ -66,7 +66,7 @@ def options_that_contradict_each_other_are_refused():
     assert '--out is empty' in _mistake('--out', '', 'a.example')
 
 
-def state_that_is_a_url_is_a_known_database_or_refused_without_its_password():
+def unknown_database_url_is_refused_without_its_password():
     url = 'mysql://me:s3cret@db/crawl'
     line = _mistake('--state', url, 'a.example')
     assert 's3cret' not in line and 'use postgres://USER@HOST/DATABASE, or the name of a file' in line, line
@@ -82,7 +82,7 @@ def state_that_is_a_url_is_a_known_database_or_refused_without_its_password():
     assert 'from 1s to 1d' in _mistake('--lease', '1ms', 'a.example')
 
 
-def seed_that_is_no_url_is_refused_before_anything_begins():
+def invalid_seed_url_is_refused_before_the_crawl_starts():
     assert '"ftp://x/" is not a valid seed URL: its scheme' in _mistake('a.example', 'ftp://x/')
     line = _mistake('https://user:s3cret@a.example/')
     assert 's3cret' not in line and '--header' in line, line
@@ -101,7 +101,7 @@ def crawl_without_a_seed_says_how_to_give_one():
     assert run.returncode == 2 and 'weir crawl example.org' in run.stderr and run.stderr.count('\n') == 1, run
 
 
-def lines_of_a_seeds_file_that_are_no_urls_are_told_by_number():
+def invalid_lines_of_a_seeds_file_are_reported_by_number():
     with tempfile.TemporaryDirectory() as folder:
         path = f'{folder}/seeds'
         with open(path, 'w', encoding='utf-8') as file:
@@ -113,11 +113,11 @@ def lines_of_a_seeds_file_that_are_no_urls_are_told_by_number():
     assert 'there is no URL in' in lines[2], lines
 
 
-def seeds_file_that_is_not_there_is_told():
+def missing_seeds_file_is_reported():
     assert 'cannot read /nonexistent/seeds' in _mistake('--seeds-file', '/nonexistent/seeds')
 
 
-def files_that_cannot_be_written_are_found_out_before_anything_begins():
+def unwritable_files_are_reported_before_the_crawl_starts():
     url = 'a.example'
     for option in ('--report', '--state', '--out', '--log'):
         line = _mistake(option, '/nonexistent/x', url, status=1)
@@ -129,7 +129,7 @@ def files_that_cannot_be_written_are_found_out_before_anything_begins():
     assert 'is no folder' in _mistake('--save-bodies', '/dev/null', url, status=1)
 
 
-def file_that_is_in_use_leaves_nothing_behind():
+def locked_output_file_leaves_no_new_files():
     with tempfile.TemporaryDirectory() as folder:
         with open(f'{folder}/crawl.jsonl', 'w', encoding='utf-8') as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -138,7 +138,7 @@ def file_that_is_in_use_leaves_nothing_behind():
         assert os.listdir(folder) == ['crawl.jsonl'] and os.path.getsize(f'{folder}/crawl.jsonl') == 0
 
 
-def results_that_are_there_hide_no_other_mistake():
+def existing_output_does_not_hide_another_mistake():
     with tempfile.TemporaryDirectory() as folder:
         with open(f'{folder}/crawl.jsonl', 'w', encoding='utf-8') as file:
             file.write('{"mine": true}\n')
@@ -152,7 +152,7 @@ def results_that_are_there_hide_no_other_mistake():
         assert run.returncode == 1 and 'no state file' in run.stderr and run.stderr.count('\n') == 1, run
 
 
-def results_that_are_there_are_not_mixed_with_others_by_mistake():
+def existing_output_is_refused_without_append():
     with tempfile.TemporaryDirectory() as folder:
         with open(f'{folder}/crawl.jsonl', 'w', encoding='utf-8') as file:
             file.write('{"mine": true}\n')
@@ -163,13 +163,13 @@ def results_that_are_there_are_not_mixed_with_others_by_mistake():
         assert os.listdir(folder) == ['crawl.jsonl']
 
 
-def there_is_nothing_to_resume_without_a_state_file():
+def resume_without_a_state_file_is_refused():
     line = _mistake('--resume')
     assert 'weir.db' in line and 'without --resume' in line, line
     assert 'other.db' in _mistake('--resume', '--state', 'other.db')
 
 
-def file_that_is_no_state_file_is_left_alone():
+def foreign_file_named_as_state_file_is_not_changed():
     with tempfile.TemporaryDirectory() as folder:
         with open(f'{folder}/weir.db', 'w', encoding='utf-8') as file:
             file.write('my notes\n' * 200)
@@ -180,7 +180,7 @@ def file_that_is_no_state_file_is_left_alone():
             assert file.read() == 'my notes\n' * 200
 
 
-def failure_threshold_comes_from_the_environment_too():
+def failure_threshold_is_read_from_the_environment():
     for name in ('WEIR_JOB_FAILURE_THRESHOLD', 'BBB_JOB_FAILURE_THRESHOLD'):
         assert name in _mistake('a.example', env={**os.environ, name: 'many'})
         assert '(default 7)' in weir('crawl', '--help', 'all', env={**os.environ, name: '7'}).stdout

@@ -14,7 +14,7 @@
 
 /* ---- seeds ---- */
 
-static void bare_names_are_https(void **state)
+static void seed_without_a_scheme_is_https(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -37,7 +37,7 @@ static void bare_names_are_https(void **state)
     }
 }
 
-static void what_is_no_seed_is_told_why(void **state)
+static void invalid_seed_is_refused_with_a_reason(void **state)
 {
     (void)state;
     static char longest[3 * WR_URL_MAX];
@@ -80,7 +80,7 @@ static void keep(char **words, int count, struct wr_stored_args *ret_words)
     wr_buf_release(&buf);
 }
 
-static void words_of_a_job_come_back_as_they_were(void **state)
+static void saved_arguments_of_a_job_are_restored_unchanged(void **state)
 {
     (void)state;
     char *words[] = {"example.org",  "--depth",    "5",       "--exclude=a b\\x20\n", "--all-types",
@@ -98,7 +98,7 @@ static void words_of_a_job_come_back_as_they_were(void **state)
     wr_stored_args_release(&kept);
 }
 
-static void secrets_and_what_is_of_one_run_are_not_kept(void **state)
+static void secrets_and_options_of_one_run_are_not_saved_with_the_job(void **state)
 {
     (void)state;
     char *words[] = {"--header",
@@ -128,7 +128,7 @@ static void secrets_and_what_is_of_one_run_are_not_kept(void **state)
     wr_stored_args_release(&kept);
 }
 
-static void settings_of_others_are_refused(void **state)
+static void saved_arguments_in_an_unknown_format_are_refused(void **state)
 {
     (void)state;
     struct wr_stored_args words;
@@ -149,7 +149,7 @@ static struct wr_engine_options made_of(const struct wr_crawl_settings *settings
 }
 
 /* R1, R6, R11, R18, S0-64, S1-9, S2-15, S2-21, S2-22, U8, U13: the defaults are polite. */
-static void crawl_that_is_told_nothing_has_the_numbers_of_the_documents(void **state)
+static void crawl_without_options_has_the_documented_defaults(void **state)
 {
     (void)state;
     struct wr_crawl_settings settings;
@@ -172,7 +172,7 @@ static void crawl_that_is_told_nothing_has_the_numbers_of_the_documents(void **s
 
 /* S4-4: 256 requests in flight, or with the profile origin-tuned the 20 workers of the first
  * crawler. */
-static void profile_of_the_origin_has_its_twenty_workers(void **state)
+static void profile_origin_tuned_has_20_requests_in_flight(void **state)
 {
     (void)state;
     struct wr_crawl_settings settings;
@@ -186,7 +186,7 @@ static void profile_of_the_origin_has_its_twenty_workers(void **state)
 
 /* ---- printed figures ---- */
 
-static void figures_have_a_unit_that_fits(void **state)
+static void figures_are_printed_with_a_fitting_unit(void **state)
 {
     (void)state;
     static const struct {
@@ -220,7 +220,9 @@ static void figures_have_a_unit_that_fits(void **state)
     assert_string_equal(text, "0.05/s");
 }
 
-WEIR_TESTS(test(bare_names_are_https), test(what_is_no_seed_is_told_why), test(words_of_a_job_come_back_as_they_were),
-           test(secrets_and_what_is_of_one_run_are_not_kept), test(settings_of_others_are_refused),
-           test(crawl_that_is_told_nothing_has_the_numbers_of_the_documents),
-           test(profile_of_the_origin_has_its_twenty_workers), test(figures_have_a_unit_that_fits))
+WEIR_TESTS(test(seed_without_a_scheme_is_https), test(invalid_seed_is_refused_with_a_reason),
+           test(saved_arguments_of_a_job_are_restored_unchanged),
+           test(secrets_and_options_of_one_run_are_not_saved_with_the_job),
+           test(saved_arguments_in_an_unknown_format_are_refused),
+           test(crawl_without_options_has_the_documented_defaults),
+           test(profile_origin_tuned_has_20_requests_in_flight), test(figures_are_printed_with_a_fitting_unit))

@@ -24,7 +24,7 @@ def _said(text):
     return tuple(result.values())
 
 
-def lines_become_numbers():
+def headers_command_parses_rate_limit_fields():
     assert _said('Retry-After: 120\r\n') == (120, None, None, None)
     assert _said('X-RateLimit-Limit: 60\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1700000030\n') == (None, 60, 0, 30)
     assert _said('RateLimit: "a";r=5;t=7\nRateLimit-Policy: "a";q=9;w=60\n') == (None, 9, 5, 7)
@@ -33,7 +33,7 @@ def lines_become_numbers():
     assert _said('') == (None, None, None, None)
 
 
-def folded_lines_are_one():
+def headers_command_joins_folded_lines():
     # the line break becomes a blank before ';'
     assert _said('RateLimit: "a";r=0\r\n\t;t=7\r\nRetry-After:\n 5\n') == (5, None, None, None)
     assert _said('RateLimit: "a";r=0,\r\n "b";r=1;t=7\r\nRetry-After:\n 5\n') == (5, None, 0, None)
@@ -41,18 +41,18 @@ def folded_lines_are_one():
     assert _said(' Retry-After: 5\n') == (None, None, None, None)
 
 
-def of_several_heads_the_last_counts_and_a_body_does_not():
+def headers_command_reads_the_last_head_and_no_body():
     assert _said('HTTP/1.1 301 Moved\r\nRetry-After: 9\r\n\r\nHTTP/1.1 200 OK\r\nX: y\r\n\r\n') == (None,) * 4
     assert _said('HTTP/1.1 429 No\r\nRetry-After: 9\r\n\r\nRetry-After: 99\r\n') == (9, None, None, None)
 
 
-def without_json_it_is_told_in_words():
+def headers_command_prints_text_without_json():
     run = _run('Retry-After: 1.5\nX-RateLimit-Limit: 10\n')
     assert run.returncode == 0
     assert run.stdout.decode() == 'retry_after_s  1.5\nlimit          10\nremaining      -\nreset_s        -\n'
 
 
-def now_is_the_clock_unless_told():
+def headers_command_uses_the_clock_without_option_now():
     run = weir('headers', '--json')
     assert run.returncode == 0 and json.loads(run.stdout)['limit'] is None
     for bad in ('x', '-1', '1e9', '9000000001', ''):
@@ -60,7 +60,7 @@ def now_is_the_clock_unless_told():
     assert weir('headers', '--now', '0').returncode == 0
 
 
-def hostile_bytes_and_endless_input_are_survived():
+def headers_command_survives_hostile_bytes_and_endless_input():
     assert _said('Retry-After: 5\x00\nRetry-After: \xff\n\x00\x00:\n') == (None,) * 4
     assert _said('Retry-After: ' + '9' * 20000) == (31 * 86400, None, None, None)
     run = _run('A: b\n' * 60000)

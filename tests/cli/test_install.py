@@ -3,13 +3,14 @@
 """The installed files are usable: programs link with the shared and the static library, and run.
 The arguments are the source folder, the build folder and the compiler."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
 import cases
 
-# the list that README gives for linking with libweir.a
+# the list that README gives for linking with libweir-http.a
 PACKAGES = ['libpsl', 'libidn2', 'libcurl', 'libssl', 'libuv', 'zlib', 'libbrotlidec', 'libzstd']
 
 
@@ -37,16 +38,19 @@ class _Installed:
     def __exit__(self, *_):
         self.folder.cleanup()
 
-    def flags(self, *options):
-        return _output('pkg-config', f'--define-variable=prefix={self.prefix}', *options, 'weir',
-                       PKG_CONFIG_PATH=self.path).split()
+    def flags(self, *options, library='weir', **environment):
+        environment = environment or {'PKG_CONFIG_PATH': self.path}
+        return _output('pkg-config', f'--define-variable=prefix={self.prefix}', *options, library, **environment).split()
+
+    def link(self, example, *flags):
+        """Compiles and links a program of examples/. Returns its path."""
+        program = os.path.join(self.folder.name, 'program')
+        _output(*sys.argv[3:], os.path.join(sys.argv[1], 'examples', example), '-o', program, *flags)
+        return program
 
     def prints(self, *libraries):
         """Links examples/pacer.c with these libraries, runs it and returns its output."""
-        program = os.path.join(self.folder.name, 'program')
-        source = os.path.join(sys.argv[1], 'examples', 'pacer.c')
-        _output(*sys.argv[3:], source, '-o', program, *self.flags('--cflags'), *libraries)
-        return _output(program, LD_LIBRARY_PATH=self.libraries)
+        return _output(self.link('pacer.c', *self.flags('--cflags'), *libraries), LD_LIBRARY_PATH=self.libraries)
 
 
 def _shown():
@@ -59,17 +63,46 @@ def program_links_with_the_installed_library():
         assert installed.prints(*installed.flags('--libs'), '-pthread') == _shown()
 
 
-def program_links_with_the_static_library_and_runs_without_the_shared_one():
+def program_links_with_the_static_library_alone():
     with _Installed() as installed:
-        needs = _output('pkg-config', '--libs', *PACKAGES).split()
-        text = installed.prints('-L' + installed.libraries, '-l:libweir.a', *needs, '-pthread', '-lm')
+        text = installed.prints('-L' + installed.libraries, '-l:libweir.a', '-pthread', '-lm')
         assert text == _shown()
-        needed = _output('ldd', os.path.join(installed.folder.name, 'program'))
-        assert 'libweir' not in needed, needed
+        assert _needed(os.path.join(installed.folder.name, 'program')) <= OF_C
 
 
-def static_library_is_documented_as_it_is_tested():
-    words = '-l:libweir.a $(pkg-config --libs ' + ' '.join(PACKAGES) + ') -pthread -lm'
+OF_C = {'libc.so.6', 'libm.so.6', 'libpthread.so.0', 'ld-linux-x86-64.so.2'}
+
+
+def _needed(program):
+    return set(re.findall(r'NEEDED.*\[(.*)\]', _output('readelf', '-d', program)))
+
+
+def program_with_a_limiter_needs_no_library_but_libweir_and_libc():
+    with _Installed() as installed:
+        alone = {'PKG_CONFIG_LIBDIR': installed.path, 'PKG_CONFIG_PATH': ''}  # no other package is known here
+        program = installed.link('limiter.c', *installed.flags('--cflags', '--libs', **alone), '-pthread')
+        assert _needed(program) <= {'libweir.so.0'} | OF_C, _needed(program)
+        assert _needed(os.path.join(installed.libraries, 'libweir.so')) <= OF_C
+        headers = _output(*sys.argv[3:], '-M', os.path.join(sys.argv[1], 'examples', 'limiter.c'),
+                          *installed.flags('--cflags', **alone))
+        assert '/weir/limit.h' in headers and not re.search(r'/(curl|openssl|uv)\.?[/h]', headers), headers
+
+
+def client_links_with_both_libraries_and_finds_all_they_need():
+    with _Installed() as installed:
+        flags = installed.flags('--cflags', '--libs', library='weir-http')
+        assert {'-lweir-http', '-lweir'} <= set(flags), flags
+        shared = installed.link('client.c', *flags, '-pthread')
+        found = _output('ldd', '-r', shared, LD_LIBRARY_PATH=installed.libraries)
+        assert 'libweir-http.so.0' in found and 'not found' not in found and 'undefined' not in found, found
+        needs = _output('pkg-config', '--libs', *PACKAGES).split()
+        static = installed.link('client.c', *installed.flags('--cflags'), '-L' + installed.libraries, '-l:libweir-http.a',
+                                '-l:libweir.a', *needs, '-pthread', '-lm')
+        assert not [name for name in _needed(static) if 'weir' in name], _needed(static)
+
+
+def documented_flags_of_the_static_library_are_the_tested_ones():
+    words = '-l:libweir-http.a -l:libweir.a $(pkg-config --libs ' + ' '.join(PACKAGES) + ') -pthread -lm'
     for name in 'README.md', 'man/libweir.3':
         with open(os.path.join(sys.argv[1], name), encoding='utf-8') as file:
             assert words in ' '.join(file.read().replace('\\-', '-').split()), name

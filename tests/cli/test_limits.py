@@ -44,7 +44,7 @@ def _source(*path):
 
 # ---- what is granted ----
 
-def each_algorithm_grants_its_own_at_the_edge_of_a_window():
+def each_algorithm_grants_its_known_count_at_a_window_edge():
     kinds = {'': (140, 139), ' burst=20': (60, 59), ' fixed_window': (200, 199), ' sliding_window': (120, 119),
              ' sliding_log': (101, 100), ' leaky_bucket': (41, 40)}
     rows = _tried([f'100/10s{kind}' for kind in kinds], EDGE)
@@ -53,7 +53,7 @@ def each_algorithm_grants_its_own_at_the_edge_of_a_window():
         assert (row['asked'], row['granted'], row['window_s'], row['most_in_window']) == (401, granted, 10, most), row
 
 
-def no_limit_grants_more_than_it_says_whatever_comes():
+def no_limit_is_exceeded_by_random_traffic():
     draw = random.Random(7)
     most = {'20/s': 40, '20/s burst=5': 25, '20/s fixed_window': 40, '20/s sliding_window': 40, '20/s sliding_log': 20,
             '20/s leaky_bucket': 20, '5/s, 20/s sliding_log': 10}
@@ -69,7 +69,7 @@ def no_limit_grants_more_than_it_says_whatever_comes():
         assert rows['20/s leaky_bucket']['most_in_flight'] <= 6
 
 
-def requests_in_flight_end_and_make_room():
+def finished_requests_make_room_under_a_concurrency_limit():
     assert _one('concurrent=3', '10/s for 2s', '--take', '1s')['granted'] == 6
     assert _one('concurrent=3', '10/s for 2s', '--take', '100ms')['granted'] == 20
     slow = _one('concurrent=3', '10/s for 2s', '--take', '1s', '--wait', '1h')
@@ -77,7 +77,7 @@ def requests_in_flight_end_and_make_room():
     assert slow['longest_wait_s'] == 4.2  # the last request arrives at 1.9 s and starts at 6.1 s, three run at a time
 
 
-def who_waits_is_granted_in_time_or_gives_up():
+def waiting_request_is_granted_in_time_or_gives_up():
     rows = _tried(['10/s burst=5', '10/s leaky_bucket', '10/s leaky_bucket burst=60'], '60 at once', '--wait', '10s')
     assert [row['granted'] for row in rows.values()] == [60, 11, 60]
     assert [row['longest_wait_s'] for row in rows.values()] == [5.5, 1, 5.9]
@@ -85,7 +85,7 @@ def who_waits_is_granted_in_time_or_gives_up():
     assert _one('5/h fixed_window', '6 at once', '--wait', '1h')['longest_wait_s'] == 3600
 
 
-def retry_after_is_what_the_daemon_says():
+def simulated_retry_after_is_the_one_the_daemon_sends():
     def told(limit, traffic='20 at once'):
         row = _one(limit, traffic)
         return row['retry_after_min_s'], row['retry_after_max_s']
@@ -96,14 +96,14 @@ def retry_after_is_what_the_daemon_says():
 
 # ---- the guide ----
 
-def what_the_guide_shows_is_what_is_printed():
+def output_shown_in_the_guide_is_the_real_output():
     shown = re.findall(r'^\$ weir (simulate --limit .*)\n((?:.*\n)*?)```', _source('docs', 'guide', 'choosing.md'), re.M)
     assert shown
     for command, output in shown:
         assert weir(*shlex.split(command)).stdout == output, command
 
 
-def pictures_of_the_guide_are_what_is_drawn():
+def pictures_of_the_guide_are_up_to_date():
     guide, pictures = _source('docs', 'guide', 'choosing.md'), glob.glob(os.path.join(sys.argv[2], 'docs/guide/img/limit-*.svg'))
     assert len(pictures) == 5
     for picture in pictures:
@@ -123,7 +123,7 @@ def pictures_of_the_guide_are_what_is_drawn():
         assert 'prefers-color-scheme: dark' in text and not re.search(r'nan|inf', re.sub(r'<text.*?</text>', '', text))
 
 
-def figures_of_the_guide_are_true():
+def figures_of_the_guide_match_the_simulation():
     guide = _source('docs', 'guide', 'choosing.md')
     flight = '10/s for 5s, 40/s for 1s, 10/s for 6s'
     rows = _tried(['20/s', 'concurrent=10'], flight, '--take', '2s')
@@ -134,7 +134,7 @@ def figures_of_the_guide_are_true():
 
 # ---- what is refused ----
 
-def words_that_make_no_sense_are_refused():
+def invalid_arguments_are_refused_with_a_reason():
     for traffic, why in (('x', 'not understood'), ('', 'not understood'), ('5 at once,', 'not understood'),
                          ('0 at once', 'not understood'), ('5 at once twice', 'not understood'),
                          ('pause 5s', 'no requests'), ('5/s for 5 parsecs', 'duration "5 parsecs"'), ('0/s for 5s', 'rate "0/s"'),

@@ -36,7 +36,7 @@ static void expect_end(void)
     assert_true(wr_url_list_close(&list));
 }
 
-static void lines_are_told_with_their_numbers_and_without_blanks(void **state)
+static void list_lines_have_numbers_and_are_trimmed(void **state)
 {
     (void)state;
     static const char text[] = "a\n\n# no\n  b \t\r\n\t#neither\nc d\n\r\ne";
@@ -48,7 +48,7 @@ static void lines_are_told_with_their_numbers_and_without_blanks(void **state)
     expect_end();
 }
 
-static void empty_lists_have_no_lines(void **state)
+static void empty_url_list_has_no_lines(void **state)
 {
     (void)state;
     open_text("", 0);
@@ -57,7 +57,7 @@ static void empty_lists_have_no_lines(void **state)
     expect_end();
 }
 
-static void line_longer_than_all_room_is_cut_and_counts_as_one(void **state)
+static void overlong_list_line_is_cut_and_counts_as_one(void **state)
 {
     (void)state;
     size_t bytes = 5 * WR_URL_LIST_LINE_MAX;
@@ -75,7 +75,7 @@ static void line_longer_than_all_room_is_cut_and_counts_as_one(void **state)
     expect_end();
 }
 
-static void lines_across_pieces_stay_whole(void **state)
+static void list_lines_across_read_buffers_stay_whole(void **state)
 {
     (void)state;
     char *text = malloc(400000), *at = text, line[64];
@@ -98,7 +98,7 @@ static bool is_over_after_a_while(void)
     return ++asked > 3;
 }
 
-static void slow_list_that_is_not_wanted_any_more_is_left(void **state)
+static void reading_a_slow_list_stops_when_the_crawl_is_over(void **state)
 {
     (void)state;
     struct wr_span got;
@@ -118,7 +118,7 @@ static void slow_list_that_is_not_wanted_any_more_is_left(void **state)
     (void)close(kept);
 }
 
-static void what_cannot_be_read_is_a_failure(void **state)
+static void unreadable_url_list_is_a_failure(void **state)
 {
     (void)state;
     struct wr_span got;
@@ -128,6 +128,6 @@ static void what_cannot_be_read_is_a_failure(void **state)
     assert_false(wr_url_list_close(&list));
 }
 
-WEIR_TESTS(test(lines_are_told_with_their_numbers_and_without_blanks), test(empty_lists_have_no_lines),
-           test(line_longer_than_all_room_is_cut_and_counts_as_one), test(lines_across_pieces_stay_whole),
-           test(slow_list_that_is_not_wanted_any_more_is_left), test(what_cannot_be_read_is_a_failure))
+WEIR_TESTS(test(list_lines_have_numbers_and_are_trimmed), test(empty_url_list_has_no_lines),
+           test(overlong_list_line_is_cut_and_counts_as_one), test(list_lines_across_read_buffers_stay_whole),
+           test(reading_a_slow_list_stops_when_the_crawl_is_over), test(unreadable_url_list_is_a_failure))

@@ -27,24 +27,24 @@ def _set_up(*options, cross=None, **environment):
         return run.stdout + run.stderr, run.returncode == 0
 
 
-def setup_on_another_system_says_that_weir_runs_on_linux():
+def meson_setup_refuses_systems_other_than_linux():
     said, succeeded = _set_up(cross=DARWIN)
     assert not succeeded and re.search(r'weir runs on Linux only, and this is darwin; README\.md', said), said
 
 
-def setup_with_a_compiler_without_wide_numbers_names_those_that_have_them():
+def meson_setup_without_128_bit_integers_names_compilers_with_them():
     said, succeeded = _set_up(*NO_WIDE)
     assert not succeeded and re.search(r'this compiler has no numbers of 128 bits .* gcc 14 .* clang 16', said), said
 
 
-def base_and_core_are_set_up_where_there_is_no_library():
+def meson_setup_of_base_and_core_needs_no_library():
     said, succeeded = _set_up('-Drooms=core', '-Dtests=disabled', PKG_CONFIG_LIBDIR='/nonexistent')
     assert succeeded, said
     said, succeeded = _set_up('-Dtests=disabled', PKG_CONFIG_LIBDIR='/nonexistent')
     assert not succeeded and 'libcurl' in said, said
 
 
-def packages_of_another_architecture_are_installed_in_a_chroot_only():
+def packages_of_other_architectures_install_only_in_a_chroot():
     for words in (['cross', 'arm64'], ['cross', 'i386'], ['cross', 's390x'], ['musl']):
         run = subprocess.run([os.path.join('tools', 'machines', words[0]), *words[1:]], cwd=SOURCE, capture_output=True, text=True,
                              timeout=20)

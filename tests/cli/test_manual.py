@@ -69,18 +69,18 @@ def _library_pages():
     return [page for page in _pages() if page.endswith('.3')]
 
 
-def pages_are_sound_mdoc():
+def man_pages_are_valid_mdoc():
     run = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', *_pages()], capture_output=True, text=True)
     assert run.returncode == 0 and run.stdout == '', run.stdout
 
 
-def every_public_function_has_one_page():
+def every_public_function_has_one_man_page():
     for function in _declared():
         pages = [os.path.basename(page) for page in _library_pages() if function in _named(page)]
         assert len(pages) == 1, f'{function}: {pages}'
 
 
-def every_prototype_in_a_page_is_the_headers():
+def man_page_prototypes_match_the_headers():
     declared = _declared()
     for page in _library_pages():
         shown = _shown(page)
@@ -90,20 +90,20 @@ def every_prototype_in_a_page_is_the_headers():
             assert prototype == declared[function], f'{page}: {prototype}\nheader: {declared[function]}'
 
 
-def every_page_is_installed():
+def every_man_page_is_installed():
     listed = _read(os.path.join(sys.argv[1], 'man', 'meson.build'))
     for page in _pages():
         assert f"'{os.path.basename(page)}'" in listed, page
 
 
-def every_reference_to_our_own_pages_leads_somewhere():
+def man_page_cross_references_exist():
     known = {os.path.splitext(os.path.basename(page))[0] for page in _pages()} | set(_declared())
     for page in _pages():
         for name in re.findall(r'^\.(?:It )?Xr (\S+) ', _read(page), re.M):
             assert not re.match('(lib)?weir', name) or name in known, f'{page}: {name}'
 
 
-def every_error_code_is_explained():
+def man_page_explains_every_error_code():
     codes = re.findall(r'X\((WEIR_E_\w+),', _read(os.path.join(sys.argv[1], 'include', 'weir', 'error.h')))
     text = _read(os.path.join(sys.argv[1], 'man', 'weir_error.3'))
     assert codes
@@ -115,7 +115,7 @@ def _source(*path):
     return _read(os.path.join(sys.argv[1], *path))
 
 
-def every_table_and_column_of_the_state_file_is_in_its_page():
+def man_page_lists_every_table_and_column_of_the_state_file():
     schema = ''.join(re.findall(r'^ +"(.*)"[;,]?$', _source('src/crawl/store/sqlite/schema.c'), re.M))
     tables = re.findall(r'CREATE TABLE (\w+) \((.*?)\) STRICT', schema)
     sections = dict(re.findall(r'^\.Ss (\w+)\n(.*?)(?=^\.S[sh] )', _source('man', 'weir-state.5'), re.M | re.S))
@@ -125,7 +125,7 @@ def every_table_and_column_of_the_state_file_is_in_its_page():
             assert re.search(rf'^\.(?:It )?Li .*\b{column}\b', sections[table], re.M), f'{table}.{column}'
 
 
-def every_word_of_an_output_line_is_in_its_page():
+def man_page_lists_every_word_of_an_output_line():
     lines = _source('man', 'weir-state.5').split('.Sh OUTPUT LINES')[1].split('.Sh EXAMPLES')[0]
     keys = re.findall(r'\\"(\w+)\\": ', _source('src/crawl/engine/output_line.c'))
     described = [word for item in re.findall(r'^\.It Li (.*)', lines, re.M) for word in item.split(' , ')]
@@ -136,7 +136,7 @@ def every_word_of_an_output_line_is_in_its_page():
     assert sorted(described) == sorted(keys + verdicts + [reason for reason in reasons if reason != 'none'])
 
 
-def every_member_that_admission_is_given_is_in_its_page():
+def man_page_lists_every_member_of_the_admission_structs():
     for header, struct, page in (('table', 'weir_key_store', 'weir_table'), ('table', 'weir_table_options', 'weir_table'),
                                  ('admit', 'weir_rule', 'weir_admit'), ('admit', 'weir_admission_options', 'weir_admit')):
         body = re.search(rf'^typedef struct {struct} {{\n(.*?)^}}', _source('include', 'weir', f'{header}.h'), re.M | re.S)
@@ -149,7 +149,7 @@ def every_member_that_admission_is_given_is_in_its_page():
         assert names <= described, names - described
 
 
-def every_option_of_a_command_is_in_its_page():
+def man_page_lists_every_option_of_a_command():
     for command in ('bench', 'crawl', 'fetch', 'headers', 'robots', 'simulate', 'url', 'warm'):
         text = _read(os.path.join(sys.argv[1], 'man', f'weir-{command}.1'))
         for path in glob.glob(os.path.join(sys.argv[1], 'src', 'cli', command, '*.c')):

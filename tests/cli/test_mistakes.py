@@ -55,7 +55,7 @@ def _place():
 
 
 # V7: it waited forever and ignored SIGTERM
-def state_of_serve_that_is_no_regular_file_is_refused_before_it_is_opened():
+def serve_refuses_a_state_path_that_is_not_a_regular_file():
     with _place() as folder:
         serve = ('serve', '--config', 'weir.yaml', '--listen', 'unix:s', '--state')
         for name in ('pipe', 'socket', '/dev/zero', '/dev/full'):
@@ -63,7 +63,7 @@ def state_of_serve_that_is_no_regular_file_is_refused_before_it_is_opened():
         _one_line(folder, (*serve, 'folder'), 'it is a folder; name a file in it')
 
 
-def second_daemon_with_one_state_file_is_refused_while_the_first_runs():
+def second_daemon_with_the_same_state_file_is_refused():
     with _place() as folder:
         words = [os.path.abspath(sys.argv[1]), 'serve', '--config', 'weir.yaml', '--state', 'keys', '--listen']
         for place in ('unix:one', 'unix:two'):
@@ -74,7 +74,7 @@ def second_daemon_with_one_state_file_is_refused_while_the_first_runs():
                 assert daemon.wait(timeout=PATIENCE_S) == 0
 
 
-def daemon_whose_configuration_becomes_a_pipe_still_hears_sigterm():  # J13, V7
+def daemon_whose_configuration_is_a_pipe_still_obeys_sigterm():  # J13, V7
     with _place() as folder:
         with subprocess.Popen([os.path.abspath(sys.argv[1]), 'serve', '--config', 'weir.yaml', '--listen', 'unix:s'], cwd=folder,
                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as daemon:
@@ -88,7 +88,7 @@ def daemon_whose_configuration_becomes_a_pipe_still_hears_sigterm():  # J13, V7
             assert daemon.wait(timeout=PATIENCE_S) == 0
 
 
-def file_of_a_secret_is_named_where_it_cannot_be_used():
+def unusable_secret_file_is_refused_with_its_name():
     with _place() as folder:
         serve = ('serve', '--config', 'weir.yaml', '--listen', 'unix:s')
         _write(folder, 'open', 'hunter2-hunter2-hunter2\n', 0o644)
@@ -101,7 +101,7 @@ def file_of_a_secret_is_named_where_it_cannot_be_used():
         _one_line(folder, (*serve, '--store-file', 'missing'), 'cannot read "missing": there is no such file; write one')
 
 
-def address_of_serve_that_cannot_be_used_is_named_with_what_would_be_right():
+def unusable_listen_address_is_refused_with_a_hint():
     with _place() as folder:
         serve = ('serve', '--config', 'weir.yaml')
         _one_line(folder, (*serve, '--listen', 'unix:text'), '"text": a file that is not a socket has this name; remove it')
@@ -112,7 +112,7 @@ def address_of_serve_that_cannot_be_used_is_named_with_what_would_be_right():
         _one_line(folder, (*serve, '--listen', 'unix:s', '--listen-name', 'http://x'), 'write it as weir.example.org')
 
 
-def config_check_finds_what_serve_would_refuse():
+def config_check_reports_errors_that_serve_would_report():
     with _place() as folder:
         for text, parts in (
                 ('serve: {listen: ["127.0.0.1"]}\n', ('a.yaml:1:18: listen: ', 'no port')),
@@ -125,14 +125,14 @@ def config_check_finds_what_serve_would_refuse():
             _one_line(folder, ('config', 'check', 'a.yaml'), *parts)
 
 
-def key_without_a_blank_does_not_show_what_follows_it():  # M10
+def error_about_a_missing_blank_does_not_show_the_value():  # M10
     with _place() as folder:
         _write(folder, 'a.yaml', 'admission: {secret:hunter2, match: all}\n')
         status, text = _run(folder, 'config', 'check', 'a.yaml')
         assert status == 1 and 'a blank is missing after "secret:"' in text and 'hunter2' not in text, text
 
 
-def file_of_certificates_that_has_none_is_refused_before_the_first_request():
+def unusable_ca_file_is_refused_before_the_first_request():
     with _place() as folder:
         _write(folder, 'urls', 'http://127.0.0.1:1/\n')
         for command in (('crawl', 'http://127.0.0.1:1/'), ('fetch', 'http://127.0.0.1:1/'), ('warm', 'http://127.0.0.1:1/')):
@@ -141,7 +141,7 @@ def file_of_certificates_that_has_none_is_refused_before_the_first_request():
                 _one_line(folder, (*command, '--allow-private', '--ca-file', name), '--ca-file: ', name, why)
 
 
-def report_for_a_pipe_that_nothing_reads_ends_with_an_error():  # V7: it waited forever at the end
+def report_to_a_pipe_without_a_reader_ends_with_an_error():  # V7: it waited forever at the end
     with _place() as folder:
         status, text = _run(folder, 'crawl', '--quiet', '--allow-private', '--report', 'pipe', '--attempts', '1', 'http://127.0.0.1:1/')
         assert status == 1 and '--report: cannot write pipe: ' in text and 'nothing reads this pipe or socket; begin with its reader' in text, text
@@ -149,14 +149,14 @@ def report_for_a_pipe_that_nothing_reads_ends_with_an_error():  # V7: it waited 
         assert status == 1 and f'--html: cannot write pipe: ' in text, text
 
 
-def crawl_without_its_dashboard_says_that_it_continues():
+def crawl_reports_that_it_continues_without_its_dashboard():
     with _place() as folder:
         text = _run(folder, 'crawl', '--quiet', '--allow-private', '--listen', '127.0.0.1:0', '--token-file', 'folder', '--attempts', '1',
                     'http://127.0.0.1:1/')[1]
         assert 'continues without --listen: cannot use "folder": it is a folder; name a file in it' in text, text
 
 
-def name_of_a_file_cannot_command_the_terminal():
+def file_name_with_control_characters_is_printed_escaped():
     with _place() as folder:
         for evil in ('\x1b[31m', '\x9b31m', '\u202e', '\u200f', '\u2066'):
             for words in (('config', 'check', f'a{evil}b'), ('crawl', '--seeds-file', f'a{evil}b'), (f'a{evil}b',)):
@@ -165,7 +165,7 @@ def name_of_a_file_cannot_command_the_terminal():
         assert 'Übung' in _run(folder, 'config', 'check', 'Übung')[1]
 
 
-def resume_without_a_job_says_so_and_not_that_all_are_over():
+def resume_without_an_unfinished_job_says_so():
     with _place() as folder:
         _run(folder, 'crawl', '--quiet', '--allow-private', '--attempts', '1', 'http://127.0.0.1:1/')
         _one_line(folder, ('crawl', '--resume'), 'nothing to resume: weir.db has no job that is not over; begin a new one without --resume')

@@ -98,7 +98,7 @@ static void assert_refused(struct run run, const char *because)
     assert_ptr_equal(strchr(run.said, '\n'), run.said + strlen(run.said) - 1);
 }
 
-static void nothing_given_leaves_the_defaults(void **state)
+static void empty_command_line_leaves_the_defaults(void **state)
 {
     (void)state;
     struct run run = PARSE(NULL);
@@ -123,7 +123,7 @@ static void every_kind_of_value_is_stored(void **state)
     assert_string_equal(run.settings.string, "");
 }
 
-static void list_keeps_all_that_are_given_in_order(void **state)
+static void list_option_keeps_all_values_in_order(void **state)
 {
     (void)state;
     struct run run = PARSE("--also", "a", "x", "--also=b", "--also", "a");
@@ -135,7 +135,7 @@ static void list_keeps_all_that_are_given_in_order(void **state)
     assert_refused(PARSE("--also"), "needs a value: WORD");
 }
 
-static void list_that_is_too_long_is_refused(void **state)
+static void list_option_with_too_many_values_is_refused(void **state)
 {
     (void)state;
     char *words[WR_OPTION_LIST_MAX + 2] = {NULL};
@@ -152,7 +152,7 @@ static void value_may_look_like_an_option(void **state)
     assert_string_equal(PARSE("--name=a=b").settings.string, "a=b");
 }
 
-static void operands_may_stand_anywhere_and_come_in_order(void **state)
+static void operands_may_stand_between_options_and_keep_their_order(void **state)
 {
     (void)state;
     char *words[WORDS_MAX] = {"one", "--count", "5", "--", "--flag"};
@@ -175,7 +175,7 @@ static void wrong_number_of_operands_is_refused(void **state)
     assert_refused(parse(&wants, stderr, (char *[WORDS_MAX]){NULL}), "expected URL…; \"weir test --help\" explains");
 }
 
-static void value_out_of_range_is_refused_with_the_range(void **state)
+static void invalid_option_value_is_refused_with_the_valid_range(void **state)
 {
     (void)state;
     assert_refused(PARSE("--count", "0"), "--count: number \"0\": too small; use 1 ... 18446744073709551615");
@@ -208,7 +208,7 @@ static void help_shows_defaults_of_every_kind(void **state)
                                   "  -h, --help              Show this text\n");
 }
 
-static void nearest_word_is_one_that_was_meant(void **state)
+static void nearest_word_is_the_one_with_few_typing_errors(void **state)
 {
     (void)state;
     static const struct {
@@ -229,8 +229,8 @@ static void nearest_word_is_one_that_was_meant(void **state)
     }
 }
 
-WEIR_TESTS(test(nothing_given_leaves_the_defaults), test(every_kind_of_value_is_stored),
-           test(list_keeps_all_that_are_given_in_order), test(list_that_is_too_long_is_refused),
-           test(value_may_look_like_an_option), test(operands_may_stand_anywhere_and_come_in_order),
-           test(wrong_number_of_operands_is_refused), test(value_out_of_range_is_refused_with_the_range),
-           test(help_shows_defaults_of_every_kind), test(nearest_word_is_one_that_was_meant))
+WEIR_TESTS(test(empty_command_line_leaves_the_defaults), test(every_kind_of_value_is_stored),
+           test(list_option_keeps_all_values_in_order), test(list_option_with_too_many_values_is_refused),
+           test(value_may_look_like_an_option), test(operands_may_stand_between_options_and_keep_their_order),
+           test(wrong_number_of_operands_is_refused), test(invalid_option_value_is_refused_with_the_valid_range),
+           test(help_shows_defaults_of_every_kind), test(nearest_word_is_the_one_with_few_typing_errors))

@@ -52,7 +52,7 @@ def _report(**more):
             'waited_s': {'pace': 3.5, 'robots': 0.5}, 'hosts': [_host('a.example')], 'hosts_left_out': 0, **more}
 
 
-def last_run_is_told_in_words_and_others_if_asked_for():
+def report_prints_the_last_run_and_others_on_request():
     with _state(_report(end='stopped', pages=3), _report()) as folder:
         run = weir('report', cwd=folder)
         assert run.returncode == 0 and run.stderr == '', run
@@ -79,7 +79,7 @@ def _on_terminal(columns, folder):
     return text.decode().splitlines()
 
 
-def hosts_fit_the_terminal_and_are_whole_elsewhere():
+def report_table_fits_the_terminal_and_is_full_in_a_file():
     """Narrow terminals omit the least important columns first; host name and waiting times are
     always shown."""
     waited = {'robots_delay': 86400, 'rate_limit_reset': 7200, 'retry_after': 3600}
@@ -98,7 +98,7 @@ def hosts_fit_the_terminal_and_are_whole_elsewhere():
         assert lines == whole and 'retry_after' in first and 'closest' in head, lines
 
 
-def state_file_may_be_given_as_a_word_before_the_job():
+def report_takes_the_state_file_as_an_operand():
     with _state(_report()) as folder:
         os.rename(os.path.join(folder, 'weir.db'), os.path.join(folder, 'night.db'))
         for words in (['night.db'], ['night.db', '1'], ['1', 'night.db'], ['1', '--state', 'night.db']):
@@ -110,13 +110,13 @@ def state_file_may_be_given_as_a_word_before_the_job():
         assert f'"{words[1]}" is one too many' in refusal('report', *words), words
 
 
-def json_is_as_it_was_kept():
+def report_json_is_the_stored_report():
     with _state(_report()) as folder:
         run = weir('report', '--json', '--state', 'weir.db', '1', cwd=folder)
         assert run.returncode == 0 and json.loads(run.stdout) == _report(), run
 
 
-def page_has_charts_of_pace_waits_and_statuses():
+def report_page_has_charts_of_pace_waits_and_statuses():
     with _state(_report()) as folder:
         run = weir('report', '--html', 'r.html', cwd=folder)
         assert run.returncode == 0 and run.stdout == run.stderr == '', run
@@ -132,7 +132,7 @@ def page_has_charts_of_pace_waits_and_statuses():
         assert weir('report', '--html', '-', cwd=folder).stdout.startswith('<!DOCTYPE html>')
 
 
-def hostile_names_do_no_harm_on_the_page_or_the_terminal():
+def report_escapes_hostile_names_on_page_and_terminal():
     """B15, J11"""
     report = _report(end=HOSTILE, why=HOSTILE, out=HOSTILE, ended_at=HOSTILE, failed_url=HOSTILE, failed_why=HOSTILE,
                      statuses={HOSTILE: 3, '200': 1}, hosts=[_host(HOSTILE), _host('x' * 5000)])
@@ -146,7 +146,7 @@ def hostile_names_do_no_harm_on_the_page_or_the_terminal():
             assert all(c == '\n' or c >= ' ' and not '\x7f' <= c <= '\x9f' for c in run.stdout), run.stdout
 
 
-def reports_that_make_no_sense_are_refused_or_put_into_range():
+def damaged_reports_are_refused_or_clamped():
     for broken in ('{', '[]', 'null', '{"end": 3}', '[' * 100000, '{"end": "\\ud800"}'):
         with _state(broken) as folder:
             run = weir('report', cwd=folder)
@@ -164,7 +164,7 @@ def reports_that_make_no_sense_are_refused_or_put_into_range():
         assert harmless(weir('report', '--html', '-', cwd=folder).stdout).count('figure') == 12
 
 
-def what_is_not_there_is_said_so():
+def missing_report_or_state_file_is_reported():
     with _state() as folder:
         run = weir('report', cwd=folder)
         assert run.returncode == 1 and 'weir.db has no report' in run.stderr and run.stdout == '', run
@@ -182,7 +182,7 @@ def what_is_not_there_is_said_so():
         assert run.returncode == 1 and 'cannot write' in run.stderr, run
 
 
-def mistakes_are_answered_with_what_would_be_right():
+def report_refuses_contradictory_options_with_a_hint():
     assert 'give the job' in refusal('report', '--run', '2')
     assert '--json and --html' in refusal('report', '--json', '--html', '-')
 

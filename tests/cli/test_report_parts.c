@@ -27,7 +27,7 @@ static int64_t sum(const int64_t *starts, size_t count)
     return total;
 }
 
-static void course_has_the_starts_of_each_step_and_of_the_last_that_was_not_over(void **state)
+static void rate_history_has_requests_of_each_step_and_the_unfinished_one(void **state)
 {
     (void)state;
     int64_t starts[WR_RATE_HISTORY_POINTS];
@@ -39,7 +39,7 @@ static void course_has_the_starts_of_each_step_and_of_the_last_that_was_not_over
     assert_int_equal(wr_rate_history_read(&course, wr_span_of("b.example"), 17, 3500 * WEIR_MILLISECOND, starts), 0);
 }
 
-static void run_shorter_than_a_step_is_one_step(void **state)
+static void rate_history_of_a_short_run_has_one_step(void **state)
 {
     (void)state;
     int64_t starts[WR_RATE_HISTORY_POINTS];
@@ -48,7 +48,7 @@ static void run_shorter_than_a_step_is_one_step(void **state)
     assert_int_equal(starts[0], 17);
 }
 
-static void steps_are_joined_and_no_start_is_lost_however_long_it_takes(void **state)
+static void rate_history_merges_steps_and_loses_no_request(void **state)
 {
     (void)state;
     static const int lengths[] = {59, 60, 61, 119, 120, 3599, 100000};
@@ -67,7 +67,7 @@ static void steps_are_joined_and_no_start_is_lost_however_long_it_takes(void **s
     }
 }
 
-static void what_was_before_a_host_was_seen_is_not_made_up(void **state)
+static void rate_history_before_the_first_look_at_a_host_is_unknown(void **state)
 {
     (void)state;
     int64_t starts[WR_RATE_HISTORY_POINTS];
@@ -82,7 +82,7 @@ static void what_was_before_a_host_was_seen_is_not_made_up(void **state)
 }
 
 /* The host was evicted from memory, so its counter starts again at 0. */
-static void host_that_was_forgotten_meanwhile_counts_from_nothing(void **state)
+static void rate_history_of_an_evicted_host_counts_from_zero(void **state)
 {
     (void)state;
     int64_t starts[WR_RATE_HISTORY_POINTS];
@@ -94,7 +94,7 @@ static void host_that_was_forgotten_meanwhile_counts_from_nothing(void **state)
     assert_true(starts[1] == 10 && starts[2] == 4 && starts[3] == 0);
 }
 
-static void hosts_that_were_asked_most_stay(void **state)
+static void rate_history_keeps_the_hosts_with_most_requests(void **state)
 {
     (void)state;
     char key[32];
@@ -112,7 +112,7 @@ static void hosts_that_were_asked_most_stay(void **state)
     assert_int_equal(starts[0], 500);
 }
 
-static void where_looking_at_all_hosts_takes_long_steps_are_longer(void **state)
+static void rate_history_steps_grow_with_the_number_of_hosts(void **state)
 {
     int64_t starts[WR_RATE_HISTORY_POINTS];
     (void)state;
@@ -130,8 +130,9 @@ static void where_looking_at_all_hosts_takes_long_steps_are_longer(void **state)
     assert_true(starts[0] == 170 && starts[1] == 5);
 }
 
-WEIR_TESTS(test(where_looking_at_all_hosts_takes_long_steps_are_longer),
-           test(course_has_the_starts_of_each_step_and_of_the_last_that_was_not_over),
-           test(run_shorter_than_a_step_is_one_step), test(steps_are_joined_and_no_start_is_lost_however_long_it_takes),
-           test(what_was_before_a_host_was_seen_is_not_made_up),
-           test(host_that_was_forgotten_meanwhile_counts_from_nothing), test(hosts_that_were_asked_most_stay))
+WEIR_TESTS(test(rate_history_steps_grow_with_the_number_of_hosts),
+           test(rate_history_has_requests_of_each_step_and_the_unfinished_one),
+           test(rate_history_of_a_short_run_has_one_step), test(rate_history_merges_steps_and_loses_no_request),
+           test(rate_history_before_the_first_look_at_a_host_is_unknown),
+           test(rate_history_of_an_evicted_host_counts_from_zero),
+           test(rate_history_keeps_the_hosts_with_most_requests))

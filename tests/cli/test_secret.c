@@ -4,7 +4,7 @@
 #include "lib/test.h"
 
 /* V10. */
-static void secrets_of_words_are_hidden_from_who_lists_processes(void **state)
+static void secrets_in_arguments_are_hidden_from_ps(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -33,7 +33,7 @@ static void secrets_of_words_are_hidden_from_who_lists_processes(void **state)
     }
 }
 
-static void field_behind_its_option_is_hidden_too(void **state)
+static void header_value_in_its_own_argument_is_hidden(void **state)
 {
     (void)state;
     char option[] = "--header", field[] = "X: http://s3cret", url[] = "http://host/", *words[] = {option, field, url};
@@ -46,4 +46,4 @@ static void field_behind_its_option_is_hidden_too(void **state)
     free(words[2]);
 }
 
-WEIR_TESTS(test(secrets_of_words_are_hidden_from_who_lists_processes), test(field_behind_its_option_is_hidden_too))
+WEIR_TESTS(test(secrets_in_arguments_are_hidden_from_ps), test(header_value_in_its_own_argument_is_hidden))

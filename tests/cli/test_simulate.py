@@ -83,14 +83,14 @@ def families_and_names_choose_among_the_built_in_scenarios():
     assert names('P10a-conc4') == ['P10a-conc4']
 
 
-def files_and_random_ones_run_together():
+def scenario_files_and_random_scenarios_run_together():
     def look(folder):
         return _objects('--pacer', 'fixed', '--random', '3', os.path.join(folder, 'a.yaml'))
     found = _with({'a.yaml': SCENARIO}, look)
     assert len(found) == 4 and found[0]['scenario'] == 'mine' and found[0]['seeds'] == 1
 
 
-def drawn_scenario_can_be_named():
+def random_scenario_can_be_rerun_by_its_name():
     words = ['--pacer', 'fixed', '--seed', '7', '--seeds', '1']
     drawn = _objects(*words, '--random', '15')
     assert _objects(*words, 'P4-r14') == drawn[14:] == _objects(*words, drawn[14]['scenario'])
@@ -99,7 +99,7 @@ def drawn_scenario_can_be_named():
     assert '--list' in refusal('simulate', 'P4-r')
 
 
-def folder_gives_its_yaml_files_in_the_order_of_people():
+def scenario_folder_is_read_in_natural_order():
     files = {f'{name}.yaml': SCENARIO.replace('mine', name) for name in ('s10', 's9')}
     files['s1.yml'] = SCENARIO.replace('mine', 's1')
     files['notes.txt'] = files['.hidden.yaml'] = 'no scenario'
@@ -107,12 +107,12 @@ def folder_gives_its_yaml_files_in_the_order_of_people():
     assert [row['scenario'] for row in found] == ['s1', 's9', 's10']
 
 
-def seeds_are_the_scenarios_unless_given():
+def number_of_seeds_is_the_scenarios_unless_given():
     assert _objects('--pacer', 'fixed', 'P1a')[0]['seeds'] == 3
     assert _objects('--pacer', 'fixed', 'P1a', '--seeds', '2')[0]['seeds'] == 2
 
 
-def scenario_in_the_manual_is_read_and_holds_the_defaults():
+def scenario_in_the_manual_is_valid_and_shows_the_defaults():
     with open(os.path.join(sys.argv[2], 'man', 'weir-simulate.1'), encoding='utf-8') as file:
         blocks = re.findall(r'\.Bd -literal -offset indent\n(.*?)\.Ed', file.read(), re.S)
     shown, kinds, more, crowd = blocks[:4]
@@ -128,7 +128,7 @@ def scenario_in_the_manual_is_read_and_holds_the_defaults():
 
 # ---- output ----
 
-def json_has_an_object_for_each_pacer_and_scenario():
+def simulate_json_has_an_object_for_each_pacer_and_scenario():
     found = _objects('--pacer', 'fixed', '--pacer', 'aimd:max=500', 'P1', 'P9')
     count = len([name for name in _files() if re.match('P[19][a-z]', name)])
     assert [row['pacer'] for row in found] == ['fixed'] * count + ['aimd:max=500'] * count
@@ -139,12 +139,12 @@ def json_has_an_object_for_each_pacer_and_scenario():
         assert abs(row['rejected'] - row['rejections'] / row['sent']) < 0.02, row
 
 
-def time_that_never_comes_is_null():
+def time_of_an_event_that_never_occurs_is_null():
     row = _objects('--pacer', 'fixed', 'P1d')[0]
     assert row['t90_s'] is None and row['recovery_s'] is None
 
 
-def fixed_rate_scores_what_arithmetic_says():
+def fixed_rate_pacer_scores_the_computed_goodput():
     row = _objects('--pacer', 'fixed', 'P1c')[0]
     assert row['sent'] == 1800 and row['rejections'] == 0
     assert abs(row['goodput'] - 1800 / (20 * 1800 + 20)) < 1e-3
@@ -158,12 +158,12 @@ def same_seed_gives_the_same_output_on_any_number_of_threads():
     assert one != _simulate(*words, '--seed', '10')
 
 
-def warm_is_said_and_makes_a_difference():
+def warm_run_is_marked_and_has_fewer_rejections():
     cold, warm = (_objects('--pacer', 'learned', 'P1a', *word)[0] for word in ([], ['--warm']))
     assert warm['warm'] is True and warm['rejections'] < cold['rejections']
 
 
-def table_has_a_row_for_each_family_and_one_of_means():
+def simulate_table_has_a_row_for_each_family_and_a_mean():
     lines = _simulate('--pacer', 'fixed', '--pacer', 'aimd:max=500', 'P1a', 'P10a', 'P5a', 'P5b', '--seeds', '1').splitlines()
     assert lines[0].startswith('4 scenarios, cold.')
     assert lines[2].split() == ['fixed', 'aimd', '[2]']
@@ -173,20 +173,20 @@ def table_has_a_row_for_each_family_and_one_of_means():
     assert 'median' not in ''.join(lines)
 
 
-def table_clips_goodput_and_means_are_over_scenarios():
+def simulate_table_clips_goodput_and_averages_over_scenarios():
     words = ['--pacer', 'none', '--seeds', '1', 'P1', 'P5']
     wanted = [min(row['goodput'], 1) for row in _objects(*words)]
     mean = re.search(r'^mean +([\d.]+) /', _simulate(*words), re.M).group(1)
     assert abs(float(mean) - 100 * sum(wanted) / len(wanted)) < 0.06
 
 
-def table_of_one_family_has_a_row_for_each_scenario():
+def simulate_table_of_one_family_has_a_row_for_each_scenario():
     text = _simulate('--pacer', 'fixed', 'P10', '--seeds', '1')
     assert 'P10a-conc4' in text and 'P10b-conc20' in text
     assert 'P1a-tb0.2-b5' in _simulate('--pacer', 'fixed', 'P1', 'P10', '--seeds', '1', '--each')
 
 
-def random_ones_end_with_median_percentile_and_who_passes():
+def random_scenarios_end_with_median_percentile_and_pass_rate():
     words = ['--pacer', 'fixed', '--pacer', 'gradient', '--random', '40', '--seeds', '1', '--seed', '3']
     lines = {line.split()[0]: line for line in _simulate(*words).splitlines() if line}
     rows = [row for row in _objects(*words) if row['pacer'] == 'gradient']
@@ -198,14 +198,14 @@ def random_ones_end_with_median_percentile_and_who_passes():
     assert abs(float(lines['p10'].split()[-3]) - 100 * (goodput[3] + 0.9 * (goodput[4] - goodput[3]))) < 0.06
 
 
-def list_names_pacers_and_scenarios():
+def simulate_list_names_pacers_and_scenarios():
     text = _simulate('--list')
     for name in ('tide', 'aimd', 'autothrottle-8', 'gradient2', *_files()):
         assert re.search(rf'^  {re.escape(name)} +\S', text, re.M), name
     assert all(len(line) <= 120 for line in text.splitlines())
 
 
-def help_teaches_with_examples():
+def simulate_help_has_examples():
     text = _simulate('--help')
     for words in ('weir simulate --random', '--plot step.svg', 'aimd:alpha=0.1,start=1,max=500,burst=5'):
         assert words in text, words
@@ -224,7 +224,7 @@ def _watch(*words):
     return _with({}, look)
 
 
-def trace_tells_each_event_of_the_run_that_is_scored():
+def trace_has_each_event_of_the_scored_run():
     events, _ = _watch('--pacer', 'aimd', 'P1b', '--seeds', '1')
     score = _objects('--pacer', 'aimd', 'P1b', '--seeds', '1')[0]
     assert sum(event['kind'] == 'sent' for event in events) == score['sent']
@@ -237,13 +237,13 @@ def trace_tells_each_event_of_the_run_that_is_scored():
         assert (event['status'] is None) == (event['kind'] == 'sent') and event['limit'] == 2 and event['mode']
 
 
-def trace_of_a_warm_run_is_that_run_alone():
+def trace_of_a_warm_run_omits_the_warm_up():
     events, _ = _watch('--pacer', 'learned', 'P1a', '--seeds', '1', '--warm')
     score = _objects('--pacer', 'learned', 'P1a', '--seeds', '1', '--warm')[0]
     assert sum(event['kind'] == 'sent' for event in events) == score['sent']
 
 
-def plot_is_xml_that_needs_nothing_else():
+def plot_is_xml_without_external_references():
     _, text = _watch('--pacer', 'fixed', '--pacer', 'aimd:max=500', 'P6a')
     root = xml.fromstring(text)
     words = [''.join(node.itertext()) for node in root.iter('{http://www.w3.org/2000/svg}text')]
@@ -255,14 +255,14 @@ def plot_is_xml_that_needs_nothing_else():
     assert not re.search(r'nan|inf', re.sub(r'<title>.*?</title>|<text.*?</text>', '', text)), 'a number that is none'
 
 
-def plot_names_the_modes_of_pacers_that_have_some():
+def plot_names_the_modes_of_a_pacer_with_modes():
     _, text = _watch('--pacer', 'aimd', '--pacer', 'vegas', 'P1b', '--seeds', '1')
     assert "pacer's mode:" in text.replace('&apos;', "'").replace('&#39;', "'") and '>raise<' in text and '>peer<' not in text
     _, text = _watch('--pacer', 'vegas', 'P1b', '--seeds', '1')
     assert 'mode:' not in text
 
 
-def plot_escapes_what_a_file_says():
+def plot_escapes_text_of_the_scenario_file():
     def look(folder):
         out = os.path.join(folder, 'p.svg')
         _simulate('--pacer', 'fixed', os.path.join(folder, 'x.yaml'), '--plot', out)
@@ -273,13 +273,13 @@ def plot_escapes_what_a_file_says():
     assert '&lt;b a=&quot;1&quot;&gt;&amp;amp;: ' in text
 
 
-def every_built_in_scenario_can_be_drawn():
+def every_built_in_scenario_can_be_plotted():
     for name in _files():
         if not name.startswith('P12'):
             xml.fromstring(_simulate('--pacer', 'fixed', name, '--seeds', '1', '--json', '--plot', '/dev/stdout').split('\n{')[0])
 
 
-def several_scenarios_or_a_crowd_cannot_be_drawn():
+def several_scenarios_or_a_crowd_cannot_be_plotted():
     assert 'one scenario, not 2; choose it with --scenario' in refusal('simulate', '--pacer', 'fixed', 'P4a', 'P4b', '--plot',
                                                                       '/dev/null')
     crowd = 'name: x\ncrowd: { hosts: 2 }\nmix: [ { origin: {} } ]\n'
@@ -299,7 +299,7 @@ def plot_that_cannot_be_written_is_a_failure():
 
 # ---- refused input ----
 
-def bad_file_is_refused_with_line_and_column():
+def invalid_scenario_file_is_refused_with_line_and_column():
     assert _refused(SCENARIO + 'worker: 5\n') == \
         ':6:1: unknown key "worker" in a scenario; did you mean "workers"?'
     assert _refused(SCENARIO.replace('rate', 'rats')).startswith(':5:34: unknown key "rats" in limiter')
@@ -319,7 +319,7 @@ def bad_file_is_refused_with_line_and_column():
     assert _refused('x' * (1 << 20) + 'x').startswith(': longer than 1 MiB')
 
 
-def file_that_is_meant_to_hurt_is_refused_at_once():
+def hostile_scenario_file_is_refused_at_once():
     bomb = 'a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n'
     for text, why in ((bomb, ':1:1: unknown key in'), ('name: &n x\norigin: *n\n', ':1:7: an anchor (&)'),
                       ('!!python/object:os.system x\n', ':1:1: a tag (!)'), ('<<: {}\n' + SCENARIO, ':1:1: unknown key'),
@@ -352,7 +352,7 @@ def standard_output_that_cannot_be_written_is_a_failure():
         assert run.returncode == 1 and 'cannot write to standard output: No space left' in run.stderr, run.stderr
 
 
-def number_that_is_of_another_kind_of_limiter_is_refused():
+def setting_of_another_kind_of_limiter_is_refused():
     for kind, number, wrong in (
             ('token_bucket', 'quota: 500', 'quota and window are of a fixed_window, sliding_ban, sliding_counter or'),
             ('concurrency', 'window: 5m', 'quota and window are of a fixed_window, sliding_ban, sliding_counter or'),
@@ -369,7 +369,7 @@ def number_that_is_of_another_kind_of_limiter_is_refused():
         assert _refused(text).startswith(':3:12: ' + wrong), text
 
 
-def real_limiters_are_drawn_and_judged_by_the_second_half():
+def real_limiters_are_scored_by_their_second_half():
     rows = _objects('--real', '11', '--seeds', '1', '--seed', '3')
     assert [row['scenario'].split('-')[0] for row in rows] == [f'R{i + 1}' for i in range(11)], rows
     alone = _objects('R2-r1', '--seeds', '1', '--seed', '3')
@@ -380,21 +380,21 @@ def real_limiters_are_drawn_and_judged_by_the_second_half():
     assert float(cell[1]) == round(100 * alone[0]['late_goodput'], 1), (cell, alone)
 
 
-def one_bad_file_of_a_folder_is_named():
+def invalid_file_in_a_scenario_folder_is_named():
     def look(folder):
         return refusal('simulate', '--pacer', 'fixed', folder)
     assert '/b.yaml:1:1: unknown key in' in _with({'a.yaml': SCENARIO, 'b.yaml': 'no: 1\n'}, look)
     assert 'no scenarios there' in _with({'a.txt': ''}, look)
 
 
-def scenario_that_is_nowhere_is_refused_with_the_nearest():
+def unknown_scenario_is_refused_with_the_nearest_name():
     assert 'did you mean P10a-conc4?' in refusal('simulate', '--pacer', 'fixed', 'P10a-cnc4')
     assert '"weir simulate --list"' in refusal('simulate', '--pacer', 'fixed', 'nothing')
     run = weir('simulate', '--pacer', 'fixed', '--scenario', '/nowhere/x.yaml')
     assert run.returncode == 1 and run.stderr == 'weir simulate: cannot read /nowhere/x.yaml: No such file or directory; check the path\n'
 
 
-def unknown_pacer_or_key_is_refused():
+def unknown_pacer_or_pacer_key_is_refused():
     assert refusal('simulate', '--pacer', 'tied') == 'weir simulate: unknown pacer "tied"; did you mean tide?'
     assert 'did you mean aimd?' in refusal('simulate', '--pacer', 'amid:alpha=1')
     assert '--list' in refusal('simulate', '--pacer', 'xylophone')
@@ -418,7 +418,7 @@ def _interrupted(after_s):
     return run.returncode, [json.loads(line) for line in out.splitlines()], complaint
 
 
-def interrupt_prints_what_is_finished():
+def interrupt_prints_the_finished_scenarios():
     for after_s in (0.5, 2, 8, 20):  # a loaded machine may not have finished any scenario after 0.5 s
         status, rows, complaint = _interrupted(after_s)
         if rows:

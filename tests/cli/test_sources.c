@@ -165,7 +165,7 @@ static void every_kind_of_setting_is_read_from_the_environment(void **state)
     assert_from(&run, "count", WR_FROM_ENVIRONMENT, 0);
 }
 
-static void flag_counts_before_environment_before_file_before_default(void **state)
+static void flag_overrides_environment_overrides_file_overrides_default(void **state)
 {
     (void)state;
     static const char file[] = "door:\n  count: 10\n  also: [a, b]\n  flag: true\n";
@@ -187,7 +187,7 @@ static void flag_counts_before_environment_before_file_before_default(void **sta
     unsetenv("WEIR_DOOR_ALSO");
 }
 
-static void what_is_said_of_pace_for_all_gives_way_to_the_command_in_the_same_place(void **state)
+static void section_of_a_command_overrides_the_pace_section(void **state)
 {
     (void)state;
     static const char both[] = "pace: {interval: 1s}\ndoor: {interval: 2s}\n";
@@ -205,7 +205,7 @@ static void what_is_said_of_pace_for_all_gives_way_to_the_command_in_the_same_pl
     unsetenv("WEIR_DOOR_INTERVAL");
 }
 
-static void file_is_named_by_flag_or_environment_or_none_is_read(void **state)
+static void config_file_is_named_by_flag_or_environment(void **state)
 {
     (void)state;
     /* no file, whatever the environment says */
@@ -220,7 +220,7 @@ static void file_is_named_by_flag_or_environment_or_none_is_read(void **state)
     assert_int_equal(run.settings.count, 5);
 }
 
-static void empty_files_sections_and_variables_say_nothing(void **state)
+static void empty_files_sections_and_variables_leave_the_defaults(void **state)
 {
     (void)state;
     setenv("WEIR_DOOR_COUNT", "", 1);
@@ -232,7 +232,7 @@ static void empty_files_sections_and_variables_say_nothing(void **state)
 
 /* ---- errors ---- */
 
-static void mistakes_in_a_file_are_told_with_line_and_column_and_what_would_be_right(void **state)
+static void config_file_mistakes_are_reported_with_line_column_and_hint(void **state)
 {
     (void)state;
     static const struct {
@@ -274,7 +274,7 @@ static void mistakes_in_a_file_are_told_with_line_and_column_and_what_would_be_r
     }
 }
 
-static void mistakes_in_the_environment_are_told_by_their_names(void **state)
+static void environment_mistakes_are_reported_by_variable_name(void **state)
 {
     (void)state;
     static const struct {
@@ -296,7 +296,7 @@ static void mistakes_in_the_environment_are_told_by_their_names(void **state)
     }
 }
 
-static void mistakes_of_set_are_told_with_what_would_be_right(void **state)
+static void option_set_mistakes_are_reported_with_a_hint(void **state)
 {
     (void)state;
     assert_refused(PARSE(NULL, "--set", "open=5s"),
@@ -309,7 +309,7 @@ static void mistakes_of_set_are_told_with_what_would_be_right(void **state)
     assert_refused(PARSE(NULL, "--set"), "--set needs a value: pace.NAME=VALUE");
 }
 
-static void hostile_files_end_in_one_line(void **state)
+static void hostile_config_files_give_one_error_line(void **state)
 {
     (void)state;
     static const char *const rows[] = {
@@ -337,7 +337,7 @@ static void hostile_files_end_in_one_line(void **state)
 
 /* ---- saved arguments of jobs, and the option tables ---- */
 
-static void what_file_and_environment_said_can_be_said_again_as_words(void **state)
+static void settings_of_file_and_environment_become_arguments(void **state)
 {
     (void)state;
     setenv("WEIR_DOOR_DURATION", "90s", 1);
@@ -361,7 +361,7 @@ static void what_file_and_environment_said_can_be_said_again_as_words(void **sta
     free(words);
 }
 
-static void every_number_of_the_pace_has_a_name_in_the_file(void **state)
+static void every_pace_option_has_a_name_in_the_config_file(void **state)
 {
     (void)state;
     static const char *const others[][2] = {{"min_interval", "interval"},
@@ -421,7 +421,7 @@ static bool reaches(size_t index, const struct settings *settings, const weir_pa
            more.delay_factor == 0.125;
 }
 
-static void every_number_of_the_pace_reaches_the_pacer(void **state)
+static void every_pace_setting_reaches_the_pacer(void **state)
 {
     (void)state;
     for (size_t i = 0; wr_pace_name(i) != NULL; i++) {
@@ -436,7 +436,7 @@ static void every_number_of_the_pace_reaches_the_pacer(void **state)
     }
 }
 
-static void numbers_of_the_pace_that_do_not_fit_together_are_refused(void **state)
+static void contradictory_pace_settings_are_refused(void **state)
 {
     (void)state;
     weir_pace_options pace;
@@ -447,7 +447,7 @@ static void numbers_of_the_pace_that_do_not_fit_together_are_refused(void **stat
                         "pace: the option min-rate is above rate-ceiling; it must be at most that");
 }
 
-static void tables_of_all_sections_have_room_for_their_origins(void **state)
+static void option_tables_of_all_sections_fit_the_origin_array(void **state)
 {
     (void)state;
     for (size_t i = 0; wr_sections[i] != NULL; i++) {
@@ -459,14 +459,11 @@ static void tables_of_all_sections_have_room_for_their_origins(void **state)
 }
 
 WEIR_TESTS(test(every_kind_of_setting_is_read_from_a_file), test(every_kind_of_setting_is_read_from_the_environment),
-           test(flag_counts_before_environment_before_file_before_default),
-           test(what_is_said_of_pace_for_all_gives_way_to_the_command_in_the_same_place),
-           test(file_is_named_by_flag_or_environment_or_none_is_read),
-           test(empty_files_sections_and_variables_say_nothing),
-           test(mistakes_in_a_file_are_told_with_line_and_column_and_what_would_be_right),
-           test(mistakes_in_the_environment_are_told_by_their_names),
-           test(mistakes_of_set_are_told_with_what_would_be_right), test(hostile_files_end_in_one_line),
-           test(what_file_and_environment_said_can_be_said_again_as_words),
-           test(every_number_of_the_pace_has_a_name_in_the_file), test(every_number_of_the_pace_reaches_the_pacer),
-           test(numbers_of_the_pace_that_do_not_fit_together_are_refused),
-           test(tables_of_all_sections_have_room_for_their_origins))
+           test(flag_overrides_environment_overrides_file_overrides_default),
+           test(section_of_a_command_overrides_the_pace_section), test(config_file_is_named_by_flag_or_environment),
+           test(empty_files_sections_and_variables_leave_the_defaults),
+           test(config_file_mistakes_are_reported_with_line_column_and_hint),
+           test(environment_mistakes_are_reported_by_variable_name), test(option_set_mistakes_are_reported_with_a_hint),
+           test(hostile_config_files_give_one_error_line), test(settings_of_file_and_environment_become_arguments),
+           test(every_pace_option_has_a_name_in_the_config_file), test(every_pace_setting_reaches_the_pacer),
+           test(contradictory_pace_settings_are_refused), test(option_tables_of_all_sections_fit_the_origin_array))

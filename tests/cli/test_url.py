@@ -36,7 +36,7 @@ def relative_url_is_resolved_against_the_base():
     assert _printed('--base', 'http://h/a', 'https://x') == 'https://x/'
 
 
-def json_has_what_weir_makes_of_it():
+def url_json_has_url_canonical_form_key_and_robots_url():
     result = json.loads(_printed('--json', 'http://u:p@EXAMPLE.com.:80/%7ea/%2F?q#f'))
     assert result == {
         'url': 'http://u:p@example.com./%7ea/%2F?q#f',
@@ -60,27 +60,27 @@ def invalid_url_is_refused_with_a_reason():
     assert '--base "x"' in _reason('--base', 'x', 'y')
 
 
-def complaints_show_no_password():
+def url_errors_show_no_password():
     """V10"""
     for words in (('http://u:s3cret@h:99999/',), ('--base', 'http://u:s3cret@h:99999/', 'x')):
         reason = _reason(*words)
         assert '"http://h:99999/": its port' in reason and 's3cret' not in reason, reason
 
 
-def hostile_hosts_are_refused_in_one_safe_line():
+def hostile_host_names_are_refused_in_one_printable_line():
     for host in ('a"b', "a'b", 'a<b', 'a b', 'a%0ab', '..', 'a..b', 'a%2f..', 'x' * 64, '.'.join(['a' * 50] * 6)):
         reason = _reason(f'http://{host}/')
         assert all(32 <= ord(c) < 127 for c in reason), reason
     assert '\x1b' not in _reason('http://\x1b[31m/')
 
 
-def spellings_of_one_page_have_one_canonical_form():
+def spellings_of_one_page_share_one_canonical_url():
     spellings = ['http://EXAMPLE.com', 'http://example.com:80/', 'http://example.com./', 'http://example.com/#f',
                  'http://example.com/a/..', 'http://u@example.com/%2e/', ' http:\\\\example.com\\\n']
     assert {json.loads(_printed('--json', spelling))['canonical'] for spelling in spellings} == {'http://example.com/'}
 
 
-def exactly_one_url_is_wanted():
+def url_command_takes_exactly_one_url():
     assert 'weir url' in refusal('url')
     assert 'weir url' in refusal('url', 'http://a/', 'http://b/')
 

@@ -27,7 +27,7 @@ static void begin(int width, int height)
     wr_text_frame_begin(&frame, width, height);
 }
 
-static void what_is_too_long_is_cut_at_the_edge(void **state)
+static void overlong_text_is_cut_at_the_frame_edge(void **state)
 {
     (void)state;
     begin(10, 2);
@@ -39,7 +39,7 @@ static void what_is_too_long_is_cut_at_the_edge(void **state)
     assert_string_equal(row(1), "");
 }
 
-static void what_servers_write_cannot_move_the_cursor(void **state)
+static void control_characters_of_servers_cannot_move_the_cursor(void **state)
 {
     (void)state;
     begin(40, 1);
@@ -47,7 +47,7 @@ static void what_servers_write_cannot_move_the_cursor(void **state)
     assert_string_equal(row(0), "a?[2Jb??c????");
 }
 
-static void without_colours_only_what_is_chosen_stands_out(void **state)
+static void without_colours_only_the_selected_line_is_highlighted(void **state)
 {
     (void)state;
     begin(40, 1);
@@ -60,7 +60,7 @@ static void without_colours_only_what_is_chosen_stands_out(void **state)
     assert_string_equal(row(0), "\033[31m");
 }
 
-static void bars_are_drawn_with_what_the_terminal_has(void **state)
+static void bars_use_unicode_only_if_the_terminal_has_it(void **state)
 {
     (void)state;
     begin(3, 1);
@@ -83,7 +83,7 @@ static size_t written(int pipe_fd)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-static void only_lines_that_changed_are_written(void **state)
+static void live_view_writes_only_changed_lines(void **state)
 {
     int ends[2];
 
@@ -105,7 +105,7 @@ static void only_lines_that_changed_are_written(void **state)
     (void)close(ends[1]);
 }
 
-static void a_line_that_could_not_be_written_is_written_later(void **state)
+static void unwritten_line_is_written_with_the_next_frame(void **state)
 {
     int ends[2];
     char text[4096];
@@ -127,7 +127,7 @@ static void a_line_that_could_not_be_written_is_written_later(void **state)
     (void)close(ends[1]);
 }
 
-static void every_width_shows_host_and_reason_and_none_is_exceeded(void **state)
+static void host_table_fits_every_width_and_shows_host_and_reason(void **state)
 {
     struct wr_host_view host = {.key = "a-rather-long-name-of-a-host.example.org:8443",
                                 .state = WR_HOST_HELD,
@@ -153,7 +153,7 @@ static void every_width_shows_host_and_reason_and_none_is_exceeded(void **state)
     }
 }
 
-static void keys_are_read_out_of_what_terminals_send(void **state)
+static void terminal_input_is_parsed_into_keys(void **state)
 {
     static const struct {
         const char *typed;
@@ -183,7 +183,7 @@ static void keys_are_read_out_of_what_terminals_send(void **state)
     }
 }
 
-static void colours_and_letters_follow_the_environment(void **state)
+static void colours_and_unicode_follow_the_environment(void **state)
 {
     (void)state;
     (void)setenv("NO_COLOR", "1", 1);
@@ -199,8 +199,9 @@ static void colours_and_letters_follow_the_environment(void **state)
     assert_true(wr_terminal_has_unicode());
 }
 
-WEIR_TESTS(test(what_is_too_long_is_cut_at_the_edge), test(what_servers_write_cannot_move_the_cursor),
-           test(without_colours_only_what_is_chosen_stands_out), test(bars_are_drawn_with_what_the_terminal_has),
-           test(only_lines_that_changed_are_written), test(a_line_that_could_not_be_written_is_written_later),
-           test(every_width_shows_host_and_reason_and_none_is_exceeded), test(keys_are_read_out_of_what_terminals_send),
-           test(colours_and_letters_follow_the_environment))
+WEIR_TESTS(test(overlong_text_is_cut_at_the_frame_edge), test(control_characters_of_servers_cannot_move_the_cursor),
+           test(without_colours_only_the_selected_line_is_highlighted),
+           test(bars_use_unicode_only_if_the_terminal_has_it), test(live_view_writes_only_changed_lines),
+           test(unwritten_line_is_written_with_the_next_frame),
+           test(host_table_fits_every_width_and_shows_host_and_reason), test(terminal_input_is_parsed_into_keys),
+           test(colours_and_unicode_follow_the_environment))

@@ -111,7 +111,7 @@ static void end(void)
     free(view);
 }
 
-static void a_key_is_drawn_on_the_look_that_is_there(void **state)
+static void key_redraws_the_view_without_another_query(void **state)
 {
     (void)state;
     begin();
@@ -126,7 +126,7 @@ static void a_key_is_drawn_on_the_look_that_is_there(void **state)
     end();
 }
 
-static void a_host_is_paused_and_let_go_between_two_looks(void **state)
+static void host_can_be_paused_and_resumed_between_two_queries(void **state)
 {
     (void)state;
     begin();
@@ -137,7 +137,7 @@ static void a_host_is_paused_and_let_go_between_two_looks(void **state)
     end();
 }
 
-static void what_went_wrong_is_said_in_its_own_words(void **state)
+static void live_view_shows_the_reason_of_a_failed_command(void **state)
 {
     static const struct {
         int error;
@@ -155,7 +155,7 @@ static void what_went_wrong_is_said_in_its_own_words(void **state)
     end();
 }
 
-static void what_was_refused_is_said_until_the_next_key(void **state)
+static void live_view_shows_a_refusal_until_the_next_key(void **state)
 {
     char line[WR_VIEW_LINE];
     (void)state;
@@ -174,7 +174,7 @@ static void what_was_refused_is_said_until_the_next_key(void **state)
     end();
 }
 
-static void who_has_no_hosts_is_told_that_others_have_them(void **state)
+static void live_view_notes_that_other_processes_hold_all_hosts(void **state)
 {
     (void)state;
     begin();
@@ -188,6 +188,6 @@ static void who_has_no_hosts_is_told_that_others_have_them(void **state)
     end();
 }
 
-WEIR_TESTS(test(a_key_is_drawn_on_the_look_that_is_there), test(a_host_is_paused_and_let_go_between_two_looks),
-           test(what_went_wrong_is_said_in_its_own_words), test(what_was_refused_is_said_until_the_next_key),
-           test(who_has_no_hosts_is_told_that_others_have_them))
+WEIR_TESTS(test(key_redraws_the_view_without_another_query), test(host_can_be_paused_and_resumed_between_two_queries),
+           test(live_view_shows_the_reason_of_a_failed_command), test(live_view_shows_a_refusal_until_the_next_key),
+           test(live_view_notes_that_other_processes_hold_all_hosts))

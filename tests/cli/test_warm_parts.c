@@ -54,7 +54,7 @@ static void run(const struct course *row, struct wr_warm_page_steps *ret_course)
         fail_msg("%s: %s, %s", row->answers, steps, wr_cache_name(ret_course->after));
 }
 
-static void only_miss_and_expired_are_looked_at_again_and_at_most_five_requests_are_made(void **state)
+static void only_miss_and_expired_are_probed_with_at_most_five_requests(void **state)
 {
     static const struct course rows[] = {
         {"h", "G", WR_CACHE_HIT},           {"s", "G", WR_CACHE_STALE},       {"r", "G", WR_CACHE_REVALIDATED},
@@ -74,7 +74,7 @@ static void only_miss_and_expired_are_looked_at_again_and_at_most_five_requests_
     }
 }
 
-static void time_is_saved_where_the_second_answer_came_out_of_the_cache(void **state)
+static void time_is_saved_only_if_the_second_response_was_cached(void **state)
 {
     struct wr_warm_page_steps course;
 
@@ -89,7 +89,7 @@ static void time_is_saved_where_the_second_answer_came_out_of_the_cache(void **s
     assert_int_equal(wr_warm_saved_ns(&course), 0);
 }
 
-static void probes_wait_half_a_second_to_a_second(void **state)
+static void cache_probes_wait_between_500_ms_and_1_s(void **state)
 {
     (void)state;
     assert_int_equal(wr_warm_jitter(0), INT64_C(500000000));
@@ -107,7 +107,7 @@ static struct wr_url parse(const char *text, char *memory)
     return url;
 }
 
-static void an_operand_is_a_site_a_sitemap_or_a_page_by_its_path(void **state)
+static void warm_operand_is_site_sitemap_or_page_by_its_path(void **state)
 {
     static const struct {
         const char *url;
@@ -134,7 +134,7 @@ static void an_operand_is_a_site_a_sitemap_or_a_page_by_its_path(void **state)
     }
 }
 
-static void a_sitemap_may_list_its_own_domain_only(void **state)
+static void sitemap_may_list_only_urls_of_its_own_domain(void **state)
 {
     static const struct {
         const char *home, *url;
@@ -166,7 +166,6 @@ static void a_sitemap_may_list_its_own_domain_only(void **state)
     }
 }
 
-WEIR_TESTS(test(only_miss_and_expired_are_looked_at_again_and_at_most_five_requests_are_made),
-           test(time_is_saved_where_the_second_answer_came_out_of_the_cache),
-           test(probes_wait_half_a_second_to_a_second), test(an_operand_is_a_site_a_sitemap_or_a_page_by_its_path),
-           test(a_sitemap_may_list_its_own_domain_only))
+WEIR_TESTS(test(only_miss_and_expired_are_probed_with_at_most_five_requests),
+           test(time_is_saved_only_if_the_second_response_was_cached), test(cache_probes_wait_between_500_ms_and_1_s),
+           test(warm_operand_is_site_sitemap_or_page_by_its_path), test(sitemap_may_list_only_urls_of_its_own_domain))

@@ -39,13 +39,13 @@ def no_figure_has_changed_by_more_than_3_percent():
     assert not found, '\n'.join(['', *found])
 
 
-def a_slip_of_5_percent_is_found_in_each_figure():
+def change_of_5_percent_is_found_in_each_figure():
     for name, count in COUNTS.items():
         found = list(book.findings(FIGURES, {**COUNTS, name: max(count, FIGURES[name]['is']) * SLIP}, UNITS))
         assert any(line.startswith(f'{name}:') and 'worse' in line for line in found), name
 
 
-def a_million_keys_of_24_bytes_take_at_most_90_bytes_each_in_a_heap_as_a_crawl_has_it():
+def million_keys_of_24_bytes_take_at_most_90_bytes_each():
     assert COUNTS['bytes_per_key'] <= KEY_BYTES_MAX, COUNTS
 
 

@@ -129,7 +129,7 @@ def _charged(redis, rule):
     return int(count)
 
 
-def bad_roads_to_the_store_let_nobody_in_beyond_the_limit():
+def bad_links_to_redis_admit_no_request_beyond_the_limit():
     with _three() as (redis, roads, daemons):
         with Callers(daemons, ['exact', 'shares', 'leased', 'books']) as callers:
             wait_for(lambda: all(map(callers.admitted, callers.told)), 'some to be admitted')
@@ -157,7 +157,7 @@ def _waits(daemon):
              figure(page, f'weir_share_longest_wait_seconds{{rule="{rule}"')) for rule in ('books', 'exact', 'leased')]
 
 
-def roads_that_are_cut_make_nobody_wait_and_fallbacks_hold():
+def cut_links_to_redis_delay_no_caller_and_fallbacks_apply():
     with _three() as (redis, roads, daemons), Callers(daemons, ['books', 'exact', 'leased'], 1) as callers:
         wait_for(lambda: all(map(callers.admitted, callers.told)), 'some to be admitted')
         for road, ways in zip(roads, (('up', 'down'), ('up',), ('down',))):
@@ -182,7 +182,7 @@ def roads_that_are_cut_make_nobody_wait_and_fallbacks_hold():
         assert _charged(redis, 'books') >= callers.admitted('books')
 
 
-def debts_whose_answers_are_lost_are_charged_once():
+def charges_whose_replies_are_lost_are_applied_once():
     with _three() as (redis, roads, daemons):
         road, daemon = roads[0], daemons[0]
         admitted = _take(daemon, 'books', 20)  # the first calls also load the script into Redis
@@ -215,7 +215,7 @@ def _take_all(daemon, rule, count):
         wait_for(lambda: _take(daemon, rule, 1), 'a permit')
 
 
-def replica_that_takes_over_admits_no_more_than_what_it_had_not_heard_of():
+def promoted_redis_replica_admits_at_most_what_it_did_not_receive():
     with _three() as (primary, roads, daemons), Road(primary.path) as behind, Redis(behind) as replica:
         wait_for(replica.has_followed, 'the replica')
         for daemon in daemons:

@@ -69,7 +69,7 @@ def _judge_disturbed(web, done):
     assert deadlocks == 0
 
 
-def processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host():
+def killed_stopped_and_started_processes_lose_no_page_and_keep_the_pace():
     seed = int(os.environ.get('WEIR_TEST_SEED', time.time()))
     print(f'WEIR_TEST_SEED={seed}')
     web, seeds = tree(_HOSTS, _PAGES)
@@ -110,7 +110,7 @@ def _texts(folder):
             yield name, file.read()
 
 
-def passwords_of_databases_are_neither_shown_nor_stored():
+def database_passwords_are_neither_shown_nor_stored():
     web = Web(1, _slow)
     url = postgres().schema('secrets').replace('postgres:///', 'postgres://weir:s3cret@/')
     crawl = Crawl(weir(), url, ['--interval', '200ms', f'http://127.0.0.1:{web.ports[0]}/'])
@@ -151,7 +151,7 @@ def _asks_for_time(seconds):
     return told, answer
 
 
-def time_that_a_server_named_to_a_process_that_was_killed_binds_the_next():
+def retry_after_of_a_killed_process_binds_the_next():
     seconds = 6
     told, answer = _asks_for_time(seconds)
     web = Web(1, answer)
@@ -189,7 +189,7 @@ def _three_that_want_peace(ports, told):
     return answer
 
 
-def hosts_that_are_not_to_be_asked_for_long_are_left_and_asked_in_time_by_whoever_comes():
+def hosts_with_long_waits_are_released_and_resumed_by_any_process():
     ports, told = [], []
     web = Web(3, _three_that_want_peace(ports, told))
     ports.extend(web.ports)
@@ -247,7 +247,7 @@ def _ring(ports, pages):
     return answer
 
 
-def robots_txt_and_pages_that_lead_to_hosts_of_other_processes_keep_their_pace():
+def redirects_to_hosts_of_other_processes_keep_the_pace():
     hosts, pages, interval_s = 7, 2, 0.4
     ports = []
     web = Web(hosts, _ring(ports, pages))
@@ -270,7 +270,7 @@ def robots_txt_and_pages_that_lead_to_hosts_of_other_processes_keep_their_pace()
         crawl.close()
 
 
-def pages_of_any_bytes_are_stored_and_have_their_line():
+def pages_with_arbitrary_bytes_are_stored_with_one_line_each():
     def answer(port, path):
         if path == '/robots.txt':
             return 200, ['Content-Type: text/plain', 'ETag: "\xff\xfe"'], b'User-agent: *\nDisallow: /none\xff\x00\n'
@@ -294,7 +294,7 @@ def pages_of_any_bytes_are_stored_and_have_their_line():
 
 # ---- without killed processes ----
 
-def processes_that_begin_at_once_fetch_each_page_once():
+def processes_started_together_fetch_each_page_once():
     """Pages link to all other hosts, and hosts move between processes; no process is killed."""
     web, seeds = tree(24, 12)
     with Crawl(weir(), postgres().schema('once'), ['--pace', 'unlimited', *seeds]) as crawl:
@@ -307,7 +307,7 @@ def processes_that_begin_at_once_fetch_each_page_once():
         print(f'{nodes[0][0]} of {_AT_ONCE} processes had pages')
 
 
-def pages_that_take_long_to_archive_are_fetched_once():
+def page_that_takes_long_to_archive_is_fetched_once():
     """A process releases a host that has nothing to do, but only after every result is stored."""
     body = os.urandom(64 << 20)  # compressing this takes seconds, longer than an idle host is kept
     web = Web(1, lambda port, path: (404, [], b'') if path == '/robots.txt' else (200, ['Content-Type: image/x'], body))
@@ -322,7 +322,7 @@ def pages_that_take_long_to_archive_are_fetched_once():
         crawl.close()
 
 
-def hosts_stay_with_a_process_whichever_of_its_threads_has_them():
+def hosts_stay_with_a_process_when_they_move_between_its_threads():
     """Each host is claimed once, and moving hosts between the threads of a process loses nothing,
     although the threads hold different numbers of hosts."""
     hosts, pages = 64, 12
@@ -346,5 +346,5 @@ def hosts_stay_with_a_process_whichever_of_its_threads_has_them():
 if __name__ == '__main__':
     if _IS_LONG:
         cases.tests_of = lambda _: {test.__name__: test for test in [
-            processes_that_are_killed_stopped_and_started_lose_no_page_and_hurry_no_host]}
+            killed_stopped_and_started_processes_lose_no_page_and_keep_the_pace]}
     cases.main()

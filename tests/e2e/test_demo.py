@@ -60,18 +60,18 @@ def _given(name):
     return collections.Counter(each['path'] for each in _crawl().log[name] if each['status'] == 200)
 
 
-def crawl_ends_by_itself():
+def demo_crawl_completes_by_itself():
     assert _crawl().status in (0, 1), _crawl().status
     assert _crawl().report['end'] == 'completed', _crawl().report
 
 
-def no_host_is_asked_against_its_word():
+def no_host_receives_a_request_against_its_limits():
     for name, saw in _crawl().seen.items():
         assert set(saw['offences'].values()) == {0}, (name, saw)
     assert {host['too_soon'] for host in _crawl().report['hosts']} == {0}, _crawl().report
 
 
-def crawl_delay_lies_between_every_two_requests():
+def crawl_delay_separates_every_two_requests():
     times = [each['at'] / 1e9 for each in _crawl().log['delay']]
     gaps = [later - sooner for sooner, later in zip(times, times[1:])]
     assert len(gaps) >= 5 and min(gaps) >= 2 - SLACK_S, gaps
@@ -81,44 +81,44 @@ def pages_of_a_host_without_limits_are_fetched_once_each():
     assert _given('fast') == dict.fromkeys(_pages('fast'), 1), _given('fast')
 
 
-def limits_that_hosts_tell_of_cost_no_page():
+def announced_limits_of_hosts_cost_no_page():
     for name in ('slow', 'delay', 'bucket', 'quota', 'mute'):
         assert set(_given(name)) == _pages(name), (name, _pages(name) ^ set(_given(name)))
 
 
-def faults_and_silent_limits_cost_few_pages():
+def faults_and_unannounced_limits_cost_few_pages():
     for name in ('silent', 'ban', 'flaky', 'outage'):
         assert len(_given(name)) > 0.9 * len(_pages(name)), (name, _pages(name) ^ set(_given(name)))
 
 
-def what_robots_txt_forbids_is_never_asked_for():
+def paths_forbidden_by_robots_txt_are_never_requested():
     for name, log in _crawl().log.items():
         assert not [each for each in log if each['path'].startswith('/private/')], name
 
 
-def robots_txt_that_is_down_is_waited_for():
+def pages_wait_until_robots_txt_is_available():
     first = next(each for each in _crawl().log['mute'] if each['path'] != '/robots.txt')
     given = next(each for each in _crawl().log['mute'] if each['path'] == '/robots.txt' and each['status'] == 200)
     assert given['at'] < first['at']
 
 
-def body_without_end_is_cut():
+def endless_body_is_cut():
     assert 0 < _crawl().seen['huge']['huge_bytes'] < 50000000, _crawl().seen['huge']
     assert {'/', '/page/1'} <= set(_given('huge'))
 
 
-def redirects_in_circles_come_to_an_end():
+def redirect_loops_end():
     asked = collections.Counter(each['path'] for each in _crawl().log['maze'])
     assert max(asked.values()) == 1, asked
     assert len([path for path in asked if path.startswith('/end/')]) == 5, asked
     assert len([path for path in asked if path.startswith('/long/')]) < 40, asked
 
 
-def pages_without_end_come_to_an_end():
+def endless_site_is_left_after_a_limited_number_of_pages():
     assert 10 < _crawl().seen['trap']['requests'] < 300, _crawl().seen['trap']
 
 
-def every_url_has_one_line():
+def every_url_has_exactly_one_output_line():
     urls = collections.Counter(line['url'] for line in _crawl().lines)
     assert max(urls.values()) == 1, urls.most_common(3)
     fetched = {line['url'] for line in _crawl().lines if line['verdict'] == 'fetched'}

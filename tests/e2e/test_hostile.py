@@ -45,7 +45,7 @@ def _interrupt(crawl, web):
     assert process.returncode == 3, crawl.errors()
 
 
-def rows_changed_by_hand_end_as_damaged_and_the_crawl_ends():
+def rows_corrupted_by_hand_are_marked_damaged_and_the_crawl_ends():
     harm = {'key': r"UPDATE hosts SET host = E'a\nb' WHERE id = (SELECT min(host) FROM tasks WHERE state = 0)",
             'gone': 'DELETE FROM hosts WHERE id = (SELECT min(host) FROM tasks WHERE state = 0)',
             'url': f"UPDATE tasks SET url = 'http://other.example/', depth = -1, hops = 9e18, attempts = -7 WHERE id = ({_QUEUED} LIMIT 1)",
@@ -68,7 +68,7 @@ def rows_changed_by_hand_end_as_damaged_and_the_crawl_ends():
             web.judge_intervals(0.1)
 
 
-def tables_rights_and_rows_that_are_taken_away_stop_it_with_a_line_and_lose_nothing():
+def lost_tables_rights_or_rows_stop_the_crawl_without_loss():
     taken = {'table': ('ALTER TABLE tasks RENAME TO t', 'ALTER TABLE t RENAME TO tasks', 'put them back as they were'),
              'column': ('ALTER TABLE hosts RENAME lease_token TO t', 'ALTER TABLE hosts RENAME t TO lease_token', 'put them back'),
              'right': ('ALTER TABLE tasks OWNER TO weir', 'ALTER TABLE tasks OWNER TO other', 'see "Rights" in weir-state(5)'),
@@ -97,7 +97,7 @@ def _kick():
     _postgres().ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'other'")
 
 
-def database_that_refuses_for_a_while_is_waited_for():
+def crawl_waits_for_a_database_that_refuses_writes():
     for name, setting in {'late': "statement_timeout = '1ms'", 'fixed': 'default_transaction_read_only = on'}.items():
         web, seeds = tree(HOSTS, PAGES)
         with _crawl(f'refuses_{name}', seeds, 'other') as crawl:

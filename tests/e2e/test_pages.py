@@ -63,18 +63,18 @@ def _crawl_and_kill_one(schema, *budget):
     return pages
 
 
-def processes_together_fetch_as_many_pages_as_were_asked_for():
+def max_pages_holds_for_all_processes_together():
     pages = _crawl_and_kill_one('pages', '--max-pages', '131')
     assert len(pages) == 131, len(pages)
 
 
-def processes_together_fetch_as_many_pages_of_each_host_as_were_asked_for():
+def host_pages_holds_for_all_processes_together():
     pages = _crawl_and_kill_one('hosts', '--host-pages', '23')
     by_host = collections.Counter(port for port, _ in pages)
     assert set(by_host.values()) == {23} and len(by_host) == _HOSTS, by_host
 
 
-def bytes_are_those_of_each_process_and_others_go_on():
+def max_bytes_holds_per_process_and_other_processes_continue():
     web, seeds = tree(2, 15)
     answer = web.answer
     web.answer = lambda port, path: (lambda status, fields, body: (status, fields, body + 20000 * b' '))(*answer(port, path))

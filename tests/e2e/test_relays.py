@@ -79,7 +79,7 @@ def _ended_well(crew, origin, pages):
     origin.judge_gaps(INTERVAL_S)
 
 
-def bad_roads_to_the_store_hurry_no_host_and_the_crowd_goes_on():
+def bad_links_to_redis_keep_the_pace_and_all_processes_finish():
     closing = Closing(3)
     with _crew(closing, 4, 10) as (_, origin, roads, crew):
         wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) == 4, 'each to have had a turn')
@@ -92,7 +92,7 @@ def bad_roads_to_the_store_hurry_no_host_and_the_crowd_goes_on():
         print(f'told {len(closing.told)} of 4, {sum(status == 429 for _, _, status, _ in origin.log)} rejected')
 
 
-def processes_that_are_cut_off_end_their_turns_and_the_others_go_on():
+def processes_cut_off_from_redis_end_their_leases_and_others_continue():
     with _crew(_always, 4, 12) as (_, origin, roads, crew):
         wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) == 4, 'each to have had a turn')
         last = int(max(origin.log)[3][1:])  # most likely this process holds the gate
@@ -126,7 +126,7 @@ def _fail_over(redis, replica, roads):
         road.lead_to(replica.path)
 
 
-def replica_that_takes_over_hurries_no_host_and_forgets_no_retry_after():
+def promoted_redis_replica_keeps_the_pace_and_retry_after():
     closing = Closing(4)
     with _crew(closing, 4, 8) as (redis, origin, roads, crew), _followed(redis) as (behind, replica):
         wait_for(lambda: len({who for _, _, _, who in list(origin.log)}) == 4, 'each to have had a turn')
@@ -141,7 +141,7 @@ def replica_that_takes_over_hurries_no_host_and_forgets_no_retry_after():
         assert not soon, soon
 
 
-def replica_that_takes_over_gives_nobody_a_turn_that_another_has():
+def promoted_redis_replica_grants_no_lease_that_is_still_held():
     """The process that holds the gate is cut off. The replica has not received the renewal of its
     lease, and a new process starts."""
     with _crew(_always, 2, 40) as (redis, origin, roads, crew), _followed(redis) as (behind, replica):
@@ -176,7 +176,7 @@ class Hosts(Origin):
         return [later - sooner for times in at.values() for sooner, later in zip(sorted(times), sorted(times)[1:])]
 
 
-def hosts_that_processes_share_take_little_room_in_the_store():
+def shared_hosts_take_little_memory_in_redis():
     """Checks the bytes per host in the store. Requests to a host are an interval apart, whichever
     process sends them."""
     with Redis() as redis, Hosts(_always, address='') as origin:

@@ -27,7 +27,7 @@ def _seen_since(web, at):
     return [round(seen.at - at, 2) for seen in list(web.seen) if seen.at > at]
 
 
-def process_that_is_cut_off_starts_nothing_beyond_its_lease_and_another_goes_on():
+def process_without_database_stops_at_lease_end_and_another_continues():
     web, seeds = star(24)
     alone = crawl_alone(weir(), web, seeds)
     with Road(postgres().socket) as road, _crawl('cut', seeds) as crawl:
@@ -45,7 +45,7 @@ def process_that_is_cut_off_starts_nothing_beyond_its_lease_and_another_goes_on(
         judge(web, crawl, alone, postgres(), 'cut', INTERVAL_S, LEASE_S / INTERVAL_S)
 
 
-def bad_roads_to_the_database_lose_no_page_and_hurry_no_host():
+def bad_links_to_the_database_lose_no_page_and_keep_the_pace():
     web, seeds = tree(6, 24)
     alone = crawl_alone(weir(), web, seeds)
     with contextlib.ExitStack() as stack:
@@ -77,7 +77,7 @@ def _end_without_database(name, signals, most_s):
         return crawl.errors()
 
 
-def crawl_whose_database_hangs_ends_in_time_when_it_is_told_to():
+def crawl_whose_database_hangs_ends_in_time_on_sigterm():
     errors = _end_without_database('hangs', 2, 40)  # one call without a reply, and two attempts to connect
     assert 'it can be resumed' in errors[0], errors
 
@@ -111,7 +111,7 @@ def time_limit_ends_a_crawl_whose_database_is_gone():
     _end_by_time('gone', end)
 
 
-def machine_that_slept_starts_nothing_until_its_database_has_answered():
+def machine_waking_from_sleep_starts_no_request_before_the_database():
     web, seeds = star(24)
     alone = crawl_alone(weir(), web, seeds)
     with Road(postgres().socket) as road, _crawl('slept', seeds, '--lease', '60s') as crawl:

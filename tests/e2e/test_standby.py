@@ -42,15 +42,15 @@ def _fail_over(schema, lose_primary):
         assert 'not kept' not in ''.join(crawl.errors()), crawl.errors()
 
 
-def replica_that_takes_over_loses_no_page_and_hurries_no_host():
+def promoted_database_replica_loses_no_page_and_keeps_the_pace():
     _fail_over('over', lambda primary, _: (primary.process.kill(), primary.process.wait()))
 
 
-def replica_takes_over_from_a_primary_that_is_silent():
+def crawl_continues_on_the_replica_of_a_silent_primary():
     _fail_over('silent', lambda _, road: road.cut())
 
 
-def clocks_that_are_an_hour_wrong_break_no_lease_and_no_window():
+def clocks_an_hour_wrong_break_no_lease_and_no_retry_after():
     told, (web, seeds) = [], star(12)
     alone = crawl_alone(weir(), web, seeds)
     usual, seconds = web.answer, 4

@@ -57,7 +57,7 @@ static inline void free_clock(void)
 }
 
 /* Starts an engine that uses the held clock. */
-static inline void start_held(struct rig *rig)
+static inline void start_held(struct crawl_fixture *rig)
 {
     atomic_store(&held.is_wanted, true);
     rig_start(rig);

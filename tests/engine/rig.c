@@ -16,23 +16,23 @@
 
 static void note_warning(void *context, const char *line)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     (void)atomic_fetch_add(&rig->waits, strncmp(line, "waiting: ", 9) == 0);
 }
 
-void rig_profile(struct rig *rig, weir_profile profile)
+void rig_profile(struct crawl_fixture *rig, weir_profile profile)
 {
     weir_pace_options given;
     assert_int_equal(weir_pace_options_profile(&given, profile), 0);
     assert_int_equal(wr_pace_options_check(&given, &rig->options.pace), 0);
 }
 
-void rig_space(struct rig *rig, int64_t interval_ns)
+void rig_space(struct crawl_fixture *rig, int64_t interval_ns)
 {
     rig->options.pace.min_interval_ns = interval_ns;
 }
 
-static void set_options(struct rig *rig)
+static void set_options(struct crawl_fixture *rig)
 {
     rig->options = (struct wr_engine_options){.loops = 1,
                                               .out_path = rig->out,
@@ -43,7 +43,7 @@ static void set_options(struct rig *rig)
     rig_profile(rig, WEIR_PROFILE_UNLIMITED);
 }
 
-void rig_set_up(struct rig *rig, origin_answer *answer)
+void rig_set_up(struct crawl_fixture *rig, origin_answer *answer)
 {
     const char *tmp = getenv("TMPDIR"), *fast = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     memset(rig, 0, sizeof *rig);
@@ -59,7 +59,7 @@ void rig_set_up(struct rig *rig, origin_answer *answer)
     rig->port = origin_port(rig->origin);
 }
 
-static void forget_lines(struct rig *rig)
+static void forget_lines(struct crawl_fixture *rig)
 {
     for (size_t i = 0; i < rig->line_count; i++)
         json_decref(rig->lines[i]);
@@ -79,7 +79,7 @@ static void remove_folder(const char *path)
     (void)rmdir(path);
 }
 
-void rig_tear_down(struct rig *rig)
+void rig_tear_down(struct crawl_fixture *rig)
 {
     wr_engine_free(rig->engine);
     if (rig->origin != NULL)
@@ -103,7 +103,7 @@ int rig_host(const struct origin_request *request)
     return 256 * c + d;
 }
 
-const char *rig_text(struct rig *rig, const char *format, ...)
+const char *rig_text(struct crawl_fixture *rig, const char *format, ...)
 {
     va_list arguments;
     char *text = NULL;
@@ -132,7 +132,7 @@ struct rig_count {
     char path[64];
 };
 
-int rig_asked_before(struct rig *rig, const struct origin_request *request)
+int rig_asked_before(struct crawl_fixture *rig, const struct origin_request *request)
 {
     int host = rig_host(request);
     for (size_t i = 0; i < rig->asked_count; i++)
@@ -144,7 +144,8 @@ int rig_asked_before(struct rig *rig, const struct origin_request *request)
     return 0;
 }
 
-struct origin_reply rig_tree(struct rig *rig, const struct origin_request *request, int pages, const char *more)
+struct origin_reply rig_tree(struct crawl_fixture *rig, const struct origin_request *request, int pages,
+                             const char *more)
 {
     char *end;
     long n = strtol(request->path + 1, &end, 10);
@@ -161,13 +162,13 @@ struct origin_reply rig_tree(struct rig *rig, const struct origin_request *reque
 /* ---- the crawl ---- */
 
 /* Takes the server's lock, so that its threads see what the test has set up. */
-static void show_server(const struct rig *rig)
+static void show_server(const struct crawl_fixture *rig)
 {
     if (rig->origin != NULL)
         (void)origin_requests(rig->origin);
 }
 
-static void open_engine(struct rig *rig)
+static void open_engine(struct crawl_fixture *rig)
 {
     struct wr_engine_job job;
     const struct wr_engine_open_options place = {.state_path = rig->state, .may_create = true};
@@ -178,7 +179,7 @@ static void open_engine(struct rig *rig)
     rig->options.resume_job = rig->is_new ? 0 : job.id;
 }
 
-void rig_start(struct rig *rig)
+void rig_start(struct crawl_fixture *rig)
 {
     show_server(rig);
     open_engine(rig);
@@ -186,7 +187,7 @@ void rig_start(struct rig *rig)
         fail_msg("cannot start: %s", weir_error_detail());
 }
 
-static int give_seed(struct rig *rig, const char *text)
+static int give_seed(struct crawl_fixture *rig, const char *text)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
@@ -195,7 +196,7 @@ static int give_seed(struct rig *rig, const char *text)
     return wr_engine_add_seed(rig->engine, &url);
 }
 
-void rig_seed(struct rig *rig, const char *format, ...)
+void rig_seed(struct crawl_fixture *rig, const char *format, ...)
 {
     char text[RIG_URL];
     va_list arguments;
@@ -205,19 +206,19 @@ void rig_seed(struct rig *rig, const char *format, ...)
     assert_int_equal(give_seed(rig, text), 0);
 }
 
-void rig_seeded(struct rig *rig)
+void rig_seeded(struct crawl_fixture *rig)
 {
     int error = wr_engine_end_seeds(rig->engine);
     if (error != 0 && error != WEIR_E_CLOSED)
         fail_msg("seeded: %s", weir_error_detail());
 }
 
-bool rig_await_end(struct rig *rig, int64_t timeout_ns)
+bool rig_await_end(struct crawl_fixture *rig, int64_t timeout_ns)
 {
     return wr_engine_wait(rig->engine, timeout_ns);
 }
 
-void rig_await_requests(struct rig *rig, int count)
+void rig_await_requests(struct crawl_fixture *rig, int count)
 {
     int64_t until = monotonic() + WEIR_MINUTE;
     for (int came, before = 0; (came = origin_requests(rig->origin)) < count; before = came, sleep_ns(MS)) {
@@ -227,7 +228,7 @@ void rig_await_requests(struct rig *rig, int count)
     }
 }
 
-void rig_read_lines(struct rig *rig)
+void rig_read_lines(struct crawl_fixture *rig)
 {
     char *line = NULL;
     size_t room = 0;
@@ -246,7 +247,7 @@ void rig_read_lines(struct rig *rig)
         (void)fclose(file);
 }
 
-static void show_stuck(struct rig *rig)
+static void show_stuck(struct crawl_fixture *rig)
 {
     struct wr_engine_stats stats;
     wr_engine_stats_get(rig->engine, &stats);
@@ -265,7 +266,7 @@ static void assert_patient(void *context, const struct wr_engine_host_report *ho
         fail_msg("%.*s: %d starts came too soon", (int)host->key.bytes, host->key.data, (int)host->hasty);
 }
 
-void rig_finish(struct rig *rig)
+void rig_finish(struct crawl_fixture *rig)
 {
     rig_seeded(rig);
     if (!rig_await_end(rig, (SANITIZED ? 300 : 120) * WEIR_SECOND))
@@ -279,7 +280,7 @@ void rig_finish(struct rig *rig)
 
 /* ---- results ---- */
 
-const char *rig_url(const struct rig *rig, int host, const char *path)
+const char *rig_url(const struct crawl_fixture *rig, int host, const char *path)
 {
     static _Thread_local char texts[4][RIG_URL];
     static _Thread_local int next;
@@ -288,7 +289,7 @@ const char *rig_url(const struct rig *rig, int host, const char *path)
     return text;
 }
 
-static json_t *find_line(const struct rig *rig, const char *url, int *ret_times)
+static json_t *find_line(const struct crawl_fixture *rig, const char *url, int *ret_times)
 {
     json_t *found = NULL;
     *ret_times = 0;
@@ -300,7 +301,7 @@ static json_t *find_line(const struct rig *rig, const char *url, int *ret_times)
     return found;
 }
 
-json_t *rig_line(const struct rig *rig, const char *url)
+json_t *rig_line(const struct crawl_fixture *rig, const char *url)
 {
     int times;
     json_t *line = find_line(rig, url, &times);
@@ -309,24 +310,24 @@ json_t *rig_line(const struct rig *rig, const char *url)
     return line;
 }
 
-bool rig_has_line(const struct rig *rig, const char *url)
+bool rig_has_line(const struct crawl_fixture *rig, const char *url)
 {
     int times;
     return find_line(rig, url, &times) != NULL;
 }
 
-const char *rig_word(const struct rig *rig, const char *url, const char *key)
+const char *rig_word(const struct crawl_fixture *rig, const char *url, const char *key)
 {
     const char *word = json_string_value(json_object_get(rig_line(rig, url), key));
     return word != NULL ? word : "";
 }
 
-int rig_number(const struct rig *rig, const char *url, const char *key)
+int rig_number(const struct crawl_fixture *rig, const char *url, const char *key)
 {
     return (int)json_integer_value(json_object_get(rig_line(rig, url), key));
 }
 
-int rig_verdicts(const struct rig *rig, const char *verdict)
+int rig_verdicts(const struct crawl_fixture *rig, const char *verdict)
 {
     int count = 0;
     for (size_t i = 0; i < rig->line_count; i++)
@@ -334,7 +335,7 @@ int rig_verdicts(const struct rig *rig, const char *verdict)
     return count;
 }
 
-void rig_assert_trees(const struct rig *rig, int first_host, int hosts, int pages)
+void rig_assert_trees(const struct crawl_fixture *rig, int first_host, int hosts, int pages)
 {
     char path[32];
     size_t found = 0;
@@ -366,7 +367,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int64_t *rig_arrivals(const struct rig *rig, int host, int *ret_count)
+int64_t *rig_arrivals(const struct crawl_fixture *rig, int host, int *ret_count)
 {
     int all = origin_requests(rig->origin);
     int64_t *times = calloc((size_t)all + 1, sizeof *times);
@@ -380,7 +381,7 @@ int64_t *rig_arrivals(const struct rig *rig, int host, int *ret_count)
     return times;
 }
 
-void rig_assert_spaced(const struct rig *rig, int host, int64_t least_ns)
+void rig_assert_spaced(const struct crawl_fixture *rig, int host, int64_t least_ns)
 {
     int count;
     int64_t *times = rig_arrivals(rig, host, &count), closest_ns = INT64_MAX;
@@ -392,7 +393,7 @@ void rig_assert_spaced(const struct rig *rig, int host, int64_t least_ns)
                  (double)least_ns / 1e6);
 }
 
-int rig_asked(const struct rig *rig, int host, const char *path)
+int rig_asked(const struct crawl_fixture *rig, int host, const char *path)
 {
     int all = origin_requests(rig->origin), count = 0;
     for (int i = 0; i < all; i++) {
@@ -408,7 +409,7 @@ static void on_damage(void *context, const struct wr_store_row *row)
     fail_msg("the state file is damaged: %.*s", (int)row->text.bytes, row->text.data);
 }
 
-void rig_check_store(const struct rig *rig)
+void rig_check_store(const struct crawl_fixture *rig)
 {
     struct wr_store *store;
     const struct wr_store_options options = {.path = rig->state};
@@ -419,7 +420,7 @@ void rig_check_store(const struct rig *rig)
 
 /* ---- a crawl that can be killed ---- */
 
-pid_t rig_spawn(const struct rig *rig, int seeds)
+pid_t rig_spawn(const struct crawl_fixture *rig, int seeds)
 {
     char loops[16], interval[32], port[16], count[16];
     (void)snprintf(loops, sizeof loops, "%u", rig->options.loops);
@@ -442,7 +443,7 @@ pid_t rig_spawn(const struct rig *rig, int seeds)
 }
 
 /* Does not use cmocka's assertions, whose messages would not be seen. */
-static int crawl(struct rig *rig, int seeds)
+static int crawl(struct crawl_fixture *rig, int seeds)
 {
     struct wr_engine_job job;
     const struct wr_engine_open_options place = {.state_path = rig->state, .may_create = true};
@@ -467,7 +468,7 @@ static int crawl(struct rig *rig, int seeds)
 
 void rig_be_child(int argc, char **argv)
 {
-    static struct rig rig;
+    static struct crawl_fixture rig;
     if (argc < 8 || strcmp(argv[1], "--crawl") != 0)
         return;
     (void)snprintf(rig.state, sizeof rig.state, "%s", argv[2]);

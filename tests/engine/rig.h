@@ -31,7 +31,7 @@
 
 struct rig_count;
 
-struct rig {
+struct crawl_fixture {
     struct origin *origin; /* NULL: no server */
     int port;
     char folder[RIG_PATH], state[RIG_PATH + 16], out[RIG_PATH + 16];
@@ -51,12 +51,12 @@ struct rig {
 };
 
 /* `answer` gets the rig as its context. NULL: no server. */
-void rig_set_up(struct rig *rig, origin_answer *answer);
-void rig_tear_down(struct rig *rig);
+void rig_set_up(struct crawl_fixture *rig, origin_answer *answer);
+void rig_tear_down(struct crawl_fixture *rig);
 
 /* Sets the least time between two starts at a host. */
-void rig_space(struct rig *rig, int64_t interval_ns);
-void rig_profile(struct rig *rig, weir_profile profile);
+void rig_space(struct crawl_fixture *rig, int64_t interval_ns);
+void rig_profile(struct crawl_fixture *rig, weir_profile profile);
 
 /* ---- the web: for `answer`, which is called with a lock held ---- */
 
@@ -64,58 +64,59 @@ void rig_profile(struct rig *rig, weir_profile profile);
 int rig_host(const struct origin_request *request);
 
 /* Returns a text that is valid until rig_tear_down. */
-const char *rig_text(struct rig *rig, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *rig_text(struct crawl_fixture *rig, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Returns a page of a tree: the n-th, at "/n", links to 2n + 1 and 2n + 2; "/" is the first.
  * Returns 404 for other paths. */
-struct origin_reply rig_tree(struct rig *rig, const struct origin_request *request, int pages, const char *more);
+struct origin_reply rig_tree(struct crawl_fixture *rig, const struct origin_request *request, int pages,
+                             const char *more);
 struct origin_reply rig_html(const char *body);
 bool rig_is_robots(const struct origin_request *request);
 /* Returns how often `answer` has called this before for the same path and host. */
-int rig_asked_before(struct rig *rig, const struct origin_request *request);
+int rig_asked_before(struct crawl_fixture *rig, const struct origin_request *request);
 
 /* ---- the crawl ---- */
 
 /* Opens the state file, and resumes a job that is not over or starts a new one. */
-void rig_start(struct rig *rig);
-void rig_seed(struct rig *rig, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void rig_seeded(struct rig *rig);
-bool rig_await_end(struct rig *rig, int64_t timeout_ns);
-void rig_await_requests(struct rig *rig, int count);
+void rig_start(struct crawl_fixture *rig);
+void rig_seed(struct crawl_fixture *rig, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void rig_seeded(struct crawl_fixture *rig);
+bool rig_await_end(struct crawl_fixture *rig, int64_t timeout_ns);
+void rig_await_requests(struct crawl_fixture *rig, int count);
 /* Reports that there are no more seeds, waits for the end, frees the engine, and reads the
  * output. */
-void rig_finish(struct rig *rig);
+void rig_finish(struct crawl_fixture *rig);
 
-void rig_read_lines(struct rig *rig);
+void rig_read_lines(struct crawl_fixture *rig);
 
 /* ---- results ---- */
 
 /* Returns the URL of a path at a host. It is valid until the fourth call after it. */
-const char *rig_url(const struct rig *rig, int host, const char *path);
+const char *rig_url(const struct crawl_fixture *rig, int host, const char *path);
 /* Returns the line of a URL. Fails the test if there is no line or more than one. */
-json_t *rig_line(const struct rig *rig, const char *url);
-bool rig_has_line(const struct rig *rig, const char *url);
-const char *rig_word(const struct rig *rig, const char *url, const char *key);
-int rig_number(const struct rig *rig, const char *url, const char *key);
+json_t *rig_line(const struct crawl_fixture *rig, const char *url);
+bool rig_has_line(const struct crawl_fixture *rig, const char *url);
+const char *rig_word(const struct crawl_fixture *rig, const char *url, const char *key);
+int rig_number(const struct crawl_fixture *rig, const char *url, const char *key);
 /* Returns the number of lines with this verdict. */
-int rig_verdicts(const struct rig *rig, const char *verdict);
+int rig_verdicts(const struct crawl_fixture *rig, const char *verdict);
 /* Fails the test unless the output has exactly these pages of rig_tree, each fetched once. */
-void rig_assert_trees(const struct rig *rig, int first_host, int hosts, int pages);
+void rig_assert_trees(const struct crawl_fixture *rig, int first_host, int hosts, int pages);
 
 /* Returns the times of all arrivals at a host (-1: all hosts), in order; for free(). */
-int64_t *rig_arrivals(const struct rig *rig, int host, int *ret_count);
-void rig_assert_spaced(const struct rig *rig, int host, int64_t least_ns);
+int64_t *rig_arrivals(const struct crawl_fixture *rig, int host, int *ret_count);
+void rig_assert_spaced(const struct crawl_fixture *rig, int host, int64_t least_ns);
 /* Returns the number of requests for the path at a host (-1: all hosts). */
-int rig_asked(const struct rig *rig, int host, const char *path);
+int rig_asked(const struct crawl_fixture *rig, int host, const char *path);
 
 /* Fails the test unless the state file is valid and its counts agree. */
-void rig_check_store(const struct rig *rig);
+void rig_check_store(const struct crawl_fixture *rig);
 
 /* ---- a crawl that can be killed ---- */
 
 /* Starts this program again as a crawl with the same folder, loops and interval, which resumes a
  * job that is there. It exits with 0 when the job is over. */
-pid_t rig_spawn(const struct rig *rig, int seeds);
+pid_t rig_spawn(const struct crawl_fixture *rig, int seeds);
 /* Is called by main. Runs the crawl and exits if rig_spawn started this program. */
 void rig_be_child(int argc, char **argv);
 

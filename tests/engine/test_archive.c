@@ -128,7 +128,7 @@ static void make_noise(void)
 /* Returns the home page with links to all other pages, which are noise. */
 static struct origin_reply answer_noise(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (rig_is_robots(request))
         return (struct origin_reply){.status = 404};
     if (strcmp(request->path, "/") != 0)
@@ -148,7 +148,7 @@ static void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static struct wr_engine_stats look(struct rig *rig)
+static struct wr_engine_stats look(struct crawl_fixture *rig)
 {
     struct wr_engine_stats stats;
     assert_false(rig_await_end(rig, 0));
@@ -156,14 +156,14 @@ static struct wr_engine_stats look(struct rig *rig)
     return stats;
 }
 
-static void await_pause(struct rig *rig)
+static void await_pause(struct crawl_fixture *rig)
 {
     for (int64_t until = monotonic() + 60 * WEIR_SECOND; !look(rig).is_paused; sleep_ns(5 * MS))
         assert_true(monotonic() < until);
 }
 
 /* Waits until no more requests are made. Returns their number. */
-static uint64_t await_standstill(struct rig *rig)
+static uint64_t await_standstill(struct crawl_fixture *rig)
 {
     uint64_t before = 0, now = look(rig).requests;
     while (now != before) {
@@ -202,9 +202,9 @@ static int files_in(const char *folder)
 }
 
 /* F5, V6: bodies that wait to be written are bounded, and none is lost. */
-static void full_disk_under_bodies_holds_the_crawl_before_memory_is_full(void **state)
+static void full_disk_under_bodies_pauses_the_crawl_within_bounded_memory(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char folder[RIG_PATH + 16];
     (void)state;
     make_noise();
@@ -248,9 +248,9 @@ static int records_in(const char *path, const char *type)
 }
 
 /* Finished records are posted while others wait for room. */
-static void crawl_goes_on_when_all_wait_for_room_in_the_archive(void **state)
+static void crawl_continues_when_all_records_wait_for_room_in_the_archive(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char folder[RIG_PATH + 16], prefix[RIG_PATH + 16], file[RIG_PATH + 64];
     (void)state;
     make_noise();
@@ -277,7 +277,7 @@ static void crawl_goes_on_when_all_wait_for_room_in_the_archive(void **state)
 /* F5. */
 static void full_disk_under_an_archive_pauses_the_crawl(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char prefix[RIG_PATH + 16], file[RIG_PATH + 64];
     (void)state;
     make_noise();
@@ -308,9 +308,9 @@ static void full_disk_under_an_archive_pauses_the_crawl(void **state)
 /* ---- the files of an archive ---- */
 
 /* The content is synced with each commit; the name of a new file is synced with its folder. */
-static void folder_of_the_first_file_is_synced(void **state)
+static void folder_of_the_first_archive_file_is_synced(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char folder[RIG_PATH + 16], prefix[RIG_PATH + 32], file[RIG_PATH + 64];
     (void)state;
     make_noise();
@@ -350,7 +350,7 @@ static size_t bytes_in(const char *folder)
     return bytes;
 }
 
-static void start_with_bodies(struct rig *rig, char ret_folder[RIG_PATH + 16])
+static void start_with_bodies(struct crawl_fixture *rig, char ret_folder[RIG_PATH + 16])
 {
     make_noise();
     noise[6000] = '\0';
@@ -359,9 +359,9 @@ static void start_with_bodies(struct rig *rig, char ret_folder[RIG_PATH + 16])
     rig->options.body_folder = ret_folder;
 }
 
-static void folder_that_the_folder_for_bodies_is_made_in_is_synced(void **state)
+static void parent_of_a_new_body_folder_is_synced(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char above[RIG_PATH + 16], folder[RIG_PATH + 32];
     (void)state;
     start_with_bodies(&rig, above);
@@ -381,9 +381,9 @@ static void folder_that_the_folder_for_bodies_is_made_in_is_synced(void **state)
 
 /* Two crawls may save in one folder, so the temporary files of unfinished bodies have different
  * names. */
-static void body_that_another_crawl_is_writing_is_left_alone(void **state)
+static void unfinished_body_of_another_crawl_is_not_touched(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char folder[RIG_PATH + 16], host[RIG_PATH + 64], other[RIG_PATH + 128];
     struct stat status;
     (void)state;
@@ -405,7 +405,7 @@ static void body_that_another_crawl_is_writing_is_left_alone(void **state)
 
 static void few_bodies_are_synced_without_the_rest_of_the_file_system(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char folder[RIG_PATH + 16];
     (void)state;
     start_with_bodies(&rig, folder);
@@ -425,9 +425,9 @@ static void few_bodies_are_synced_without_the_rest_of_the_file_system(void **sta
 }
 
 /* F5: some file systems report a full disk only when a file is closed. */
-static void body_that_cannot_be_closed_for_want_of_room_is_written_again(void **state)
+static void body_whose_close_fails_on_a_full_disk_is_written_again(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char folder[RIG_PATH + 16];
     (void)state;
     start_with_bodies(&rig, folder);
@@ -445,9 +445,9 @@ static void body_that_cannot_be_closed_for_want_of_room_is_written_again(void **
 
 /* F5: a body that is too large for its share of memory is spilled to a file, and the disk may be
  * full. */
-static void body_for_which_there_is_no_room_is_fetched_again_later(void **state)
+static void body_without_room_on_disk_is_fetched_again_later(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char folder[RIG_PATH + 16];
     (void)state;
     start_with_bodies(&rig, folder);
@@ -470,9 +470,9 @@ static void body_for_which_there_is_no_room_is_fetched_again_later(void **state)
     rig_tear_down(&rig);
 }
 
-static void body_of_which_not_all_may_be_kept_is_not_saved_and_too_large(void **state)
+static void body_over_the_archive_size_limit_is_too_large_and_not_saved(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char folder[RIG_PATH + 16];
     (void)state;
     start_with_bodies(&rig, folder);
@@ -487,9 +487,9 @@ static void body_of_which_not_all_may_be_kept_is_not_saved_and_too_large(void **
 }
 
 /* E5: bodies that wait for the next commit hold descriptors. */
-static void bodies_are_synced_earlier_for_want_of_descriptors(void **state)
+static void bodies_are_synced_earlier_when_descriptors_are_short(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char folder[RIG_PATH + 16];
     (void)state;
     start_with_bodies(&rig, folder);
@@ -506,9 +506,9 @@ static void bodies_are_synced_earlier_for_want_of_descriptors(void **state)
 }
 
 /* L2: V4, V5. */
-static void page_that_cannot_be_kept_for_want_of_memory_stays_queued(void **state)
+static void page_whose_body_finds_no_memory_stays_queued(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char folder[RIG_PATH + 16];
     (void)state;
     start_with_bodies(&rig, folder);
@@ -525,14 +525,13 @@ static void page_that_cannot_be_kept_for_want_of_memory_stays_queued(void **stat
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(bodies_are_synced_earlier_for_want_of_descriptors),
-             test(page_that_cannot_be_kept_for_want_of_memory_stays_queued), test(folder_of_the_first_file_is_synced),
-             test(folder_that_the_folder_for_bodies_is_made_in_is_synced),
-             test(body_that_another_crawl_is_writing_is_left_alone),
+ENGINE_TESTS(test(bodies_are_synced_earlier_when_descriptors_are_short),
+             test(page_whose_body_finds_no_memory_stays_queued), test(folder_of_the_first_archive_file_is_synced),
+             test(parent_of_a_new_body_folder_is_synced), test(unfinished_body_of_another_crawl_is_not_touched),
              test(few_bodies_are_synced_without_the_rest_of_the_file_system),
-             test(body_that_cannot_be_closed_for_want_of_room_is_written_again),
-             test(body_for_which_there_is_no_room_is_fetched_again_later),
-             test(body_of_which_not_all_may_be_kept_is_not_saved_and_too_large),
-             test(crawl_goes_on_when_all_wait_for_room_in_the_archive),
-             test(full_disk_under_bodies_holds_the_crawl_before_memory_is_full),
+             test(body_whose_close_fails_on_a_full_disk_is_written_again),
+             test(body_without_room_on_disk_is_fetched_again_later),
+             test(body_over_the_archive_size_limit_is_too_large_and_not_saved),
+             test(crawl_continues_when_all_records_wait_for_room_in_the_archive),
+             test(full_disk_under_bodies_pauses_the_crawl_within_bounded_memory),
              test(full_disk_under_an_archive_pauses_the_crawl))

@@ -48,7 +48,7 @@ static bool is_answered(int fd, const char *request)
 }
 
 /* Starts a crawl that waits for seeds, and opens its control socket. */
-static struct wr_control *set_up(struct rig *rig)
+static struct wr_control *set_up(struct crawl_fixture *rig)
 {
     struct wr_control *desk;
     rig_set_up(rig, answer_plain);
@@ -57,7 +57,7 @@ static struct wr_control *set_up(struct rig *rig)
     return desk;
 }
 
-static void tear_down(struct rig *rig, struct wr_control *desk)
+static void tear_down(struct crawl_fixture *rig, struct wr_control *desk)
 {
     wr_control_close(desk);
     wr_engine_stop(rig->engine);
@@ -65,9 +65,9 @@ static void tear_down(struct rig *rig, struct wr_control *desk)
     rig_tear_down(rig);
 }
 
-static void one_connection_asks_many_times(void **state)
+static void one_control_connection_sends_many_requests(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int fd;
     (void)state;
     struct wr_control *desk = set_up(&rig);
@@ -79,9 +79,9 @@ static void one_connection_asks_many_times(void **state)
 }
 
 /* J6: each silent client has sent half of a request. */
-static void those_who_say_nothing_make_room_for_others(void **state)
+static void silent_control_clients_make_room_for_others(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int silent[WR_CONTROL_CLIENTS], fd;
     (void)state;
     struct wr_control *desk = set_up(&rig);
@@ -107,7 +107,7 @@ static void on_alarm(int number)
 
 /* V7: a crawl that is stopped by SIGSTOP accepts no connection while others wait. The attempt times
  * out even if signals interrupt it. */
-static void who_is_not_let_in_is_told_so_in_a_while(void **state)
+static void connect_to_the_control_socket_of_a_stopped_crawl_times_out(void **state)
 {
     char path[] = "/tmp/weir-desk-XXXXXX";
     char name[64];
@@ -134,9 +134,9 @@ static void who_is_not_let_in_is_told_so_in_a_while(void **state)
     (void)rmdir(path);
 }
 
-static void want_of_descriptors_keeps_who_comes_waiting_and_the_desk_idle(void **state)
+static void without_descriptors_control_clients_wait_and_the_crawl_does_not_spin(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     (void)state;
     struct wr_control *desk = set_up(&rig);
@@ -156,5 +156,6 @@ static void want_of_descriptors_keeps_who_comes_waiting_and_the_desk_idle(void *
     tear_down(&rig, desk);
 }
 
-ENGINE_TESTS(test(want_of_descriptors_keeps_who_comes_waiting_and_the_desk_idle), test(one_connection_asks_many_times),
-             test(those_who_say_nothing_make_room_for_others), test(who_is_not_let_in_is_told_so_in_a_while))
+ENGINE_TESTS(test(without_descriptors_control_clients_wait_and_the_crawl_does_not_spin),
+             test(one_control_connection_sends_many_requests), test(silent_control_clients_make_room_for_others),
+             test(connect_to_the_control_socket_of_a_stopped_crawl_times_out))

@@ -18,7 +18,7 @@ static struct origin_reply answer_slowly(void *context, const struct origin_requ
     return reply;
 }
 
-static void start_with(struct rig *rig, int hosts)
+static void start_with(struct crawl_fixture *rig, int hosts)
 {
     rig_start(rig);
     for (int host = 1; host <= hosts; host++)
@@ -29,9 +29,9 @@ static void start_with(struct rig *rig, int hosts)
 /* ---- drain and stop ---- */
 
 /* F3: pages in flight are stored, and no others are fetched. */
-static void drain_lets_end_what_is_in_flight_and_resume_does_the_rest(void **state)
+static void drain_finishes_requests_in_flight_and_resume_does_the_rest(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_slowly);
     rig.options.loops = 2;
@@ -63,9 +63,9 @@ static struct origin_reply answer_very_slowly(void *context, const struct origin
     return reply;
 }
 
-static void stop_gives_up_what_is_in_flight_and_resume_does_it(void **state)
+static void stop_abandons_requests_in_flight_and_resume_repeats_them(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_very_slowly);
     rig.options.loops = 2;
@@ -94,7 +94,7 @@ static void stop_gives_up_what_is_in_flight_and_resume_does_it(void **state)
 /* A drain becomes a stop after drain_ns. */
 static void drain_becomes_a_stop_after_its_time(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_very_slowly);
     rig.options.drain_ns = 300 * MS;
@@ -109,11 +109,11 @@ static void drain_becomes_a_stop_after_its_time(void **state)
 
 /* ---- budgets ---- */
 
-static void pages_are_counted_exactly(void **state)
+static void page_budget_is_kept_exactly(void **state)
 {
     (void)state;
     for (uint32_t loops = 1; loops <= 2; loops++) {
-        struct rig rig;
+        struct crawl_fixture rig;
         rig_set_up(&rig, answer_tree);
         rig.options.loops = loops;
         rig.options.max_pages = 47;
@@ -128,16 +128,16 @@ static void pages_are_counted_exactly(void **state)
 
 static struct origin_reply answer_links_across(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     int host = rig_host(request);
     return rig_tree(rig, request, PAGES,
                     rig_text(rig, "<a href=\"%s\">x</a>", rig_url(rig, host % 20 + 1, request->path)));
 }
 
 /* Counts pages that one loop finds for the other, too. */
-static void pages_of_two_loops_that_lead_to_each_other_are_counted_exactly(void **state)
+static void page_budget_is_kept_exactly_across_two_linked_loops(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_links_across);
     rig.options.loops = 2;
@@ -149,9 +149,9 @@ static void pages_of_two_loops_that_lead_to_each_other_are_counted_exactly(void 
     rig_tear_down(&rig);
 }
 
-static void pages_of_a_host_are_bounded(void **state)
+static void pages_per_host_are_bounded(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_tree);
     rig.options.loops = 2;
@@ -168,9 +168,9 @@ static void pages_of_a_host_are_bounded(void **state)
     rig_tear_down(&rig);
 }
 
-static void links_are_followed_to_the_depth_that_was_given(void **state)
+static void links_are_followed_to_the_given_depth(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_tree);
     rig.options.max_depth = 2;
@@ -183,7 +183,7 @@ static void links_are_followed_to_the_depth_that_was_given(void **state)
 }
 
 /* The report shows that the crawl is only a part of the site. */
-static void links_that_a_budget_leaves_out_are_counted(void **state)
+static void links_skipped_by_a_budget_are_counted(void **state)
 {
     static const struct {
         uint64_t max_pages;
@@ -192,7 +192,7 @@ static void links_that_a_budget_leaves_out_are_counted(void **state)
     } cases[] = {{7, 0, 0, 8, 0}, {0, 7, 0, 8, 0}, {0, 0, 2, 0, 8}, {0, 0, 0, 0, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct crawl_fixture rig;
         rig_set_up(&rig, answer_tree);
         rig.options.max_pages = cases[i].max_pages;
         rig.options.host_pages = cases[i].host_pages;
@@ -208,16 +208,16 @@ static void links_that_a_budget_leaves_out_are_counted(void **state)
 
 static struct origin_reply answer_long(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     static char filler[10001];
     memset(filler, 'x', sizeof filler - 1);
     return rig_tree(rig, request, 1000, filler);
 }
 
 /* Requests in flight may exceed the budget. */
-static void bytes_are_bounded(void **state)
+static void bytes_of_a_crawl_are_bounded(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_long);
     rig.options.max_bytes = 300000;
@@ -229,9 +229,9 @@ static void bytes_are_bounded(void **state)
     rig_tear_down(&rig);
 }
 
-static void time_is_bounded(void **state)
+static void time_of_a_crawl_is_bounded(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_tree);
     rig_space(&rig, 200 * MS);
@@ -247,9 +247,9 @@ static void time_is_bounded(void **state)
 }
 
 /* Links of pages that were in flight at the time limit are kept, too. */
-static void crawl_that_is_out_of_time_loses_no_page(void **state)
+static void crawl_that_reaches_its_time_limit_loses_no_page(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_slowly);
     rig.options.max_time_ns = 500 * MS; /* only the first page is answered by then */
@@ -270,9 +270,9 @@ static void crawl_that_is_out_of_time_loses_no_page(void **state)
 
 /* ---- jobs that are over ---- */
 
-static void job_that_is_over_accepts_nothing(void **state)
+static void finished_job_accepts_no_seeds(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_tree);
     start_with(&rig, 1);
@@ -295,7 +295,7 @@ static struct origin_reply answer_failing(void *context, const struct origin_req
     if (!rig_is_robots(request) && n >= 1 && n != 7 && n != 12)
         return (struct origin_reply){.status = 500};
     if (n == 0 && !rig_is_robots(request)) {
-        struct rig *rig = context;
+        struct crawl_fixture *rig = context;
         char *text = NULL;
         size_t bytes;
         FILE *stream = open_memstream(&text, &bytes);
@@ -310,9 +310,9 @@ static struct origin_reply answer_failing(void *context, const struct origin_req
 }
 
 /* S2-15, S2-16: a success resets the count of failures in a row. */
-static void job_fails_after_so_many_failures_in_a_row(void **state)
+static void job_fails_after_the_threshold_of_failures_in_a_row(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_failing);
     rig.options.failure_threshold = 9;
@@ -328,9 +328,9 @@ static void job_fails_after_so_many_failures_in_a_row(void **state)
 }
 
 /* A crawl whose network failed can be resumed. */
-static void job_that_failed_goes_on_and_counts_its_failures_anew(void **state)
+static void failed_job_can_be_resumed_and_counts_failures_from_zero(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_failing);
     rig.options.failure_threshold = 9;
@@ -363,9 +363,9 @@ static void job_that_failed_goes_on_and_counts_its_failures_anew(void **state)
 }
 
 /* Its seeds must be given again, like those of a job that was stopped. */
-static void job_that_failed_before_all_seeds_came_is_still_pending(void **state)
+static void job_that_failed_before_all_seeds_arrived_is_pending(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_engine_job job;
     (void)state;
     rig_set_up(&rig, answer_failing);
@@ -393,9 +393,9 @@ static struct origin_reply answer_429(void *context, const struct origin_request
 }
 
 /* S2-14. */
-static void job_is_cancelled_after_so_many_429_at_a_long_delay(void **state)
+static void job_is_cancelled_after_repeated_429_at_a_long_delay(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     weir_pace_options given;
     (void)state;
     rig_set_up(&rig, answer_429);
@@ -417,13 +417,13 @@ static void job_is_cancelled_after_so_many_429_at_a_long_delay(void **state)
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(drain_lets_end_what_is_in_flight_and_resume_does_the_rest),
-             test(stop_gives_up_what_is_in_flight_and_resume_does_it), test(drain_becomes_a_stop_after_its_time),
-             test(pages_are_counted_exactly), test(pages_of_two_loops_that_lead_to_each_other_are_counted_exactly),
-             test(pages_of_a_host_are_bounded), test(links_are_followed_to_the_depth_that_was_given),
-             test(links_that_a_budget_leaves_out_are_counted), test(bytes_are_bounded), test(time_is_bounded),
-             test(crawl_that_is_out_of_time_loses_no_page), test(job_that_is_over_accepts_nothing),
-             test(job_fails_after_so_many_failures_in_a_row),
-             test(job_that_failed_goes_on_and_counts_its_failures_anew),
-             test(job_that_failed_before_all_seeds_came_is_still_pending),
-             test(job_is_cancelled_after_so_many_429_at_a_long_delay))
+ENGINE_TESTS(test(drain_finishes_requests_in_flight_and_resume_does_the_rest),
+             test(stop_abandons_requests_in_flight_and_resume_repeats_them), test(drain_becomes_a_stop_after_its_time),
+             test(page_budget_is_kept_exactly), test(page_budget_is_kept_exactly_across_two_linked_loops),
+             test(pages_per_host_are_bounded), test(links_are_followed_to_the_given_depth),
+             test(links_skipped_by_a_budget_are_counted), test(bytes_of_a_crawl_are_bounded),
+             test(time_of_a_crawl_is_bounded), test(crawl_that_reaches_its_time_limit_loses_no_page),
+             test(finished_job_accepts_no_seeds), test(job_fails_after_the_threshold_of_failures_in_a_row),
+             test(failed_job_can_be_resumed_and_counts_failures_from_zero),
+             test(job_that_failed_before_all_seeds_arrived_is_pending),
+             test(job_is_cancelled_after_repeated_429_at_a_long_delay))

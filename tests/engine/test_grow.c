@@ -27,7 +27,7 @@ int __wrap_sqlite3_config(int option, ...)
  * is bounded (8 MB), but these pages do not fill it. */
 static int crawl(const char *port)
 {
-    static struct rig rig;
+    static struct crawl_fixture rig;
     rig_set_up(&rig, NULL);
     rig.port = (int)strtol(port, NULL, 10);
     rig_start(&rig);
@@ -46,7 +46,7 @@ static int crawl(const char *port)
 
 static struct origin_reply answer(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     const int *pages = rig->site;
     return rig_tree(rig, request, *pages, NULL);
 }
@@ -71,7 +71,7 @@ static FILE *spawn(int port, pid_t *ret_child)
 
 static size_t heap_after(int pages)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     pid_t child;
     int fetched = 0, status = 0;
     size_t bytes = 0;
@@ -88,7 +88,7 @@ static size_t heap_after(int pages)
     return bytes;
 }
 
-static void crawl_keeps_next_to_nothing_of_pages_that_ended(void **state)
+static void crawl_keeps_at_most_16_bytes_per_finished_page(void **state)
 {
     (void)state;
     if (SANITIZED)
@@ -101,7 +101,7 @@ static void crawl_keeps_next_to_nothing_of_pages_that_ended(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {test(crawl_keeps_next_to_nothing_of_pages_that_ended)};
+    const struct CMUnitTest tests[] = {test(crawl_keeps_at_most_16_bytes_per_finished_page)};
     if (argc == 3 && strcmp(argv[1], "--grow") == 0)
         return crawl(argv[2]);
     return weir_tests_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

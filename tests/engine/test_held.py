@@ -132,7 +132,7 @@ def _crawl(words, seeds):
             return {line['url']: line for line in map(json.loads, lines)}
 
 
-def pages_of_hostile_hosts_hold_no_loop_of_a_crawl_up():  # M12, N1-2
+def pages_of_hostile_hosts_block_no_loop_of_a_crawl():  # M12, N1-2
     with Hosts() as hosts:
         seeds = {hosts.add({'/': make}): name for name, make in PAGES.items()}
         lines = _crawl(('--loops', '1'), [*seeds, *_crowd(hosts)])
@@ -140,7 +140,7 @@ def pages_of_hostile_hosts_hold_no_loop_of_a_crawl_up():  # M12, N1-2
             assert url in lines, name
 
 
-def rules_of_hostile_hosts_hold_no_loop_of_a_crawl_up():  # M12, N1-2
+def rules_of_hostile_hosts_block_no_loop_of_a_crawl():  # M12, N1-2
     with Hosts() as hosts:
         seeds = [hosts.add({'/robots.txt': make, '/': lambda: _answer(_each(b'<a href="/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/%d">', 100))})
                  for make in RULES.values()]
@@ -148,7 +148,7 @@ def rules_of_hostile_hosts_hold_no_loop_of_a_crawl_up():  # M12, N1-2
         assert all(url in lines for url in seeds), lines
 
 
-def sitemaps_of_hostile_hosts_hold_no_loop_of_a_crawl_up():  # M12, N1-2
+def sitemaps_of_hostile_hosts_block_no_loop_of_a_crawl():  # M12, N1-2
     with Hosts() as hosts:
         seeds = []
         for make in SITEMAPS.values():
@@ -160,7 +160,7 @@ def sitemaps_of_hostile_hosts_hold_no_loop_of_a_crawl_up():  # M12, N1-2
         assert all(f'{url}sitemap.xml' in lines for url in seeds), list(lines)[:20]
 
 
-def pages_of_hostile_hosts_hold_no_loop_of_a_client_up():  # M12, N1-2
+def pages_of_hostile_hosts_block_no_loop_of_a_client():  # M12, N1-2
     with Hosts() as hosts:
         urls = [hosts.add({'/': make}) for make in PAGES.values()]
         run = weir('fetch', '--quiet', '--allow-private', '--pace', 'unlimited', '--attempts', '1', *urls, *_crowd(hosts),

@@ -32,7 +32,7 @@ static int await_exit(pid_t child)
 /* Returns a page that also links to the page of the same path at the next host. */
 static struct origin_reply answer_rings(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     char more[1200];
     int host = rig_host(request);
     (void)snprintf(more, sizeof more, "<a href=\"http://127.0.0.%d:%d%s\">next</a>", host % HOSTS + 1, rig->port,
@@ -59,7 +59,7 @@ static bool parse_page(const char *url, int *ret_host, int *ret_page)
 }
 
 /* Marks the pages that have a committed line in the output. */
-static void look(const struct rig *rig, struct storage *storage)
+static void look(const struct crawl_fixture *rig, struct storage *storage)
 {
     char line[4096];
     struct wr_store *store;
@@ -83,7 +83,7 @@ static void look(const struct rig *rig, struct storage *storage)
         (void)fclose(file);
 }
 
-static void assert_not_again(const struct rig *rig, const struct storage *storage, int from)
+static void assert_not_fetched_again(const struct crawl_fixture *rig, const struct storage *storage, int from)
 {
     for (int i = from; i < origin_requests(rig->origin); i++) {
         struct origin_request request = origin_request(rig->origin, i);
@@ -97,7 +97,7 @@ static void assert_not_again(const struct rig *rig, const struct storage *storag
 /* ---- one crawl, killed many times ---- */
 
 /* Starts the crawl and kills it. Returns true if it ended before that. */
-static bool run_and_kill(struct rig *rig, struct wr_rng *rng, int seeds)
+static bool run_and_kill(struct crawl_fixture *rig, struct wr_rng *rng, int seeds)
 {
     int status, before = origin_requests(rig->origin);
     pid_t child = rig_spawn(rig, seeds);
@@ -114,7 +114,7 @@ static bool run_and_kill(struct rig *rig, struct wr_rng *rng, int seeds)
 
 static int crawl_and_kill(struct wr_rng *rng, int seeds, uint32_t loops, int kills_left)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int kills = 0, from = 0;
     static struct storage storage;
     memset(&storage, 0, sizeof storage);
@@ -122,7 +122,7 @@ static int crawl_and_kill(struct wr_rng *rng, int seeds, uint32_t loops, int kil
     rig.options.loops = loops;
     rig_space(&rig, 25 * MS);
     while (kills < kills_left && !run_and_kill(&rig, rng, seeds)) {
-        assert_not_again(&rig, &storage, from);
+        assert_not_fetched_again(&rig, &storage, from);
         kills++;
         if (kills % 2 == 0) { /* else the crawl itself repairs the state */
             look(&rig, &storage);
@@ -131,7 +131,7 @@ static int crawl_and_kill(struct wr_rng *rng, int seeds, uint32_t loops, int kil
     }
     if (kills == kills_left)
         assert_int_equal(await_exit(rig_spawn(&rig, seeds)), 0);
-    assert_not_again(&rig, &storage, from);
+    assert_not_fetched_again(&rig, &storage, from);
     rig_check_store(&rig);
     rig_read_lines(&rig);
     assert_int_equal(rig.line_count, HOSTS * PAGES);
@@ -153,7 +153,7 @@ static void crawl_until_killed_often(int seeds, uint32_t loops, int share)
 }
 
 /* V4, F1, L4. */
-static void killed_again_and_again_a_crawl_ends_with_the_same_pages(void **state)
+static void repeatedly_killed_crawl_ends_with_the_same_pages(void **state)
 {
     (void)state;
     crawl_until_killed_often(HOSTS, 1, 2);
@@ -171,7 +171,7 @@ static void links_between_loops_survive_kill_9(void **state)
 /* Returns redirects to other hosts, and pages that are absent, denied, or fail at first. */
 static struct origin_reply answer_rough(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     int host = rig_host(request);
     long n = strtol(request->path + 1, NULL, 10);
     if (rig_is_robots(request))
@@ -188,7 +188,7 @@ static struct origin_reply answer_rough(void *context, const struct origin_reque
 }
 
 /* Returns "URL verdict" of each line, in order; for free(). */
-static char *summary_of(struct rig *rig)
+static char *summary_of(struct crawl_fixture *rig)
 {
     char *text = NULL;
     size_t bytes;
@@ -208,9 +208,9 @@ static char *summary_of(struct rig *rig)
 }
 
 /* V4, F1: each page has the same verdict as in a crawl that is not killed. */
-static void killed_crawl_of_a_rough_web_ends_as_an_undisturbed_one(void **state)
+static void killed_crawl_of_redirects_and_errors_ends_like_an_undisturbed_one(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_rng rng;
     int kills = 0;
     (void)state;
@@ -238,5 +238,5 @@ static void killed_crawl_of_a_rough_web_ends_as_an_undisturbed_one(void **state)
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(killed_again_and_again_a_crawl_ends_with_the_same_pages), test(links_between_loops_survive_kill_9),
-             test(killed_crawl_of_a_rough_web_ends_as_an_undisturbed_one))
+ENGINE_TESTS(test(repeatedly_killed_crawl_ends_with_the_same_pages), test(links_between_loops_survive_kill_9),
+             test(killed_crawl_of_redirects_and_errors_ends_like_an_undisturbed_one))

@@ -18,7 +18,7 @@ struct bucket {
 /* Refuses requests above RATE per second. */
 static struct origin_reply answer_limited(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     struct bucket *bucket = rig->site;
     if (bucket->at != 0)
         bucket->tokens += RATE * (double)(request->at - bucket->at) / 1e9;
@@ -33,7 +33,7 @@ static struct origin_reply answer_limited(void *context, const struct origin_req
 }
 
 /* Returns the number of retries per page that was refused at first. */
-static double retries_of_refused(const struct rig *rig)
+static double retries_of_refused(const struct crawl_fixture *rig)
 {
     int retries = 0, refused = 0;
     for (size_t i = 0; i < rig->line_count; i++) {
@@ -45,9 +45,9 @@ static double retries_of_refused(const struct rig *rig)
 }
 
 /* S0-94, S0-96: judges the second half of the requests. */
-static void pace_settles_below_a_limit_that_nobody_told(void **state)
+static void pace_settles_below_an_unannounced_limit(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct bucket bucket = {.at = 0};
     (void)state;
     rig_set_up(&rig, answer_limited);
@@ -79,14 +79,14 @@ static void pace_settles_below_a_limit_that_nobody_told(void **state)
 /* Refuses REFUSALS pages after the first, then none. */
 static struct origin_reply answer_busy_at_first(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     int *asked = rig->site;
     if (!rig_is_robots(request) && ++*asked > 1 && *asked <= 1 + REFUSALS)
         return (struct origin_reply){.status = 429};
     return rig_tree(rig, request, 30, NULL);
 }
 
-static void learn_quickly(struct rig *rig)
+static void learn_quickly(struct crawl_fixture *rig)
 {
     rig_profile(rig, WEIR_PROFILE_LEARNED);
     weir_pace_options *pace = &rig->options.pace;
@@ -104,7 +104,7 @@ static void learn_quickly(struct rig *rig)
 /* Returns 429 three times for the home page. */
 static struct origin_reply answer_three_429(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (strcmp(request->path, "/") == 0 && rig_asked_before(rig, request) < 3)
         return (struct origin_reply){.status = 429};
     return rig_tree(rig, request, 12, NULL);
@@ -144,7 +144,7 @@ static void read_log(const char *path, const char *host, struct logged *ret_logg
  * with host, delay and failures. */
 static void waits_and_changes_of_a_delay_are_logged(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct logged logged;
     char path[RIG_PATH + 16];
     (void)state;
@@ -171,7 +171,7 @@ static void take_memory(void *context, const struct wr_store_row *row)
     *(weir_pace_memory *)context = row->host.memory;
 }
 
-static weir_pace_memory memory_of(const struct rig *rig, int host)
+static weir_pace_memory memory_of(const struct crawl_fixture *rig, int host)
 {
     struct wr_store *store;
     struct wr_span key = wr_span_of(rig_url(rig, host, ""));
@@ -189,7 +189,7 @@ static weir_pace_memory memory_of(const struct rig *rig, int host)
 /* S2-31, S2-17, S2-18, S2-24. */
 static void delay_rises_with_429_and_falls_again(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int asked = 0, count;
     (void)state;
     rig_set_up(&rig, answer_busy_at_first);
@@ -221,7 +221,7 @@ static void delay_rises_with_429_and_falls_again(void **state)
 
 static struct origin_reply answer_slowly_and_busy(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     int *asked = rig->site;
     if (!rig_is_robots(request) && ++*asked > 1 && *asked <= 1 + REFUSALS)
         return (struct origin_reply){.status = 429};
@@ -232,9 +232,9 @@ static struct origin_reply answer_slowly_and_busy(void *context, const struct or
 
 /* S2-17, R14: after three steps of delay one of four concurrent requests is left, though the delay
  * alone allows more. */
-static void host_that_refused_has_fewer_requests_at_once(void **state)
+static void host_that_refused_gets_fewer_concurrent_requests(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int asked = 0, last = 0;
     (void)state;
     rig_set_up(&rig, answer_slowly_and_busy);
@@ -265,9 +265,9 @@ static struct origin_reply answer_always_busy(void *context, const struct origin
 }
 
 /* S2-31, R23: a learned delay is stored, and applies in the next run. */
-static void delay_that_was_learned_is_remembered(void **state)
+static void learned_delay_is_kept_in_the_next_run(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_always_busy);
     learn_quickly(&rig);
@@ -297,7 +297,7 @@ static void delay_that_was_learned_is_remembered(void **state)
 
 static struct origin_reply answer_later(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (rig_host(request) == 1 && strcmp(request->path, "/5") == 0 && rig_asked_before(rig, request) == 0)
         return (struct origin_reply){.status = 429, .fields = "Retry-After: 2\r\n", .stall_ns = 500 * MS};
     return rig_tree(rig, request, 60, NULL);
@@ -305,9 +305,9 @@ static struct origin_reply answer_later(void *context, const struct origin_reque
 
 /* V2: applies from the head of the response, however long the body takes. Requests sent before that
  * cannot be withdrawn. */
-static void retry_after_holds_all_of_its_host_and_no_other(void **state)
+static void retry_after_pauses_its_whole_host_and_no_other(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct origin_request named = {.number = 0};
     int others = 0;
     (void)state;
@@ -339,13 +339,13 @@ static void retry_after_holds_all_of_its_host_and_no_other(void **state)
 /* Host 1 refuses every page after 300 ms. */
 static struct origin_reply answer_one_bad(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (rig_host(request) == 1 && !rig_is_robots(request))
         return (struct origin_reply){.status = 503, .delay_ns = 300 * MS};
     return rig_tree(rig, request, 20, NULL);
 }
 
-static int64_t last_arrival(const struct rig *rig, int host, int least)
+static int64_t last_arrival(const struct crawl_fixture *rig, int host, int least)
 {
     int count;
     int64_t *times = rig_arrivals(rig, host, &count), last_at = count > 0 ? times[count - 1] : 0;
@@ -356,9 +356,9 @@ static int64_t last_arrival(const struct rig *rig, int host, int least)
 
 /* S0-97: the failing host has more URLs than requests in flight are allowed, and the other hosts
  * are done before it. */
-static void one_bad_host_slows_no_other(void **state)
+static void failing_host_slows_no_other(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_one_bad);
     rig.options.loops = 2;
@@ -385,19 +385,19 @@ static void one_bad_host_slows_no_other(void **state)
 
 static struct origin_reply answer_503_once(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (strcmp(request->path, "/5") == 0 && rig_asked_before(rig, request) == 0)
         return (struct origin_reply){.status = 503};
     return rig_tree(rig, request, 20, NULL);
 }
 
 /* The server names no time, so the retry comes soon. */
-static void single_503_puts_its_page_off_for_seconds_at_most(void **state)
+static void single_503_delays_its_page_by_seconds_at_most(void **state)
 {
     static const weir_profile profiles[] = {WEIR_PROFILE_ADAPTIVE, WEIR_PROFILE_LEARNED, WEIR_PROFILE_AIMD};
     (void)state;
     for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++) {
-        struct rig rig;
+        struct crawl_fixture rig;
         rig_set_up(&rig, answer_503_once);
         rig_profile(&rig, profiles[i]);
         rig_start(&rig);
@@ -414,7 +414,7 @@ static void single_503_puts_its_page_off_for_seconds_at_most(void **state)
     }
 }
 
-ENGINE_TESTS(test(waits_and_changes_of_a_delay_are_logged), test(pace_settles_below_a_limit_that_nobody_told),
-             test(delay_rises_with_429_and_falls_again), test(host_that_refused_has_fewer_requests_at_once),
-             test(delay_that_was_learned_is_remembered), test(retry_after_holds_all_of_its_host_and_no_other),
-             test(one_bad_host_slows_no_other), test(single_503_puts_its_page_off_for_seconds_at_most))
+ENGINE_TESTS(test(waits_and_changes_of_a_delay_are_logged), test(pace_settles_below_an_unannounced_limit),
+             test(delay_rises_with_429_and_falls_again), test(host_that_refused_gets_fewer_concurrent_requests),
+             test(learned_delay_is_kept_in_the_next_run), test(retry_after_pauses_its_whole_host_and_no_other),
+             test(failing_host_slows_no_other), test(single_503_delays_its_page_by_seconds_at_most))

@@ -56,7 +56,7 @@ static double sum(const char *start, int *ret_count)
     return added;
 }
 
-static void watch_new(struct rig *rig, size_t hosts, struct wr_engine_metrics **ret_watch)
+static void watch_new(struct crawl_fixture *rig, size_t hosts, struct wr_engine_metrics **ret_watch)
 {
     assert_int_equal(wr_engine_metrics_new(rig->engine, hosts, ret_watch), 0);
 }
@@ -66,16 +66,16 @@ static void watch_new(struct rig *rig, size_t hosts, struct wr_engine_metrics **
 /* Returns 429 once for every tenth page. */
 static struct origin_reply answer_some_429(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     int page = 0;
     if (sscanf(request->path, "/%d", &page) == 1 && page % 10 == 5 && rig_asked_before(rig, request) == 0)
         return (struct origin_reply){.status = 429, .fields = "Retry-After: 0\r\n"};
     return rig_tree(rig, request, PAGES, NULL);
 }
 
-static void numbers_agree_with_the_servers_log(void **state)
+static void crawl_metrics_agree_with_the_servers_log(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_engine_metrics *watch;
     (void)state;
     rig_set_up(&rig, answer_some_429);
@@ -108,9 +108,9 @@ static void numbers_agree_with_the_servers_log(void **state)
 }
 
 /* S0-106: each start is in the histogram of the reason that it waited for, or of no reason. */
-static void waits_are_told_by_reason(void **state)
+static void crawl_metrics_have_waits_by_reason(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_engine_metrics *watch;
     (void)state;
     rig_set_up(&rig, answer_some_429);
@@ -138,9 +138,9 @@ static void waits_are_told_by_reason(void **state)
 }
 
 /* S1-29: a correct crawl has no such start, so the test sets the count. */
-static void starts_that_came_too_soon_are_told(void **state)
+static void crawl_metrics_count_starts_that_came_too_soon(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_engine_metrics *watch;
     (void)state;
     rig_set_up(&rig, answer_some_429);
@@ -168,9 +168,9 @@ static struct origin_reply answer_plain(void *context, const struct origin_reque
 }
 
 /* S0-75: the first hosts have their own series, and all others share one. */
-static void hosts_beyond_the_first_few_are_one(void **state)
+static void hosts_beyond_the_first_few_share_one_metric_series(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_engine_metrics *watch;
     (void)state;
     rig_set_up(&rig, answer_plain);
@@ -210,7 +210,7 @@ static void hosts_beyond_the_first_few_are_one(void **state)
 
 /* Returns the CPU time of the loop's thread when all pages have been requested. With `asks`, the
  * test reads metrics all the time. */
-static int64_t cpu_of_crawl(struct rig *rig, bool asks, int *ret_times, int *ret_changes)
+static int64_t cpu_of_crawl(struct crawl_fixture *rig, bool asks, int *ret_times, int *ret_changes)
 {
     struct wr_engine_metrics *watch;
     clockid_t clock;
@@ -246,9 +246,9 @@ static int64_t cpu_of_crawl(struct rig *rig, bool asks, int *ret_times, int *ret
 
 /* I5: metrics that are requested all the time are rendered rarely. They take no time of the
  * loop. */
-static void asking_all_the_time_costs_the_crawl_nothing(void **state)
+static void constant_scraping_costs_the_crawl_no_time(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int times, changes;
     (void)state;
     int64_t alone_ns = cpu_of_crawl(&rig, false, &times, &changes);
@@ -269,9 +269,9 @@ static struct origin_reply answer_429(void *context, const struct origin_request
 }
 
 /* S2-24: the metrics count 429s, retries, cancellations and lowered concurrency. */
-static void crawl_that_429s_cancel_shows_in_the_numbers(void **state)
+static void crawl_cancelled_by_429s_shows_in_the_metrics(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_engine_metrics *watch;
     (void)state;
     rig_set_up(&rig, answer_429);
@@ -306,7 +306,7 @@ static void crawl_that_429s_cancel_shows_in_the_numbers(void **state)
 /* Returns 500 for pages of the first `*site` hosts. */
 static struct origin_reply answer_broken(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     const int *broken = rig->site;
     if (!rig_is_robots(request) && rig_host(request) <= *broken)
         return (struct origin_reply){.status = 500};
@@ -315,7 +315,7 @@ static struct origin_reply answer_broken(void *context, const struct origin_requ
 
 static struct wr_crawl_health health_with(int broken)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_engine_metrics *watch;
     rig_set_up(&rig, answer_broken);
     rig.site = &broken;
@@ -347,7 +347,7 @@ static struct wr_crawl_health health_with(int broken)
 }
 
 /* U14 */
-static void some_open_breakers_degrade_and_half_of_them_are_unhealthy(void **state)
+static void open_breakers_degrade_health_and_half_of_them_make_it_unhealthy(void **state)
 {
     (void)state;
     assert_int_equal(health_with(0).health, WR_HEALTH_OK);
@@ -357,7 +357,8 @@ static void some_open_breakers_degrade_and_half_of_them_are_unhealthy(void **sta
     assert_null(wr_health_name(WR_HEALTH_UNHEALTHY + 1));
 }
 
-ENGINE_TESTS(test(numbers_agree_with_the_servers_log), test(waits_are_told_by_reason),
-             test(starts_that_came_too_soon_are_told), test(hosts_beyond_the_first_few_are_one),
-             test(asking_all_the_time_costs_the_crawl_nothing), test(crawl_that_429s_cancel_shows_in_the_numbers),
-             test(some_open_breakers_degrade_and_half_of_them_are_unhealthy))
+ENGINE_TESTS(test(crawl_metrics_agree_with_the_servers_log), test(crawl_metrics_have_waits_by_reason),
+             test(crawl_metrics_count_starts_that_came_too_soon),
+             test(hosts_beyond_the_first_few_share_one_metric_series), test(constant_scraping_costs_the_crawl_no_time),
+             test(crawl_cancelled_by_429s_shows_in_the_metrics),
+             test(open_breakers_degrade_health_and_half_of_them_make_it_unhealthy))

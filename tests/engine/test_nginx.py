@@ -47,7 +47,7 @@ def _crawl(nginx, hosts, *words):
     return run, [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def limited_site_never_says_429_to_an_interval_that_it_allows():
+def limited_site_sends_no_429_at_an_interval_that_it_allows():
     """S1-25, V1: nginx refuses a request within 200 ms of another. At an interval of 400 ms none is refused."""
     with Nginx(SERVER % '', HTTP % 5, _pages(8)) as nginx, Door(nginx) as door:
         run, lines = _crawl(door, 3, '--pace', 'strict', '--interval', '400ms')
@@ -60,7 +60,7 @@ def limited_site_never_says_429_to_an_interval_that_it_allows():
             assert len(door.gaps(host)) == 8 and min(door.gaps(host)) >= 0.4 - SLACK_S, door.gaps(host)
 
 
-def limit_that_nobody_told_is_found():
+def unannounced_limit_of_a_real_server_is_found():
     """S0-94, S0-96: in the second half more than 90 % of the requests are answered."""
     with Nginx(SERVER % ' burst=3 nodelay', HTTP % 25, _pages(100), everywhere=True) as nginx:
         run, lines = _crawl(nginx, 1, '--max-rate', '500')

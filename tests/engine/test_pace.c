@@ -35,13 +35,13 @@ static int threads_of(pid_t child)
     return count - 2;
 }
 
-static void seed_hosts(struct rig *rig, int first, int count)
+static void seed_hosts(struct crawl_fixture *rig, int first, int count)
 {
     for (int host = first; host < first + count; host++)
         rig_seed(rig, "%s", rig_url(rig, host, "/"));
 }
 
-static int64_t last_arrival(const struct rig *rig, int host)
+static int64_t last_arrival(const struct crawl_fixture *rig, int host)
 {
     int count;
     int64_t *times = rig_arrivals(rig, host, &count);
@@ -51,7 +51,7 @@ static int64_t last_arrival(const struct rig *rig, int host)
 }
 
 /* Returns the time from the first to the last arrival at a host (-1: all hosts). */
-static int64_t span_of(const struct rig *rig, int host)
+static int64_t span_of(const struct crawl_fixture *rig, int host)
 {
     int count;
     int64_t *times = rig_arrivals(rig, host, &count);
@@ -61,7 +61,7 @@ static int64_t span_of(const struct rig *rig, int host)
 }
 
 /* Returns true if the last host to begin begins before the first host to end ends. */
-static bool are_at_once(const struct rig *rig, int hosts)
+static bool are_at_once(const struct crawl_fixture *rig, int hosts)
 {
     int64_t begun_at = 0, ended_at = INT64_MAX;
     for (int host = 1; host <= hosts; host++) {
@@ -79,7 +79,7 @@ static bool are_at_once(const struct rig *rig, int hosts)
  * waits for another, so all together are as fast as one alone. */
 static void every_host_has_its_own_interval(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int hosts = setting("WEIR_TEST_CRAWL_HOSTS", HOSTS);
     int64_t interval_ns = setting("WEIR_TEST_CRAWL_INTERVAL_MS", 100) * MS;
     (void)state;
@@ -114,14 +114,14 @@ static int crawl_delay_ms(void)
 
 static struct origin_reply answer_delay(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (rig_is_robots(request) && rig_host(request) == 1)
         return (struct origin_reply){
             .body = rig_text(rig, "User-agent: *\nCrawl-delay: %.1f\n", crawl_delay_ms() / 1000.0)};
     return rig_tree(rig, request, rig_host(request) == 1 ? 4 : PAGES, NULL);
 }
 
-static int arrivals_until(const struct rig *rig, int host, int64_t until)
+static int arrivals_until(const struct crawl_fixture *rig, int host, int64_t until)
 {
     int count, before = 0;
     int64_t *times = rig_arrivals(rig, host, &count);
@@ -134,7 +134,7 @@ static int arrivals_until(const struct rig *rig, int host, int64_t until)
 /* S1-27, V1, S4-2, S4-3: during five requests to the slow host, every other host gets more. */
 static void crawl_delay_holds_at_its_host_and_slows_no_other(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_delay);
     rig_space(&rig, 10 * MS);
@@ -161,7 +161,7 @@ static struct origin_reply answer_and_count(void *context, const struct origin_r
 /* S4-4: the crawl is a child process, so that the server's threads are not counted. */
 static void thousand_hosts_need_no_thread_each(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int status, most = 0;
     (void)state;
     rig_set_up(&rig, answer_and_count);
@@ -182,9 +182,9 @@ static void thousand_hosts_need_no_thread_each(void **state)
 }
 
 /* R18: the global rate spaces the starts of all hosts, in both loops. */
-static void one_rate_over_everything(void **state)
+static void global_rate_spaces_starts_of_all_hosts(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int count;
     (void)state;
     rig_set_up(&rig, answer_plain);
@@ -209,7 +209,7 @@ static void one_rate_over_everything(void **state)
 
 /* ---- requests in flight ---- */
 
-static struct origin_reply answer_in_a_while(void *context, const struct origin_request *request)
+static struct origin_reply answer_after_a_delay(void *context, const struct origin_request *request)
 {
     struct origin_reply reply = rig_tree(context, request, PAGES, NULL);
     reply.delay_ns = rig_is_robots(request) ? 0 : 100 * MS;
@@ -217,7 +217,7 @@ static struct origin_reply answer_in_a_while(void *context, const struct origin_
 }
 
 /* Returns the most requests that a host (-1: all hosts) had to answer at once. */
-static int most_at_once(const struct rig *rig, int host)
+static int most_at_once(const struct crawl_fixture *rig, int host)
 {
     int most = 0, count = origin_requests(rig->origin);
     for (int i = 0; i < count; i++) {
@@ -234,15 +234,15 @@ static int most_at_once(const struct rig *rig, int host)
 }
 
 /* V1, R13, S4-3: each host has a limit, and all hosts together have one. */
-static void requests_in_flight_stay_within_the_cap_of_each_host_and_of_all(void **state)
+static void requests_in_flight_stay_within_host_and_global_limits(void **state)
 {
     static const int per_host[] = {3, 20}, in_all[] = {24, 6};
     static const int least_per_host[] = {2, 1}; /* six requests in all may be one per host */
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct rig rig;
+        struct crawl_fixture rig;
         int most = 0;
-        rig_set_up(&rig, answer_in_a_while);
+        rig_set_up(&rig, answer_after_a_delay);
         rig.options.loops = 2;
         rig.options.concurrency = (uint32_t)in_all[i];
         rig.options.pace.max_in_flight = (uint32_t)per_host[i];
@@ -262,5 +262,5 @@ static void requests_in_flight_stay_within_the_cap_of_each_host_and_of_all(void 
 }
 
 ENGINE_TESTS(test(every_host_has_its_own_interval), test(crawl_delay_holds_at_its_host_and_slows_no_other),
-             test(thousand_hosts_need_no_thread_each), test(one_rate_over_everything),
-             test(requests_in_flight_stay_within_the_cap_of_each_host_and_of_all))
+             test(thousand_hosts_need_no_thread_each), test(global_rate_spaces_starts_of_all_hosts),
+             test(requests_in_flight_stay_within_host_and_global_limits))

@@ -90,7 +90,7 @@ def _verdicts(lines):
     return collections.Counter(line['verdict'] for line in lines.values())
 
 
-def pages_that_have_not_changed_cost_a_304_each():
+def unchanged_pages_cost_a_304_each():
     """U11: the recrawl transfers at most a third of the bytes, and every page has a line."""
     with Site() as site:
         first = site.first()
@@ -109,7 +109,7 @@ def pages_that_have_not_changed_cost_a_304_each():
             assert [line[key] for key in same] == [first[path][key] for key in same], (line, first[path])
 
 
-def archive_of_the_first_job_goes_on_in_a_file_of_the_next_number():
+def recrawl_continues_the_archive_in_the_next_file():
     with Site() as site:
         archive = f'{site.folder}/mine'
         site.crawl('first', '--allow-private', '--pace', 'unlimited', '--warc', archive, site.nginx.url + '/0.html')
@@ -169,7 +169,7 @@ def recrawl_that_is_killed_and_resumed_loses_nothing():
         assert {status for path, status, _ in site.log() if path not in ('/7.html', '/298.html', '/robots.txt')} == {304}
 
 
-def pages_that_are_not_likely_to_have_changed_are_not_asked_for():
+def pages_that_are_unlikely_to_have_changed_are_not_requested():
     """U11: weir learns how often a page changes. A page without history is due after some days."""
     with Site() as site:
         site.first()
@@ -187,7 +187,7 @@ def pages_that_are_not_likely_to_have_changed_are_not_asked_for():
         assert sorted(path for path, line in again.items() if line['verdict'] != 'not_due') == ['/0.html', '/9.html']
 
 
-def clock_that_was_wrong_makes_no_page_due_for_ever_or_never():
+def wrong_clock_makes_no_page_due_always_or_never():
     """H1, H2: the stored visits are years in the future, in the seventies, or later today."""
     with Site() as site:
         site.first()
@@ -226,7 +226,7 @@ def _day(days, form='%Y-%m-%dT%H:%M:%SZ'):
     return time.strftime(form, time.gmtime(time.time() + days * 86400))
 
 
-def pages_whose_sitemap_says_that_they_have_changed_are_due():
+def pages_with_a_newer_date_in_the_sitemap_are_due():
     """U11: also if the first page links to them before the sitemap is read. A date before the last visit has no effect."""
     with Listed() as site:
         first = site.first()
@@ -250,7 +250,7 @@ def pages_whose_sitemap_says_that_they_have_changed_are_due():
         assert site.asked() == sorted(first), 'a page that the sitemap does not list must still become due'
 
 
-def what_a_sitemap_said_outlives_a_kill():
+def dates_of_a_sitemap_survive_a_kill():
     """U11, B12: after kills at various moments no page is lost, has two lines, or is visited without being due."""
     with Listed() as site:
         site.first()
@@ -268,7 +268,7 @@ def what_a_sitemap_said_outlives_a_kill():
         assert _verdicts(again) == {'not_due': PAGES - len(due) - 1, 'unchanged': len(due), 'fetched': 2}, _verdicts(again)
 
 
-def what_can_not_be_visited_again_is_said():
+def impossible_recrawl_is_refused_with_the_reason():
     with Site() as site:
         for words, why in ((['--recrawl'], 'there is no state file'), (['--due', 'a.example'], 'give --recrawl'),
                            (['--diff', 'x', 'a.example'], 'give --recrawl'), (['--job', '3', 'a.example'], '--recrawl')):

@@ -24,7 +24,7 @@ static void await_completed(pid_t child)
 }
 
 /* Waits for the first request for `path` to be answered, and returns it. */
-static struct origin_request await_path(struct rig *rig, const char *path)
+static struct origin_request await_path(struct crawl_fixture *rig, const char *path)
 {
     for (int64_t until = monotonic() + 30 * WEIR_SECOND; monotonic() < until; sleep_ns(MS))
         for (int i = 0; i < origin_requests(rig->origin); i++) {
@@ -40,16 +40,16 @@ static struct origin_request await_path(struct rig *rig, const char *path)
 
 static struct origin_reply answer_busy(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (strcmp(request->path, "/3") == 0 && rig_asked_before(rig, request) == 0)
         return (struct origin_reply){.status = 429, .fields = "Retry-After: 3\r\n"};
     return rig_tree(rig, request, 7, NULL);
 }
 
 /* V2, F2, R23. */
-static void time_that_a_host_named_holds_after_kill_9(void **state)
+static void retry_after_holds_after_kill_9(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_busy);
     rig_space(&rig, 20 * MS);
@@ -76,7 +76,7 @@ static void time_that_a_host_named_holds_after_kill_9(void **state)
 
 static struct origin_reply answer_rules(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (rig_is_robots(request))
         return (struct origin_reply){.fields = "Cache-Control: max-age=3600\r\n",
                                      .body = "User-agent: *\nDisallow: /5\n"};
@@ -88,7 +88,7 @@ static struct origin_reply answer_rules(void *context, const struct origin_reque
 /* R23, F2. */
 static void known_hosts_wait_one_interval_after_a_restart(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_rules);
     rig_space(&rig, INTERVAL_NS);
@@ -115,7 +115,7 @@ static void known_hosts_wait_one_interval_after_a_restart(void **state)
 /* S4-19, V3. */
 static void robots_txt_is_not_fetched_again_after_a_restart(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_rules);
     rig_space(&rig, 100 * MS);
@@ -134,9 +134,9 @@ static void robots_txt_is_not_fetched_again_after_a_restart(void **state)
 }
 
 /* F3: a process that was stopped does not catch up on starts. */
-static void crawl_that_was_stopped_for_a_while_does_not_catch_up(void **state)
+static void crawl_stopped_by_a_signal_does_not_catch_up_on_starts(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_rules);
     rig_space(&rig, 150 * MS);
@@ -155,7 +155,7 @@ static void crawl_that_was_stopped_for_a_while_does_not_catch_up(void **state)
 
 /* Fails unless each page of each tree has a line: tasks that could be read, and damaged ones, of
  * which little is known. */
-static void expect_damaged(const struct rig *rig, int damaged, const char *words)
+static void expect_damaged(const struct crawl_fixture *rig, int damaged, const char *words)
 {
     int seen = 0;
     assert_int_equal(rig->result.end, WR_END_COMPLETED);
@@ -190,7 +190,7 @@ static struct origin_reply answer_trees(void *context, const struct origin_reque
     return reply;
 }
 
-static void await_asked(const struct rig *rig, int host, const char *path)
+static void await_asked(const struct crawl_fixture *rig, int host, const char *path)
 {
     for (int64_t until = monotonic() + WEIR_MINUTE; rig_asked(rig, host, path) == 0; sleep_ns(MS))
         assert_true(monotonic() < until);
@@ -198,7 +198,7 @@ static void await_asked(const struct rig *rig, int host, const char *path)
 
 /* G9: a damaged task cannot be fetched. It ends with a line, so it neither vanishes nor blocks the
  * job. */
-static void tasks_that_cannot_be_read_end_with_a_line(void **state)
+static void damaged_tasks_end_with_a_line(void **state)
 {
     static const struct {
         const char *sql, *words;
@@ -209,7 +209,7 @@ static void tasks_that_cannot_be_read_end_with_a_line(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct crawl_fixture rig;
         atomic_store(&all_may_go, false);
         rig_set_up(&rig, answer_trees);
         rig_space(&rig, 20 * MS);
@@ -233,7 +233,6 @@ static void tasks_that_cannot_be_read_end_with_a_line(void **state)
     }
 }
 
-ENGINE_TESTS(test(time_that_a_host_named_holds_after_kill_9), test(known_hosts_wait_one_interval_after_a_restart),
+ENGINE_TESTS(test(retry_after_holds_after_kill_9), test(known_hosts_wait_one_interval_after_a_restart),
              test(robots_txt_is_not_fetched_again_after_a_restart),
-             test(crawl_that_was_stopped_for_a_while_does_not_catch_up),
-             test(tasks_that_cannot_be_read_end_with_a_line))
+             test(crawl_stopped_by_a_signal_does_not_catch_up_on_starts), test(damaged_tasks_end_with_a_line))

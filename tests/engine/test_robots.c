@@ -10,16 +10,16 @@
 
 static struct origin_reply answer_each(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (rig_is_robots(request)) /* host 1 denies /1, host 2 denies /2, ... */
         return (struct origin_reply){.body = rig_text(rig, "User-agent: *\nDisallow: /%d\n", rig_host(request))};
     return rig_tree(rig, request, 7, NULL);
 }
 
 /* V3, S4-3: the links of denied pages are not known either. */
-static void what_a_host_denies_is_never_fetched_there(void **state)
+static void paths_that_a_host_denies_are_never_fetched_there(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_each);
     rig.options.loops = 2;
@@ -49,7 +49,7 @@ static struct origin_reply answer_shortly(void *context, const struct origin_req
 }
 
 /* Waits until long files take at least this much memory. */
-static void await_held(struct rig *rig, size_t least)
+static void await_held(struct crawl_fixture *rig, size_t least)
 {
     struct wr_engine_stats stats = {.robots_bytes = 0};
     for (int64_t until = monotonic() + 60 * WEIR_SECOND; stats.robots_bytes < least; sleep_ns(5 * MS)) {
@@ -61,7 +61,7 @@ static void await_held(struct rig *rig, size_t least)
 }
 
 /* M13: the memory of long files is bounded, and short files of other hosts are not delayed. */
-static void long_robots_txts_that_come_at_once_are_bounded_and_hold_up_no_others(void **state)
+static void many_long_robots_txts_are_bounded_and_delay_no_others(void **state)
 {
     static char half[900000];
     static const struct hostile_step steps[] = {READ,
@@ -69,7 +69,7 @@ static void long_robots_txts_that_come_at_once_are_bounded_and_hold_up_no_others
                                                 {.what = HOSTILE_SEND, .text = half, .bytes = sizeof half},
                                                 HOLD,
                                                 END};
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_engine_stats stats;
     (void)state;
     memset(half, '#', sizeof half);
@@ -105,7 +105,7 @@ static struct origin_reply answer_unknown(void *context, const struct origin_req
 /* V3, R6. */
 static void without_robots_txt_no_page_is_fetched(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_unknown);
     rig.options.max_defer_ns = 1500 * MS;
@@ -125,7 +125,7 @@ static void without_robots_txt_no_page_is_fetched(void **state)
 
 static struct origin_reply answer_changing(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (rig_is_robots(request))
         return (struct origin_reply){.body = rig_asked_before(rig, request) == 0 ? "User-agent: *\nDisallow: /none\n"
                                                                                  : "User-agent: *\nDisallow: /\n"};
@@ -133,7 +133,7 @@ static struct origin_reply answer_changing(void *context, const struct origin_re
 }
 
 /* Replaces the stored copy of host 1 by one that was fetched `by_ns` ago. */
-static void age_copy(const struct rig *rig, int64_t by_ns)
+static void age_copy(const struct crawl_fixture *rig, int64_t by_ns)
 {
     struct wr_store *store;
     struct wr_store_change change = {.kind = WR_STORE_ROBOTS,
@@ -150,7 +150,7 @@ static void age_copy(const struct rig *rig, int64_t by_ns)
 /* B9: robots.txt is fetched again after a day, and queued URLs are judged by the new rules. */
 static void robots_txt_that_begins_to_deny_is_obeyed(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_changing);
     rig_space(&rig, 50 * MS);
@@ -177,7 +177,7 @@ static void robots_txt_that_begins_to_deny_is_obeyed(void **state)
 
 static struct origin_reply answer_leading(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     int host = rig_host(request);
     if (rig_is_robots(request) && host == 1)
         return (struct origin_reply){.status = 302, .fields = "Location: /rules/robots.txt\r\n"};
@@ -191,9 +191,9 @@ static struct origin_reply answer_leading(void *context, const struct origin_req
 }
 
 /* A10: robots.txt of the hosts 2 to 8 is at hosts of both loops. */
-static void robots_txt_is_followed_within_its_host_and_to_others(void **state)
+static void robots_txt_redirects_are_followed_within_and_between_hosts(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_leading);
     rig.options.loops = 2;
@@ -217,7 +217,7 @@ static void robots_txt_is_followed_within_its_host_and_to_others(void **state)
 /* A10, V1: a fetch of robots.txt for one host passes the gate of the host that has it. */
 static void robots_txt_at_another_host_keeps_that_hosts_interval(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_leading);
     rig.options.loops = 2;
@@ -236,7 +236,8 @@ static void robots_txt_at_another_host_keeps_that_hosts_interval(void **state)
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(long_robots_txts_that_come_at_once_are_bounded_and_hold_up_no_others),
-             test(what_a_host_denies_is_never_fetched_there), test(without_robots_txt_no_page_is_fetched),
-             test(robots_txt_that_begins_to_deny_is_obeyed), test(robots_txt_is_followed_within_its_host_and_to_others),
+ENGINE_TESTS(test(many_long_robots_txts_are_bounded_and_delay_no_others),
+             test(paths_that_a_host_denies_are_never_fetched_there), test(without_robots_txt_no_page_is_fetched),
+             test(robots_txt_that_begins_to_deny_is_obeyed),
+             test(robots_txt_redirects_are_followed_within_and_between_hosts),
              test(robots_txt_at_another_host_keeps_that_hosts_interval))

@@ -101,7 +101,7 @@ def pages_that_only_a_sitemap_lists_are_fetched():
         assert verdicts == {'unchanged': len(lines) - 1, 'robots': 1}, verdicts
 
 
-def sitemap_that_nobody_named_is_looked_for_and_need_not_be_there():
+def default_sitemap_is_tried_and_may_be_absent():
     with Site(2) as site:
         assert weir(*site.begin()).returncode == 0
         lines = site.lines()
@@ -111,7 +111,7 @@ def sitemap_that_nobody_named_is_looked_for_and_need_not_be_there():
         assert again.returncode == 0 and set(site.lines('again')) == {'/', '/sitemap.xml', '/p1.html'}, again
 
 
-def sitemap_that_the_first_page_links_to_is_read_as_one():
+def sitemap_linked_from_the_first_page_is_read_as_a_sitemap():
     with Site(2) as site:
         site.write('index.html', '<a href="/sitemap.xml">site map</a> <a href="/p0.html">page</a>')
         site.write('sitemap.xml', _urlset([f'{site.url}/p1.html']))
@@ -119,7 +119,7 @@ def sitemap_that_the_first_page_links_to_is_read_as_one():
         assert run.returncode == 0 and set(site.lines()) == {'/', '/sitemap.xml', '/p0.html', '/p1.html'}, site.lines()
 
 
-def pages_of_all_sitemaps_are_one_link_away_however_indexes_are_nested():
+def pages_of_sitemaps_have_depth_1_however_indexes_are_nested():
     with Site(3) as site:
         site.write('sitemap.xml', _index([f'{site.url}/flat.xml', f'{site.url}/inner.xml']))
         site.write('flat.xml', _urlset([f'{site.url}/p0.html']))
@@ -131,7 +131,7 @@ def pages_of_all_sitemaps_are_one_link_away_however_indexes_are_nested():
         assert lines['/p0.html']['depth'] == lines['/p1.html']['depth'] == 1, lines
 
 
-def sitemaps_in_sitemaps_are_followed_so_deep_and_no_deeper():
+def nested_sitemaps_are_followed_to_a_limited_depth():
     """D9: each index lists another one, endlessly."""
     with Site(0) as site:
         site.write('robots.txt', f'Sitemap: {site.url}/0.xml\n')
@@ -143,7 +143,7 @@ def sitemaps_in_sitemaps_are_followed_so_deep_and_no_deeper():
         assert 'nested too deep' in lines['/3.xml']['error_text'] and lines['/2.xml']['error_text'] is None, lines
 
 
-def index_of_too_many_sitemaps_is_cut_and_the_report_says_so():
+def index_of_too_many_sitemaps_is_truncated_and_reported():
     """D9: robots.txt forbids the sitemaps, so that the test need not fetch ten thousand."""
     with Site(0) as site:
         site.write('robots.txt', f'User-agent: *\nDisallow: /s\nSitemap: {site.url}/index.xml\n')
@@ -154,7 +154,7 @@ def index_of_too_many_sitemaps_is_cut_and_the_report_says_so():
         assert 'skipped: 124 sitemaps, nested too deep or too many per host\n' in run.stdout, run
 
 
-def sitemaps_lead_no_further_than_links():
+def sitemaps_obey_the_scope_like_links():
     """B12: pages and sitemaps of other hosts are followed only if the scope includes them."""
     with Site(3) as site:
         other = site.url.replace('127.0.0.1', '127.0.0.2')
@@ -181,7 +181,7 @@ def budget_holds_while_a_sitemap_is_read():
         assert lines['/sitemap.xml']['verdict'] == 'fetched', lines['/sitemap.xml']  # it was not too large
 
 
-def pages_are_fetched_while_few_bytes_that_become_megabytes_are_read():
+def pages_are_fetched_while_a_gzip_bomb_is_read():
     """D9: a gzip bomb of XML does not delay the pages."""
     with Site(10) as site:
         site.write('robots.txt', f'Sitemap: {site.url}/bomb.xml.gz\n')
@@ -192,7 +192,7 @@ def pages_are_fetched_while_few_bytes_that_become_megabytes_are_read():
         assert order.index('/bomb.xml.gz') > 1, order
 
 
-def sitemaps_that_come_faster_than_they_are_read_take_little_memory():
+def sitemaps_that_arrive_faster_than_they_are_read_take_little_memory():
     """V6, D9: 48 sitemaps of 16 MB with 50 000 entries each, and an output that is not read: the servers must wait."""
     count = 48
     with Site(0) as site:

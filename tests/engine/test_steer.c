@@ -14,7 +14,7 @@ static struct origin_reply answer_plain(void *context, const struct origin_reque
     return rig_tree(context, request, PAGES, NULL);
 }
 
-static struct wr_span key_of(const struct rig *rig, int host)
+static struct wr_span key_of(const struct crawl_fixture *rig, int host)
 {
     static char keys[4][64];
     static unsigned next;
@@ -23,14 +23,14 @@ static struct wr_span key_of(const struct rig *rig, int host)
     return wr_span_of(key);
 }
 
-static struct wr_host_view look_at(const struct rig *rig, int host)
+static struct wr_host_view look_at(const struct crawl_fixture *rig, int host)
 {
     struct wr_host_view seen;
     assert_int_equal(wr_engine_inspect_host(rig->engine, key_of(rig, host), &seen), 0);
     return seen;
 }
 
-static int arrived_after(const struct rig *rig, int host, int64_t at)
+static int arrived_after(const struct crawl_fixture *rig, int host, int64_t at)
 {
     int count, after = 0;
     int64_t *times = rig_arrivals(rig, host, &count);
@@ -40,7 +40,7 @@ static int arrived_after(const struct rig *rig, int host, int64_t at)
     return after;
 }
 
-static int64_t last_arrival(const struct rig *rig, int host)
+static int64_t last_arrival(const struct crawl_fixture *rig, int host)
 {
     int count;
     int64_t *times = rig_arrivals(rig, host, &count);
@@ -49,14 +49,14 @@ static int64_t last_arrival(const struct rig *rig, int host)
     return last;
 }
 
-static void await_arrivals(const struct rig *rig, int host, int64_t at, int count)
+static void await_arrivals(const struct crawl_fixture *rig, int host, int64_t at, int count)
 {
     for (int64_t until = monotonic() + WEIR_MINUTE; arrived_after(rig, host, at) < count; sleep_ns(MS))
         assert_true(monotonic() < until);
 }
 
 /* Waits for the first arrival after `at` and returns its time. */
-static int64_t next_arrival(const struct rig *rig, int host, int64_t at)
+static int64_t next_arrival(const struct crawl_fixture *rig, int host, int64_t at)
 {
     await_arrivals(rig, host, at, 1);
     int count;
@@ -67,7 +67,7 @@ static int64_t next_arrival(const struct rig *rig, int host, int64_t at)
     return found;
 }
 
-static void begin(struct rig *rig, origin_answer *answer, uint32_t loops, int hosts)
+static void begin(struct crawl_fixture *rig, origin_answer *answer, uint32_t loops, int hosts)
 {
     rig_set_up(rig, answer);
     rig->options.loops = loops;
@@ -78,7 +78,7 @@ static void begin(struct rig *rig, origin_answer *answer, uint32_t loops, int ho
     rig_seeded(rig);
 }
 
-static void end(struct rig *rig)
+static void end(struct crawl_fixture *rig)
 {
     wr_engine_stop(rig->engine);
     rig_finish(rig);
@@ -89,7 +89,7 @@ static void end(struct rig *rig)
 
 static void pausing_a_host_stops_its_starts_at_once_and_no_others(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     begin(&rig, answer_plain, 2, 4);
     rig_await_requests(&rig, 40);
@@ -113,7 +113,7 @@ static void pausing_a_host_stops_its_starts_at_once_and_no_others(void **state)
  * too. */
 static void pausing_stops_starts_of_hosts_that_are_not_paced(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_plain);
     rig.options.loops = 2;
@@ -135,9 +135,9 @@ static void pausing_stops_starts_of_hosts_that_are_not_paced(void **state)
 }
 
 /* The pause also applies to a host that is added later, and in a later crawl. */
-static void a_pause_is_kept_for_hosts_that_are_not_there_yet(void **state)
+static void pause_applies_to_hosts_that_are_added_later(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     begin(&rig, answer_plain, 2, 1);
     assert_int_equal(wr_engine_pause(rig.engine, key_of(&rig, 2), true), 0);
@@ -163,9 +163,9 @@ static void a_pause_is_kept_for_hosts_that_are_not_there_yet(void **state)
 
 /* ---- pace ---- */
 
-static void a_set_pace_acts_on_the_next_start(void **state)
+static void set_pace_applies_to_the_next_start(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     begin(&rig, answer_plain, 2, 2);
     rig_await_requests(&rig, 20);
@@ -188,7 +188,7 @@ static void a_set_pace_acts_on_the_next_start(void **state)
 /* A host may be set to a shorter interval than that of the crawl. */
 static void a_pace_may_be_set_faster_than_that_of_the_crawl(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_plain);
     rig_space(&rig, WEIR_HOUR);
@@ -204,7 +204,7 @@ static void a_pace_may_be_set_faster_than_that_of_the_crawl(void **state)
 
 static struct origin_reply answer_strict(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (rig_is_robots(request))
         return (struct origin_reply){
             .body = rig_host(request) == 1 ? "User-agent: *\nDisallow: /299\nCrawl-delay: 0.4\n" : "", .status = 200};
@@ -214,9 +214,9 @@ static struct origin_reply answer_strict(void *context, const struct origin_requ
 }
 
 /* V2: a Crawl-delay or a Retry-After of the server cannot be overridden. */
-static void nothing_that_is_set_goes_below_crawl_delay_or_retry_after(void **state)
+static void set_pace_never_goes_below_crawl_delay_or_retry_after(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     begin(&rig, answer_strict, 1, 2);
     int64_t until = monotonic() + WEIR_MINUTE;
@@ -238,7 +238,7 @@ static void nothing_that_is_set_goes_below_crawl_delay_or_retry_after(void **sta
 
 /* ---- inspecting ---- */
 
-static void await_none_in_flight(const struct rig *rig)
+static void await_none_in_flight(const struct crawl_fixture *rig)
 {
     int64_t until = monotonic() + WEIR_MINUTE;
     for (uint32_t in_flight = 1; in_flight > 0; sleep_ns(MS)) {
@@ -253,9 +253,9 @@ static void await_none_in_flight(const struct rig *rig)
     }
 }
 
-static void looking_agrees_with_the_servers_log(void **state)
+static void inspection_agrees_with_the_servers_log(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_host_views *look;
     (void)state;
     begin(&rig, answer_plain, 2, 8);
@@ -283,7 +283,7 @@ static void looking_agrees_with_the_servers_log(void **state)
     end(&rig);
 }
 
-static size_t count_of(const struct rig *rig, struct wr_host_view_query query)
+static size_t count_of(const struct crawl_fixture *rig, struct wr_host_view_query query)
 {
     struct wr_host_views *look;
     assert_int_equal(wr_engine_inspect_hosts(rig->engine, &query, &look), 0);
@@ -292,7 +292,7 @@ static size_t count_of(const struct rig *rig, struct wr_host_view_query query)
     return count;
 }
 
-static struct wr_host_view first_of(const struct rig *rig, struct wr_host_view_query query)
+static struct wr_host_view first_of(const struct crawl_fixture *rig, struct wr_host_view_query query)
 {
     struct wr_host_views *look;
     assert_int_equal(wr_engine_inspect_hosts(rig->engine, &query, &look), 0);
@@ -302,9 +302,9 @@ static struct wr_host_view first_of(const struct rig *rig, struct wr_host_view_q
     return first;
 }
 
-static void hosts_are_sorted_filtered_and_cut(void **state)
+static void inspected_hosts_are_sorted_filtered_and_limited(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     begin(&rig, answer_plain, 2, 12);
     rig_await_requests(&rig, 100);
@@ -330,9 +330,9 @@ static void hosts_are_sorted_filtered_and_cut(void **state)
 }
 
 /* More hosts than one step of the inspection covers, while hosts are added. */
-static void many_hosts_are_each_seen_once_while_they_come(void **state)
+static void inspection_shows_each_host_once_while_hosts_are_added(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_plain);
     rig.options.loops = 2;
@@ -359,7 +359,7 @@ static void many_hosts_are_each_seen_once_while_they_come(void **state)
 
 /* ---- explanations of a URL ---- */
 
-static struct wr_why why_of(const struct rig *rig, const char *text)
+static struct wr_why why_of(const struct crawl_fixture *rig, const char *text)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
@@ -379,7 +379,7 @@ static const struct wr_plan_bound *bound_of(const struct wr_why *why, weir_reaso
 }
 
 /* Returns the time of the first request for a path, or 0. */
-static int64_t asked_at(const struct rig *rig, int host, const char *path)
+static int64_t asked_at(const struct crawl_fixture *rig, int host, const char *path)
 {
     for (int i = 0; i < origin_requests(rig->origin); i++) {
         struct origin_request request = origin_request(rig->origin, i);
@@ -389,9 +389,9 @@ static int64_t asked_at(const struct rig *rig, int host, const char *path)
     return 0;
 }
 
-static void why_names_every_bound_with_its_source_and_when_the_start_is_due(void **state)
+static void explanation_of_a_url_names_each_limit_with_source_and_start_time(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     begin(&rig, answer_strict, 1, 1);
     int64_t until = monotonic() + WEIR_MINUTE;
@@ -419,9 +419,9 @@ static void why_names_every_bound_with_its_source_and_when_the_start_is_due(void
     end(&rig);
 }
 
-static void why_tells_what_the_server_asked_for_and_when(void **state)
+static void explanation_of_a_url_reports_the_retry_after_and_its_time(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     begin(&rig, answer_strict, 1, 2);
     int64_t until = monotonic() + WEIR_MINUTE;
@@ -440,9 +440,9 @@ static void why_tells_what_the_server_asked_for_and_when(void **state)
 
 /* ---- events ---- */
 
-static void events_are_followed_by_their_numbers(void **state)
+static void events_can_be_read_from_a_number_on(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_engine_event events[WR_EVENTS_KEPT];
     (void)state;
     begin(&rig, answer_strict, 1, 2);
@@ -474,10 +474,10 @@ static void events_are_followed_by_their_numbers(void **state)
 
 /* ---- the end ---- */
 
-static void what_did_not_happen_is_no_event(void **state)
+static void refused_commands_cause_no_event(void **state)
 {
     struct wr_engine_event events[WR_EVENTS_KEPT];
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     begin(&rig, answer_plain, 1, 1);
     rig_await_requests(&rig, 3);
@@ -490,9 +490,9 @@ static void what_did_not_happen_is_no_event(void **state)
     end(&rig);
 }
 
-static void a_cancelled_job_is_over_for_good(void **state)
+static void cancelled_job_cannot_be_resumed(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     begin(&rig, answer_plain, 2, 4);
     rig_await_requests(&rig, 40);
@@ -510,9 +510,9 @@ static void a_cancelled_job_is_over_for_good(void **state)
     rig_tear_down(&rig);
 }
 
-static void *look_for_ever(void *context)
+static void *inspect_until_closed(void *context)
 {
-    const struct rig *rig = context;
+    const struct crawl_fixture *rig = context;
     struct wr_host_views *look;
     uint64_t looks = 0;
     while (wr_engine_inspect_hosts(rig->engine, &(struct wr_host_view_query){.sort = WR_SORT_QUEUE}, &look) == 0) {
@@ -523,9 +523,9 @@ static void *look_for_ever(void *context)
     return NULL;
 }
 
-static void who_looks_all_the_time_keeps_no_crawl_from_ending(void **state)
+static void constant_inspection_does_not_keep_a_crawl_from_ending(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     pthread_t watcher;
     struct wr_host_view seen;
     (void)state;
@@ -534,7 +534,7 @@ static void who_looks_all_the_time_keeps_no_crawl_from_ending(void **state)
     rig_start(&rig);
     for (int host = 1; host <= 5; host++)
         rig_seed(&rig, "%s", rig_url(&rig, host, "/"));
-    assert_int_equal(pthread_create(&watcher, NULL, look_for_ever, &rig), 0);
+    assert_int_equal(pthread_create(&watcher, NULL, inspect_until_closed, &rig), 0);
     rig_seeded(&rig);
     assert_true(rig_await_end(&rig, 60 * WEIR_SECOND));
     assert_int_equal(pthread_join(watcher, NULL), 0);
@@ -547,12 +547,12 @@ static void who_looks_all_the_time_keeps_no_crawl_from_ending(void **state)
 }
 
 ENGINE_TESTS(test(pausing_a_host_stops_its_starts_at_once_and_no_others),
-             test(pausing_stops_starts_of_hosts_that_are_not_paced),
-             test(a_pause_is_kept_for_hosts_that_are_not_there_yet), test(a_set_pace_acts_on_the_next_start),
-             test(a_pace_may_be_set_faster_than_that_of_the_crawl),
-             test(nothing_that_is_set_goes_below_crawl_delay_or_retry_after), test(looking_agrees_with_the_servers_log),
-             test(hosts_are_sorted_filtered_and_cut), test(many_hosts_are_each_seen_once_while_they_come),
-             test(why_names_every_bound_with_its_source_and_when_the_start_is_due),
-             test(why_tells_what_the_server_asked_for_and_when), test(events_are_followed_by_their_numbers),
-             test(what_did_not_happen_is_no_event), test(a_cancelled_job_is_over_for_good),
-             test(who_looks_all_the_time_keeps_no_crawl_from_ending))
+             test(pausing_stops_starts_of_hosts_that_are_not_paced), test(pause_applies_to_hosts_that_are_added_later),
+             test(set_pace_applies_to_the_next_start), test(a_pace_may_be_set_faster_than_that_of_the_crawl),
+             test(set_pace_never_goes_below_crawl_delay_or_retry_after), test(inspection_agrees_with_the_servers_log),
+             test(inspected_hosts_are_sorted_filtered_and_limited),
+             test(inspection_shows_each_host_once_while_hosts_are_added),
+             test(explanation_of_a_url_names_each_limit_with_source_and_start_time),
+             test(explanation_of_a_url_reports_the_retry_after_and_its_time), test(events_can_be_read_from_a_number_on),
+             test(refused_commands_cause_no_event), test(cancelled_job_cannot_be_resumed),
+             test(constant_inspection_does_not_keep_a_crawl_from_ending))

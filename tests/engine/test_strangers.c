@@ -27,7 +27,7 @@ static struct origin_reply answer_small(void *context, const struct origin_reque
     return rig_tree(context, request, 3, NULL);
 }
 
-static void crawl_names(struct rig *rig, enum wr_engine_group group, const char *format)
+static void crawl_names(struct crawl_fixture *rig, enum wr_engine_group group, const char *format)
 {
     char name[64];
     rig_set_up(rig, answer_small);
@@ -49,7 +49,7 @@ static void crawl_names(struct rig *rig, enum wr_engine_group group, const char 
 /* D8. */
 static void hosts_of_one_domain_are_paced_together(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     crawl_names(&rig, WR_GROUP_DOMAIN, "%d.same.test");
     rig_assert_spaced(&rig, -1, INTERVAL_NS);
@@ -59,7 +59,7 @@ static void hosts_of_one_domain_are_paced_together(void **state)
 /* D8. */
 static void names_of_one_address_are_paced_together(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     crawl_names(&rig, WR_GROUP_IP, "www.name-%d.test");
     rig_assert_spaced(&rig, -1, INTERVAL_NS);
@@ -67,9 +67,9 @@ static void names_of_one_address_are_paced_together(void **state)
 }
 
 /* Control case of the two tests above: without a group the hosts do not wait for each other. */
-static void names_without_a_group_are_not(void **state)
+static void names_without_a_group_are_paced_alone(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int count;
     (void)state;
     crawl_names(&rig, WR_GROUP_HOST, "www.name-%d.test");
@@ -83,7 +83,7 @@ static void names_without_a_group_are_not(void **state)
 
 static struct origin_reply answer_curious(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (rig_is_robots(request))
         return (struct origin_reply){.status = 404};
     if (strcmp(request->path, "/away") == 0)
@@ -96,7 +96,7 @@ static struct origin_reply answer_curious(void *context, const struct origin_req
     return rig_html("here");
 }
 
-static void assert_secrets_kept(const struct rig *rig)
+static void assert_secrets_kept(const struct crawl_fixture *rig)
 {
     int told = 0;
     for (int i = 0; i < origin_requests(rig->origin); i++) {
@@ -113,7 +113,7 @@ static void assert_secrets_kept(const struct rig *rig)
 static void header_lines_go_to_the_seeds_origins_only(void **state)
 {
     static const char *const lines[] = {"Authorization: Bearer hush", NULL};
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_curious);
     rig.options.loops = 2;
@@ -131,7 +131,7 @@ static void header_lines_go_to_the_seeds_origins_only(void **state)
 static void header_lines_go_to_the_seeds_origins_only_after_a_restart(void **state)
 {
     static const char *const lines[] = {"Authorization: Bearer hush", NULL};
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_curious);
     rig.options.headers = lines;
@@ -153,9 +153,9 @@ static void header_lines_go_to_the_seeds_origins_only_after_a_restart(void **sta
 
 /* ---- inner addresses ---- */
 
-static void inner_addresses_are_not_asked(void **state)
+static void private_addresses_get_no_request(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_small);
     rig.options.allows_private = false;
@@ -183,7 +183,7 @@ static void look_up_some(void *context, const char *name, struct wr_dns_answer *
 /* S2-15: of many hosts some never exist; their failures do not end the job. */
 static void hosts_that_do_not_exist_fail_at_once(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_small);
     rig.options.lookup = look_up_some;
@@ -200,6 +200,6 @@ static void hosts_that_do_not_exist_fail_at_once(void **state)
 }
 
 ENGINE_TESTS(test(hosts_of_one_domain_are_paced_together), test(names_of_one_address_are_paced_together),
-             test(names_without_a_group_are_not), test(header_lines_go_to_the_seeds_origins_only),
-             test(header_lines_go_to_the_seeds_origins_only_after_a_restart), test(inner_addresses_are_not_asked),
+             test(names_without_a_group_are_paced_alone), test(header_lines_go_to_the_seeds_origins_only),
+             test(header_lines_go_to_the_seeds_origins_only_after_a_restart), test(private_addresses_get_no_request),
              test(hosts_that_do_not_exist_fail_at_once))

@@ -75,7 +75,7 @@ static struct origin_reply answer_links(void *context, const struct origin_reque
 
 static void pages_whose_links_wait_are_bounded_in_number(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_links);
     rig.options.loops = 1;

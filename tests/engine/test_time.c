@@ -93,7 +93,7 @@ static void note_warning(void *context, const char *line)
     (void)atomic_fetch_add(&told, strstr(line, "--max-time): finishing what is in flight, for at most ") != NULL);
 }
 
-static void begin(struct rig *rig, origin_answer *answer)
+static void begin(struct crawl_fixture *rig, origin_answer *answer)
 {
     is_kind = false;
     told = 0;
@@ -106,14 +106,14 @@ static void begin(struct rig *rig, origin_answer *answer)
     hold_clock();
 }
 
-static void end(struct rig *rig)
+static void end(struct crawl_fixture *rig)
 {
     rig_tear_down(rig);
     free_clock();
 }
 
 /* Adds two seeds, and lets the clock run when this number of requests has arrived. */
-static void seed_two(struct rig *rig, int requests)
+static void seed_two(struct crawl_fixture *rig, int requests)
 {
     start_held(rig);
     rig_seed(rig, "%s", rig_url(rig, 1, "/"));
@@ -134,7 +134,7 @@ static void add_waits(void *context, const struct wr_engine_host_report *host)
         waits->ns[reason] += host->waited_ns[reason];
 }
 
-static void finish(struct rig *rig, struct waits *ret_waits)
+static void finish(struct crawl_fixture *rig, struct waits *ret_waits)
 {
     *ret_waits = (struct waits){.ns = {0}};
     if (!rig_await_end(rig, (SANITIZED ? 200 : 60) * WEIR_SECOND))
@@ -153,7 +153,7 @@ static void on_job(void *context, const struct wr_store_row *row)
 }
 
 /* Returns status and reason of the job in the state file, as in "running: why". */
-static const char *job_in_state(const struct rig *rig)
+static const char *job_in_state(const struct crawl_fixture *rig)
 {
     static char text[256];
     struct wr_store *store;
@@ -166,7 +166,7 @@ static const char *job_in_state(const struct rig *rig)
     return text;
 }
 
-static void assert_booked_as_its_limit(struct rig *rig, const struct waits *waits, const char *status)
+static void assert_waits_have_reason_job_limit(struct crawl_fixture *rig, const struct waits *waits, const char *status)
 {
     char expected[512];
     assert_int_equal(rig->result.end, WR_END_BUDGET);
@@ -189,12 +189,12 @@ static void time_limit_ends_a_crawl_whose_hosts_never_answer(void **state)
                  {robots_never_end, 2}, {says_later, 6},          {crawl_delay_is_long, 2}};
     (void)state;
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
-        struct rig rig;
+        struct crawl_fixture rig;
         struct waits waits;
         begin(&rig, hosts[i].answer);
         seed_two(&rig, hosts[i].requests);
         finish(&rig, &waits);
-        assert_booked_as_its_limit(&rig, &waits, "running");
+        assert_waits_have_reason_job_limit(&rig, &waits, "running");
         if (i < 4) { /* a request was in flight, so the others waited for the grace period */
             assert_true(waits.ns[WEIR_REASON_JOB_LIMIT] > 0);
             is_kind = true;
@@ -212,7 +212,7 @@ static void time_limit_ends_a_crawl_whose_hosts_never_answer(void **state)
 
 static void time_limit_ends_a_crawl_whose_names_are_never_answered(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct waits waits;
     (void)state;
     begin(&rig, answer_kindly);
@@ -222,13 +222,13 @@ static void time_limit_ends_a_crawl_whose_names_are_never_answered(void **state)
     rig_seeded(&rig);
     let_clock_run();
     finish(&rig, &waits);
-    assert_booked_as_its_limit(&rig, &waits, "running");
+    assert_waits_have_reason_job_limit(&rig, &waits, "running");
     end(&rig);
 }
 
 static void time_limit_ends_a_crawl_whose_hosts_are_paused(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct waits waits;
     char key[64];
     (void)state;
@@ -240,7 +240,7 @@ static void time_limit_ends_a_crawl_whose_hosts_are_paused(void **state)
     rig_seeded(&rig);
     let_clock_run();
     finish(&rig, &waits);
-    assert_booked_as_its_limit(&rig, &waits, "running");
+    assert_waits_have_reason_job_limit(&rig, &waits, "running");
     assert_int_equal(origin_requests(rig.origin), 0);
     end(&rig);
 }
@@ -248,7 +248,7 @@ static void time_limit_ends_a_crawl_whose_hosts_are_paused(void **state)
 /* Some seeds are missing and must be given again. The state file says so, too. */
 static void time_limit_ends_a_crawl_that_waits_for_seeds(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct waits waits;
     (void)state;
     begin(&rig, answer_kindly);
@@ -256,7 +256,7 @@ static void time_limit_ends_a_crawl_that_waits_for_seeds(void **state)
     rig_seed(&rig, "%s", rig_url(&rig, 1, "/"));
     let_clock_run();
     finish(&rig, &waits);
-    assert_booked_as_its_limit(&rig, &waits, "pending");
+    assert_waits_have_reason_job_limit(&rig, &waits, "pending");
     end(&rig);
 }
 
@@ -281,7 +281,7 @@ static bool holds(const struct wr_why *why, weir_reason reason)
 
 /* Waits until a host is held for this reason: the loop learns of the limit after the engine.
  * Returns the reason. */
-static weir_reason held_for(struct rig *rig, const char *key, weir_reason expected)
+static weir_reason held_for(struct crawl_fixture *rig, const char *key, weir_reason expected)
 {
     struct wr_host_view seen;
     int64_t until = monotonic() + WEIR_MINUTE;
@@ -292,9 +292,9 @@ static weir_reason held_for(struct rig *rig, const char *key, weir_reason expect
 }
 
 /* M14: inspection reports the reason for the wait, and a stop works as usual. */
-static void host_of_a_crawl_whose_time_is_over_is_held_by_the_limit_of_its_job(void **state)
+static void host_waits_with_reason_job_limit_after_the_time_limit(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct waits waits;
     struct wr_why why;
     struct wr_host_views *look;
@@ -320,7 +320,7 @@ static void host_of_a_crawl_whose_time_is_over_is_held_by_the_limit_of_its_job(v
     wr_engine_drain(rig.engine); /* the first signal */
     wr_engine_stop(rig.engine);  /* the second signal */
     finish(&rig, &waits);
-    assert_booked_as_its_limit(&rig, &waits, "running");
+    assert_waits_have_reason_job_limit(&rig, &waits, "running");
     end(&rig);
 }
 
@@ -336,9 +336,9 @@ static struct origin_reply fails_or_never_answers(void *context, const struct or
     return reply;
 }
 
-static void job_that_failed_waits_no_longer_than_its_grace_for_what_is_in_flight(void **state)
+static void failed_job_waits_at_most_its_grace_period_for_requests_in_flight(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct waits waits;
     (void)state;
     begin(&rig, fails_or_never_answers);
@@ -357,5 +357,5 @@ static void job_that_failed_waits_no_longer_than_its_grace_for_what_is_in_flight
 ENGINE_TESTS(test(time_limit_ends_a_crawl_whose_hosts_never_answer),
              test(time_limit_ends_a_crawl_whose_names_are_never_answered),
              test(time_limit_ends_a_crawl_whose_hosts_are_paused), test(time_limit_ends_a_crawl_that_waits_for_seeds),
-             test(host_of_a_crawl_whose_time_is_over_is_held_by_the_limit_of_its_job),
-             test(job_that_failed_waits_no_longer_than_its_grace_for_what_is_in_flight))
+             test(host_waits_with_reason_job_limit_after_the_time_limit),
+             test(failed_job_waits_at_most_its_grace_period_for_requests_in_flight))

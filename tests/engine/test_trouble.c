@@ -39,7 +39,7 @@ static void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void await_pause(struct rig *rig)
+static void await_pause(struct crawl_fixture *rig)
 {
     struct wr_engine_stats stats = {.is_paused = false};
     for (int64_t until = monotonic() + WEIR_MINUTE; !stats.is_paused; sleep_ns(5 * MS)) {
@@ -52,7 +52,7 @@ static void await_pause(struct rig *rig)
 }
 
 /* Removes the bytes that were in the output beforehand, which are no lines. */
-static void cut_front(const struct rig *rig)
+static void cut_front(const struct crawl_fixture *rig)
 {
     static char all[1 << 20];
     int fd = open(rig->out, O_RDWR);
@@ -66,7 +66,7 @@ static void cut_front(const struct rig *rig)
 /* F5: no line is lost, and no partial line counts. */
 static void full_disk_under_the_output_pauses_the_crawl(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_tree);
     (void)signal(SIGXFSZ, SIG_IGN);
@@ -98,7 +98,7 @@ static void full_disk_under_the_output_pauses_the_crawl(void **state)
 /* Returns a page with links to 20 more pages. */
 static struct origin_reply answer_endless(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     unsigned long long n = strtoull(request->path + 1, NULL, 10);
     char *text = NULL;
     size_t bytes;
@@ -117,7 +117,7 @@ static struct origin_reply answer_endless(void *context, const struct origin_req
 
 static void note_dropped(void *context, const char *line)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     int dropped = 0;
     if (sscanf(line, "%d lines of the log were dropped", &dropped) == 1)
         *(int *)rig->site = dropped;
@@ -134,9 +134,9 @@ static int lines_in(int fd)
 }
 
 /* T16, I6: each request has a line in the pipe, or counts as a dropped line. */
-static void lines_of_a_log_that_nobody_reads_are_counted_and_the_count_is_told(void **state)
+static void dropped_lines_of_an_unread_log_are_counted_and_reported(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     char path[RIG_PATH + 16];
     int dropped = 0;
     (void)state;
@@ -178,7 +178,7 @@ static void *read_all(void *context)
 }
 
 /* Waits until no request has arrived for a while. Returns the number of requests. */
-static int await_silence(struct rig *rig)
+static int await_silence(struct crawl_fixture *rig)
 {
     int before = -1, now = origin_requests(rig->origin);
     for (int64_t until = monotonic() + 60 * WEIR_SECOND; now != before; now = origin_requests(rig->origin)) {
@@ -190,9 +190,9 @@ static int await_silence(struct rig *rig)
 }
 
 /* I3. */
-static void output_that_nobody_reads_holds_the_crawl(void **state)
+static void unread_output_pauses_the_crawl(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_engine_stats stats;
     struct reader reader;
     (void)state;
@@ -241,7 +241,7 @@ static void add_waits(void *context, const struct wr_engine_host_report *host)
 
 static void time_limit_ends_a_crawl_whose_disk_is_full(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int64_t waited_ns[2] = {0, 0};
     (void)state;
     limit_files(RLIM_INFINITY);
@@ -279,9 +279,9 @@ static void time_limit_ends_a_crawl_whose_disk_is_full(void **state)
 }
 
 /* M14: an engine that waited here could not be stopped, as its threads do not run yet. */
-static void crawl_that_finds_a_full_disk_at_its_start_says_so(void **state)
+static void crawl_on_a_full_disk_fails_to_start_with_the_reason(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     const struct wr_engine_open_options place = {.state_path = rig.state, .may_create = true};
     (void)state;
     limit_files(RLIM_INFINITY);
@@ -303,9 +303,9 @@ static void crawl_that_finds_a_full_disk_at_its_start_says_so(void **state)
 
 /* If the disk is full, the end of a job cannot be stored. The job stays open and ends after it is
  * resumed. */
-static void crawl_whose_end_finds_a_full_disk_ends_and_can_go_on(void **state)
+static void crawl_that_ends_on_a_full_disk_can_be_resumed(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     limit_files(RLIM_INFINITY);
     rig_set_up(&rig, answer_tree);
@@ -343,9 +343,9 @@ static struct origin_reply answer_late(void *context, const struct origin_reques
 }
 
 /* E5: the crawl is slower, but nothing fails, and it does not spin. */
-static void few_descriptors_make_it_slower_and_no_more(void **state)
+static void few_descriptors_only_make_a_crawl_slower(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct rusage used;
     int status;
     (void)state;
@@ -370,7 +370,7 @@ static void few_descriptors_make_it_slower_and_no_more(void **state)
 
 static atomic_bool is_away;
 
-static struct origin_reply answer_or_not(void *context, const struct origin_request *request)
+static struct origin_reply answer_unless_away(void *context, const struct origin_request *request)
 {
     if (is_away)
         return (struct origin_reply){.raw = ""};
@@ -379,11 +379,11 @@ static struct origin_reply answer_or_not(void *context, const struct origin_requ
 
 /* E4, S0-95: few attempts and little CPU time while the server fails; all pages are fetched
  * afterwards. */
-static void server_that_was_away_is_asked_again(void **state)
+static void server_that_failed_for_a_while_is_crawled_to_the_end(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
-    rig_set_up(&rig, answer_or_not);
+    rig_set_up(&rig, answer_unless_away);
     is_away = false;
     rig_profile(&rig, WEIR_PROFILE_ADAPTIVE);
     rig.options.pace.max_rate = 100;
@@ -412,7 +412,7 @@ static void server_that_was_away_is_asked_again(void **state)
 }
 
 ENGINE_TESTS(test(full_disk_under_the_output_pauses_the_crawl), test(time_limit_ends_a_crawl_whose_disk_is_full),
-             test(crawl_that_finds_a_full_disk_at_its_start_says_so),
-             test(crawl_whose_end_finds_a_full_disk_ends_and_can_go_on), test(output_that_nobody_reads_holds_the_crawl),
-             test(lines_of_a_log_that_nobody_reads_are_counted_and_the_count_is_told),
-             test(few_descriptors_make_it_slower_and_no_more), test(server_that_was_away_is_asked_again))
+             test(crawl_on_a_full_disk_fails_to_start_with_the_reason),
+             test(crawl_that_ends_on_a_full_disk_can_be_resumed), test(unread_output_pauses_the_crawl),
+             test(dropped_lines_of_an_unread_log_are_counted_and_reported),
+             test(few_descriptors_only_make_a_crawl_slower), test(server_that_failed_for_a_while_is_crawled_to_the_end))

@@ -17,7 +17,7 @@
  * open. */
 static struct origin_reply answer_wall(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (rig_is_robots(request))
         return (struct origin_reply){.status = 404};
     if (rig_host(request) == 1 && strcmp(request->path, "/") != 0)
@@ -36,7 +36,7 @@ static void on_job(void *context, const struct wr_store_row *row)
     *(enum wr_job_status *)context = row->job.status;
 }
 
-static enum wr_job_status status_of(const struct rig *rig, int64_t job)
+static enum wr_job_status status_of(const struct crawl_fixture *rig, int64_t job)
 {
     struct wr_store *store;
     enum wr_job_status status = WR_JOB_PENDING;
@@ -52,7 +52,7 @@ static enum wr_job_status status_of(const struct rig *rig, int64_t job)
     return status;
 }
 
-static void crawl(struct rig *rig, int hosts)
+static void crawl(struct crawl_fixture *rig, int hosts)
 {
     rig_start(rig);
     for (int host = 1; host <= hosts; host++)
@@ -60,15 +60,15 @@ static void crawl(struct rig *rig, int hosts)
     rig_finish(rig);
 }
 
-static void set_up(struct rig *rig)
+static void set_up(struct crawl_fixture *rig)
 {
     rig_set_up(rig, answer_wall);
     rig_space(rig, 20 * MS); /* each request is answered before the next one */
 }
 
-static void host_that_refuses_twice_is_left_alone_and_its_job_is_blocked(void **state)
+static void host_whose_firewall_refuses_twice_is_blocked_with_its_job(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     set_up(&rig);
     crawl(&rig, 1);
@@ -88,9 +88,9 @@ static void host_that_refuses_twice_is_left_alone_and_its_job_is_blocked(void **
     rig_tear_down(&rig);
 }
 
-static void other_hosts_of_a_job_go_on(void **state)
+static void firewall_of_one_host_does_not_stop_the_others(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     set_up(&rig);
     rig.options.loops = 2;
@@ -101,9 +101,9 @@ static void other_hosts_of_a_job_go_on(void **state)
     rig_tear_down(&rig);
 }
 
-static void next_crawl_within_a_day_does_not_ask_unless_told_to(void **state)
+static void blocked_host_is_skipped_for_a_day_unless_asks_blocked_is_set(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     set_up(&rig);
     crawl(&rig, 1);
@@ -131,9 +131,9 @@ static struct origin_reply answer_once_open(void *context, const struct origin_r
     return is_open ? rig_tree(context, request, 5, NULL) : answer_wall(context, request);
 }
 
-static void good_answer_lifts_the_block_for_later_crawls(void **state)
+static void good_response_lifts_the_block_for_later_crawls(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     is_open = false;
     rig_set_up(&rig, answer_once_open);
@@ -162,9 +162,9 @@ static struct origin_reply answer_now_and_then(void *context, const struct origi
 }
 
 /* A firewall rule for one URL does not block the site. */
-static void single_page_that_is_refused_does_not_block_its_host(void **state)
+static void single_refused_page_does_not_block_its_host(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_now_and_then);
     rig.options.statuses = "403=permanent";
@@ -178,18 +178,18 @@ static void single_page_that_is_refused_does_not_block_its_host(void **state)
     rig_tear_down(&rig);
 }
 
-static struct origin_reply answer_nobody(void *context, const struct origin_request *request)
+static struct origin_reply answer_all_with_wall(void *context, const struct origin_request *request)
 {
     (void)context, (void)request;
     return WALL;
 }
 
 /* A response to robots.txt counts like any other. */
-static void wall_before_robots_txt_counts(void **state)
+static void firewall_response_to_robots_txt_counts(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
-    rig_set_up(&rig, answer_nobody);
+    rig_set_up(&rig, answer_all_with_wall);
     rig_space(&rig, 20 * MS);
     crawl(&rig, 1);
     assert_int_equal(rig.result.end, WR_END_BLOCKED);
@@ -198,7 +198,8 @@ static void wall_before_robots_txt_counts(void **state)
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(host_that_refuses_twice_is_left_alone_and_its_job_is_blocked), test(other_hosts_of_a_job_go_on),
-             test(next_crawl_within_a_day_does_not_ask_unless_told_to),
-             test(good_answer_lifts_the_block_for_later_crawls),
-             test(single_page_that_is_refused_does_not_block_its_host), test(wall_before_robots_txt_counts))
+ENGINE_TESTS(test(host_whose_firewall_refuses_twice_is_blocked_with_its_job),
+             test(firewall_of_one_host_does_not_stop_the_others),
+             test(blocked_host_is_skipped_for_a_day_unless_asks_blocked_is_set),
+             test(good_response_lifts_the_block_for_later_crawls), test(single_refused_page_does_not_block_its_host),
+             test(firewall_response_to_robots_txt_counts))

@@ -4,7 +4,7 @@
 #include "engine/rig.h"
 #include "lib/hostile.h"
 
-static struct origin_reply lead_to(struct rig *rig, int host, const char *path)
+static struct origin_reply lead_to(struct crawl_fixture *rig, int host, const char *path)
 {
     return (struct origin_reply){
         .status = 302, .fields = rig_text(rig, "Location: http://127.0.0.%d:%d%s\r\n", host, rig->port, path)};
@@ -14,7 +14,7 @@ static struct origin_reply lead_to(struct rig *rig, int host, const char *path)
 
 static struct origin_reply answer_maze(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     int n;
     if (rig_is_robots(request))
         return (struct origin_reply){.body = "User-agent: *\nDisallow: /private\n"};
@@ -34,9 +34,9 @@ static struct origin_reply answer_maze(void *context, const struct origin_reques
 }
 
 /* A10. */
-static void redirects_that_lead_in_circles_end(void **state)
+static void circular_redirects_end(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_maze);
     rig.options.loops = 2;
@@ -55,9 +55,9 @@ static void redirects_that_lead_in_circles_end(void **state)
 }
 
 /* A10: a chain ends after max_hops redirects, and the last line says so. */
-static void redirects_one_after_the_other_are_bounded(void **state)
+static void redirect_chain_of_a_crawl_is_bounded(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_maze);
     rig.options.max_hops = 6;
@@ -76,7 +76,7 @@ static void redirects_one_after_the_other_are_bounded(void **state)
 /* A10, V1, V3. */
 static void redirect_to_another_host_passes_its_robots_txt_and_its_gate(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_maze);
     rig.options.loops = 2;
@@ -98,13 +98,13 @@ static void redirect_to_another_host_passes_its_robots_txt_and_its_gate(void **s
 /* ---- bodies ---- */
 
 /* A18: neither the page nor its links are used. */
-static void page_that_breaks_off_is_no_page(void **state)
+static void truncated_page_is_not_used(void **state)
 {
     static const struct hostile_step steps[] = {
         READ,
         SAY("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n<a href=\"/next\">next</a>"),
         RESET, END};
-    struct rig rig;
+    struct crawl_fixture rig;
     char url[64];
     (void)state;
     rig_set_up(&rig, NULL);
@@ -127,12 +127,12 @@ static void page_that_breaks_off_is_no_page(void **state)
 }
 
 /* The body never ends; the part that was read counts. */
-static void huge_page_is_cut(void **state)
+static void endless_page_is_truncated(void **state)
 {
     static const struct hostile_step steps[] = {
         READ, SAY("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<a href=\"/next\">next</a>"),
         REPEAT("<p>and so on and so on and so on</p>", HOSTILE_FOREVER, 0), END};
-    struct rig rig;
+    struct crawl_fixture rig;
     char url[64], next[64];
     (void)state;
     rig_set_up(&rig, NULL);
@@ -158,7 +158,7 @@ static void huge_page_is_cut(void **state)
 /* Returns a calendar without end for host 1, and a tree for other hosts. */
 static struct origin_reply answer_calendar(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     int day = 0;
     if (rig_is_robots(request) || rig_host(request) != 1)
         return rig_tree(rig, request, 60, NULL);
@@ -168,9 +168,9 @@ static struct origin_reply answer_calendar(void *context, const struct origin_re
 }
 
 /* A20, U16. */
-static void calendar_without_end_ends_and_starves_nobody(void **state)
+static void endless_calendar_ends_and_starves_no_other_host(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     int count;
     (void)state;
     rig_set_up(&rig, answer_calendar);
@@ -194,7 +194,7 @@ static void calendar_without_end_ends_and_starves_nobody(void **state)
 
 static struct origin_reply answer_portal(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     if (rig_is_robots(request))
         return (struct origin_reply){.status = 404};
     if (rig_host(request) != 1)
@@ -212,7 +212,7 @@ static struct origin_reply answer_portal(void *context, const struct origin_requ
 
 static void crawl_portal(uint32_t loops)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     struct wr_engine_stats stats = {.hosts = 0};
     uint64_t most = 0;
     rig_set_up(&rig, answer_portal);
@@ -234,7 +234,7 @@ static void crawl_portal(uint32_t loops)
 }
 
 /* D3. */
-static void links_to_many_fresh_hosts_wait_in_the_store(void **state)
+static void links_to_many_new_hosts_wait_in_the_store(void **state)
 {
     (void)state;
     crawl_portal(1);
@@ -272,7 +272,7 @@ static struct origin_reply answer_with_long_ones(void *context, const struct ori
 /* M13: the store returns long URLs in several reads, and none is lost. */
 static void pages_with_long_urls_are_all_fetched_once(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_with_long_ones);
     rig.options.pace.max_in_flight = 8; /* else a busy machine answers too late */
@@ -286,8 +286,8 @@ static void pages_with_long_urls_are_all_fetched_once(void **state)
     rig_tear_down(&rig);
 }
 
-ENGINE_TESTS(test(pages_with_long_urls_are_all_fetched_once), test(redirects_that_lead_in_circles_end),
-             test(redirects_one_after_the_other_are_bounded),
-             test(redirect_to_another_host_passes_its_robots_txt_and_its_gate), test(page_that_breaks_off_is_no_page),
-             test(huge_page_is_cut), test(calendar_without_end_ends_and_starves_nobody),
-             test(links_to_many_fresh_hosts_wait_in_the_store))
+ENGINE_TESTS(test(pages_with_long_urls_are_all_fetched_once), test(circular_redirects_end),
+             test(redirect_chain_of_a_crawl_is_bounded),
+             test(redirect_to_another_host_passes_its_robots_txt_and_its_gate), test(truncated_page_is_not_used),
+             test(endless_page_is_truncated), test(endless_calendar_ends_and_starves_no_other_host),
+             test(links_to_many_new_hosts_wait_in_the_store))

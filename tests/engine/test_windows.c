@@ -61,9 +61,9 @@ static struct origin_reply answer_windows(void *context, const struct origin_req
 
 /* T14: a crash in between would lose the pause but keep the attempt. The head reports the pause,
  * too. But the end may lengthen it by jitter, and only the end opens a breaker. */
-static void window_that_the_end_of_an_answer_begins_is_noted_before_the_page_is_posted(void **state)
+static void pause_begun_by_a_response_is_noted_before_its_page_is_posted(void **state)
 {
-    struct rig rig;
+    struct crawl_fixture rig;
     (void)state;
     rig_set_up(&rig, answer_windows);
     rig.options.loops = 2;
@@ -90,7 +90,7 @@ static void window_that_the_end_of_an_answer_begins_is_noted_before_the_page_is_
 /* Acts as a proxy that at first cannot reach the host. */
 static struct origin_reply answer_as_proxy(void *context, const struct origin_request *request)
 {
-    struct rig *rig = context;
+    struct crawl_fixture *rig = context;
     const int *status = rig->site;
     if (strstr(request->path, "/robots.txt") != NULL)
         return (struct origin_reply){.status = 404};
@@ -100,12 +100,12 @@ static struct origin_reply answer_as_proxy(void *context, const struct origin_re
 }
 
 /* T13, E7: the proxy reports its own pause, which does not pause the host. */
-static void time_that_a_proxy_names_holds_no_host(void **state)
+static void retry_after_of_a_proxy_pauses_no_host(void **state)
 {
     static int statuses[] = {502, 504};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct rig rig;
+        struct crawl_fixture rig;
         char proxy[64];
         rig_set_up(&rig, answer_as_proxy);
         rig.site = &statuses[i];
@@ -121,5 +121,5 @@ static void time_that_a_proxy_names_holds_no_host(void **state)
     }
 }
 
-ENGINE_TESTS(test(window_that_the_end_of_an_answer_begins_is_noted_before_the_page_is_posted),
-             test(time_that_a_proxy_names_holds_no_host))
+ENGINE_TESTS(test(pause_begun_by_a_response_is_noted_before_its_page_is_posted),
+             test(retry_after_of_a_proxy_pauses_no_host))

@@ -16,14 +16,12 @@ struct tally {
     uint64_t sum;       /* checksum of the body, which depends on the order */
 };
 
-#define COPIED_FROM                                                                       \
-/* Smaller pieces are not copied: there would be too many freed blocks in the sanitizer's \
- * quarantine. */
-64
+/* Size in bytes from which pieces are copied. Smaller pieces are not: there would be too many freed
+ * blocks in the sanitizer's quarantine. */
+#define COPIED_FROM 64
 
-    /* Returns a block that ends with the text, so that the sanitizer reports a read beyond it. */
-    static char *
-    copy(const uint8_t *data, size_t bytes)
+/* Returns a block that ends with the text, so that the sanitizer reports a read beyond it. */
+static char *copy(const uint8_t *data, size_t bytes)
 {
     char *block = malloc(bytes > 0 ? bytes : 1);
 

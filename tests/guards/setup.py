@@ -81,7 +81,7 @@ class Machine:
         return ''
 
 
-def installs_its_group_and_no_other(machine):
+def setup_installs_the_packages_of_its_group_only(machine):
     status, text = machine.run('build')
     installed = machine.read('installed').split()
     listed = machine.run('--list', 'build')[1].split()
@@ -91,13 +91,13 @@ def installs_its_group_and_no_other(machine):
     assert len(listed) <= 25 and not set(listed) & set(DAEMONS_AND_MORE.split()), listed
 
 
-def does_nothing_when_nothing_is_missing(machine):
+def setup_does_nothing_when_nothing_is_missing(machine):
     machine.run('build')
     os.unlink(f'{machine.folder}/installed')
     assert machine.run('build') == (0, '') and machine.read('installed') == ''
 
 
-def build_is_the_group_when_none_is_named(machine):
+def setup_installs_the_group_build_by_default(machine):
     machine.run()
     assert 'meson\n' in machine.read('installed') and 'postgresql\n' not in machine.read('installed')
 
@@ -107,24 +107,24 @@ def daemons_are_kept_from_starting_while_packages_are_installed(machine):
     assert machine.read('during') == LEFT and not os.path.exists(machine.policy)
 
 
-def policy_that_is_there_is_respected(machine):
+def existing_policy_rc_d_is_kept(machine):
     guard.write_tree(machine.folder, {'policy-rc.d': '#!/bin/sh\nexit 0\n'})
     machine.run('build')
     assert machine.read('during') == machine.read('policy-rc.d') == '#!/bin/sh\nexit 0\n'
 
 
-def policy_that_a_killed_run_left_is_removed(machine):
+def policy_rc_d_of_a_killed_run_is_removed(machine):
     guard.write_tree(machine.folder, {'policy-rc.d': LEFT})
     machine.run('build')
     assert machine.read('during') == LEFT and not os.path.exists(machine.policy)
 
 
-def policy_goes_when_the_installation_fails(machine):
+def policy_rc_d_is_removed_when_the_installation_fails(machine):
     status, _ = machine.run('build', variables={'BREAK': '1'})
     assert status != 0 and machine.read('during') == LEFT and not os.path.exists(machine.policy)
 
 
-def policy_goes_when_it_is_stopped(machine):
+def policy_rc_d_is_removed_when_setup_is_interrupted(machine):
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         process = machine.begin('build', variables={'HANG': '1'}, start_new_session=True)
         while not os.path.exists(f'{machine.folder}/hangs') and process.poll() is None:
@@ -135,7 +135,7 @@ def policy_goes_when_it_is_stopped(machine):
         os.unlink(f'{machine.folder}/hangs')
 
 
-def units_of_new_packages_are_disabled_and_of_no_others(machine):
+def only_systemd_units_of_new_packages_are_disabled(machine):
     guard.write_tree(machine.folder, {'installed': 'gcc\n'})
     machine.run('build')
     disabled = machine.read('systemctl')
@@ -143,31 +143,31 @@ def units_of_new_packages_are_disabled_and_of_no_others(machine):
     assert '@' not in disabled, disabled
 
 
-def asks_on_a_terminal(machine):
+def setup_asks_on_a_terminal(machine):
     assert machine.answers('n\n', 'build') == 1 and machine.read('installed') == ''
     assert machine.answers('\n', 'build') == 0 and 'meson\n' in machine.read('installed')
 
 
-def does_not_ask_with_y(machine):
+def setup_does_not_ask_with_option_y(machine):
     assert machine.answers('n\n', '-y', 'build') == 0 and 'meson\n' in machine.read('installed')
 
 
-def a_group_that_is_not_there_is_refused(machine):
+def unknown_group_is_refused(machine):
     status, text = machine.run('tests')
     assert status == 2 and 'build, test, steady, coverage, bench and real' in text
 
 
-def groups_contain_each_other_as_is_said(machine):
+def setup_groups_contain_each_other_as_documented(machine):
     groups = {name: set(machine.run('--list', name)[1].split()) for name in ('build', 'test', 'steady', 'coverage', 'bench')}
     assert groups['build'] < groups['test'] < groups['steady'] and groups['test'] < groups['coverage'], groups
     assert groups['build'] < groups['bench'] and not groups['test'] < groups['bench'], groups
 
 
-CASES = (installs_its_group_and_no_other, does_nothing_when_nothing_is_missing, build_is_the_group_when_none_is_named,
+CASES = (setup_installs_the_packages_of_its_group_only, setup_does_nothing_when_nothing_is_missing, setup_installs_the_group_build_by_default,
          daemons_are_kept_from_starting_while_packages_are_installed,
-         policy_that_is_there_is_respected, policy_that_a_killed_run_left_is_removed, policy_goes_when_the_installation_fails,
-         policy_goes_when_it_is_stopped, units_of_new_packages_are_disabled_and_of_no_others, asks_on_a_terminal, does_not_ask_with_y,
-         a_group_that_is_not_there_is_refused, groups_contain_each_other_as_is_said)
+         existing_policy_rc_d_is_kept, policy_rc_d_of_a_killed_run_is_removed, policy_rc_d_is_removed_when_the_installation_fails,
+         policy_rc_d_is_removed_when_setup_is_interrupted, only_systemd_units_of_new_packages_are_disabled, setup_asks_on_a_terminal, setup_does_not_ask_with_option_y,
+         unknown_group_is_refused, setup_groups_contain_each_other_as_documented)
 
 
 def main(root):

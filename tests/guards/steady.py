@@ -56,7 +56,7 @@ def steady(root, folder, runs, *words):
     return run.returncode, lines, guard.read(folder, 'calls').splitlines()
 
 
-def all_green_is_status_0_and_every_second_run_is_under_load(root, folder):
+def steady_exits_with_0_and_loads_every_second_run(root, folder):
     status, lines, calls = steady(root, folder, [[GOOD]] * 4)
     assert status == 0 and lines == ['run 1 of 4, at rest: 1 passed, 0 failed', 'run 2 of 4, under load: 1 passed, 0 failed',
                                      'run 3 of 4, at rest: 1 passed, 0 failed', 'run 4 of 4, under load: 1 passed, 0 failed'], lines
@@ -66,7 +66,7 @@ def all_green_is_status_0_and_every_second_run_is_under_load(root, folder):
     assert not os.path.exists(f'{folder}/loaded')
 
 
-def goes_on_after_a_failure_and_counts_it(root, folder):
+def steady_continues_after_a_failure_and_counts_it(root, folder):
     status, lines, _ = steady(root, folder, [[GOOD, OTHER], [BAD], [CRASH], [BAD]])
     assert status == 1 and lines[:4] == ['run 1 of 4, at rest: 1 passed, 1 failed', 'run 2 of 4, under load: 0 passed, 1 failed',
                                          'run 3 of 4, at rest: 0 passed, 1 failed', 'run 4 of 4, under load: 0 passed, 1 failed'], lines
@@ -75,12 +75,12 @@ def goes_on_after_a_failure_and_counts_it(root, folder):
     assert kept == ['1-q.txt', '2-p.txt', '3-p.txt', '4-p.txt'] and 'FAILED' in guard.read(folder, 'b/steady/2-p.txt'), kept
 
 
-def a_run_of_no_test_is_a_failure(root, folder):
+def steady_fails_if_a_run_has_no_test(root, folder):
     status, lines, _ = steady(root, folder, [[GOOD], None, [GOOD]])
     assert status == 1 and 'ran no test' in lines[1] and len(lines) == 3, lines
 
 
-def words_for_meson_test_are_handed_on(root, folder):
+def steady_passes_arguments_on_to_meson_test(root, folder):
     _, _, calls = steady(root, folder, [[GOOD]] * 2, 'TESTS=one two')
     assert 'TESTS=one two' in calls[0] and calls[1].endswith(' one two'), calls
 
@@ -92,7 +92,7 @@ def skipped(root, folder, *tests):
     return run.stdout.splitlines()
 
 
-def what_was_skipped_is_told_with_its_reason(root, folder):
+def skipped_tests_are_listed_with_the_reason(root, folder):
     half = test_of('p', 'OK', RUN.format('x') + OK.format('x') + RUN.format('y') + 'skipped: only root can\n' + SKIPPED.format('y')
                    + '[  SKIPPED ] 1 test(s), listed below:\n' + SKIPPED.format('y'))
     mute = test_of('m', 'OK', RUN.format('x') + 'skipped: of x\n' + SKIPPED.format('x') + RUN.format('y') + SKIPPED.format('y'))
@@ -101,12 +101,12 @@ def what_was_skipped_is_told_with_its_reason(root, folder):
         'skipped: p: y: only root can', 'skipped: m: x: of x', 'skipped: m: y: it does not say why', 'skipped: w: there is no node']
 
 
-def that_none_was_skipped_is_told_too(root, folder):
+def absence_of_skipped_tests_is_reported(root, folder):
     assert skipped(root, folder, GOOD, BAD) == ['No test was skipped.']
 
 
-CASES = (all_green_is_status_0_and_every_second_run_is_under_load, goes_on_after_a_failure_and_counts_it, a_run_of_no_test_is_a_failure,
-         words_for_meson_test_are_handed_on, what_was_skipped_is_told_with_its_reason, that_none_was_skipped_is_told_too)
+CASES = (steady_exits_with_0_and_loads_every_second_run, steady_continues_after_a_failure_and_counts_it, steady_fails_if_a_run_has_no_test,
+         steady_passes_arguments_on_to_meson_test, skipped_tests_are_listed_with_the_reason, absence_of_skipped_tests_is_reported)
 
 
 def main(root):

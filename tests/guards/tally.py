@@ -11,8 +11,8 @@ import guard
 
 OK = '[ RUN      ] {0}\n[       OK ] {0}\n'
 SKIPPED = '[ RUN      ] {0}\n[  SKIPPED ] {0}\n'
-NAMED = 'gates_keep_the_laws_whatever_happens'  # a test that the row V1 names
-GUARD = 'clang_tidy_has_no_complaint'           # a guard that the row L3 names
+NAMED = 'gates_keep_the_laws_under_all_faults'  # a test that the row V1 names
+GUARD = 'clang_tidy_reports_no_problem'           # a guard that the row L3 names
 FAILED = '[ RUN      ] {0}\n[  FAILED  ] {0}\n'
 
 

@@ -147,7 +147,7 @@ static inline weir_table_stats stats_of(weir_table *table)
     return stats;
 }
 
-static inline void wake_nobody(void *context)
+static inline void ignore_wake(void *context)
 {
     (void)context;
 }

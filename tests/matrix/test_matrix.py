@@ -83,13 +83,13 @@ def _is_as_sent(cell):
             caller.host, caller.address, credentials.get(name), caller.token if name == 'plain-key' else None)
 
 
-def each_service_takes_plain_requests_for_what_they_are():  # otherwise the other tests prove nothing
+def each_service_understands_plain_requests():  # otherwise the other tests prove nothing
     plain = [cell for cell in _cells('first', 'all') if cell.spelling.name.startswith('plain-')]
     wrong = [cell.line() for cell in plain if not _is_as_sent(cell)]
     assert plain and not wrong, '\n'.join(wrong)
 
 
-def a_service_that_has_answered_still_reads_the_body():  # otherwise its proxy may lose the response
+def service_reads_the_request_body_after_its_response():  # otherwise its proxy may lose the response
     with services.running(['wsgiref']) as running, \
             socket.create_connection(('127.0.0.1', running['wsgiref'].port), timeout=120) as peer:
         peer.sendall(b'POST /login HTTP/1.1\r\nHost: a.api.example.org\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -102,20 +102,20 @@ def a_service_that_has_answered_still_reads_the_body():  # otherwise its proxy m
         peer.sendall(b'0\r\n\r\n')
 
 
-def what_a_service_takes_a_request_for_is_what_was_judged():  # M1 - M3, M5
+def request_that_a_service_understands_is_the_one_weir_charged():  # M1 - M3, M5
     _none_escapes(_cells('first', 'all'))
 
 
-def what_is_denied_is_denied_in_every_spelling():  # M4
+def denied_caller_is_denied_in_every_spelling():  # M4
     _none_escapes(_cells('deny'))
 
 
-def each_request_reaches_a_service_once_or_not_at_all():  # J7
+def each_request_reaches_a_service_at_most_once():  # J7
     _cells()
     assert not _strays, '\n'.join(_strays)
 
 
-def the_matrix_is_as_wide_as_it_says():
+def matrix_covers_all_spellings_proxies_and_services():
     assert _names(_cells()) >= 150
     assert {(cell.proxy, cell.service) for cell in _cells()} == {(proxy, name) for proxy in FRONTS for name in services.SERVICES}
 

@@ -92,7 +92,7 @@ def _families(text):
     return names
 
 
-def promtool_has_no_complaint():
+def promtool_reports_no_problem():
     """Checks names, units, types and help texts of all metrics, of a crawl and of a daemon."""
     with _web() as nginx, _crawl(nginx) as port:
         Prometheus.until(lambda: 'weir_crawl_host_queued_urls{' in _text(port))
@@ -100,7 +100,7 @@ def promtool_has_no_complaint():
     assert _promtool('check', 'metrics', text=_daemon_text()) == ''
 
 
-def prometheus_scrapes_a_crawl_and_agrees_with_the_servers_log():
+def prometheus_figures_of_a_crawl_agree_with_the_server_log():
     """S0-77, S0-98, S0-102, S1-28: no alert fires, because the crawl keeps every limit."""
     with _web() as nginx, _crawl(nginx, '--pace', 'strict', '--interval', '100ms') as port:
         with Prometheus(free_port(), [f'127.0.0.1:{port}'], _rules()) as prometheus:
@@ -117,7 +117,7 @@ def prometheus_scrapes_a_crawl_and_agrees_with_the_servers_log():
             assert not prometheus.alerts(), prometheus.alerts()
 
 
-def prometheus_scrapes_a_daemon_and_agrees_with_what_callers_saw():
+def prometheus_figures_of_a_daemon_agree_with_its_responses():
     """A failed reload is reported, with an alert. Keys of callers are in no label (V10)."""
     with Daemon(SERVED) as daemon:
         place = f'127.0.0.1:{daemon.port}'
@@ -155,7 +155,7 @@ class _Echo(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def alert_fires_when_a_host_is_asked_faster_than_its_limit():
+def alert_fires_when_a_host_gets_requests_faster_than_its_limit():
     """S1-29. A crawl cannot be made to do that, so its metrics are changed in one place on their
     way to Prometheus."""
     with _web() as nginx, _crawl(nginx) as port:
@@ -178,12 +178,12 @@ def alert_fires_when_a_host_is_asked_faster_than_its_limit():
     liar.shutdown()
 
 
-def alert_rules_say_what_they_should():
+def alert_rules_pass_their_unit_tests():
     assert 'SUCCESS' in _promtool('check', 'rules', _rules())
     assert 'SUCCESS' in _promtool('test', 'rules', _rules().replace('.rules.yml', '.rules.test.yml'))
 
 
-def examples_name_families_that_exist():
+def example_dashboard_and_alerts_query_existing_metrics():
     """Checks each query of the example dashboard and of the alerts."""
     with _web() as nginx, _crawl(nginx) as port:
         Prometheus.until(lambda: 'weir_crawl_host_queued_urls{' in _text(port))
@@ -201,7 +201,7 @@ def examples_name_families_that_exist():
         assert names and not set(names) - families, (query, set(names) - families)
 
 
-def urls_of_a_job_that_processes_share_are_counted_once():
+def dashboard_counts_urls_of_a_shared_job_once():
     """Evaluates the query of the dashboard for two processes of one crawl, and two crawls of one
     process each."""
     with open(os.path.join(sys.argv[2], 'grafana', 'weir.json'), encoding='utf-8') as file:
@@ -221,7 +221,7 @@ def urls_of_a_job_that_processes_share_are_counted_once():
         assert 'SUCCESS' in _promtool('test', 'rules', file.name)
 
 
-def health_is_told_and_only_to_who_calls_us_by_our_name():
+def health_and_metrics_are_served_only_under_known_host_names():
     """U14, J10."""
     with _web() as nginx, _crawl(nginx, '--listen-name', 'crawler.example') as port:
         url = f'http://127.0.0.1:{port}'
@@ -235,7 +235,7 @@ def health_is_told_and_only_to_who_calls_us_by_our_name():
         assert fetch(f'{url}/nothing')[0] == 404
 
 
-def pages_of_other_origins_get_nothing_from_a_crawl():  # M9
+def crawl_refuses_requests_of_foreign_origins():  # M9
     with _web() as nginx, _crawl(nginx) as port:
         foreign = ({'Host': 'evil.example'}, {'Origin': 'http://evil.example'}, {'Origin': 'null'}, {'Sec-Fetch-Site': 'cross-site'},
                    {'Sec-Fetch-Site': 'same-site'})
@@ -245,7 +245,7 @@ def pages_of_other_origins_get_nothing_from_a_crawl():  # M9
         assert fetch(f'http://127.0.0.1:{port}/panel/command', data=b'{}', headers={'Content-Type': 'text/plain'})[0] == 415
 
 
-def hosts_that_do_not_work_make_it_unhealthy():
+def failing_hosts_make_a_crawl_unhealthy():
     """U14: the first six of twelve hosts fail. One such host makes the crawl degraded, half of them
     make it unhealthy."""
     broken = 'if ($host ~ "^127.0.0.[1-6]$") { return 500; }'
@@ -261,7 +261,7 @@ def hosts_that_do_not_work_make_it_unhealthy():
             assert state()['hosts'] == HOSTS
 
 
-def place_that_cannot_be_had_is_told_and_the_crawl_goes_on():
+def crawl_reports_a_busy_listen_address_and_continues():
     with Nginx('', '', {'0.html': 'x'}, everywhere=True) as nginx, tempfile.TemporaryDirectory() as folder:
         run = subprocess.run([os.path.abspath(sys.argv[1]), 'crawl', '--allow-private', '--quiet', '--listen',
                               f'127.0.0.1:{nginx.port}', f'http://127.0.0.2:{nginx.port}/0.html'],

@@ -11,7 +11,7 @@
 
 static void look_up(void *context, const char *name, struct wr_dns_answer *ret_answer)
 {
-    struct rig *rig = context;
+    struct net_fixture *rig = context;
     int lookup = atomic_fetch_add(&rig->lookups, 1);
 
     *ret_answer = (struct wr_dns_answer){.kind = WR_DNS_ABSENT};
@@ -54,7 +54,7 @@ struct wr_net_options rig_options(void)
     };
 }
 
-void rig_set_up(struct rig *ret_rig, struct wr_net_options options)
+void rig_set_up(struct net_fixture *ret_rig, struct wr_net_options options)
 {
     memset(ret_rig, 0, sizeof *ret_rig);
     test_allocator_init(&ret_rig->memory);
@@ -69,7 +69,7 @@ void rig_set_up(struct rig *ret_rig, struct wr_net_options options)
     ret_rig->server = hostile_new();
 }
 
-void rig_tear_down(struct rig *rig)
+void rig_tear_down(struct net_fixture *rig)
 {
     wr_net_close(rig->net);
     assert_int_equal(uv_run(&rig->loop, UV_RUN_DEFAULT), 0);
@@ -157,7 +157,7 @@ static void on_line(void *context, struct wr_span line)
     (void)snprintf(got->lines + at, sizeof got->lines - at, "%.*s", (int)line.bytes, line.data);
 }
 
-int rig_try(struct rig *rig, const char *url, const struct wr_net_request *request, struct got *got)
+int rig_try(struct net_fixture *rig, const char *url, const struct wr_net_request *request, struct got *got)
 {
     static const struct wr_net_callbacks calls = {before_send, on_late, on_head, on_body, on_done, on_line};
     struct wr_net_request whole = *request;
@@ -170,18 +170,18 @@ int rig_try(struct rig *rig, const char *url, const struct wr_net_request *reque
     return wr_net_start(rig->net, &whole, &calls, got, &got->transfer);
 }
 
-void rig_start(struct rig *rig, const char *url, struct got *ret_got)
+void rig_start(struct net_fixture *rig, const char *url, struct got *ret_got)
 {
     assert_int_equal(rig_try(rig, url, &(struct wr_net_request){.url = NULL}, ret_got), 0);
     assert_false(ret_got->is_done);
 }
 
-void rig_run(struct rig *rig)
+void rig_run(struct net_fixture *rig)
 {
     assert_int_equal(uv_run(&rig->loop, UV_RUN_DEFAULT), 0);
 }
 
-void rig_turn(struct rig *rig)
+void rig_turn(struct net_fixture *rig)
 {
     /* the server threads need the processor, too */
     const struct timespec nap = {.tv_nsec = 100000};
@@ -190,7 +190,7 @@ void rig_turn(struct rig *rig)
         (void)nanosleep(&nap, NULL);
 }
 
-void rig_get(struct rig *rig, const char *url, struct got *ret_got)
+void rig_get(struct net_fixture *rig, const char *url, struct got *ret_got)
 {
     memset(ret_got, 0, sizeof *ret_got);
     rig_start(rig, url, ret_got);
@@ -211,7 +211,7 @@ const char *rig_url(int port)
     return rig_url_of("http", "127.0.0.1", port, "/");
 }
 
-int rig_get_steps(struct rig *rig, const struct hostile_step *steps, struct got *ret_got)
+int rig_get_steps(struct net_fixture *rig, const struct hostile_step *steps, struct got *ret_got)
 {
     int port = hostile_listen(rig->server, &(struct hostile_case){.steps = {steps}});
 

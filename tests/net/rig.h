@@ -19,7 +19,7 @@ struct rig_name {
     const char *addresses[4]; /* result of the n-th lookup; later lookups repeat the last one */
 };
 
-struct rig {
+struct net_fixture {
     test_allocator memory;
     uv_loop_t loop;
     struct wr_resolver *resolver;
@@ -31,7 +31,7 @@ struct rig {
 
 /* One transfer and what its callbacks reported. */
 struct got {
-    struct rig *rig;
+    struct net_fixture *rig;
     struct wr_transfer *transfer;
     struct wr_net_result result;
     char words[256];
@@ -62,29 +62,29 @@ struct got {
  * without it. */
 struct wr_net_options rig_options(void);
 
-void rig_set_up(struct rig *ret_rig, struct wr_net_options options);
-void rig_tear_down(struct rig *rig);
+void rig_set_up(struct net_fixture *ret_rig, struct wr_net_options options);
+void rig_tear_down(struct net_fixture *rig);
 
 /* Starts a GET. Does not run the loop. */
-void rig_start(struct rig *rig, const char *url, struct got *ret_got);
-int rig_try(struct rig *rig, const char *url, const struct wr_net_request *request, struct got *got);
+void rig_start(struct net_fixture *rig, const char *url, struct got *ret_got);
+int rig_try(struct net_fixture *rig, const char *url, const struct wr_net_request *request, struct got *got);
 
 /* Runs the loop until no work is left. */
-void rig_run(struct rig *rig);
+void rig_run(struct net_fixture *rig);
 
 /* Runs one round of the loop without blocking: the event that a test waits for may come before the
  * loop would block. */
-void rig_turn(struct rig *rig);
+void rig_turn(struct net_fixture *rig);
 
 /* Starts a GET and runs the loop until it is done. */
-void rig_get(struct rig *rig, const char *url, struct got *ret_got);
+void rig_get(struct net_fixture *rig, const char *url, struct got *ret_got);
 
 /* Returns "http://127.0.0.1:port/" in a static buffer that the next call overwrites. */
 const char *rig_url(int port);
 const char *rig_url_of(const char *scheme, const char *host, int port, const char *path);
 
 /* Sends a GET to a new port, which follows these steps on each connection. Returns the port. */
-int rig_get_steps(struct rig *rig, const struct hostile_step *steps, struct got *ret_got);
+int rig_get_steps(struct net_fixture *rig, const struct hostile_step *steps, struct got *ret_got);
 
 /* Returns the growth of the peak resident memory since the last rig_memory_mark, bytes. */
 void rig_memory_mark(void);

@@ -21,7 +21,7 @@ static void assert_cut(const struct got *got)
 }
 
 /* A3: an endless body is truncated at the limit and its connection is closed. */
-static void a_body_without_end_is_cut_and_takes_no_memory(void **state)
+static void endless_body_is_truncated_and_takes_no_memory(void **state)
 {
     static const char block[65536] = "x";
     const struct hostile_step say = {
@@ -32,7 +32,7 @@ static void a_body_without_end_is_cut_and_takes_no_memory(void **state)
                                            END};
     const struct hostile_step *const cases[] = {plain, counted, chunked};
     struct wr_net_stats stats;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -122,7 +122,7 @@ static struct bomb brotli_bomb(void)
     return bomb;
 }
 
-static void explode(struct rig *rig, const struct bomb *bomb, int times, struct got *ret_got)
+static void explode(struct net_fixture *rig, const struct bomb *bomb, int times, struct got *ret_got)
 {
     char head[256];
 
@@ -139,11 +139,11 @@ static void explode(struct rig *rig, const struct bomb *bomb, int times, struct 
 }
 
 /* A5: the limit applies to the decoded bytes while they are decoded. */
-static void bombs_are_cut_while_they_unpack_and_take_no_memory(void **state)
+static void decompression_bombs_are_truncated_and_take_no_memory(void **state)
 {
     const struct bomb bombs[] = {deflate_bomb("gzip", 15 + 16), deflate_bomb("deflate", 15),
                                  deflate_bomb("x-gzip", 15 + 16), brotli_bomb(), zstd_bomb()};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -164,10 +164,10 @@ static void bombs_are_cut_while_they_unpack_and_take_no_memory(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_body_of_exactly_the_limit_is_whole(void **state)
+static void body_of_exactly_the_limit_is_complete(void **state)
 {
     static const struct hostile_step steps[] = {READ, SAY(OK "Content-Length: 5\r\n\r\nhello"), END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -185,7 +185,7 @@ static void a_body_of_exactly_the_limit_is_whole(void **state)
     rig_tear_down(&rig);
 }
 
-static void what_cannot_be_unpacked_is_no_body(void **state)
+static void body_that_cannot_be_decoded_is_not_delivered(void **state)
 {
     static const struct hostile_step broken[] = {
         READ, SAY(OK "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello"), END};
@@ -193,7 +193,7 @@ static void what_cannot_be_unpacked_is_no_body(void **state)
         READ, SAY(OK "Content-Encoding: rot13\r\nContent-Length: 5\r\n\r\nhello"), END};
     static const struct hostile_step none[] = {
         READ, SAY(OK "Content-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello"), END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -210,6 +210,6 @@ static void what_cannot_be_unpacked_is_no_body(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(a_body_without_end_is_cut_and_takes_no_memory),
-           test(bombs_are_cut_while_they_unpack_and_take_no_memory), test(a_body_of_exactly_the_limit_is_whole),
-           test(what_cannot_be_unpacked_is_no_body))
+WEIR_TESTS(test(endless_body_is_truncated_and_takes_no_memory),
+           test(decompression_bombs_are_truncated_and_take_no_memory), test(body_of_exactly_the_limit_is_complete),
+           test(body_that_cannot_be_decoded_is_not_delivered))

@@ -7,7 +7,7 @@
 #define HELLO OK "Content-Length: 5\r\n\r\nhello"
 
 /* A18: a truncated response is not reported as complete. */
-static void a_connection_that_breaks_before_the_end_is_no_answer(void **state)
+static void connection_that_breaks_early_gives_no_complete_response(void **state)
 {
     static const struct hostile_step before[] = {READ, RESET, END};
     static const struct hostile_step closed[] = {READ, END};
@@ -18,7 +18,7 @@ static void a_connection_that_breaks_before_the_end_is_no_answer(void **state)
                                                    PAUSE(20 * MS), RESET, END};
     static const struct hostile_step in_rest[] = {READ, SAY(OK "\r\nhel"), PAUSE(20 * MS), RESET, END};
     const struct hostile_step *const cases[] = {before, closed, in_head, in_body, in_chunk, in_rest};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -36,11 +36,11 @@ static void a_connection_that_breaks_before_the_end_is_no_answer(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_reset_after_the_last_byte_harms_nobody(void **state)
+static void reset_after_the_last_byte_does_no_harm(void **state)
 {
     static const struct hostile_step resets[] = {READ, SAY(HELLO), PAUSE(20 * MS), RESET, END};
     static const struct hostile_step good[] = {READ, SAY(HELLO), END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -58,10 +58,10 @@ static void a_reset_after_the_last_byte_harms_nobody(void **state)
 }
 
 /* A18: a request that changes state is not sent twice. */
-static void a_request_that_must_not_be_repeated_is_not(void **state)
+static void request_that_must_not_be_repeated_is_not_resent(void **state)
 {
     static const struct hostile_step breaks[] = {READ, RESET, END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -90,7 +90,7 @@ static const struct hostile_step is_reset[] = {READ, SAY(HELLO), READ, RESET, EN
 static const struct hostile_step lives[] = {READ, SAY(HELLO), AGAIN, END};
 
 /* Returns a port to which the net has an idle connection that will break at the next request. */
-static int warmed_up(struct rig *rig, const struct hostile_step *steps)
+static int warmed_up(struct net_fixture *rig, const struct hostile_step *steps)
 {
     struct got got;
     int port = hostile_listen(rig->server, &(struct hostile_case){.steps = {steps, lives}});
@@ -103,7 +103,7 @@ static int warmed_up(struct rig *rig, const struct hostile_step *steps)
 static void the_gate_is_asked_again_before_a_silent_resend(void **state)
 {
     const struct hostile_step *const cases[] = {dies, is_reset};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     struct hostile_request request;
 
@@ -126,9 +126,9 @@ static void the_gate_is_asked_again_before_a_silent_resend(void **state)
     }
 }
 
-static void a_resend_that_is_refused_goes_back_to_the_queue(void **state)
+static void resend_that_the_gate_refuses_may_be_retried_for_free(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -151,7 +151,7 @@ static void a_resend_that_is_refused_goes_back_to_the_queue(void **state)
 static void a_post_is_not_resent_silently(void **state)
 {
     struct wr_net_options options = rig_options();
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -169,9 +169,9 @@ static void a_post_is_not_resent_silently(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_first_send_that_is_refused_writes_nothing(void **state)
+static void first_send_that_the_gate_refuses_writes_nothing(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -190,7 +190,7 @@ static void a_first_send_that_is_refused_writes_nothing(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(a_connection_that_breaks_before_the_end_is_no_answer), test(a_reset_after_the_last_byte_harms_nobody),
-           test(a_request_that_must_not_be_repeated_is_not), test(the_gate_is_asked_again_before_a_silent_resend),
-           test(a_resend_that_is_refused_goes_back_to_the_queue), test(a_post_is_not_resent_silently),
-           test(a_first_send_that_is_refused_writes_nothing))
+WEIR_TESTS(test(connection_that_breaks_early_gives_no_complete_response), test(reset_after_the_last_byte_does_no_harm),
+           test(request_that_must_not_be_repeated_is_not_resent), test(the_gate_is_asked_again_before_a_silent_resend),
+           test(resend_that_the_gate_refuses_may_be_retried_for_free), test(a_post_is_not_resent_silently),
+           test(first_send_that_the_gate_refuses_writes_nothing))

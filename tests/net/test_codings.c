@@ -42,7 +42,7 @@ static struct wr_net_options trusting(void)
 /* ---- a net, and a server with or without TLS ------------------------------------------------- */
 
 struct place {
-    struct rig rig;
+    struct net_fixture rig;
     struct hostile_tls tls;
     bool is_tls;
 };
@@ -120,7 +120,7 @@ static void two_codings(bool is_tls)
 }
 
 /* A6: two nested codings turn a few bytes into gigabytes, and real servers use only one. */
-static void a_body_with_more_than_one_coding_is_refused(void **state)
+static void body_with_more_than_one_content_coding_is_refused(void **state)
 {
     (void)state;
     two_codings(false);
@@ -129,7 +129,7 @@ static void a_body_with_more_than_one_coding_is_refused(void **state)
 
 /* Empty entries and "identity" do not count as codings; two codings do not matter in a response
  * without a body. */
-static void one_coding_among_none_is_decoded(void **state)
+static void one_coding_among_empty_and_identity_entries_is_decoded(void **state)
 {
     static const char *const heads[] = {
         "Content-Encoding: identity, gzip\r\n",
@@ -217,7 +217,7 @@ static void never_ends(struct place *place, const struct barren *barren)
 }
 
 /* A3, A5, M11: the input of a decoder is bounded by its output. */
-static void a_coding_that_gives_nothing_is_refused(void **state)
+static void content_coding_that_decodes_to_nothing_is_refused(void **state)
 {
     struct wr_net_options options = trusting();
     struct place place;
@@ -235,7 +235,7 @@ static void a_coding_that_gives_nothing_is_refused(void **state)
 /* ---- windows --------------------------------------------------------------------------------- */
 
 /* T19: a decoder needs as much memory as its window. RFC 9659 allows 8 MB at most. */
-static void a_window_of_zstd_has_at_most_8_mb(void **state)
+static void zstd_window_has_at_most_8_mb(void **state)
 {
     static const struct {
         struct hostile_step say;
@@ -273,7 +273,7 @@ static void a_window_of_zstd_has_at_most_8_mb(void **state)
 }
 
 /* Windows above 16 MB are a brotli extension that no browser supports. */
-static void a_window_of_brotli_has_at_most_16_mb(void **state)
+static void brotli_window_has_at_most_16_mb(void **state)
 {
     static const struct hostile_step large[] = {
         READ, SAY(OK "Content-Encoding: br\r\nContent-Length: 4\r\n\r\n\x11\x1e\x03\x00"), END};
@@ -420,7 +420,7 @@ static void slow_beside_hello(bool is_tls)
 
 /* M11: a brotli context map costs 2 µs per input byte. Transfers of other hosts continue
  * meanwhile. */
-static void a_body_that_is_slow_to_decode_leaves_the_loop_to_others(void **state)
+static void body_that_decodes_slowly_does_not_block_other_transfers(void **state)
 {
     (void)state;
     slow_beside_hello(false);
@@ -492,7 +492,7 @@ static void larges(bool is_tls)
 
 /* Bodies need more decoding time than one round of the loop has: no byte is lost, and connections
  * are reused. */
-static void bodies_that_take_many_turns_are_whole(void **state)
+static void bodies_decoded_over_many_loop_rounds_are_complete(void **state)
 {
     (void)state;
     larges(false);
@@ -501,7 +501,7 @@ static void bodies_that_take_many_turns_are_whole(void **state)
 
 /* A5, K3: a body that waits to be decoded may reach its limit, be cancelled, stopped, overdue, or
  * closed with the net. */
-static void a_body_that_waits_can_be_ended(void **state)
+static void body_that_waits_for_its_decoder_can_be_ended(void **state)
 {
     const struct bits *bits = slow_brotli();
     struct place place;
@@ -539,7 +539,8 @@ static void a_body_that_waits_can_be_ended(void **state)
     }
 }
 
-WEIR_TESTS(test(a_body_with_more_than_one_coding_is_refused), test(one_coding_among_none_is_decoded),
-           test(a_coding_that_gives_nothing_is_refused), test(a_window_of_zstd_has_at_most_8_mb),
-           test(a_window_of_brotli_has_at_most_16_mb), test(a_body_that_is_slow_to_decode_leaves_the_loop_to_others),
-           test(bodies_that_take_many_turns_are_whole), test(a_body_that_waits_can_be_ended))
+WEIR_TESTS(test(body_with_more_than_one_content_coding_is_refused),
+           test(one_coding_among_empty_and_identity_entries_is_decoded),
+           test(content_coding_that_decodes_to_nothing_is_refused), test(zstd_window_has_at_most_8_mb),
+           test(brotli_window_has_at_most_16_mb), test(body_that_decodes_slowly_does_not_block_other_transfers),
+           test(bodies_decoded_over_many_loop_rounds_are_complete), test(body_that_waits_for_its_decoder_can_be_ended))

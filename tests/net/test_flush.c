@@ -6,10 +6,10 @@
 
 static const struct hostile_step hello[] = {READ, SAY(HELLO), AGAIN, END};
 
-static void what_is_flushed_is_sent_at_once_by_a_connection_that_lives(void **state)
+static void flush_sends_at_once_on_a_live_connection(void **state)
 {
     static const struct hostile_step closes[] = {READ, SAY(HELLO), END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got first, second, third;
 
     (void)state;
@@ -36,4 +36,4 @@ static void what_is_flushed_is_sent_at_once_by_a_connection_that_lives(void **st
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(what_is_flushed_is_sent_at_once_by_a_connection_that_lives))
+WEIR_TESTS(test(flush_sends_at_once_on_a_live_connection))

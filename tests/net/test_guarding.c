@@ -24,7 +24,7 @@ static void assert_blocked(const struct got *got, enum wr_guard_class class)
 }
 
 /* A12, D4: each spelling of a private address is blocked. */
-static void inner_addresses_are_blocked_in_every_spelling(void **state)
+static void private_addresses_are_blocked_in_every_spelling(void **state)
 {
     static const struct {
         const char *host;
@@ -48,7 +48,7 @@ static void inner_addresses_are_blocked_in_every_spelling(void **state)
         {"inside.example", WR_GUARD_PRIVATE},
         {"here.example", WR_GUARD_LOOPBACK},
     };
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -80,11 +80,11 @@ static enum wr_guard_class change_mind(void *context, const struct wr_address *a
 }
 
 /* D5: an address is checked when its name is resolved and once more when the socket is opened. */
-static void the_address_that_is_connected_to_is_judged_again(void **state)
+static void connected_address_is_checked_again(void **state)
 {
     struct wr_net_options options = guarded();
     struct judge judge = {.ends_after = 1};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -111,11 +111,11 @@ static enum wr_guard_class only_home(void *context, const struct wr_address *add
 
 /* Blocked addresses of a name are skipped. If one of them were tried, the next address would be
  * tried after a delay, and in this test the clock stands still. */
-static void a_name_with_good_and_bad_addresses_leads_to_the_good(void **state)
+static void name_with_some_blocked_addresses_uses_an_allowed_one(void **state)
 {
     struct wr_net_options options = guarded();
     weir_clock *clock = fake_clock();
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -132,10 +132,10 @@ static void a_name_with_good_and_bad_addresses_leads_to_the_good(void **state)
 }
 
 /* D5: a resolved address is pinned for as long as it is cached, even if its TTL is shorter. */
-static void a_name_that_changes_its_address_stays_where_it_was_judged(void **state)
+static void name_keeps_the_address_that_was_checked(void **state)
 {
     struct wr_net_options options = guarded();
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -157,6 +157,5 @@ static void a_name_that_changes_its_address_stays_where_it_was_judged(void **sta
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(inner_addresses_are_blocked_in_every_spelling), test(the_address_that_is_connected_to_is_judged_again),
-           test(a_name_with_good_and_bad_addresses_leads_to_the_good),
-           test(a_name_that_changes_its_address_stays_where_it_was_judged))
+WEIR_TESTS(test(private_addresses_are_blocked_in_every_spelling), test(connected_address_is_checked_again),
+           test(name_with_some_blocked_addresses_uses_an_allowed_one), test(name_keeps_the_address_that_was_checked))

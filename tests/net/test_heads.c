@@ -12,7 +12,7 @@ struct row {
     const char *words; /* text that the error must contain */
 };
 
-static void assert_refused(struct rig *rig, const struct hostile_step *say, const char *words)
+static void assert_refused(struct net_fixture *rig, const struct hostile_step *say, const char *words)
 {
     const struct hostile_step steps[] = {READ, *say, HOLD, END};
     struct got got;
@@ -26,7 +26,7 @@ static void assert_refused(struct rig *rig, const struct hostile_step *say, cons
 
 static void assert_all_refused(const struct row *rows, size_t count)
 {
-    struct rig rig;
+    struct net_fixture rig;
 
     rig_set_up(&rig, rig_options());
     for (size_t i = 0; i < count; i++)
@@ -37,7 +37,7 @@ static void assert_all_refused(const struct row *rows, size_t count)
 #define ASSERT_ALL_REFUSED(rows) assert_all_refused(rows, sizeof rows / sizeof rows[0])
 
 /* A4: an endless response head is refused and takes no memory. */
-static void heads_without_end_are_cut_and_take_no_memory(void **state)
+static void endless_response_heads_are_refused_and_take_no_memory(void **state)
 {
     static const struct hostile_step lines[] = {
         READ, SAY(OK), REPEAT("X-Line: 0123456789012345678901234567890123456789\r\n", HOSTILE_FOREVER, 0), END};
@@ -49,7 +49,7 @@ static void heads_without_end_are_cut_and_take_no_memory(void **state)
         READ, SAY(OK "Transfer-Encoding: chunked\r\n\r\n0\r\n"),
         REPEAT("X-Line: 0123456789012345678901234567890123456789\r\n", HOSTILE_FOREVER, 0), END};
     const struct hostile_step *const cases[] = {lines, line, first, trailer};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -67,7 +67,7 @@ static void heads_without_end_are_cut_and_take_no_memory(void **state)
 }
 
 /* A6: libcurl would decode a gzip transfer coding without being asked. */
-static void a_transfer_coding_is_chunked_or_refused(void **state)
+static void transfer_coding_other_than_chunked_is_refused(void **state)
 {
     static const struct row rows[] = {
         {SAY(OK "Transfer-Encoding: gzip, gzip, gzip, chunked\r\n\r\n"), "Transfer-Encoding"},
@@ -80,13 +80,13 @@ static void a_transfer_coding_is_chunked_or_refused(void **state)
 }
 
 /* A6: a thousand content codings are refused like two. */
-static void a_thousand_codings_are_more_than_one(void **state)
+static void thousand_content_codings_are_refused(void **state)
 {
     static const struct hostile_step lines[] = {
         READ, SAY(OK), REPEAT("Content-Encoding: gzip\r\n", 1000, 0), SAY("\r\nhello"), HOLD, END};
     static const struct hostile_step line[] = {
         READ, SAY(OK "Content-Encoding: "), REPEAT("gzip, ", 1000, 0), SAY("\r\n\r\nhello"), HOLD, END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -99,7 +99,7 @@ static void a_thousand_codings_are_more_than_one(void **state)
 }
 
 /* A7: invalid and contradictory lengths are refused. */
-static void lengths_that_lie_are_refused(void **state)
+static void invalid_and_contradictory_lengths_are_refused(void **state)
 {
     static const struct row rows[] = {
         {SAY(OK "Content-Length: -5\r\n\r\nhello"), ""},
@@ -116,7 +116,7 @@ static void lengths_that_lie_are_refused(void **state)
 }
 
 /* A7: surplus bytes must not be read as the response to the next request. */
-static void a_length_that_is_not_that_of_the_body_ends_the_connection(void **state)
+static void content_length_that_does_not_match_ends_the_connection(void **state)
 {
     static const struct hostile_step more[] = {READ, SAY(OK "Content-Length: 10\r\n\r\nhello"), END};
     static const struct hostile_step less[] = {
@@ -126,7 +126,7 @@ static void a_length_that_is_not_that_of_the_body_ends_the_connection(void **sta
                                                 HOLD,           END};
     static const struct hostile_step good[] = {READ, SAY(OK "Content-Length: 4\r\n\r\ngood"), END};
     const struct hostile_step *const cases[] = {less, later};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -151,7 +151,7 @@ static void a_length_that_is_not_that_of_the_body_ends_the_connection(void **sta
 #define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
 
 /* A8: invalid chunks are refused. */
-static void chunks_that_are_none_are_refused(void **state)
+static void invalid_chunks_are_refused(void **state)
 {
     static const struct row rows[] = {
         {SAY(OK "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"), "both"},
@@ -173,10 +173,10 @@ static void chunks_that_are_none_are_refused(void **state)
 }
 
 /* A8: a body without its last chunk is incomplete. */
-static void chunks_that_end_too_soon_are_a_broken_answer(void **state)
+static void chunks_that_end_too_soon_make_a_broken_response(void **state)
 {
     static const struct hostile_step steps[] = {READ, SAY(CHUNKED "5\r\nhello\r\n"), END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -187,13 +187,13 @@ static void chunks_that_end_too_soon_are_a_broken_answer(void **state)
 }
 
 /* A9: an endless series of interim responses is refused. */
-static void interim_answers_for_ever_are_left(void **state)
+static void endless_interim_responses_are_refused(void **state)
 {
     static const struct hostile_step few[] = {READ, REPEAT("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 3, 0),
                                               SAY(OK "Content-Length: 5\r\n\r\nhello"), END};
     static const char *const floods[] = {"HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 102 Processing\r\n\r\n",
                                          "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -209,7 +209,7 @@ static void interim_answers_for_ever_are_left(void **state)
 }
 
 /* A19: bytes that are no HTTP response are refused. */
-static void what_is_not_http_is_refused(void **state)
+static void response_that_is_not_http_is_refused(void **state)
 {
     static const struct row rows[] = {
         {SAY("<html>hello</html>\r\n"), "HTTP/0.9"},
@@ -232,14 +232,14 @@ static void what_is_not_http_is_refused(void **state)
 }
 
 /* C9: folded fields are joined and malformed fields are dropped. */
-static void odd_fields_are_joined_or_left_out_and_never_split(void **state)
+static void odd_fields_are_joined_or_dropped_and_never_split(void **state)
 {
     static const struct hostile_step steps[] = {
         READ,
         SAY("HTTP/1.1 200 OK\r\ncOnTeNt-LeNgTh: 5\r\nA: 1\r\n 2\r\n\t3\r\nB : 4\r\n"
             "C: 5\rD: 6\r\nE F: 7\r\nG:8\r\n\r\nhello"),
         END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -252,13 +252,13 @@ static void odd_fields_are_joined_or_left_out_and_never_split(void **state)
 }
 
 /* The bare head is for archives: it holds no fields of the caller, which may be secret. */
-static void a_bare_head_has_all_lines_but_the_callers(void **state)
+static void bare_request_head_omits_the_fields_of_the_caller(void **state)
 {
     static const struct wr_net_field fields[] = {{{"Authorization", 13}, {"Bearer x", 8}}, {{"accept", 6}, {"y", 1}}};
     char memory[WR_URL_ROOM], text[512];
     struct wr_url url;
     struct wr_buf buf;
-    struct rig rig;
+    struct net_fixture rig;
 
     (void)state;
     rig_set_up(&rig, rig_options());
@@ -272,14 +272,14 @@ static void a_bare_head_has_all_lines_but_the_callers(void **state)
     rig_tear_down(&rig);
 }
 
-static void lines_of_a_head_are_told_as_they_came(void **state)
+static void response_head_lines_are_reported_as_received(void **state)
 {
     static const struct hostile_step steps[] = {
         READ,
         SAY("HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 Fine\r\nx-ODD:  1 \r\nTransfer-Encoding: chunked\r\n\r\n"
             "1\r\nh\r\n0\r\nT: u\r\n\r\n"),
         AGAIN, END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -290,9 +290,10 @@ static void lines_of_a_head_are_told_as_they_came(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(a_bare_head_has_all_lines_but_the_callers), test(lines_of_a_head_are_told_as_they_came),
-           test(heads_without_end_are_cut_and_take_no_memory), test(a_transfer_coding_is_chunked_or_refused),
-           test(a_thousand_codings_are_more_than_one), test(lengths_that_lie_are_refused),
-           test(a_length_that_is_not_that_of_the_body_ends_the_connection), test(chunks_that_are_none_are_refused),
-           test(chunks_that_end_too_soon_are_a_broken_answer), test(interim_answers_for_ever_are_left),
-           test(what_is_not_http_is_refused), test(odd_fields_are_joined_or_left_out_and_never_split))
+WEIR_TESTS(test(bare_request_head_omits_the_fields_of_the_caller), test(response_head_lines_are_reported_as_received),
+           test(endless_response_heads_are_refused_and_take_no_memory),
+           test(transfer_coding_other_than_chunked_is_refused), test(thousand_content_codings_are_refused),
+           test(invalid_and_contradictory_lengths_are_refused),
+           test(content_length_that_does_not_match_ends_the_connection), test(invalid_chunks_are_refused),
+           test(chunks_that_end_too_soon_make_a_broken_response), test(endless_interim_responses_are_refused),
+           test(response_that_is_not_http_is_refused), test(odd_fields_are_joined_or_dropped_and_never_split))

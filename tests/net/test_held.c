@@ -60,7 +60,7 @@ static void valve_open(struct valve *valve, struct got *got, int64_t every_ns)
 static void get_held(const struct hostile_step *steps, struct wr_net_options options, int64_t every_ns,
                      struct got *ret_got, struct valve *ret_valve)
 {
-    struct rig rig;
+    struct net_fixture rig;
 
     memset(ret_got, 0, sizeof *ret_got);
     rig_set_up(&rig, options);
@@ -80,7 +80,7 @@ static struct wr_net_options calm(void)
     return options;
 }
 
-static void body_that_its_owner_holds_waits_and_is_whole(void **state)
+static void paused_body_waits_and_is_complete(void **state)
 {
     static unsigned char packed[2 * LARGE_BYTES];
     size_t bytes = pack(packed, sizeof packed);
@@ -128,13 +128,13 @@ static void let_go(uv_timer_t *timer)
 
 /* The server is not slow: its body is not read. The clock advances while the body is paused, and by
  * a second when it resumes: then the net checks the limits before the rest of the body arrives. */
-static void time_for_which_a_body_is_held_is_not_its_servers(void **state)
+static void time_while_a_body_is_paused_does_not_count_as_slow(void **state)
 {
     static const struct hostile_step steps[] = {READ, SAY(OK "Content-Length: 10\r\n\r\nhello"), PAUSE(3500 * MS),
                                                 SAY("again"), END};
     struct wr_net_options options = calm();
     struct got got = {.holds = true};
-    struct rig rig;
+    struct net_fixture rig;
     weir_clock *clock = fake_clock();
     struct holder holder = {.got = &got, .clock = clock};
 
@@ -160,11 +160,11 @@ static void time_for_which_a_body_is_held_is_not_its_servers(void **state)
     weir_clock_fake_free(clock);
 }
 
-static void body_that_is_held_can_be_cancelled(void **state)
+static void paused_body_can_be_cancelled(void **state)
 {
     static const struct hostile_step steps[] = {READ, SAY(OK "\r\nhello"), HOLD, END};
     struct got got = {.holds = true, .cancels_in_body = true};
-    struct rig rig;
+    struct net_fixture rig;
 
     (void)state;
     rig_set_up(&rig, calm());
@@ -175,5 +175,5 @@ static void body_that_is_held_can_be_cancelled(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(body_that_its_owner_holds_waits_and_is_whole), test(time_for_which_a_body_is_held_is_not_its_servers),
-           test(body_that_is_held_can_be_cancelled))
+WEIR_TESTS(test(paused_body_waits_and_is_complete), test(time_while_a_body_is_paused_does_not_count_as_slow),
+           test(paused_body_can_be_cancelled))

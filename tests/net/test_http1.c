@@ -91,7 +91,7 @@ static void get_twice(const struct answer *answer, bool by_libcurl, size_t piece
     struct wr_net_options options = rig_options();
     struct wr_net_request request = {.method = answer->method};
     struct got *const gots[] = {&ret_outcome->first, &ret_outcome->second};
-    struct rig rig;
+    struct net_fixture rig;
     size_t count = 1;
 
     steps[0] = (struct hostile_step)READ;
@@ -146,14 +146,14 @@ static void assert_both_ways(size_t i, size_t piece)
                  (int)curl.second.result.sends, curl.connections);
 }
 
-static void an_answer_is_the_same_by_both_ways(void **state)
+static void response_is_the_same_with_and_without_libcurl(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
         assert_both_ways(i, 1 << 20);
 }
 
-static void an_answer_in_small_pieces_is_the_same_by_both_ways(void **state)
+static void response_in_small_pieces_is_the_same_with_and_without_libcurl(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
@@ -161,7 +161,7 @@ static void an_answer_in_small_pieces_is_the_same_by_both_ways(void **state)
 }
 
 /* The direct path and libcurl send the same bytes. */
-static void a_request_is_the_same_by_both_ways(void **state)
+static void request_is_the_same_with_and_without_libcurl(void **state)
 {
     static const struct wr_net_field fields[] = {
         {{"X-Empty", 7}, {NULL, 0}}, {{"accept", 6}, {"text/html", 9}}, {{"Authorization", 13}, {"Bearer x", 8}}};
@@ -172,7 +172,7 @@ static void a_request_is_the_same_by_both_ways(void **state)
         {.fields = agent, .field_count = 2, .etag = {"\"a\"", 3}, .last_modified = {"x", 1}},
     };
     struct hostile_request by[2];
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -203,11 +203,11 @@ static void a_request_is_the_same_by_both_ways(void **state)
 
 /* A request that fails on a dead reused connection is resent once, on a new connection. If that one
  * dies, too, the transfer fails. */
-static void a_request_is_sent_anew_only_once(void **state)
+static void request_is_resent_at_most_once(void **state)
 {
     static const struct hostile_step dies[] = {READ, SAY(HELLO), READ, END};
     static const struct hostile_step dead[] = {READ, END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -225,10 +225,10 @@ static void a_request_is_sent_anew_only_once(void **state)
 
 /* The resend does not use another idle connection, which may be dead, too: a server that stops
  * closes all at once. */
-static void what_is_sent_anew_goes_by_a_new_connection(void **state)
+static void resent_request_uses_a_new_connection(void **state)
 {
     static const struct hostile_step dies[] = {READ, SAY(HELLO), READ, END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got[2], next;
 
     (void)state;
@@ -247,10 +247,10 @@ static void what_is_sent_anew_goes_by_a_new_connection(void **state)
 }
 
 /* The server has seen the request: a byte of the response had arrived. */
-static void what_was_answered_in_part_is_not_sent_anew(void **state)
+static void partly_answered_request_is_not_resent(void **state)
 {
     static const struct hostile_step breaks[] = {READ, SAY(HELLO), READ, SAY("H"), END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -265,9 +265,9 @@ static void what_was_answered_in_part_is_not_sent_anew(void **state)
 }
 
 /* A refusal by the gate does not close an idle connection. */
-static void a_refusal_leaves_a_used_connection_as_it_is(void **state)
+static void refusal_by_the_gate_does_not_close_an_idle_connection(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -286,11 +286,11 @@ static void a_refusal_leaves_a_used_connection_as_it_is(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_connection_that_has_lain_idle_for_long_is_not_used(void **state)
+static void connection_idle_for_too_long_is_not_reused(void **state)
 {
     struct wr_net_options options = rig_options();
     weir_clock *clock = fake_clock();
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -317,11 +317,11 @@ static enum wr_guard_class first_only(void *context, const struct wr_address *ad
 }
 
 /* D5: an idle connection is not reused if its address is no longer allowed. */
-static void a_connection_is_used_only_where_the_name_leads_now(void **state)
+static void connection_to_an_address_no_longer_allowed_is_not_reused(void **state)
 {
     struct wr_net_options options = rig_options();
     int allowed = 1;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -346,7 +346,7 @@ static void transfers_wait_for_a_connection(void **state)
     static const struct hostile_step slow[] = {READ, PAUSE(5 * MS), SAY(HELLO), AGAIN, END};
     struct wr_net_options options = rig_options();
     struct wr_net_stats stats;
-    struct rig rig;
+    struct net_fixture rig;
     struct got *got = calloc(16, sizeof *got);
 
     (void)state;
@@ -370,11 +370,11 @@ static void transfers_wait_for_a_connection(void **state)
 
 /* V6: the direct path and libcurl share one limit of connections. An idle connection of one path is
  * closed for the other. */
-static void both_ways_share_the_connections(void **state)
+static void direct_path_and_libcurl_share_the_connection_limit(void **state)
 {
     struct wr_net_options options = rig_options();
     struct wr_net_stats stats;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -397,7 +397,7 @@ static void both_ways_share_the_connections(void **state)
 }
 
 /* The send buffer of the socket is smaller than the request. */
-static void a_request_that_is_large_is_sent_in_parts(void **state)
+static void large_request_is_sent_in_parts(void **state)
 {
     static const struct hostile_step slow[] = {READ, SAY(HELLO), PAUSE(50 * MS), AGAIN, END};
     static char large[900000];
@@ -405,7 +405,7 @@ static void a_request_that_is_large_is_sent_in_parts(void **state)
     struct wr_net_options options = rig_options();
     struct hostile_request request;
     const int small = 4096;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -428,14 +428,14 @@ static void a_request_that_is_large_is_sent_in_parts(void **state)
 }
 
 /* A compressed body that arrives in pieces decodes to the original. */
-static void a_packed_body_is_what_it_was(void **state)
+static void compressed_body_decodes_to_the_original(void **state)
 {
     static const struct {
         const char *name;
         int window_bits;
     } codings[] = {{"gzip", 31}, {"deflate", 15}, {"deflate", -15}};
     static unsigned char plain[200000], packed[220000];
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     char head[128];
 
@@ -491,13 +491,13 @@ static void note_done(void *context, const struct wr_net_result *result)
 }
 
 /* K3: a callback may also cancel a transfer that waits for its connection or its response. */
-static void a_call_may_cancel_another_transfer(void **state)
+static void callback_may_cancel_another_transfer(void **state)
 {
     static const struct wr_net_callbacks calls = {.on_head = cancel_other, .on_done = note_done};
     static const struct hostile_step silent[] = {READ, HOLD, END};
     char memory[WR_URL_ROOM];
     struct wr_url url;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -527,7 +527,7 @@ static void a_call_may_cancel_another_transfer(void **state)
 /* Idle connections are found by host, youngest first; the list by age holds all of them. */
 static void idle_connections_are_used_youngest_first(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got[3], next;
 
     (void)state;
@@ -547,12 +547,13 @@ static void idle_connections_are_used_youngest_first(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(an_answer_is_the_same_by_both_ways), test(an_answer_in_small_pieces_is_the_same_by_both_ways),
-           test(a_request_is_the_same_by_both_ways), test(a_request_is_sent_anew_only_once),
-           test(what_is_sent_anew_goes_by_a_new_connection), test(what_was_answered_in_part_is_not_sent_anew),
-           test(a_refusal_leaves_a_used_connection_as_it_is),
-           test(a_connection_that_has_lain_idle_for_long_is_not_used),
-           test(a_connection_is_used_only_where_the_name_leads_now), test(transfers_wait_for_a_connection),
-           test(both_ways_share_the_connections), test(a_request_that_is_large_is_sent_in_parts),
-           test(a_packed_body_is_what_it_was), test(a_call_may_cancel_another_transfer),
+WEIR_TESTS(test(response_is_the_same_with_and_without_libcurl),
+           test(response_in_small_pieces_is_the_same_with_and_without_libcurl),
+           test(request_is_the_same_with_and_without_libcurl), test(request_is_resent_at_most_once),
+           test(resent_request_uses_a_new_connection), test(partly_answered_request_is_not_resent),
+           test(refusal_by_the_gate_does_not_close_an_idle_connection),
+           test(connection_idle_for_too_long_is_not_reused),
+           test(connection_to_an_address_no_longer_allowed_is_not_reused), test(transfers_wait_for_a_connection),
+           test(direct_path_and_libcurl_share_the_connection_limit), test(large_request_is_sent_in_parts),
+           test(compressed_body_decodes_to_the_original), test(callback_may_cancel_another_transfer),
            test(idle_connections_are_used_youngest_first))

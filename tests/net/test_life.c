@@ -11,7 +11,7 @@ static const struct hostile_step hello[] = {READ, SAY("HTTP/1.1 200 OK\r\nConten
 static const struct hostile_step waits[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), HOLD, END};
 static const struct hostile_step silent[] = {HOLD, END};
 
-static void run_for(struct rig *rig, int64_t ns)
+static void run_for(struct net_fixture *rig, int64_t ns)
 {
     int64_t until = weir_clock_now(weir_clock_monotonic()) + ns;
 
@@ -20,12 +20,12 @@ static void run_for(struct rig *rig, int64_t ns)
 }
 
 /* K3: a transfer can be cancelled while it resolves, connects, waits or receives. */
-static void a_transfer_can_be_cancelled_at_every_stage(void **state)
+static void transfer_can_be_cancelled_at_every_stage(void **state)
 {
     static const int64_t after[] = {0, 0, 1 * MS, 20 * MS, 60 * MS};
     const struct hostile_step *const steps[] = {hello, silent, waits};
     struct wr_net_stats stats;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -53,11 +53,11 @@ static void a_transfer_can_be_cancelled_at_every_stage(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_transfer_can_be_cancelled_from_inside_its_calls(void **state)
+static void transfer_can_be_cancelled_from_its_own_callbacks(void **state)
 {
     static const struct hostile_step drips[] = {READ, SAY("HTTP/1.1 200 OK\r\n\r\n"),
                                                 REPEAT("hello", HOSTILE_FOREVER, 2 * MS), END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -72,9 +72,9 @@ static void a_transfer_can_be_cancelled_from_inside_its_calls(void **state)
     rig_tear_down(&rig);
 }
 
-static void closing_ends_everything_under_way(void **state)
+static void closing_the_net_ends_all_transfers(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got[7];
     const struct hostile_step *const steps[] = {silent, waits, hello};
     struct wr_net_options options = rig_options();
@@ -98,9 +98,9 @@ static void closing_ends_everything_under_way(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_call_may_start_another_transfer(void **state)
+static void callback_may_start_another_transfer(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got first, second;
     char url[64];
 
@@ -125,7 +125,7 @@ static void a_call_may_start_another_transfer(void **state)
 static void transfers_are_bounded(void **state)
 {
     struct wr_net_options options = rig_options();
-    struct rig rig;
+    struct net_fixture rig;
     struct got got[4];
 
     (void)state;
@@ -154,7 +154,7 @@ static void connections_are_bounded(void **state)
                                         "g.example", "h.example", "i.example", "j.example", "k.example", "l.example"};
     struct wr_net_options options = rig_options();
     struct wr_net_stats stats;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -175,10 +175,10 @@ static void connections_are_bounded(void **state)
 }
 
 /* E5: a lack of descriptors is not blamed on the host, and the request can be retried for free. */
-static void without_descriptors_nobody_is_blamed_and_all_goes_on_later(void **state)
+static void lack_of_descriptors_blames_no_host_and_is_temporary(void **state)
 {
     struct rlimit limit, none;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -199,10 +199,10 @@ static void without_descriptors_nobody_is_blamed_and_all_goes_on_later(void **st
 }
 
 /* L1: the n-th allocation fails, alone or with all later ones. */
-static void want_of_memory_is_told_and_survived(void **state)
+static void lack_of_memory_is_reported_and_survived(void **state)
 {
     static const struct wr_net_field field = {{"X", 1}, {"y", 1}};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     int failures = 0;
 
@@ -233,7 +233,7 @@ static void want_of_memory_is_told_and_survived(void **state)
     assert_true(failures >= 8);
 }
 
-static void a_net_that_cannot_be_made_leaves_nothing(void **state)
+static void net_that_cannot_be_created_leaks_nothing(void **state)
 {
     test_allocator memory;
     uv_loop_t loop;
@@ -263,9 +263,9 @@ static void a_net_that_cannot_be_made_leaves_nothing(void **state)
     wr_resolver_free(resolver);
 }
 
-static void options_that_make_no_sense_are_refused(void **state)
+static void invalid_net_options_are_refused(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct wr_net *net;
 
     (void)state;
@@ -289,7 +289,7 @@ static void options_that_make_no_sense_are_refused(void **state)
 #define AT_ONCE 16
 
 struct crowd {
-    struct rig rig;
+    struct net_fixture rig;
     struct wr_rng rng;
     char urls[8][64];
     int started, ended, ends[32];
@@ -348,7 +348,7 @@ static void stir(struct crowd *crowd)
     }
 }
 
-static void transfers_of_every_fate_leave_nothing_behind(void **state)
+static void transfers_with_every_kind_of_end_leak_nothing(void **state)
 {
     static const struct hostile_step resets[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), RESET,
                                                  END};
@@ -392,14 +392,14 @@ static void transfers_of_every_fate_leave_nothing_behind(void **state)
 
 struct posted {
     struct wr_net_posted_call call; /* must be the first member */
-    struct rig *rig;
+    struct net_fixture *rig;
     struct got *got;
     int *runs;
 };
 
 struct poster {
     pthread_t thread;
-    struct rig *rig;
+    struct net_fixture *rig;
     struct posted posts[POSTS];
 };
 
@@ -423,7 +423,7 @@ static void *post_all(void *context)
 static void other_threads_may_post_calls(void **state)
 {
     static struct poster posters[POSTERS];
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     int runs = 0;
 
@@ -449,10 +449,10 @@ static void other_threads_may_post_calls(void **state)
 }
 
 /* The loop of a net without events sleeps. */
-static void nothing_wakes_a_net_that_has_nothing_to_do(void **state)
+static void idle_net_does_not_wake_up(void **state)
 {
     struct wr_net_options options = rig_options();
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     int turns = 0;
 
@@ -473,10 +473,10 @@ static void nothing_wakes_a_net_that_has_nothing_to_do(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(a_transfer_can_be_cancelled_at_every_stage), test(a_transfer_can_be_cancelled_from_inside_its_calls),
-           test(closing_ends_everything_under_way), test(a_call_may_start_another_transfer),
+WEIR_TESTS(test(transfer_can_be_cancelled_at_every_stage), test(transfer_can_be_cancelled_from_its_own_callbacks),
+           test(closing_the_net_ends_all_transfers), test(callback_may_start_another_transfer),
            test(transfers_are_bounded), test(connections_are_bounded),
-           test(without_descriptors_nobody_is_blamed_and_all_goes_on_later), test(want_of_memory_is_told_and_survived),
-           test(a_net_that_cannot_be_made_leaves_nothing), test(options_that_make_no_sense_are_refused),
-           test(transfers_of_every_fate_leave_nothing_behind), test(other_threads_may_post_calls),
-           test(nothing_wakes_a_net_that_has_nothing_to_do))
+           test(lack_of_descriptors_blames_no_host_and_is_temporary), test(lack_of_memory_is_reported_and_survived),
+           test(net_that_cannot_be_created_leaks_nothing), test(invalid_net_options_are_refused),
+           test(transfers_with_every_kind_of_end_leak_nothing), test(other_threads_may_post_calls),
+           test(idle_net_does_not_wake_up))

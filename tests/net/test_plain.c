@@ -6,7 +6,7 @@
 
 static const struct hostile_step hello[] = {READ, SAY(HELLO), AGAIN, END};
 
-static int listen_hello(struct rig *rig)
+static int listen_hello(struct net_fixture *rig)
 {
     return hostile_listen(rig->server, &(struct hostile_case){.steps = {hello}});
 }
@@ -19,9 +19,9 @@ static void assert_hello(const struct got *got)
     assert_string_equal(got->body, "hello");
 }
 
-static void an_answer_is_told_in_order_and_in_full(void **state)
+static void response_is_reported_in_order_and_completely(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     struct hostile_request request;
 
@@ -49,9 +49,9 @@ static void an_answer_is_told_in_order_and_in_full(void **state)
 }
 
 /* F3: on a new connection and on a reused one. */
-static void a_request_that_got_out_late_is_told_with_its_time(void **state)
+static void late_request_is_reported_with_its_time(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
 
     (void)state;
     rig_set_up(&rig, rig_options());
@@ -69,9 +69,9 @@ static void a_request_that_got_out_late_is_told_with_its_time(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_connection_is_used_again_unless_it_was_the_last_request(void **state)
+static void connection_is_reused_unless_the_request_was_the_last(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got[4];
 
     (void)state;
@@ -97,9 +97,9 @@ static void a_connection_is_used_again_unless_it_was_the_last_request(void **sta
 }
 
 /* V10: user, password and fragment of a URL are not sent. */
-static void neither_user_nor_fragment_of_a_url_is_sent(void **state)
+static void user_and_fragment_of_a_url_are_not_sent(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     struct hostile_request request;
 
@@ -122,7 +122,7 @@ static void own_fields_and_validators_are_sent(void **state)
         {{"X-Empty", 7}, {NULL, 0}},
         {{"Accept", 6}, {"text/html", 9}},
     };
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     struct hostile_request request;
 
@@ -154,10 +154,10 @@ static void own_fields_and_validators_are_sent(void **state)
 }
 
 /* C11: a validator that is too long or has line breaks is not sent. */
-static void absurd_validators_are_left_out(void **state)
+static void invalid_validators_are_not_sent(void **state)
 {
     static char long_one[1 << 20];
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     struct hostile_request request;
 
@@ -180,7 +180,7 @@ static void absurd_validators_are_left_out(void **state)
 }
 
 /* C10: fields, methods and agents that would inject a line are refused. */
-static void line_breaks_in_a_request_are_refused_at_the_door(void **state)
+static void request_fields_that_would_inject_lines_are_refused(void **state)
 {
     static const struct wr_net_field bad[] = {
         {{"X", 1}, {"a\r\nEvil: 1", 10}},
@@ -196,7 +196,7 @@ static void line_breaks_in_a_request_are_refused_at_the_door(void **state)
         {{"Transfer-Encoding", 17}, {"chunked", 7}},
     };
     static const char *const methods[] = {"GE T", "GET\r\nX: y", "", "CONNECT"};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got = {.rig = NULL};
     struct wr_net *net;
 
@@ -222,7 +222,7 @@ static void line_breaks_in_a_request_are_refused_at_the_door(void **state)
     rig_tear_down(&rig);
 }
 
-static void methods_and_bodies_are_those_of_their_request_alone(void **state)
+static void method_and_body_apply_to_their_request_only(void **state)
 {
     static const struct hostile_step steps[] = {
         READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), READ, SAY(HELLO), READ, SAY(HELLO), READ, SAY(HELLO),
@@ -232,7 +232,7 @@ static void methods_and_bodies_are_those_of_their_request_alone(void **state)
     static const char *const begins[] = {"HEAD / ", "POST / ", "DELETE / ", "GET / "};
     /* unless libcurl sends everything, it sends POST and DELETE on a connection of its own */
     bool is_one_way = rig_options().uses_libcurl_only;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     struct hostile_request request;
 
@@ -254,9 +254,9 @@ static void methods_and_bodies_are_those_of_their_request_alone(void **state)
     rig_tear_down(&rig);
 }
 
-static void the_owner_may_want_no_body_or_no_more_of_it(void **state)
+static void caller_may_refuse_the_body_or_the_rest_of_it(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -281,9 +281,9 @@ static void the_owner_may_want_no_body_or_no_more_of_it(void **state)
     rig_tear_down(&rig);
 }
 
-static void names_are_resolved_by_us_and_kept(void **state)
+static void names_are_resolved_by_weir_and_cached(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     struct hostile_request request;
     char host[64];
@@ -320,11 +320,11 @@ static void names_are_resolved_by_us_and_kept(void **state)
     rig_tear_down(&rig);
 }
 
-static void every_spelling_of_an_address_needs_no_name(void **state)
+static void addresses_in_every_spelling_need_no_lookup(void **state)
 {
     static const char *const hosts[] = {"127.0.0.1",          "127.1",     "0x7f000001", "2130706433",
                                         "[::ffff:127.0.0.1]", "127.0.0.1."};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -344,9 +344,9 @@ static void every_spelling_of_an_address_needs_no_name(void **state)
     rig_tear_down(&rig);
 }
 
-static void many_hosts_share_few_handles_and_each_gets_its_own_address(void **state)
+static void many_hosts_share_few_handles_and_keep_their_own_connections(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got[8];
     struct hostile_request request;
     char name[32];
@@ -377,9 +377,9 @@ static void many_hosts_share_few_handles_and_each_gets_its_own_address(void **st
 }
 
 /* The proxy variables of the environment do not apply to the net. */
-static void proxies_of_the_environment_are_ignored(void **state)
+static void proxy_environment_variables_are_ignored(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -402,7 +402,7 @@ static void cookies_are_not_kept(void **state)
                                                SAY("\r\nhello"),
                                                AGAIN,
                                                END};
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     struct hostile_request request;
 
@@ -419,12 +419,11 @@ static void cookies_are_not_kept(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(cookies_are_not_kept), test(an_answer_is_told_in_order_and_in_full),
-           test(a_request_that_got_out_late_is_told_with_its_time),
-           test(a_connection_is_used_again_unless_it_was_the_last_request),
-           test(neither_user_nor_fragment_of_a_url_is_sent), test(own_fields_and_validators_are_sent),
-           test(absurd_validators_are_left_out), test(line_breaks_in_a_request_are_refused_at_the_door),
-           test(methods_and_bodies_are_those_of_their_request_alone), test(the_owner_may_want_no_body_or_no_more_of_it),
-           test(names_are_resolved_by_us_and_kept), test(every_spelling_of_an_address_needs_no_name),
-           test(many_hosts_share_few_handles_and_each_gets_its_own_address),
-           test(proxies_of_the_environment_are_ignored))
+WEIR_TESTS(test(cookies_are_not_kept), test(response_is_reported_in_order_and_completely),
+           test(late_request_is_reported_with_its_time), test(connection_is_reused_unless_the_request_was_the_last),
+           test(user_and_fragment_of_a_url_are_not_sent), test(own_fields_and_validators_are_sent),
+           test(invalid_validators_are_not_sent), test(request_fields_that_would_inject_lines_are_refused),
+           test(method_and_body_apply_to_their_request_only), test(caller_may_refuse_the_body_or_the_rest_of_it),
+           test(names_are_resolved_by_weir_and_cached), test(addresses_in_every_spelling_need_no_lookup),
+           test(many_hosts_share_few_handles_and_keep_their_own_connections),
+           test(proxy_environment_variables_are_ignored))

@@ -25,7 +25,7 @@ static const char *make_authority(void)
 
 /* Replaces the net of the fixture by one behind a proxy, whose certificate is checked against
  * ca_file. Returns the replaced net. */
-static struct wr_net *behind_tls(struct rig *rig, const char *proxy, bool allow_private, const char *ca_file)
+static struct wr_net *behind_tls(struct net_fixture *rig, const char *proxy, bool allow_private, const char *ca_file)
 {
     struct wr_net_options options = rig_options();
     struct wr_net *usual = rig->net;
@@ -40,21 +40,21 @@ static struct wr_net *behind_tls(struct rig *rig, const char *proxy, bool allow_
     return usual;
 }
 
-static struct wr_net *behind(struct rig *rig, const char *proxy, bool allow_private)
+static struct wr_net *behind(struct net_fixture *rig, const char *proxy, bool allow_private)
 {
     return behind_tls(rig, proxy, allow_private, NULL);
 }
 
-static void ended(struct rig *rig, struct wr_net *usual)
+static void ended(struct net_fixture *rig, struct wr_net *usual)
 {
     wr_net_close(rig->net);
     rig->net = usual;
     rig_tear_down(rig);
 }
 
-static void the_proxy_is_asked_by_its_name_and_with_its_password(void **state)
+static void proxy_is_resolved_by_name_and_gets_its_password(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     struct hostile_request request;
     char proxy[64];
@@ -76,7 +76,7 @@ static void the_proxy_is_asked_by_its_name_and_with_its_password(void **state)
 }
 
 /* A17: ca_file applies to the proxy, too; a proxy with another certificate is refused. */
-static void https_proxy_is_trusted_by_the_same_certificates(void **state)
+static void https_proxy_is_checked_with_the_same_certificates(void **state)
 {
     static const enum hostile_certificate kinds[] = {HOSTILE_GOOD, HOSTILE_SELF_SIGNED, HOSTILE_EXPIRED,
                                                      HOSTILE_OTHER_HOST};
@@ -86,7 +86,7 @@ static void https_proxy_is_trusted_by_the_same_certificates(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct hostile_tls tls;
-        struct rig rig;
+        struct net_fixture rig;
         struct got got;
 
         hostile_tls_init(&tls, kinds[i], NULL, false);
@@ -105,7 +105,7 @@ static void https_proxy_is_trusted_by_the_same_certificates(void **state)
 }
 
 /* E7: the failure of a proxy is not blamed on the target. */
-static void a_proxy_that_fails_is_blamed_itself(void **state)
+static void failure_of_a_proxy_is_blamed_on_the_proxy(void **state)
 {
     static const struct hostile_step denied[] = {READ, SAY("HTTP/1.1 407 Who?\r\nContent-Length: 0\r\n\r\n"), AGAIN,
                                                  END};
@@ -120,7 +120,7 @@ static void a_proxy_that_fails_is_blamed_itself(void **state)
         {denied, "https://site.example/", WR_NET_PROXY, 0}, {bad, "https://site.example/", WR_NET_PROXY, 0},
         {NULL, "http://site.example/", WR_NET_PROXY, 0},    {NULL, "https://site.example/", WR_NET_PROXY, 0},
     };
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     char proxy[64];
 
@@ -141,7 +141,7 @@ static void a_proxy_that_fails_is_blamed_itself(void **state)
 }
 
 /* E7, A3: libcurl would read this endless response without yielding to other transfers. */
-static void a_proxy_whose_refusal_has_no_end_does_not_hold_the_loop(void **state)
+static void endless_refusal_of_a_proxy_does_not_block_the_loop(void **state)
 {
     static const struct hostile_step counted[] = {
         READ, SAY("HTTP/1.1 407 Who?\r\nContent-Length: 1000000000000\r\n\r\n"), REPEAT(TEXT_1024, 1 << 20, 0), END};
@@ -150,7 +150,7 @@ static void a_proxy_whose_refusal_has_no_end_does_not_hold_the_loop(void **state
     static const struct hostile_step *const steps[] = {counted, chunks};
     const char *authority = make_authority();
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     char proxy[64];
 
@@ -175,9 +175,9 @@ static void a_proxy_whose_refusal_has_no_end_does_not_hold_the_loop(void **state
 }
 
 /* E7: if the proxy fails, the request is not sent directly. */
-static void without_its_proxy_nothing_is_sent(void **state)
+static void nothing_is_sent_directly_if_the_proxy_fails(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     char proxy[64];
 
@@ -200,9 +200,9 @@ static void without_its_proxy_nothing_is_sent(void **state)
 }
 
 /* A12: the proxy may have a private address; the target may not. */
-static void behind_a_proxy_the_target_is_judged_before(void **state)
+static void target_behind_a_proxy_is_checked_before_the_request(void **state)
 {
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
     char proxy[64];
 
@@ -223,7 +223,7 @@ static void behind_a_proxy_the_target_is_judged_before(void **state)
     ended(&rig, usual);
 }
 
-static void proxies_that_make_no_sense_are_refused(void **state)
+static void invalid_proxy_urls_are_refused(void **state)
 {
     static const char *const bad[] = {"",
                                       "proxy",
@@ -232,7 +232,7 @@ static void proxies_that_make_no_sense_are_refused(void **state)
                                       "http://proxy:1/path",
                                       "http://a%00b@proxy:1",
                                       "http://pro xy:1"};
-    struct rig rig;
+    struct net_fixture rig;
     struct wr_net *net;
 
     (void)state;
@@ -244,7 +244,7 @@ static void proxies_that_make_no_sense_are_refused(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(https_proxy_is_trusted_by_the_same_certificates),
-           test(the_proxy_is_asked_by_its_name_and_with_its_password), test(a_proxy_that_fails_is_blamed_itself),
-           test(a_proxy_whose_refusal_has_no_end_does_not_hold_the_loop), test(without_its_proxy_nothing_is_sent),
-           test(behind_a_proxy_the_target_is_judged_before), test(proxies_that_make_no_sense_are_refused))
+WEIR_TESTS(test(https_proxy_is_checked_with_the_same_certificates),
+           test(proxy_is_resolved_by_name_and_gets_its_password), test(failure_of_a_proxy_is_blamed_on_the_proxy),
+           test(endless_refusal_of_a_proxy_does_not_block_the_loop), test(nothing_is_sent_directly_if_the_proxy_fails),
+           test(target_behind_a_proxy_is_checked_before_the_request), test(invalid_proxy_urls_are_refused))

@@ -38,7 +38,7 @@ static struct wr_net_options timed(struct beat *ret_beat)
 }
 
 /* Starts the clock. */
-static void beat_begin(struct beat *beat, struct rig *rig)
+static void beat_begin(struct beat *beat, struct net_fixture *rig)
 {
     (void)uv_timer_init(&rig->loop, &beat->timer);
     beat->timer.data = beat;
@@ -51,14 +51,14 @@ static void beat_end(struct beat *beat)
     uv_close((uv_handle_t *)&beat->timer, NULL);
 }
 
-static void timed_tear_down(struct rig *rig, struct beat *beat)
+static void timed_tear_down(struct net_fixture *rig, struct beat *beat)
 {
     rig_tear_down(rig);
     weir_clock_fake_free(beat->clock);
 }
 
 /* Sends a GET while the clock runs. */
-static void get_timed(struct rig *rig, struct beat *beat, const char *url, struct got *ret_got)
+static void get_timed(struct net_fixture *rig, struct beat *beat, const char *url, struct got *ret_got)
 {
     memset(ret_got, 0, sizeof *ret_got);
     rig_start(rig, url, ret_got);
@@ -74,13 +74,13 @@ static void assert_lasted(int64_t from, int64_t to, int64_t limit_ns)
 }
 
 /* A1: a server that accepts and sends nothing ends by first_byte_ns. */
-static void a_server_that_accepts_and_stays_silent_is_left(void **state)
+static void silent_server_ends_by_the_first_byte_limit(void **state)
 {
     static const struct hostile_step silent[] = {HOLD, END};
     struct beat beat;
     struct wr_net_options options = timed(&beat);
     struct wr_net_stats stats;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -103,7 +103,7 @@ static void a_server_that_accepts_and_stays_silent_is_left(void **state)
 
 /* A2: a body that drips, a head that drips and a body that stalls are too slow; another transfer
  * completes. */
-static void an_answer_that_drips_is_left_and_others_go_on(void **state)
+static void dripping_response_is_aborted_and_others_continue(void **state)
 {
     static const struct hostile_step body[] = {READ, SAY("HTTP/1.1 200 OK\r\n\r\n"),
                                                REPEAT("x", HOSTILE_FOREVER, 20 * MS), END};
@@ -115,7 +115,7 @@ static void an_answer_that_drips_is_left_and_others_go_on(void **state)
     const struct hostile_step *const slow[] = {body, head, stalls};
     struct beat beat;
     struct wr_net_options options = timed(&beat);
-    struct rig rig;
+    struct net_fixture rig;
     struct got got[3], other;
 
     (void)state;
@@ -141,7 +141,7 @@ static void an_answer_that_drips_is_left_and_others_go_on(void **state)
 }
 
 /* T18, A2: bytes of an earlier window do not count in the current window. */
-static void answer_that_drips_after_a_fast_start_is_left(void **state)
+static void response_that_drips_after_a_fast_start_is_aborted(void **state)
 {
     enum {
         FAST = 16384 * 16
@@ -151,7 +151,7 @@ static void answer_that_drips_after_a_fast_start_is_left(void **state)
                                                 REPEAT("x", HOSTILE_FOREVER, 20 * MS), END};
     struct beat beat;
     struct wr_net_options options = timed(&beat);
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -173,14 +173,14 @@ static void answer_that_drips_after_a_fast_start_is_left(void **state)
     timed_tear_down(&rig, &beat);
 }
 
-static void an_answer_that_is_quick_but_endless_is_left(void **state)
+static void fast_endless_response_ends_by_the_total_limit(void **state)
 {
     static const struct hostile_step steps[] = {READ, SAY("HTTP/1.1 200 OK\r\n\r\n"),
                                                 REPEAT("0123456789012345678901234567890123456789", HOSTILE_FOREVER, MS),
                                                 END};
     struct beat beat;
     struct wr_net_options options = timed(&beat);
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -197,11 +197,11 @@ static void an_answer_that_is_quick_but_endless_is_left(void **state)
 }
 
 /* E2: a refused connection and one that gets no reply both end. */
-static void a_connection_that_is_refused_or_swallowed_ends(void **state)
+static void refused_and_unanswered_connections_end(void **state)
 {
     struct beat beat;
     struct wr_net_options options = timed(&beat);
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -226,12 +226,12 @@ static void a_connection_that_is_refused_or_swallowed_ends(void **state)
 }
 
 /* E2: the IPv6 address does not reply, the IPv4 address works. */
-static void a_dead_address_does_not_keep_us_from_the_next(void **state)
+static void dead_address_does_not_prevent_trying_the_next(void **state)
 {
     static const struct hostile_step steps[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), END};
     struct beat beat;
     struct wr_net_options options = timed(&beat);
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -268,12 +268,12 @@ static void never_answer(void *context, const char *name, struct wr_dns_answer *
 }
 
 /* E1: the connect limit includes the time to resolve the name. */
-static void a_name_that_nobody_answers_ends_with_connecting(void **state)
+static void name_lookup_without_an_answer_ends_by_the_connect_limit(void **state)
 {
     struct beat beat;
     struct wr_net_options options = timed(&beat);
     struct wr_resolver *silent;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -297,7 +297,7 @@ static void a_name_that_nobody_answers_ends_with_connecting(void **state)
     timed_tear_down(&rig, &beat);
 }
 
-WEIR_TESTS(test(a_server_that_accepts_and_stays_silent_is_left), test(an_answer_that_drips_is_left_and_others_go_on),
-           test(answer_that_drips_after_a_fast_start_is_left), test(an_answer_that_is_quick_but_endless_is_left),
-           test(a_connection_that_is_refused_or_swallowed_ends), test(a_dead_address_does_not_keep_us_from_the_next),
-           test(a_name_that_nobody_answers_ends_with_connecting))
+WEIR_TESTS(test(silent_server_ends_by_the_first_byte_limit), test(dripping_response_is_aborted_and_others_continue),
+           test(response_that_drips_after_a_fast_start_is_aborted), test(fast_endless_response_ends_by_the_total_limit),
+           test(refused_and_unanswered_connections_end), test(dead_address_does_not_prevent_trying_the_next),
+           test(name_lookup_without_an_answer_ends_by_the_connect_limit))

@@ -44,12 +44,12 @@ static struct wr_net_options hasty(void)
     return options;
 }
 
-static void name_localhost(struct rig *rig)
+static void name_localhost(struct net_fixture *rig)
 {
     rig->names[0] = (struct rig_name){"localhost", {"127.0.0.1"}};
 }
 
-static int get_tls(struct rig *rig, const struct hostile_tls *tls, const struct hostile_step *steps,
+static int get_tls(struct net_fixture *rig, const struct hostile_tls *tls, const struct hostile_step *steps,
                    struct got *ret_got)
 {
     int port = hostile_listen(rig->server, &(struct hostile_case){.steps = {steps}, .tls = tls});
@@ -58,10 +58,10 @@ static int get_tls(struct rig *rig, const struct hostile_tls *tls, const struct 
     return port;
 }
 
-static void a_server_that_shows_who_it_is_is_believed(void **state)
+static void server_with_a_valid_certificate_is_trusted(void **state)
 {
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -83,7 +83,7 @@ static void a_server_that_shows_who_it_is_is_believed(void **state)
 }
 
 /* A17: a wrong certificate is refused before any request is sent, and the error says why. */
-static void a_certificate_that_is_wrong_ends_the_transfer(void **state)
+static void wrong_certificate_ends_the_transfer(void **state)
 {
     static const struct {
         enum hostile_certificate kind;
@@ -95,7 +95,7 @@ static void a_certificate_that_is_wrong_ends_the_transfer(void **state)
         {HOSTILE_LONG_CHAIN, ""},
     };
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -115,11 +115,11 @@ static void a_certificate_that_is_wrong_ends_the_transfer(void **state)
     }
 }
 
-static void a_stranger_is_not_believed_without_the_authority(void **state)
+static void certificate_of_an_unknown_authority_is_refused(void **state)
 {
     struct wr_net_options options = trusting();
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -135,14 +135,14 @@ static void a_stranger_is_not_believed_without_the_authority(void **state)
 }
 
 /* A17: a handshake that stalls, breaks or is plain text fails. */
-static void a_handshake_that_stalls_or_is_none_ends(void **state)
+static void handshake_that_stalls_breaks_or_is_plain_text_fails(void **state)
 {
     static const struct hostile_step stalls[] = {HOLD, GREET, END};
     static const struct hostile_step plain[] = {SAY("HTTP/1.1 400 Speak plainly\r\n\r\n"), HOLD, GREET, END};
     static const struct hostile_step breaks[] = {SIP, RESET, GREET, END};
     struct wr_net_options options = trusting();
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -166,12 +166,12 @@ static void a_handshake_that_stalls_or_is_none_ends(void **state)
 }
 
 /* A17: a server that renegotiates for ever does not keep the transfer alive. */
-static void handshakes_without_end_end(void **state)
+static void endless_renegotiation_ends_by_the_time_limits(void **state)
 {
     static const struct hostile_step steps[] = {ASK_AGAIN, AGAIN, END};
     struct wr_net_options options = hasty();
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -185,12 +185,12 @@ static void handshakes_without_end_end(void **state)
 }
 
 /* A18: an attacker may have cut a body without a length that ends without close_notify. */
-static void a_body_that_ends_without_farewell_is_broken(void **state)
+static void body_that_ends_without_close_notify_is_broken(void **state)
 {
     static const struct hostile_step cut[] = {READ, SAY("HTTP/1.1 200 OK\r\n\r\nhel"), PAUSE(20 * MS), RESET, END};
     static const struct hostile_step whole[] = {READ, SAY("HTTP/1.1 200 OK\r\n\r\nhello"), END};
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -216,12 +216,12 @@ static void a_body_that_ends_without_farewell_is_broken(void **state)
 #define REFUSE(stream) "\0\0\4\3\0\0\0\0" stream "\0\0\0\7"
 #define GONE(code) "\0\0\x8\7\0\0\0\0\0\0\0\0\0\0\0\0" code
 
-static void http2_is_spoken_where_both_sides_do(void **state)
+static void http2_is_used_if_both_sides_support_it(void **state)
 {
     static const struct hostile_step steps[] = {
         SIP, SAY(SETTINGS HEAD("\1") BODY("\1")), SIP, PAUSE(20 * MS), SAY(HEAD("\3") BODY("\3")), HOLD, END};
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got[2];
 
     (void)state;
@@ -246,11 +246,11 @@ static void http2_is_spoken_where_both_sides_do(void **state)
 }
 
 /* libcurl resends a refused stream: the gate is asked for that resend, too. */
-static void a_refused_stream_is_sent_anew_only_if_the_gate_lets_it(void **state)
+static void refused_stream_is_resent_only_if_the_gate_allows_it(void **state)
 {
     static const struct hostile_step refuses[] = {SIP, SAY(SETTINGS REFUSE("\1")), HOLD, END};
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -278,7 +278,7 @@ static void http2_that_breaks_is_a_failure(void **state)
     static const struct hostile_step huge[] = {SIP, SAY(SETTINGS "\xff\xff\xff\0\0\0\0\0\1"), SIP, END};
     const struct hostile_step *const cases[] = {goes, garbage, huge};
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -330,14 +330,14 @@ static void on_tick(uv_timer_t *timer)
     ticker->last_at = now;
 }
 
-static void a_server_that_never_stops_talking_does_not_hold_the_loop(void **state)
+static void server_that_never_stops_sending_does_not_block_the_loop(void **state)
 {
     static const struct hostile_step pings[] = {SIP, SAY(SETTINGS), FOREVER(PING), END};
     static const struct hostile_step changes[] = {SIP, SAY(SETTINGS), FOREVER(CHANGE), END};
     const struct hostile_step *const cases[] = {pings, changes};
     struct ticker ticker = {.last_at = wr_thread_cpu_now()};
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -362,7 +362,7 @@ static void a_server_that_never_stops_talking_does_not_hold_the_loop(void **stat
 
 /* A server that repeats HTTP/2 frames for ever: the request ends by its time limits at the
  * latest. */
-static void http2_without_end_is_left(void **state)
+static void endless_http2_frames_end_by_the_time_limits(void **state)
 {
     static const struct hostile_step interims[] = {SIP, SAY(SETTINGS), FOREVER(INTERIM), END};
     static const struct hostile_step pings[] = {SIP, SAY(SETTINGS), FOREVER(PING), END};
@@ -371,7 +371,7 @@ static void http2_without_end_is_left(void **state)
     static const struct hostile_step nothings[] = {SIP, SAY(SETTINGS HEAD("\1")), FOREVER(NOTHING), END};
     const struct hostile_step *const cases[] = {interims, pings, changes, heads, nothings};
     struct hostile_tls tls;
-    struct rig rig;
+    struct net_fixture rig;
     struct got got;
 
     (void)state;
@@ -387,9 +387,10 @@ static void http2_without_end_is_left(void **state)
     hostile_tls_release(&tls);
 }
 
-WEIR_TESTS(test(a_server_that_shows_who_it_is_is_believed), test(a_certificate_that_is_wrong_ends_the_transfer),
-           test(a_stranger_is_not_believed_without_the_authority), test(a_handshake_that_stalls_or_is_none_ends),
-           test(handshakes_without_end_end), test(a_body_that_ends_without_farewell_is_broken),
-           test(http2_is_spoken_where_both_sides_do), test(a_refused_stream_is_sent_anew_only_if_the_gate_lets_it),
-           test(http2_that_breaks_is_a_failure), test(http2_without_end_is_left),
-           test(a_server_that_never_stops_talking_does_not_hold_the_loop))
+WEIR_TESTS(test(server_with_a_valid_certificate_is_trusted), test(wrong_certificate_ends_the_transfer),
+           test(certificate_of_an_unknown_authority_is_refused),
+           test(handshake_that_stalls_breaks_or_is_plain_text_fails),
+           test(endless_renegotiation_ends_by_the_time_limits), test(body_that_ends_without_close_notify_is_broken),
+           test(http2_is_used_if_both_sides_support_it), test(refused_stream_is_resent_only_if_the_gate_allows_it),
+           test(http2_that_breaks_is_a_failure), test(endless_http2_frames_end_by_the_time_limits),
+           test(server_that_never_stops_sending_does_not_block_the_loop))

@@ -131,7 +131,7 @@ class _Liar(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def names_of_strangers_do_no_harm_on_the_page_or_in_the_metrics():  # B15, J11, J12
+def hostile_host_names_are_harmless_on_the_dashboard_and_in_metrics():  # B15, J11, J12
     liar = http.server.ThreadingHTTPServer(('0.0.0.0', 0), _Liar)
     threading.Thread(target=liar.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
@@ -188,7 +188,7 @@ def _number(text):
 IN_ALL = 'document.querySelector(".tile small").textContent'
 
 
-def figures_move_and_agree_with_the_desk():
+def dashboard_figures_change_and_agree_with_weir_hosts():
     with _page() as page:
         page.wait(f'{IN_ALL} !== ""')
         first = _number(page.run(IN_ALL))
@@ -201,7 +201,7 @@ def figures_move_and_agree_with_the_desk():
         assert shown <= after, (shown, after)
 
 
-def table_has_the_hosts_of_the_desk():
+def dashboard_table_has_the_hosts_of_weir_hosts():
     with _page('#/hosts') as page:
         page.wait('document.querySelectorAll("tbody tr").length >= 10')
         shown = set(page.run('[...document.querySelectorAll("tbody bdi")].map(each => each.textContent)'))
@@ -213,7 +213,7 @@ def table_has_the_hosts_of_the_desk():
         assert page.wait(f'{row}.querySelector(".pace").textContent').endswith('of 0.5/s')
 
 
-def controls_are_refused_without_the_token():
+def crawl_dashboard_refuses_commands_without_the_token():
     fast = json.dumps({'ask': 'pause', 'host': _crawl().hosts['slow']})
     status, text = _crawl().ask('POST', '/panel/command', fast, Content_Type='application/json')
     assert status == 401 and json.loads(text)['ok'] is False
@@ -223,7 +223,7 @@ def controls_are_refused_without_the_token():
     assert stat.S_IMODE(os.stat(f'{_crawl().folder}/token').st_mode) == 0o600
 
 
-def only_commands_are_commanded():
+def command_endpoint_refuses_requests_that_are_no_commands():
     for request in ({'ask': 'hosts'}, {'ask': 'tasks', 'job': 1}, {'ask': 7}, {}, {'do': 'pause'}):
         status, text = _crawl().command(**request)
         assert status == 200 and json.loads(text)['ok'] is False, (request, text)
@@ -232,7 +232,7 @@ def only_commands_are_commanded():
     assert json.loads(text)['ok'] is False, text
 
 
-def host_is_paused_and_resumed_by_a_click():
+def dashboard_pauses_and_resumes_a_host():
     slow = _crawl().hosts['slow']
     with _page(f'#/host/{slow}') as page:
         page.wait('document.querySelector(".badge").textContent === "active"')
@@ -252,7 +252,7 @@ def host_is_paused_and_resumed_by_a_click():
         show.until(lambda: len(_crawl().log('slow')) > before)
 
 
-def pace_is_set_and_forgotten_by_a_click():
+def dashboard_sets_and_resets_the_pace_of_a_host():
     slow = _crawl().hosts['slow']
     with _page(f'#/host/{slow}') as page:
         page.wait('!document.querySelector(".controls").hidden && !document.body.classList.contains("stale")')
@@ -272,7 +272,7 @@ def pace_is_set_and_forgotten_by_a_click():
         page.wait('[...document.querySelectorAll(".events li")].some(each => each.textContent.includes("forgotten"))')
 
 
-def detail_has_bounds_and_history():
+def host_page_has_bounds_and_history():
     delay = _crawl().hosts['delay']
     with _page(f'#/host/{delay}') as page:
         page.wait('[...document.querySelectorAll(".bounds tr")].some(each => each.textContent.includes("robots_delay") && each.textContent.includes("2.0\\u202fs"))')
@@ -282,7 +282,7 @@ def detail_has_bounds_and_history():
         page.wait('document.querySelector(".note").textContent.includes("nothing is known")')
 
 
-def jobs_show_progress():
+def job_page_shows_progress():
     with _page('#/jobs') as page:
         page.wait('document.querySelector(".job .badge").textContent === "running"')
         done = 'Number(document.querySelector(".job dd").textContent.replace(/\\D/g, ""))'
@@ -293,12 +293,12 @@ def jobs_show_progress():
         assert 0 <= int(page.run('document.querySelector("[role=progressbar]").getAttribute("aria-valuenow")')) <= 100
 
 
-def stranger_of_a_name_gets_nothing():
+def foreign_host_header_and_origin_are_refused():
     assert _crawl().ask('GET', '/', Host='evil.example')[0] == 403
     assert _crawl().ask('GET', '/panel/stream', Origin='http://evil.example')[0] == 403
 
 
-def page_comes_back_when_the_crawl_is_resumed():
+def dashboard_reconnects_when_the_crawl_is_resumed():
     with _page() as page:
         page.wait(f'{IN_ALL} !== ""')
         crawl = _crawl()

@@ -167,7 +167,7 @@ def _numbers(daemon):
     return decisions, int(re.search(r'^weir_http_requests_total (\d+)$', text, re.M).group(1))
 
 
-def foreign_pages_use_up_no_limit():  # M9
+def requests_of_foreign_pages_use_up_no_limit():  # M9
     with Daemon(RULES, WORDS) as daemon, _Site(f'http://127.0.0.1:{daemon.port}') as site:
         for name in ('127.0.0.1', 'evil.example'):  # a page of the same site, and one of another
             before = _numbers(daemon)
@@ -181,7 +181,7 @@ def foreign_pages_use_up_no_limit():  # M9
             assert after[1] - before[1] >= ATTACKS_COUNT, (name, before, after)
 
 
-def foreign_page_that_leads_to_the_daemon_uses_up_no_limit():  # M9
+def navigation_from_a_foreign_page_uses_up_no_limit():  # M9
     with Daemon(RULES, WORDS) as daemon, _Site('', 'window.done = 1') as site:
         for path in ('/check', '/check?deny=429'):
             before = _numbers(daemon)
@@ -195,7 +195,7 @@ def foreign_page_that_leads_to_the_daemon_uses_up_no_limit():  # M9
             page.close()
 
 
-def name_of_a_stranger_that_points_to_the_daemon_gets_nothing():  # M9, DNS rebinding
+def dns_rebinding_to_the_daemon_is_refused():  # M9, DNS rebinding
     with Daemon(RULES, WORDS) as daemon:
         board = int(re.search(r':(\d+)/', daemon.dashboard()).group(1))
         for port in (daemon.port, board):
@@ -213,7 +213,7 @@ def name_of_a_stranger_that_points_to_the_daemon_gets_nothing():  # M9, DNS rebi
                 page.close()
 
 
-def link_of_a_foreign_page_leads_to_the_dashboard():
+def link_on_a_foreign_page_opens_the_dashboard():
     with Daemon(RULES, WORDS) as daemon, _Site('', 'window.done = 1') as site:
         board = daemon.dashboard()
         page = _browser().page()

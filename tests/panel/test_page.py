@@ -91,21 +91,21 @@ def _harmless(page, expected):
     assert page.complaints() == [], page.complaints()
 
 
-def hostile_names_in_hosts_and_jobs_execute_nothing():
+def hostile_names_of_hosts_and_jobs_run_no_script():
     with _Stub(sample.crawl(sample.HOSTILE)) as stub:
         for view in ('', '#/hosts', '#/jobs', '#/host/x'):
             with _page(stub, view) as page:
                 _harmless(page, '"><img src=x onerror=')
 
 
-def hostile_names_in_rules_and_keys_execute_nothing():
+def hostile_names_of_rules_and_keys_run_no_script():
     with _Stub(sample.daemon(sample.HOSTILE), kind='serve', views=('overview', 'rules')) as stub:
         for view in ('', '#/rules'):
             with _page(stub, view) as page:
                 _harmless(page, '"><img src=x onerror=')
 
 
-def hostile_addresses_execute_nothing():
+def hostile_page_addresses_run_no_script():
     with _Stub(sample.crawl(NAMES)) as stub:
         for at in ('#/host/%22%3E%3Cimg%20src=x%20onerror=window.hacked=1%3E', '#/host/%', '#token=<script>', '#/__proto__', '#/constructor/x'):
             with _page(stub, at) as page:
@@ -113,13 +113,13 @@ def hostile_addresses_execute_nothing():
                 assert page.run(HARMLESS), at
 
 
-def names_that_cannot_be_seen_are_shown_by_number():
+def invisible_characters_in_names_are_shown_as_escapes():
     with _Stub(sample.crawl(sample.HOSTILE)) as stub, _page(stub, '#/hosts') as page:
         names = page.wait('(a => a.length > 8 && a)([...document.querySelectorAll("tbody bdi")].map(each => each.textContent))')
         assert r'\u202egpj.exe.example' in names and r'\u001b[31mred\u001b[0m.example' in names and r'zero\u200bwidth.example' in names, names
 
 
-def policy_forbids_what_is_not_ours():
+def content_security_policy_forbids_foreign_sources():
     with _Stub(sample.crawl(NAMES)) as stub, _page(stub) as page:
         page.run('(s => { s.textContent = "window.hacked = 1"; document.head.append(s); })(document.createElement("script"))'.replace('s.textContent', 'window.x'))
         thrown = page.run('try { document.body.innerHTML = "<b>x</b>"; "was taken" } catch (why) { why.name }')
@@ -132,7 +132,7 @@ def policy_forbids_what_is_not_ours():
             assert 'unsafe' not in answer.getheader('content-security-policy')
 
 
-def sources_set_no_html_and_are_small():
+def dashboard_sources_set_no_html_and_are_small():
     folder, total = os.path.dirname(os.path.abspath(sys.argv[2])), 0
     for name in os.listdir(folder):
         if name == 'meson.build':
@@ -146,7 +146,7 @@ def sources_set_no_html_and_are_small():
 
 # ---- what is shown ----
 
-def page_shows_the_views_of_its_source_only():
+def dashboard_shows_only_the_views_of_its_source():
     with _Stub(sample.crawl(NAMES)) as stub, _page(stub) as page:
         assert page.wait('(t => t.length === 3 && t)([...document.querySelectorAll("nav a")].map(a => a.textContent))') == ['Overview', 'Hosts', 'Jobs']
     with _Stub(sample.daemon(NAMES), kind='serve', views=('overview', 'rules')) as stub, _page(stub, '#/hosts') as page:
@@ -155,7 +155,7 @@ def page_shows_the_views_of_its_source_only():
         assert stub.ask('GET', '/panel/stream?view=hosts').status == 404
 
 
-def overview_moves_with_its_source():
+def overview_follows_its_source():
     files = sample.crawl(NAMES)
     with _Stub(files) as stub, _page(stub) as page:
         in_all = 'document.querySelector(".tile small").textContent'
@@ -182,7 +182,7 @@ def hosts_are_searched_and_sorted_by_the_source():
         page.wait('document.querySelector("#link").dataset.state === "live"')
 
 
-def waits_count_down_by_themselves():
+def remaining_waits_are_shown_with_their_reason():
     files = sample.crawl(NAMES)
     files['hosts'] = {**sample.hosts(NAMES[:1]), 'hosts': [sample.host('www.example.org', reason='retry_after', state='held', wait_ms=90000)]}
     with _Stub(files) as stub, _page(stub, '#/hosts') as page:
@@ -194,7 +194,7 @@ def waits_count_down_by_themselves():
 
 # ---- controls ----
 
-def controls_need_the_token():
+def commands_need_token_content_type_and_same_origin():
     with _Stub(sample.crawl(NAMES)) as stub:
         body = json.dumps({'ask': 'pause', 'host': 'www.example.org'})
         good = {'Content_Type': 'application/json', 'Authorization': f'Bearer {TOKEN}'}
@@ -211,7 +211,7 @@ def controls_need_the_token():
         assert stub.lines('commands') == [body]
 
 
-def foreign_names_of_this_machine_get_nothing():
+def foreign_host_names_of_this_machine_are_refused():
     with _Stub(sample.crawl(NAMES)) as stub:
         for name in ('evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', f'evil.example:{stub.port}'):
             for path in ('/', '/app.js', '/panel/stream', '/panel/token'):
@@ -222,14 +222,14 @@ def foreign_names_of_this_machine_get_nothing():
         assert stub.ask('GET', '/panel/stream', Origin='null').status == 403
 
 
-def without_a_token_there_are_no_controls():
+def dashboard_without_a_token_has_no_controls():
     with _Stub(sample.crawl(NAMES), token='') as stub, _page(stub, '#/hosts') as page:
         assert page.run('document.querySelector("#lock").hidden')
         for token in ('', 'x'):
             assert stub.ask('POST', '/panel/command', '{}', Content_Type='application/json', Authorization=f'Bearer {token}').status == 403
 
 
-def wrong_token_is_said_to_be_wrong():
+def wrong_token_is_reported():
     with _Stub(sample.crawl(NAMES)) as stub, _page(stub) as page:
         page.click('#lock')
         page.write('#token', 'wrong')
@@ -239,14 +239,14 @@ def wrong_token_is_said_to_be_wrong():
         assert page.run('sessionStorage.getItem("weir-token")') is None
 
 
-def token_of_the_address_unlocks_and_is_taken_out_of_it():
+def token_in_the_address_unlocks_and_is_removed_from_it():
     with _Stub(sample.crawl(NAMES)) as stub, _page(stub, f'#token={TOKEN}') as page:
         page.wait('document.body.classList.contains("trusted")')
         assert TOKEN not in page.run('location.href')
         assert not any(TOKEN in url for url in page.fetched()[1:])
 
 
-def host_is_paused_paced_and_forgotten_from_its_page():
+def host_page_pauses_paces_and_forgets_the_host():
     with _Stub(sample.crawl(NAMES)) as stub, _page(stub, '#/host/www.example.org') as page:
         page.wait('!document.querySelector(".controls").hidden')
         page.click('.controls button')
@@ -265,7 +265,7 @@ def host_is_paused_paced_and_forgotten_from_its_page():
             {'ask': 'forget', 'host': 'www.example.org'}]
 
 
-def keys_are_reset_and_rules_reloaded():
+def rules_page_resets_keys_and_reloads_rules():
     with _Stub(sample.daemon(sample.HOSTILE[:1]), kind='serve', views=('overview', 'rules')) as stub, _page(stub, '#/rules') as page:
         page.wait('document.querySelectorAll(".rule tbody tr").length === 1')
         show.unlock(page, TOKEN)
@@ -279,7 +279,7 @@ def keys_are_reset_and_rules_reloaded():
 
 # ---- reconnecting ----
 
-def page_comes_back_after_the_server_was_away():
+def dashboard_reconnects_after_the_server_was_away():
     files = sample.crawl(NAMES)
     stub = _Stub(files)
     with stub:
@@ -295,7 +295,7 @@ def page_comes_back_after_the_server_was_away():
             page.wait('!document.body.classList.contains("stale")')
 
 
-def history_is_there_for_who_comes_later():
+def history_is_shown_to_a_viewer_who_connects_later():
     files = sample.crawl(NAMES)
     with _Stub(files) as stub:
         time.sleep(3.2)
@@ -306,7 +306,7 @@ def history_is_there_for_who_comes_later():
 
 # ---- many viewers ----
 
-def view_that_many_look_at_is_asked_for_once():
+def view_with_many_viewers_is_queried_once():
     with _Stub(sample.crawl(NAMES)) as stub:
         viewers, began = [], time.monotonic()
         for _ in range(40):
@@ -324,7 +324,7 @@ def view_that_many_look_at_is_asked_for_once():
             viewer.close()
 
 
-def viewers_are_bounded():
+def number_of_viewers_is_limited():
     with _Stub(sample.crawl(NAMES)) as stub:
         viewers = []
         for _ in range(256):
@@ -363,7 +363,7 @@ CONTRAST = '''(() => {
 })()'''
 
 
-def texts_stand_out_from_their_ground_in_light_and_dark():
+def text_contrast_is_sufficient_in_light_and_dark():
     crawl, daemon = sample.crawl(NAMES), sample.daemon(NAMES)
     crawl['hosts']['hosts'][0].update(state='held', reason='retry_after', wait_ms=60000, failed=3)
     crawl['hosts']['hosts'][1].update(state='idle', reason='none')
@@ -376,7 +376,7 @@ def texts_stand_out_from_their_ground_in_light_and_dark():
                     assert page.run(CONTRAST) == [], (view, dark, page.run(CONTRAST))
 
 
-def nothing_is_wider_than_a_small_phone():
+def dashboard_fits_the_width_of_a_small_phone():
     names = ['a-very-long-name-of-a-host-that-goes-on-and-on.some-department.example.ac.uk', *NAMES]
     with _Stub({**sample.daemon(names), **sample.crawl(names)}, views=('overview', 'hosts', 'jobs', 'rules')) as stub:
         for view in ('', '#/hosts', f'#/host/{names[0]}', '#/jobs', '#/rules'):
@@ -411,7 +411,7 @@ def keyboard_reaches_everything():
         assert page.run('getComputedStyle(document.activeElement).outlineStyle') == 'solid'
 
 
-def whoever_wants_no_motion_sees_none():
+def dashboard_has_no_animation_if_reduced_motion_is_set():
     with _Stub(sample.crawl(NAMES)) as stub:
         with _page(stub, '#/hosts', calm=True) as page:
             page.wait('document.querySelectorAll("tbody tr").length === 3')

@@ -61,7 +61,7 @@ def _count(name, number):
     return f'Number({_card(name)}.querySelectorAll(".keys b")[{number}].textContent.replace(/\\D/g, ""))'
 
 
-def rules_move_under_load_and_agree_with_the_answers_and_the_metrics():
+def rule_figures_under_load_agree_with_responses_and_metrics():
     with _page('#/rules') as page:
         page.wait('document.querySelectorAll(".rule").length === 2')
         for number in range(4):
@@ -79,7 +79,7 @@ def rules_move_under_load_and_agree_with_the_answers_and_the_metrics():
 HOSTILE = [each for each in sample.HOSTILE if each.isascii() and each.isprintable()]
 
 
-def keys_of_strangers_are_shown_as_they_are_and_reset():  # B15, J11
+def hostile_keys_are_shown_literally_and_can_be_reset():  # B15, J11
     with Daemon(RULES, [*WORDS, '127.0.0.1:0']) as daemon:
         for key in HOSTILE:
             assert _tried(daemon, '/api/x', key, 8) == {204: 5, 403: 3}
@@ -92,7 +92,7 @@ def keys_of_strangers_are_shown_as_they_are_and_reset():  # B15, J11
         assert _tried(daemon, '/api/x', HOSTILE[0]) == {204: 1}
 
 
-def names_of_rules_are_shown_as_they_are():  # B15, J11
+def hostile_rule_names_are_shown_literally():  # B15, J11
     rules = 'rules:\n' + ''.join(f'  - {{name: {json.dumps(name)}, match: {{path: /{n}}}, key: ip, limit: 5/h}}\n' for n, name in enumerate(HOSTILE))
     with Daemon(rules, [*WORDS, '127.0.0.1:0']) as daemon:
         for at in ('', '#/rules'):
@@ -101,7 +101,7 @@ def names_of_rules_are_shown_as_they_are():  # B15, J11
                 assert page.run('document.querySelectorAll("main img, main script, main svg[onload], iframe").length') == 0
 
 
-def permits_in_flight_come_back_on_release_and_not_in_time():
+def concurrency_rule_shows_permits_that_return_on_release():
     with Daemon('rules:\n  - {name: flight, match: {path: /up}, key: "header:x-key", limit: concurrent=1}\nadmission: {trusted: ["127.0.0.0/8"]}\n',
                 [*WORDS, '127.0.0.1:0']) as daemon:
         assert _tried(daemon, '/up', 'k', 2) == {204: 1, 403: 1}
@@ -110,7 +110,7 @@ def permits_in_flight_come_back_on_release_and_not_in_time():
             assert page.run('document.querySelector(".rule .about").textContent') == '/up · by header:x-key · concurrent=1'
 
 
-def a_rule_that_is_shared_says_so_and_that_its_store_is_away():
+def shared_rule_is_marked_and_its_lost_store_is_shown():
     rules = ('rules:\n  - {name: both, match: {path: "/both"}, key: "header:x-key", limit: 5/h, share: {overshoot: 0%, on_outage: open}}\n'
              'admission: {trusted: ["127.0.0.0/8"], store: {url: "unix:/nowhere/s", nodes: 2}}\n')
     with Daemon(rules, [*WORDS, '127.0.0.1:0']) as daemon:
@@ -121,7 +121,7 @@ def a_rule_that_is_shared_says_so_and_that_its_store_is_away():
             page.wait('/7 decided without the store . 7 not charged yet/.test(document.querySelector(".rule p.small").textContent)')
 
 
-def rules_are_reloaded_and_a_bad_file_is_told():
+def dashboard_reloads_rules_and_reports_an_invalid_file():
     with _page('#/rules') as page:
         page.run(f'sessionStorage.setItem("weir-token", {json.dumps(TOKEN)})')
         page.call('Page.reload')
@@ -140,7 +140,7 @@ def daemon_refuses_commands_without_the_token():
     assert show.ask(port, 'POST', '/panel/command', '{"ask":"reload"}', Content_Type='application/json').status == 401
 
 
-def page_goes_on_with_the_next_daemon_over_a_handover():
+def dashboard_continues_with_the_next_daemon_after_a_handover():
     with socket.create_server(('127.0.0.1', 0)) as probe:
         place = f'127.0.0.1:{probe.getsockname()[1]}'
     with Daemon(RULES, [*WORDS, place, '--handover', '{folder}/handover']) as daemon:

@@ -19,7 +19,7 @@ def _answered(sent_at, ended_at, status, wait_until=0):
     return judge.Request(sent_at, ended_at, status, '', wait_until)
 
 
-def answers_are_found_in_pieces_of_any_size():
+def judge_parses_responses_from_pieces_of_any_size():
     data = PAGE + b'HTTP/1.1 100 Continue\r\n\r\n' + CHUNKS + b'HTTP/1.1 204 Nothing\r\n\r\n' + PAGE
     for size in range(1, len(data) + 1):
         answers, found = http1.Answers(), []
@@ -28,12 +28,12 @@ def answers_are_found_in_pieces_of_any_size():
         assert found == [200, 429, 204, 200], (size, found)
 
 
-def requests_are_counted_when_they_are_complete():
+def judge_counts_requests_when_they_are_complete():
     requests = http1.Requests()
     assert [requests.feed(piece) for piece in (b'GET / HTTP/1.1\r\nA: b\r', b'\n\r', b'\n', b'GET /2 HTTP/1.1\r\n\r\nGET')] == [0, 0, 1, 1]
 
 
-def named_waits_are_read_from_every_style_of_fields():
+def judge_reads_announced_waits_from_every_style_of_fields():
     now = 1700000000.0
     both = ('retry-after', 'ratelimit')
     for is_refused, said, wait in (
@@ -50,7 +50,7 @@ def named_waits_are_read_from_every_style_of_fields():
     assert fields.named_wait({'ratelimit-remaining': ['0'], 'ratelimit-reset': ['9']}, False, ('retry-after',), now) == 0
 
 
-def what_is_sent_inside_a_named_window_is_an_offence():
+def request_sent_inside_an_announced_wait_is_an_offence():
     first = _answered(0, 1, 429, 11)
     assert judge.offences([first, _answered(1.001, 2, 429)]) == []  # sent before the response arrived
     assert judge.offences([first, _answered(5, 6, 200), _answered(10.9, 11, 200)]) == [(5, 11), (10.9, 11)]
@@ -58,14 +58,14 @@ def what_is_sent_inside_a_named_window_is_an_offence():
     assert judge.offences([first, _answered(1, 1.5, 429, 3), _answered(8, 9, 200)]) == [(8, 11)]
 
 
-def refusals_after_what_was_accepted_begin_a_ban():
+def refusal_after_an_accepted_request_begins_a_ban():
     assert judge.bans([_answered(1, 2, 200), _answered(2, 3, 429), _answered(3, 4, 429)], ROOM) == 1
     late = _answered(1.5, 9, 200)  # sent before the ban, answered during it
     assert judge.bans([_answered(1, 2, 200), late, _answered(2, 3, 429), _answered(9.5, 10, 429)], ROOM) == 1
     assert judge.bans([_answered(2, 3, 429), _answered(40, 41, 200), _answered(41, 42, 429)], ROOM) == 2
 
 
-def the_last_half_has_no_burst_and_what_has_not_ended_is_not_counted():
+def second_half_allows_no_burst_and_skips_unfinished_requests():
     bucket = setup.Setup('bucket', setup.Server(()), setup.rate(1, 5))
     requests = [_answered(at, at + 0.5, 429 if at == 15 else 200) for at in range(20)] + [judge.Request(19.9)]
     requests.append(judge.Request(12, 12.5, 0, 'reset'))

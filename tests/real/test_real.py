@@ -36,7 +36,7 @@ def _problems(result):
         yield f'{whole["goodput"]:.1f} % of what is allowed, and {least} are the least on a machine that is late by {late_ms:.1f} ms'
 
 
-def weir_uses_what_real_limiters_allow_and_sends_little_in_vain():
+def weir_uses_the_rate_of_real_limiters_with_few_refusals():
     with tempfile.TemporaryDirectory(prefix='weir-test-real-') as folder:
         subprocess.run([sys.executable, '-B', RUN, sys.argv[1], '--build', folder, '--short', '--seconds', str(SECONDS), '--phases', 'cold'],
                        check=True, timeout=280)

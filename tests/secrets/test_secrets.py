@@ -60,7 +60,7 @@ def _files_of_rules():
         yield f'{name} in a line', f'rules: []\nadmission: {{{name}:{CANARY}}}\n'.encode()
 
 
-def no_complaint_of_a_file_shows_a_secret():  # M10
+def no_error_about_a_file_shows_a_secret():  # M10
     refused = 0
     with tempfile.TemporaryDirectory() as folder:
         # every fifth file only: the daemon of the last test below reads all of them
@@ -71,7 +71,7 @@ def no_complaint_of_a_file_shows_a_secret():  # M10
     assert refused > 500
 
 
-def no_complaint_of_a_flag_or_variable_shows_a_secret():  # M10
+def no_error_about_a_flag_or_variable_shows_a_secret():  # M10
     with tempfile.TemporaryDirectory() as folder:
         for section, name in options():
             for value in values(name):
@@ -95,7 +95,7 @@ def _stream(page, view):
     return told.decode()
 
 
-def no_answer_of_a_daemon_shows_a_secret_of_its_file():  # M10
+def no_response_of_a_daemon_shows_a_secret_of_its_file():  # M10
     text = (f'rules:\n  - name: r\n    key: token:authorization\n    limit: 5/h\n    deny_keys: [Bearer {CANARY}]\n    match: {{header: [{{name: x-plan, value: {CANARY}}}]}}\n'
             f'  - {{name: s, limit: 9/h, share: {{overshoot: 1%}}}}\nadmission: {{trusted: [127.0.0.0/8, unix], secret: {CANARY}, '
             f'store: {{url: "redis://me:{CANARY}@127.0.0.1:1", nodes: 2}}}}\n')

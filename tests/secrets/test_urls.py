@@ -104,7 +104,7 @@ def _kept(path):
                 yield table, str(state.execute(f'SELECT * FROM {table}').fetchall())
 
 
-def credentials_in_what_a_crawl_finds_are_neither_kept_nor_sent_nor_shown():  # V10
+def credentials_in_found_urls_are_neither_stored_nor_sent_nor_shown():  # V10
     with _Web() as web, tempfile.TemporaryDirectory() as folder:
         run = weir('crawl', *QUICK, '--scope', 'any', '--sitemaps', '--state', 'state.db', '--out', 'pages.jsonl', '--report', 'report.json', '--log', 'log.txt',
                    '--warc', 'pages.warc.gz', f'{web.place(0)}/', f'{web.place(1)}/', cwd=folder)
@@ -166,7 +166,7 @@ class _Crawl:
         return told.decode()
 
 
-def a_crawl_that_runs_tells_nobody_its_secrets():  # V10
+def running_crawl_shows_none_of_its_secrets():  # V10
     with tempfile.TemporaryDirectory() as folder, _Crawl(folder) as crawl:
         assert crawl.asked.wait(60)
         with open(f'/proc/{crawl.process.pid}/cmdline', 'rb') as file:
@@ -186,7 +186,7 @@ def a_crawl_that_runs_tells_nobody_its_secrets():  # V10
         assert all(known for _, _, known in asked) and 'http://127.0.0.1/' in {path for path, _, _ in asked}, asked
 
 
-def credentials_of_a_url_go_to_its_origin_and_no_further():  # V10
+def credentials_of_a_url_are_sent_only_to_its_origin():  # V10
     with _Web() as web, tempfile.TemporaryDirectory() as folder:
         run = weir('fetch', *QUICK, '--out', 'out.jsonl', '--state', 'fetch.state', f'{web.place(0, USER)}/a', f'{web.place(0, USER)}/to-there', *BAD, cwd=folder)
         _discreet(run.stdout + run.stderr, 'fetch')
@@ -197,7 +197,7 @@ def credentials_of_a_url_go_to_its_origin_and_no_further():  # V10
         assert not any('Authorization' in fields for _, path, fields in web.asked() if path == '/robots.txt')
 
 
-def urls_that_are_refused_are_told_without_their_user():  # V10
+def refused_urls_are_reported_without_their_credentials():  # V10
     with tempfile.TemporaryDirectory() as folder:
         with open(f'{folder}/list', 'w', encoding='utf-8') as file:
             file.write('\n'.join(BAD) + '\n')

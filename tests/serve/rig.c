@@ -19,12 +19,12 @@
 
 static void on_gone(struct wr_http_exchange *exchange)
 {
-    struct rig *rig = exchange->context;
+    struct http_server_fixture *rig = exchange->context;
     rig->late = NULL;
     atomic_fetch_add(&rig->gone, 1);
 }
 
-static void hold(struct rig *rig, struct wr_http_exchange *exchange)
+static void hold(struct http_server_fixture *rig, struct wr_http_exchange *exchange)
 {
     exchange->context = rig;
     exchange->gone = on_gone;
@@ -42,7 +42,7 @@ static void answer_large(struct wr_http_exchange *exchange)
 
 static void answer(void *context, struct wr_http_exchange *exchange)
 {
-    struct rig *rig = context;
+    struct http_server_fixture *rig = context;
     struct wr_span path = exchange->path;
     if (wr_span_is(path, "/ok"))
         wr_http_reply(exchange, 200, WR_HTTP_TEXT, wr_span_of("ok\n"));
@@ -69,15 +69,15 @@ static void answer(void *context, struct wr_http_exchange *exchange)
 
 static void tick(void *context, struct wr_http_loop *loop)
 {
-    struct rig *rig = context;
+    struct http_server_fixture *rig = context;
     (void)loop;
     atomic_fetch_add(&rig->ticks, 1);
 }
 
-void rig_init(struct rig *rig)
+void rig_init(struct http_server_fixture *rig)
 {
     static const char *const names[] = {"weir.example", NULL};
-    *rig = (struct rig){.written = 1};
+    *rig = (struct http_server_fixture){.written = 1};
     rig->listens[0].address = "127.0.0.1:0";
     wr_http_server_options_init(&rig->options);
     rig->options.listens = rig->listens;
@@ -89,13 +89,13 @@ void rig_init(struct rig *rig)
     rig->options.context = rig;
 }
 
-void rig_start(struct rig *rig)
+void rig_start(struct http_server_fixture *rig)
 {
     assert_int_equal(wr_http_server_new(&rig->options, &rig->server), 0);
     assert_int_equal(wr_http_server_start(rig->server), 0);
 }
 
-void rig_stop(struct rig *rig)
+void rig_stop(struct http_server_fixture *rig)
 {
     struct wr_http_server_stats stats;
     wr_http_server_stop(rig->server, 0);
@@ -108,14 +108,14 @@ void rig_stop(struct rig *rig)
 
 static void run_release(struct wr_http_posted_call *note)
 {
-    struct rig *rig = WR_LINKED(note, struct rig, note);
+    struct http_server_fixture *rig = WR_LINKED(note, struct http_server_fixture, note);
     struct wr_http_exchange *exchange = rig->late;
     rig->late = NULL;
     if (exchange != NULL)
         wr_http_reply(exchange, 200, WR_HTTP_TEXT, exchange->query);
 }
 
-void rig_release(struct rig *rig)
+void rig_release(struct http_server_fixture *rig)
 {
     rig->note.run = run_release;
     wr_http_post(rig->late->loop, &rig->note);
@@ -123,11 +123,11 @@ void rig_release(struct rig *rig)
 
 static void run_stream(struct wr_http_posted_call *note)
 {
-    struct rig *rig = WR_LINKED(note, struct rig, note);
+    struct http_server_fixture *rig = WR_LINKED(note, struct http_server_fixture, note);
     atomic_store(&rig->written, rig->late == NULL ? WEIR_E_CLOSED : wr_http_stream_write(rig->late, rig->wish));
 }
 
-int rig_stream(struct rig *rig, struct wr_span bytes)
+int rig_stream(struct http_server_fixture *rig, struct wr_span bytes)
 {
     struct wr_http_exchange *exchange = rig->late;
     if (exchange == NULL)
@@ -148,7 +148,7 @@ void wait_until(atomic_int *count, int least)
     assert_true(atomic_load(count) >= least);
 }
 
-struct wr_http_server_stats rig_stats(const struct rig *rig)
+struct wr_http_server_stats rig_stats(const struct http_server_fixture *rig)
 {
     struct wr_http_server_stats stats;
     wr_http_server_stats(rig->server, &stats);
@@ -168,7 +168,7 @@ static int ready(int fd)
     return fd;
 }
 
-int dial(const struct rig *rig)
+int dial(const struct http_server_fixture *rig)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(wr_http_server_port(rig->server, 0))};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -191,14 +191,14 @@ int dial_unix(const char *path)
     return ready(fd);
 }
 
-int rig_open(struct rig *rig)
+int rig_open(struct http_server_fixture *rig)
 {
     rig_init(rig);
     rig_start(rig);
     return dial(rig);
 }
 
-void rig_close(struct rig *rig, int fd)
+void rig_close(struct http_server_fixture *rig, int fd)
 {
     (void)close(fd);
     rig_stop(rig);

@@ -20,7 +20,7 @@
  *     /token       204 or 401                  /late     held until rig_release
  *     /stream      a stream; rig_stream writes to it
  */
-struct rig {
+struct http_server_fixture {
     struct wr_http_server_options options;
     struct wr_http_listen_options listens[2];
     struct wr_http_server *server;
@@ -32,25 +32,25 @@ struct rig {
 };
 
 /* Sets the options of a server on 127.0.0.1. A test may change them before rig_start. */
-void rig_init(struct rig *rig);
-void rig_start(struct rig *rig);
-void rig_stop(struct rig *rig);
+void rig_init(struct http_server_fixture *rig);
+void rig_start(struct http_server_fixture *rig);
+void rig_stop(struct http_server_fixture *rig);
 
 /* Answers the held exchange in the server's thread. */
-void rig_release(struct rig *rig);
+void rig_release(struct http_server_fixture *rig);
 /* Writes to the stream. Returns the result of wr_http_stream_write. */
-int rig_stream(struct rig *rig, struct wr_span bytes);
+int rig_stream(struct http_server_fixture *rig, struct wr_span bytes);
 /* Waits until the count is at least this; fails the test after a minute. */
 void wait_until(atomic_int *count, int least);
-struct wr_http_server_stats rig_stats(const struct rig *rig);
+struct wr_http_server_stats rig_stats(const struct http_server_fixture *rig);
 
 /* ---- clients ---- */
 
-int dial(const struct rig *rig);
+int dial(const struct http_server_fixture *rig);
 int dial_unix(const char *path);
 /* Start and end of most tests: a server with default options and one connected client. */
-int rig_open(struct rig *rig);
-void rig_close(struct rig *rig, int fd);
+int rig_open(struct http_server_fixture *rig);
+void rig_close(struct http_server_fixture *rig, int fd);
 void say(int fd, const char *text);
 void say_bytes(int fd, const void *bytes, size_t count);
 ssize_t hear_some(int fd, void *to, size_t room); /* recv() that restarts after an interrupt */

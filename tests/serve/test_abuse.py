@@ -46,7 +46,7 @@ def _is_served(daemon):
         return False
 
 
-def log_that_nobody_reads_holds_up_neither_decisions_nor_the_end():  # I6
+def unread_log_blocks_neither_decisions_nor_the_end():  # I6
     with Daemon() as daemon:
         taken = _log_that_nobody_reads(daemon)
         _wait_until(lambda: _is_served(daemon))
@@ -79,7 +79,7 @@ def _acquire(connection):
     return connection
 
 
-def acquires_that_wait_at_one_listener_leave_the_other_its_room():  # M8
+def waiting_acquires_at_one_listener_leave_room_at_another():  # M8
     with Daemon(SHARES, ['--waiting', '8']) as daemon:
         assert daemon.call('try', '{"target": "/dear"}')[0] == 200
         waiting = [_acquire(daemon.tcp()) for _ in range(4)]
@@ -95,7 +95,7 @@ def acquires_that_wait_at_one_listener_leave_the_other_its_room():  # M8
         again.close()
 
 
-def reservations_at_one_listener_leave_the_other_its_permits_in_flight():  # M8
+def reservations_at_one_listener_leave_permits_to_another():  # M8
     plain = '{"target": "/plain", "lease_ms": 86400000}'
     with Daemon(SHARES) as daemon:
         held = [daemon.call('reserve', plain)[1]['hold'] for _ in range(4)]
@@ -112,7 +112,7 @@ def _few_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
 
 
-def restart_that_fails_leaves_the_sockets_of_the_old_one():
+def failed_restart_keeps_the_sockets_of_the_old_daemon():
     with Daemon() as daemon:
         words = ('--listen', '127.0.0.1:0', '--listen', f'unix:{daemon.path}', '--handover', f'{daemon.folder}/handover')
         daemon.stop()

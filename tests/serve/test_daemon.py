@@ -44,7 +44,7 @@ def _user(name, **more):
 
 # ---- /check ----
 
-def check_admits_what_the_rule_says_and_no_more():
+def check_admits_exactly_the_limit_of_the_rule():
     with Daemon() as daemon:
         answers = [daemon.check(X_Forwarded_For='192.0.2.7') for _ in range(8)]
         assert [status for status, _, _ in answers] == 5 * [204] + 3 * [403]
@@ -55,7 +55,7 @@ def check_admits_what_the_rule_says_and_no_more():
         assert daemon.check(X_Forwarded_For='192.0.2.8')[0] == 204
 
 
-def refusals_are_403_for_nginx_and_429_where_they_are_asked_for():  # J9
+def refusals_are_403_for_nginx_and_429_on_request():  # J9
     with Daemon() as daemon:
         for _ in range(5):
             assert daemon.check(X_Forwarded_For='192.0.2.7')[0] == 204
@@ -67,7 +67,7 @@ def refusals_are_403_for_nginx_and_429_where_they_are_asked_for():  # J9
         assert daemon.check('/check?deny=403')[0] == 403
 
 
-def malformed_keys_are_400_for_those_who_can_hear_it():  # J5, J9
+def malformed_keys_are_400_if_the_proxy_can_pass_it_on():  # J5, J9
     rules = 'rules:\n  - {name: r, key: "header:x-user-id", limit: 5/h, missing: refuse}\n'
     with Daemon(rules) as daemon:
         for fields in ({}, {'X_User_Id': ''}, {'X_User_Id': 'a' * 5000}, {'X_User_Id': b'\xff\xfe'}):
@@ -77,7 +77,7 @@ def malformed_keys_are_400_for_those_who_can_hear_it():  # J5, J9
         assert daemon.check(X_User_Id='b')[0] == 204
 
 
-def original_request_is_believed_of_trusted_peers_only():  # J1
+def original_request_fields_are_used_from_trusted_peers_only():  # J1
     rules = '''
 rules:
   - {name: login, match: {method: POST, path: /login, host: a.example}, key: global, limit: 1/h}
@@ -105,7 +105,7 @@ admission:
         assert [daemon.ask('GET', '/check', fields=fields, connection=daemon.unix())[0] for _ in range(2)] == [204, 403]
 
 
-def what_a_proxy_and_a_caller_both_say_is_malformed():  # J1
+def request_field_sent_by_both_proxy_and_caller_is_malformed():  # J1
     rules = 'rules:\n  - {name: login, match: {path: /login}, key: global, limit: 1/h}\nadmission: {trusted: [127.0.0.0/8]}\n'
     with Daemon(rules) as daemon:
         for name in ('X-Original-URI', 'X-Forwarded-Uri', 'X-Original-Method', 'X-Original-Host'):
@@ -120,7 +120,7 @@ def what_a_proxy_and_a_caller_both_say_is_malformed():  # J1
         assert [daemon.check(X_Original_URI='/login')[0] for _ in range(2)] == [204, 403]
 
 
-def proxy_that_does_not_say_what_is_asked_is_refused_and_told_of():  # J1, M6
+def proxy_that_omits_required_fields_is_refused_and_logged():  # J1, M6
     rules = 'rules:\n  - {name: login, match: {path: /login}, key: global, limit: 9/h}\nadmission: {trusted: [%s]}\n'
     whole = {'X-Original-Method': 'GET', 'X-Original-URI': '/login', 'X-Original-Host': 'a.example'}
     others = {'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/', 'X-Forwarded-Host': 'b.example'}
@@ -182,7 +182,7 @@ admission: {trusted: [127.0.0.0/8]}
                                         'why': 'the path has a part "." or ".."'})
 
 
-def forged_addresses_are_not_believed():  # J1
+def forged_client_addresses_are_not_used():  # J1
     with Daemon(RULES.replace('[127.0.0.0/8, unix]', '[10.0.0.0/8]')) as daemon:
         statuses = [daemon.check(X_Forwarded_For=f'192.0.2.{n}', X_Real_IP=f'192.0.2.{n}')[0] for n in range(8)]
         assert statuses == 5 * [204] + 3 * [403]
@@ -193,7 +193,7 @@ def forged_addresses_are_not_believed():  # J1
 
 # ---- the API ----
 
-def time_that_checks_take_is_told():
+def duration_of_checks_is_in_the_metrics():
     with Daemon() as daemon:
         connection = daemon.tcp()
         for _ in range(160):
@@ -219,7 +219,7 @@ def api_decides_by_request_and_by_key():
         assert 0 < answer['retry_after_ms'] <= 720000
 
 
-def batches_are_decided_in_their_order():
+def batches_are_decided_in_order():
     with Daemon() as daemon:
         questions = [{'rule': 'five', 'key': 'k'}] * 7 + [{'rule': 'none', 'key': 'k'}, {'client': '192.0.2.5'}]
         for verb in ('batch', 'try'):
@@ -234,7 +234,7 @@ def batches_are_decided_in_their_order():
         assert daemon.call('try', {'rule': 'five', 'key': 'x'})[1]['remaining'] == 4  # the refused list charged no key
 
 
-def questions_that_are_not_sound_are_refused_and_charge_nobody():  # J5, J8
+def invalid_api_requests_are_refused_and_charge_no_key():  # J5, J8
     key = '"rule": "five", "key": "k"'
     wrong = ['', '{', '[', 'null', '7', '{}x', '{"rule": "five"}', '{"key": "k"}', '[{' + key + '}', '{' + key + ',}',
              '{' + key + ', "cost": 0}', '{' + key + ', "cost": -1}', '{' + key + ', "cost": 1e18}',
@@ -263,7 +263,7 @@ def spellings_of_one_key_are_one_key():  # J5
             assert daemon.call('try', {'client': client})[1]['remaining'] == left
 
 
-def permits_in_flight_come_back_by_release():
+def permits_in_flight_are_freed_by_release():
     with Daemon(FLIGHT) as daemon:
         first, second = daemon.call('try', _user('u'))[1], daemon.call('try', _user('u'))[1]
         third = daemon.call('try', _user('u'))[1]
@@ -298,7 +298,7 @@ def _acquire(daemon, user, timeout_ms, answers, name):
     answers.append((name, status, answer, time.monotonic()))
 
 
-def acquires_are_granted_in_the_order_in_which_they_came():
+def acquires_are_granted_in_order_of_arrival():
     with Daemon(FLIGHT.replace('=2', '=1')) as daemon:
         hold, waiters = daemon.call('try', _user('u'))[1]['hold'], []
         for n in range(10):
@@ -313,7 +313,7 @@ def acquires_are_granted_in_the_order_in_which_they_came():
             waiter.close()
 
 
-def acquires_are_granted_no_sooner_than_the_rule_says():
+def acquires_are_not_granted_before_the_rule_allows():
     with Daemon(QUEUE % '20/s burst=1') as daemon:
         answers = []
         start = time.monotonic()
@@ -327,7 +327,7 @@ def acquires_are_granted_no_sooner_than_the_rule_says():
         assert all(at >= n / 20 - 0.01 for n, at in enumerate(came)), came
 
 
-def acquire_gives_up_in_time_and_a_client_that_leaves_gives_its_place():  # K3
+def acquire_times_out_and_a_client_that_leaves_frees_its_place():  # K3
     with Daemon(FLIGHT) as daemon:
         holds = [daemon.call('try', _user('u'))[1]['hold'] for _ in range(2)]
         status, answer = daemon.call('acquire', _user('u', timeout_ms=100))
@@ -353,7 +353,7 @@ def _wait_for_waiting(daemon, count):
         time.sleep(0.01)
 
 
-def waiters_have_a_limit():
+def number_of_waiting_acquires_is_limited():
     with Daemon(QUEUE % '1/h', ['--waiting', '4']) as daemon:  # half of the places for each listening address
         assert daemon.call('try', _user('u'))[1]['allowed']
         waiters = []
@@ -368,7 +368,7 @@ def waiters_have_a_limit():
 
 # ---- admin ----
 
-def admin_calls_need_the_token_and_our_own_host():  # J10
+def admin_calls_need_the_token_and_an_own_host_name():  # J10
     key = '{"rule": "five", "key": "192.0.2.1"}'
     with Daemon() as daemon:
         assert daemon.admin('reset', key) == 403  # admin calls are off by default
@@ -397,7 +397,7 @@ FOREIGN = ({'Host': 'evil.example'}, {'Host': 'localhost.evil.example'}, {'Origi
            {'Origin': 'http://127.0.0.1:1'}, {'Sec-Fetch-Site': 'cross-site'}, {'Sec-Fetch-Site': 'same-site'})
 
 
-def pages_of_other_origins_get_nothing_from_a_daemon():  # M9
+def pages_of_other_origins_are_refused_by_the_daemon():  # M9
     with Daemon(words=[*WITH_TOKEN, '--dashboard', '127.0.0.1:0']) as daemon:
         board = http.client.HTTPConnection(*re.search(r'//(.*):(\d+)/', daemon.dashboard()).groups(), timeout=30)
         paths = [(daemon.tcp(), path) for path in PATHS]
@@ -413,7 +413,7 @@ def pages_of_other_origins_get_nothing_from_a_daemon():  # M9
         assert daemon.lines().count('refused a request that a page of another site may have sent') == 1 and '--listen-name' in daemon.lines()
 
 
-def whoever_asks_by_hand_or_by_its_name_is_answered():  # M9
+def requests_by_curl_and_by_configured_name_are_answered():  # M9
     question = '{"rule": "five", "key": "ann"}'
     with Daemon(words=['--listen-name', 'weir']) as daemon:
         url = f'http://127.0.0.1:{daemon.port}'
@@ -445,7 +445,7 @@ def token_that_others_may_read_is_refused():  # V10
 
 # ---- reloading ----
 
-def bad_file_changes_nothing_and_is_told_of():  # J13
+def invalid_file_changes_nothing_on_reload_and_is_reported():  # J13
     with Daemon() as daemon:
         for _ in range(3):
             daemon.check(X_Forwarded_For='192.0.2.1')
@@ -467,7 +467,7 @@ def bad_file_changes_nothing_and_is_told_of():  # J13
         assert daemon.check(X_Forwarded_For='192.0.2.2')[0] == 204
 
 
-def reload_by_the_api_says_what_is_wrong():  # J13
+def reload_by_the_api_returns_the_error():  # J13
     with Daemon(words=WITH_TOKEN) as daemon:
         assert daemon.admin('reload') == 200
         daemon.write('rules: 7\n')
@@ -478,7 +478,7 @@ def reload_by_the_api_says_what_is_wrong():  # J13
         assert daemon.check()[0] == 204
 
 
-def trust_is_reloaded_too():
+def trusted_proxies_are_reloaded_too():
     with Daemon(RULES.replace('5/h', '1/h')) as daemon:
         assert [daemon.check(X_Forwarded_For=f'192.0.2.{n}')[0] for n in range(3)] == 3 * [204]
         daemon.write(RULES.replace('5/h', '1/h').replace('[127.0.0.0/8, unix]', '[]'))
@@ -487,7 +487,7 @@ def trust_is_reloaded_too():
         assert [daemon.check(X_Forwarded_For=f'192.0.2.{n}')[0] for n in range(3, 6)] == [204, 403, 403]
 
 
-def reload_to_less_binds_those_who_wait():  # K7
+def reload_to_a_lower_limit_applies_to_waiting_requests():  # K7
     with Daemon(QUEUE % '2/s burst=1') as daemon:
         answers, start = [], time.monotonic()
         threads = [threading.Thread(target=_acquire, args=(daemon, 'u', 2500, answers, n)) for n in range(12)]
@@ -515,7 +515,7 @@ def state_outlives_the_process():
         assert daemon.check(X_Forwarded_For='192.0.2.2')[0] == 204
 
 
-def state_is_saved_now_and_then():
+def state_is_saved_periodically():
     with Daemon(words=['--state', '{folder}/state', '--save-every', '1s']) as daemon:
         state = f'{daemon.folder}/state'
         for _ in range(5):
@@ -530,7 +530,7 @@ def state_is_saved_now_and_then():
         assert daemon.check(X_Forwarded_For='192.0.2.1')[0] == 403
 
 
-def last_word_that_cannot_be_saved_shows_in_the_status():
+def failed_final_save_shows_in_the_exit_status():
     with Daemon() as daemon:
         daemon.stop()
         os.mkdir(f'{daemon.folder}/there')
@@ -542,7 +542,7 @@ def last_word_that_cannot_be_saved_shows_in_the_status():
         assert lines.count('could not be saved') == 2, lines
 
 
-def disk_that_hangs_holds_up_neither_decisions_nor_reloads():
+def hanging_disk_blocks_neither_decisions_nor_reloads():
     with Daemon() as daemon:
         daemon.stop()
         state = f'{daemon.folder}/state'
@@ -562,7 +562,7 @@ def disk_that_hangs_holds_up_neither_decisions_nor_reloads():
         os.close(pipe)
 
 
-def damaged_state_is_refused_and_left_alone():
+def damaged_state_is_refused_and_not_changed():
     with Daemon() as daemon:
         daemon.stop()
         with open(f'{daemon.folder}/state', 'wb') as file:
@@ -599,7 +599,7 @@ def _wait_until_ending(daemon):
     _wait_until(is_ending)
 
 
-def told_to_end_it_answers_first():
+def daemon_answers_pending_requests_before_it_ends():
     with Daemon(FLIGHT) as daemon:
         holds = [daemon.call('try', _user('u'))[1]['hold'] for _ in range(2)]
         answers = []
@@ -621,7 +621,7 @@ def told_to_end_it_answers_first():
         assert not os.path.exists(daemon.path)
 
 
-def told_twice_it_ends_at_once():
+def second_signal_ends_the_daemon_at_once():
     with Daemon(QUEUE % '1/h') as daemon:
         daemon.call('try', _user('u'))
         waiter = daemon.tcp()
@@ -635,7 +635,7 @@ def told_twice_it_ends_at_once():
         assert daemon.stop() == -signal.SIGTERM
 
 
-def killed_daemon_leaves_nobody_waiting():  # J15
+def killed_daemon_leaves_no_client_waiting():  # J15
     with Daemon(QUEUE % '1/h') as daemon:
         daemon.call('try', _user('u'))
         waiter = daemon.raw()
@@ -649,7 +649,7 @@ def killed_daemon_leaves_nobody_waiting():  # J15
             pass
 
 
-def given_sockets_are_served():
+def inherited_sockets_are_served():
     listener = socket.create_server(('127.0.0.1', 0))
     port = listener.getsockname()[1]
     os.dup2(listener.fileno(), 3)
@@ -667,7 +667,7 @@ def given_sockets_are_served():
     os.close(3)
 
 
-def beginnings_that_fail_say_why():
+def failed_starts_report_the_reason():
     with Daemon() as daemon:
         table = {('--config', '/nowhere/weir.yaml'): 'weir.yaml', (): '--config',
                  ('--config', daemon.config, '--listen', 'nowhere:80'): 'listening address',
@@ -771,7 +771,7 @@ def _stranger(daemon):
     return stranger
 
 
-def one_that_is_told_to_end_does_not_wait_for_the_next():
+def daemon_told_to_end_does_not_wait_for_a_handover():
     with Daemon(words=HANDOVER) as daemon:
         stranger = _stranger(daemon)
         while stranger.recv(1000)[:1] != b'R':
@@ -784,7 +784,7 @@ def one_that_is_told_to_end_does_not_wait_for_the_next():
 
 
 # as after SIGSTOP, when the kernel does not restart a call with a time limit
-def handover_goes_on_when_a_call_was_interrupted():
+def handover_continues_after_an_interrupted_call():
     with Daemon(words=HANDOVER) as daemon:
         stranger = _stranger(daemon)
         while stranger.recv(1000)[:1] != b'R':
@@ -799,7 +799,7 @@ def handover_goes_on_when_a_call_was_interrupted():
         stranger.close()
 
 
-def want_of_a_descriptor_puts_a_handover_off():  # E5
+def lack_of_descriptors_defers_a_handover():  # E5
     with Daemon(words=HANDOVER) as daemon:
         first = _stranger(daemon)
         # the daemon does not wait for another connection, which would hold a descriptor
@@ -816,7 +816,7 @@ def want_of_a_descriptor_puts_a_handover_off():  # E5
         assert daemon.check()[0] == 204
 
 
-def those_who_wait_are_handed_over():
+def waiting_requests_are_handed_over():
     with Daemon(QUEUE % '1/h burst=1', HANDOVER) as daemon:
         assert daemon.call('try', _user('u'))[1]['allowed']
         half = daemon.raw()
@@ -858,7 +858,7 @@ def permits_in_flight_are_handed_over():
         assert [daemon.call('try', _user('u'))[1]['allowed'] for _ in range(3)] == [True, True, False]
 
 
-def next_daemon_that_cannot_start_leaves_the_old_one_alone():
+def next_daemon_that_cannot_start_does_not_disturb_the_old_one():
     with Daemon(words=HANDOVER) as daemon:
         place = f'{daemon.folder}/handover'
         kept = daemon.tcp()
@@ -882,7 +882,7 @@ def next_daemon_that_cannot_start_leaves_the_old_one_alone():
 
 # ---- many clients ----
 
-def slow_crowd_keeps_nobody_else_from_being_served():  # J6
+def many_slow_clients_do_not_block_others():  # J6
     with Daemon(words=['--head-timeout', '5s']) as daemon:
         crowd = []
         try:

@@ -82,14 +82,14 @@ def _ends_well(daemon):
         assert status == 0, log.read()
 
 
-def ten_thousand_requests_at_once_hold_no_loop_up():  # M12, N1-2
+def ten_thousand_requests_at_once_block_no_loop():  # M12, N1-2
     with Daemon(RULES) as daemon:
         assert _send(daemon, _check() * 10000).count(b'HTTP/1.1 204') == 10000
         assert _at_once(daemon, _check() * 400, 60).count(b'HTTP/1.1 204') == 400
         _ends_well(daemon)
 
 
-def heads_of_many_fields_and_keys_hold_no_loop_up():  # M12, N1-2
+def heads_of_many_fields_and_keys_block_no_loop():  # M12, N1-2
     with Daemon(RULES) as daemon:
         for fields in ('a: b\r\n' * 50, 'X-Forwarded-For: ' + '192.0.2.1, ' * 200 + '\r\n', 'Cookie: ' + 'a=b; ' * 400 + '\r\n'):
             head = _check(fields)
@@ -99,7 +99,7 @@ def heads_of_many_fields_and_keys_hold_no_loop_up():  # M12, N1-2
         _ends_well(daemon)
 
 
-def bodies_that_nest_or_repeat_hold_no_loop_up():  # M12, N1-2
+def nested_and_repetitive_bodies_block_no_loop():  # M12, N1-2
     many = ', '.join(f'"key{number}": "{number}"' for number in range(1000))
     bodies = ['[' * 25000, '{"client":' * 2500, '{' + many + '}', '{"client": "192.0.2.1", "headers": {' + many + '}}',
               '{"client": "' + '\\u0041' * 4000 + '"}', '{"client": 1e' + '9' * 25000 + '}', '[' + '{"client": "192.0.2.1"}, ' * 1000 + '{}]']

@@ -19,7 +19,7 @@
 
 static void connection_is_kept_for_the_next_request(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     for (int i = 0; i < 3; i++) {
@@ -38,7 +38,7 @@ static void connection_is_kept_for_the_next_request(void **state)
 
 /* Requests about the lifetime of the connection, the field in the response, and whether the server
  * closes. */
-static void connection_ends_when_the_client_says_so(void **state)
+static void client_decides_whether_its_connection_is_kept(void **state)
 {
     static const struct {
         const char *request, *says;
@@ -48,7 +48,7 @@ static void connection_ends_when_the_client_says_so(void **state)
         {"GET /ok HTTP/1.0\r\n\r\n", "Connection: close\r\n", true},
         {"GET /ok HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "Connection: keep-alive\r\n", false},
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     rig_init(&rig);
     rig_start(&rig);
@@ -63,9 +63,9 @@ static void connection_ends_when_the_client_says_so(void **state)
     rig_stop(&rig);
 }
 
-static void answers_without_body_have_none(void **state)
+static void responses_without_a_body_send_none(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     say(fd, GET("/empty") "HEAD /ok HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
@@ -80,12 +80,12 @@ static void answers_without_body_have_none(void **state)
     rig_close(&rig, fd);
 }
 
-static void request_may_come_byte_by_byte(void **state)
+static void request_may_arrive_byte_by_byte(void **state)
 {
     static const char text[] = "POST /echo?a=b HTTP/1.1\r\n" HOST JSON "Content-Length: 5\r\n\r\nhello"
                                "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\n\r\n"
                                "3;x=y\r\nabc\r\n4\r\ndefg\r\n0\r\nX-T: 1\r\n\r\n" GET("/query?q=1");
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     for (size_t i = 0; i < sizeof text - 1; i++) {
@@ -99,9 +99,9 @@ static void request_may_come_byte_by_byte(void **state)
     rig_close(&rig, fd);
 }
 
-static void chunks_in_one_piece_are_put_together(void **state)
+static void chunks_that_arrive_together_are_joined(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     say(fd, "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\n\r\n"
@@ -111,9 +111,9 @@ static void chunks_in_one_piece_are_put_together(void **state)
     rig_close(&rig, fd);
 }
 
-static void client_that_asks_first_is_told_to_go_on(void **state)
+static void expect_100_continue_is_answered(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     say(fd, "POST /echo HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
@@ -135,7 +135,7 @@ static void ten_thousand_pipelined_requests_are_answered_in_order(void **state)
     };
     static char all[COUNT * 64];
     struct wr_buf buf;
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     wr_buf_init_fixed(&buf, all, sizeof all);
@@ -171,12 +171,12 @@ static void answer_slowly(void *context, struct wr_http_exchange *exchange)
 }
 
 /* The client sends nothing more that would wake the loop: it waits for all responses. */
-static void pipelined_requests_are_answered_however_many_rounds_they_take(void **state)
+static void pipelined_requests_over_many_loop_rounds_are_answered(void **state)
 {
     enum {
         COUNT = 40
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     rig_init(&rig);
     rig.options.answer = answer_slowly;
@@ -192,9 +192,9 @@ static void pipelined_requests_are_answered_however_many_rounds_they_take(void *
 }
 
 /* J6: the server does not read from a client that does not read. */
-static void client_that_never_reads_is_kept_waiting_and_then_cut_off(void **state)
+static void client_that_never_reads_is_throttled_and_then_disconnected(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     struct wr_http_server_stats stats;
     (void)state;
     rig_init(&rig);
@@ -215,9 +215,9 @@ static void client_that_never_reads_is_kept_waiting_and_then_cut_off(void **stat
     rig_close(&rig, fd);
 }
 
-static void large_answers_go_out_as_they_are_read(void **state)
+static void large_responses_are_sent_as_they_are_read(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     say(fd, GET("/large") GET("/query?end"));
@@ -230,9 +230,9 @@ static void large_answers_go_out_as_they_are_read(void **state)
 
 /* ---- delayed responses ---- */
 
-static void answer_may_come_later_and_those_behind_it_wait(void **state)
+static void delayed_response_delays_later_ones_on_its_connection(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     say(fd, GET("/late?first") GET("/late?second") GET("/ok"));
@@ -255,9 +255,9 @@ static void answer_may_come_later_and_those_behind_it_wait(void **state)
 }
 
 /* K3: the owner of a held exchange learns that its client is gone. */
-static void client_that_goes_before_its_answer_is_told_of(void **state)
+static void client_that_leaves_before_its_response_is_reported(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     say(fd, GET("/late?x"));
@@ -268,9 +268,9 @@ static void client_that_goes_before_its_answer_is_told_of(void **state)
 }
 
 /* K3: a server that stops ends every held exchange. */
-static void server_that_ends_tells_of_all_that_is_unanswered(void **state)
+static void stopping_server_ends_all_unanswered_exchanges(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     say(fd, GET("/late?x"));
@@ -287,9 +287,9 @@ static void *stop_gently(void *server)
     return NULL;
 }
 
-static void server_that_stops_answers_what_it_has(void **state)
+static void stopping_server_answers_pending_requests(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     pthread_t thread;
     (void)state;
     int fd = rig_open(&rig), idle = dial(&rig);
@@ -312,9 +312,9 @@ static void server_that_stops_answers_what_it_has(void **state)
 
 /* ---- streams ---- */
 
-static void stream_brings_what_is_written_and_ends_with_the_server(void **state)
+static void stream_delivers_what_is_written_and_ends_with_the_server(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     say(fd, GET("/stream"));
@@ -331,10 +331,10 @@ static void stream_brings_what_is_written_and_ends_with_the_server(void **state)
     rig_close(&rig, fd);
 }
 
-static void stream_takes_a_piece_of_any_size_from_who_has_read_the_last(void **state)
+static void stream_accepts_a_piece_of_any_size_if_the_last_was_read(void **state)
 {
     static char piece[1 << 20];
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     rig_init(&rig);
     rig.options.stream_max = 4096;
@@ -354,10 +354,10 @@ static void stream_takes_a_piece_of_any_size_from_who_has_read_the_last(void **s
     rig_stop(&rig);
 }
 
-static void stream_whose_reader_sleeps_is_bounded_and_then_ended(void **state)
+static void stream_whose_reader_stalls_is_bounded_and_then_ended(void **state)
 {
     static char piece[32768];
-    struct rig rig;
+    struct http_server_fixture rig;
     int error = 0;
     (void)state;
     rig_init(&rig);
@@ -376,9 +376,9 @@ static void stream_whose_reader_sleeps_is_bounded_and_then_ended(void **state)
     rig_close(&rig, fd);
 }
 
-static void ticks_come_to_the_loop(void **state)
+static void http_server_loop_receives_ticks(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     rig_init(&rig);
     rig_start(&rig);
@@ -386,12 +386,12 @@ static void ticks_come_to_the_loop(void **state)
     rig_stop(&rig);
 }
 
-static void several_loops_share_the_connections(void **state)
+static void several_server_loops_share_the_connections(void **state)
 {
     enum {
         CLIENTS = 200
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     int fds[CLIENTS];
     (void)state;
     rig_init(&rig);
@@ -424,13 +424,13 @@ static size_t take_descriptors(size_t left, int *ret_taken, size_t most)
     return count;
 }
 
-static void connection_that_got_the_last_descriptor_is_served(void **state)
+static void connection_with_the_last_descriptor_is_served(void **state)
 {
     enum {
         FILES = 256
     };
     struct rlimit before, few;
-    struct rig rig;
+    struct http_server_fixture rig;
     int taken[FILES];
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -456,7 +456,7 @@ static void connection_that_got_the_last_descriptor_is_served(void **state)
 /* ---- handover to another process ---- */
 
 struct handover {
-    struct rig rig;
+    struct http_server_fixture rig;
     struct wr_http_posted_call halt;
     sem_t goes_on;
     size_t given, asked; /* number of connections, and bytes of their unanswered requests */
@@ -491,12 +491,12 @@ static void count_baggage(void *context, const struct wr_http_conn_state *baggag
 
 /* A reply and the freeze meet in either order: the other process receives exactly the requests that
  * were not answered here. */
-static void request_is_answered_before_a_handover_or_after_it_but_not_twice(void **state)
+static void request_is_answered_once_before_or_after_a_handover(void **state)
 {
     (void)state;
     for (int frost_first = 0; frost_first < 2; frost_first++) {
         struct handover handover = {.halt = {.run = wait_for_all}};
-        struct rig *rig = &handover.rig;
+        struct http_server_fixture *rig = &handover.rig;
         pthread_t thread;
         rig_init(rig);
         rig_start(rig);
@@ -531,12 +531,12 @@ static void adopt(void *next, const struct wr_http_conn_state *baggage)
     wr_http_server_adopt_conn(next, &luggage);
 }
 
-static void answer_that_is_half_sent_goes_on_after_a_handover(void **state)
+static void half_sent_response_continues_after_a_handover(void **state)
 {
     (void)state;
     static const char *const questions[] = {GET("/large"), "GET /large HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n"};
     for (int closes = 0; closes < 2; closes++) {
-        struct rig rig, next;
+        struct http_server_fixture rig, next;
         const int little = 65536; /* the rest of the response waits in the server */
         int fd = rig_open(&rig);
         assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
@@ -562,17 +562,18 @@ static void answer_that_is_half_sent_goes_on_after_a_handover(void **state)
     }
 }
 
-WEIR_TESTS(test(connection_is_kept_for_the_next_request), test(connection_ends_when_the_client_says_so),
-           test(answers_without_body_have_none), test(request_may_come_byte_by_byte),
-           test(chunks_in_one_piece_are_put_together), test(client_that_asks_first_is_told_to_go_on),
+WEIR_TESTS(test(connection_is_kept_for_the_next_request), test(client_decides_whether_its_connection_is_kept),
+           test(responses_without_a_body_send_none), test(request_may_arrive_byte_by_byte),
+           test(chunks_that_arrive_together_are_joined), test(expect_100_continue_is_answered),
            test(ten_thousand_pipelined_requests_are_answered_in_order),
-           test(pipelined_requests_are_answered_however_many_rounds_they_take),
-           test(client_that_never_reads_is_kept_waiting_and_then_cut_off), test(large_answers_go_out_as_they_are_read),
-           test(answer_may_come_later_and_those_behind_it_wait), test(client_that_goes_before_its_answer_is_told_of),
-           test(server_that_ends_tells_of_all_that_is_unanswered), test(server_that_stops_answers_what_it_has),
-           test(stream_brings_what_is_written_and_ends_with_the_server),
-           test(stream_takes_a_piece_of_any_size_from_who_has_read_the_last),
-           test(stream_whose_reader_sleeps_is_bounded_and_then_ended), test(ticks_come_to_the_loop),
-           test(several_loops_share_the_connections), test(connection_that_got_the_last_descriptor_is_served),
-           test(request_is_answered_before_a_handover_or_after_it_but_not_twice),
-           test(answer_that_is_half_sent_goes_on_after_a_handover))
+           test(pipelined_requests_over_many_loop_rounds_are_answered),
+           test(client_that_never_reads_is_throttled_and_then_disconnected),
+           test(large_responses_are_sent_as_they_are_read), test(delayed_response_delays_later_ones_on_its_connection),
+           test(client_that_leaves_before_its_response_is_reported),
+           test(stopping_server_ends_all_unanswered_exchanges), test(stopping_server_answers_pending_requests),
+           test(stream_delivers_what_is_written_and_ends_with_the_server),
+           test(stream_accepts_a_piece_of_any_size_if_the_last_was_read),
+           test(stream_whose_reader_stalls_is_bounded_and_then_ended), test(http_server_loop_receives_ticks),
+           test(several_server_loops_share_the_connections), test(connection_with_the_last_descriptor_is_served),
+           test(request_is_answered_once_before_or_after_a_handover),
+           test(half_sent_response_continues_after_a_handover))

@@ -62,9 +62,9 @@ static const struct smuggled matrix[] = {
     {"\x16\x03\x01\x02\r\n\r\n", 400},
 };
 
-static void smuggled_requests_are_refused_and_what_follows_is_never_read(void **state)
+static void ambiguous_requests_are_refused_and_their_followers_never_read(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     rig_init(&rig);
     rig_start(&rig);
@@ -91,7 +91,7 @@ static void smuggled_requests_are_refused_and_what_follows_is_never_read(void **
 }
 
 /* J7: the response can be read, although the client sent more than the server accepts. */
-static void overlong_requests_are_answered_before_the_end(void **state)
+static void overlong_requests_are_answered_before_their_end(void **state)
 {
     static const struct {
         const char *before, *after;
@@ -103,7 +103,7 @@ static void overlong_requests_are_answered_before_the_end(void **state)
         {"GET /ok HTTP/1.1\r\n" HOST "Content-Length: 2000000\r\n\r\n", "", 200000, 413},
     };
     static char filler[100001 * 2];
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     memset(filler, 'a', sizeof filler);
     rig_init(&rig);
@@ -120,10 +120,10 @@ static void overlong_requests_are_answered_before_the_end(void **state)
 }
 
 /* J6: an endless chunked body on a GET. */
-static void huge_body_is_refused_where_it_becomes_too_large(void **state)
+static void huge_body_is_refused_as_soon_as_it_is_too_large(void **state)
 {
     static char chunk[65536 + 16];
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     int head = snprintf(chunk, sizeof chunk, "10000\r\n");
@@ -142,7 +142,7 @@ static void huge_body_is_refused_where_it_becomes_too_large(void **state)
 
 /* ---- J6: time limits and memory limits ---- */
 
-static void heads_bodies_and_silence_have_their_time(void **state)
+static void heads_bodies_and_idle_connections_have_time_limits(void **state)
 {
     static const char *const table[] = {
         "",                                     /* connects and sends nothing */
@@ -155,7 +155,7 @@ static void heads_bodies_and_silence_have_their_time(void **state)
     enum {
         COUNT = sizeof table / sizeof table[0]
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     int fds[COUNT];
     (void)state;
     rig_init(&rig);
@@ -180,9 +180,9 @@ static void heads_bodies_and_silence_have_their_time(void **state)
 }
 
 /* A byte now and then does not extend the limit. */
-static void slow_head_is_cut_off_however_busy_it_looks(void **state)
+static void slow_request_head_is_disconnected_despite_steady_bytes(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     int sent = 0;
     (void)state;
     rig_init(&rig);
@@ -198,12 +198,12 @@ static void slow_head_is_cut_off_however_busy_it_looks(void **state)
     rig_close(&rig, fd);
 }
 
-static void oldest_idle_connection_makes_room_and_busy_ones_stay(void **state)
+static void oldest_idle_connection_is_evicted_and_busy_ones_stay(void **state)
 {
     enum {
         MOST = 8
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     int fds[MOST];
     (void)state;
     rig_init(&rig);
@@ -234,13 +234,13 @@ static void oldest_idle_connection_makes_room_and_busy_ones_stay(void **state)
 }
 
 /* J6: connections to one listener do not use up the places of another. */
-static void crowd_at_one_listener_leaves_the_other_alone(void **state)
+static void connections_to_one_listener_do_not_crowd_out_another(void **state)
 {
     enum {
         MOST = 8
     };
     char folder[] = FOLDER, path[128], address[160];
-    struct rig rig;
+    struct http_server_fixture rig;
     int fds[4 * MOST];
     (void)state;
     assert_non_null(mkdtemp(folder));
@@ -268,13 +268,13 @@ static void crowd_at_one_listener_leaves_the_other_alone(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void unfinished_requests_have_so_much_memory_together_and_no_more(void **state)
+static void unfinished_requests_share_a_memory_limit(void **state)
 {
     enum {
         CLIENTS = 40
     };
     static char half[20000];
-    struct rig rig;
+    struct http_server_fixture rig;
     int fds[CLIENTS], refused = 0;
     (void)state;
     rig_init(&rig);
@@ -302,7 +302,7 @@ static void unfinished_requests_have_so_much_memory_together_and_no_more(void **
 
 struct place {
     char folder[sizeof FOLDER], path[64], address[80];
-    struct rig rig;
+    struct http_server_fixture rig;
 };
 
 static void place_set_up(struct place *place)
@@ -321,7 +321,7 @@ static void place_tear_down(struct place *place)
     assert_int_equal(rmdir(place->folder), 0);
 }
 
-static void socket_is_its_owners_alone_unless_told_otherwise(void **state)
+static void unix_socket_is_accessible_to_its_owner_by_default(void **state)
 {
     static const mode_t modes[][2] = {{0, 0600}, {0660, 0660}, {0666, 0666}};
     struct place place;
@@ -339,7 +339,7 @@ static void socket_is_its_owners_alone_unless_told_otherwise(void **state)
     }
 }
 
-static void socket_left_behind_is_replaced_one_in_use_is_not_nor_a_file(void **state)
+static void stale_socket_is_replaced_but_not_one_in_use_nor_a_file(void **state)
 {
     struct place place;
     struct wr_http_server *second = NULL;
@@ -387,7 +387,7 @@ static int status_for(const char *path, uid_t user, gid_t group)
 
 /* The mode of the file is checked, and the user at the other end, too: a descriptor may come from
  * anywhere. */
-static void strangers_at_the_socket_are_turned_away(void **state)
+static void other_users_at_the_unix_socket_are_rejected(void **state)
 {
     struct place place;
     const struct passwd *nobody = getpwnam("nobody");
@@ -420,9 +420,9 @@ static void strangers_at_the_socket_are_turned_away(void **state)
     }
 }
 
-static void socket_that_listens_already_is_taken_over(void **state)
+static void listening_socket_given_as_a_descriptor_is_used(void **state)
 {
-    struct rig rig, other;
+    struct http_server_fixture rig, other;
     (void)state;
     rig_init(&rig);
     rig_start(&rig);
@@ -441,7 +441,7 @@ static void socket_that_listens_already_is_taken_over(void **state)
     rig_stop(&rig);
 }
 
-static void listening_addresses_are_strict(void **state)
+static void invalid_listening_addresses_are_refused(void **state)
 {
     static const char *const wrong[] = {
         "",
@@ -460,7 +460,7 @@ static void listening_addresses_are_strict(void **state)
         "127.0.0.1:-1",
         "127.0.0.1: 80",
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     struct wr_http_server *server = NULL;
     (void)state;
     rig_init(&rig);
@@ -483,7 +483,7 @@ static void listening_addresses_are_strict(void **state)
 
 /* ---- J10: tokens ---- */
 
-static void token_must_be_the_very_one(void **state)
+static void bearer_token_must_match_exactly(void **state)
 {
     static const struct {
         const char *fields;
@@ -501,7 +501,7 @@ static void token_must_be_the_very_one(void **state)
         {"Authorization: Basic s3cret\r\n", 401},
         {"Authorization: s3cret\r\n", 401},
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     char text[512];
     (void)state;
     int fd = rig_open(&rig);
@@ -514,13 +514,13 @@ static void token_must_be_the_very_one(void **state)
     rig_close(&rig, fd);
 }
 
-WEIR_TESTS(test(smuggled_requests_are_refused_and_what_follows_is_never_read),
-           test(overlong_requests_are_answered_before_the_end), test(huge_body_is_refused_where_it_becomes_too_large),
-           test(heads_bodies_and_silence_have_their_time), test(slow_head_is_cut_off_however_busy_it_looks),
-           test(oldest_idle_connection_makes_room_and_busy_ones_stay),
-           test(crowd_at_one_listener_leaves_the_other_alone),
-           test(unfinished_requests_have_so_much_memory_together_and_no_more),
-           test(socket_is_its_owners_alone_unless_told_otherwise),
-           test(socket_left_behind_is_replaced_one_in_use_is_not_nor_a_file),
-           test(strangers_at_the_socket_are_turned_away), test(socket_that_listens_already_is_taken_over),
-           test(listening_addresses_are_strict), test(token_must_be_the_very_one))
+WEIR_TESTS(test(ambiguous_requests_are_refused_and_their_followers_never_read),
+           test(overlong_requests_are_answered_before_their_end), test(huge_body_is_refused_as_soon_as_it_is_too_large),
+           test(heads_bodies_and_idle_connections_have_time_limits),
+           test(slow_request_head_is_disconnected_despite_steady_bytes),
+           test(oldest_idle_connection_is_evicted_and_busy_ones_stay),
+           test(connections_to_one_listener_do_not_crowd_out_another), test(unfinished_requests_share_a_memory_limit),
+           test(unix_socket_is_accessible_to_its_owner_by_default),
+           test(stale_socket_is_replaced_but_not_one_in_use_nor_a_file),
+           test(other_users_at_the_unix_socket_are_rejected), test(listening_socket_given_as_a_descriptor_is_used),
+           test(invalid_listening_addresses_are_refused), test(bearer_token_must_match_exactly))

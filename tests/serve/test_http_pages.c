@@ -26,7 +26,7 @@ static void ask_each(int fd, const struct asked *table, size_t count)
     }
 }
 
-static void requests_of_foreign_pages_are_refused_on_every_path(void **state)
+static void cross_origin_requests_are_refused_on_every_path(void **state)
 {
     static const char *const paths[] = {"/ok", "/late", "/stream", "/nothing", "/"};
     static const struct {
@@ -60,7 +60,7 @@ static void requests_of_foreign_pages_are_refused_on_every_path(void **state)
         {"Host: localhost\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site\r\n", 0},
         {"Host: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n", 0},
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     char text[512];
     uint64_t refused = 0;
     (void)state;
@@ -84,7 +84,7 @@ static void requests_of_foreign_pages_are_refused_on_every_path(void **state)
 }
 
 /* A link on a foreign page may lead to the start page only. */
-static void link_of_a_foreign_page_leads_to_the_first_page_only(void **state)
+static void link_on_a_foreign_page_reaches_the_start_page_only(void **state)
 {
 #define LINK HOST "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n"
     static const struct asked table[] = {
@@ -98,14 +98,14 @@ static void link_of_a_foreign_page_leads_to_the_first_page_only(void **state)
          "", 403},
         {"GET / HTTP/1.1", "Host: evil.example\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n", "", 403},
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     ask_each(fd, table, sizeof table / sizeof table[0]);
     rig_close(&rig, fd);
 }
 
-static void bodies_that_a_form_can_post_are_refused(void **state)
+static void body_types_that_a_form_can_post_are_refused(void **state)
 {
     static const struct asked table[] = {
         {"POST /echo HTTP/1.1", HOST "Content-Type: application/json\r\n", "{}", 200},
@@ -124,7 +124,7 @@ static void bodies_that_a_form_can_post_are_refused(void **state)
         {"POST /echo HTTP/1.1", HOST "Content-Type: text/plain\r\n", "", 200},
         {"POST /echo HTTP/1.1", HOST, "", 200},
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     int fd = rig_open(&rig);
     ask_each(fd, table, sizeof table / sizeof table[0]);
@@ -141,7 +141,7 @@ static bool speaks(void *context, const struct wr_http_exchange *exchange)
     return wr_request_find(exchange->request, "x-proxied", &cursor, &value);
 }
 
-static void what_a_proxy_passes_on_is_not_its_own(void **state)
+static void fields_forwarded_by_a_proxy_are_not_held_against_it(void **state)
 {
 #define PROXIED HOST "X-Proxied: 1\r\n"
     static const struct asked table[] = {
@@ -151,7 +151,7 @@ static void what_a_proxy_passes_on_is_not_its_own(void **state)
         {"GET /ok HTTP/1.1", "Host: evil.example\r\nX-Proxied: 1\r\n", "", 403},
         {"GET /ok HTTP/1.1", HOST "Origin: http://evil.example\r\n", "", 403},
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     rig_init(&rig);
     rig.options.speaks = speaks;
@@ -162,10 +162,10 @@ static void what_a_proxy_passes_on_is_not_its_own(void **state)
 }
 
 /* No browser uses a Unix socket, and old clients send no Host. */
-static void hosts_that_no_browser_sends_are_let_in(void **state)
+static void requests_that_no_browser_sends_are_admitted_by_any_host(void **state)
 {
     char folder[] = FOLDER, path[128], address[160];
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     assert_non_null(mkdtemp(folder));
     (void)snprintf(path, sizeof path, "%s/s", folder);
@@ -186,6 +186,7 @@ static void hosts_that_no_browser_sends_are_let_in(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-WEIR_TESTS(test(requests_of_foreign_pages_are_refused_on_every_path),
-           test(link_of_a_foreign_page_leads_to_the_first_page_only), test(bodies_that_a_form_can_post_are_refused),
-           test(what_a_proxy_passes_on_is_not_its_own), test(hosts_that_no_browser_sends_are_let_in))
+WEIR_TESTS(test(cross_origin_requests_are_refused_on_every_path),
+           test(link_on_a_foreign_page_reaches_the_start_page_only), test(body_types_that_a_form_can_post_are_refused),
+           test(fields_forwarded_by_a_proxy_are_not_held_against_it),
+           test(requests_that_no_browser_sends_are_admitted_by_any_host))

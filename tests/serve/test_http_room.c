@@ -18,7 +18,7 @@
 /* ---- M7: responses without memory ---- */
 
 struct poor {
-    struct rig rig;
+    struct http_server_fixture rig;
     test_allocator memory;
 };
 
@@ -44,7 +44,7 @@ static void poor_stop(struct poor *poor)
 
 /* The first allocation after the connection fails: for the response, for half a request that is
  * stored, or for a delayed response. */
-static void request_that_finds_no_memory_is_answered(void **state)
+static void request_without_memory_is_answered(void **state)
 {
     static const struct {
         const char *first, *second;
@@ -80,7 +80,7 @@ static void request_that_finds_no_memory_is_answered(void **state)
 }
 
 /* J6: the newest request is admitted, and the one that is evicted gets a 503. */
-static void request_that_makes_room_is_told(void **state)
+static void evicted_request_gets_a_503(void **state)
 {
     enum {
         MOST = 4
@@ -89,7 +89,7 @@ static void request_that_makes_room_is_told(void **state)
                                         "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 9\r\n\r\nhalf"};
     (void)state;
     for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
-        struct rig rig;
+        struct http_server_fixture rig;
         int fds[MOST];
         rig_init(&rig);
         rig.options.connections_max = MOST;
@@ -110,9 +110,9 @@ static void request_that_makes_room_is_told(void **state)
     }
 }
 
-static void connection_for_which_there_is_no_room_is_told(void **state)
+static void connection_beyond_the_limit_gets_a_503(void **state)
 {
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     rig_init(&rig);
     rig.options.connections_max = 1;
@@ -149,20 +149,20 @@ static void begin_honest(int fd)
     say_bytes(fd, half, sizeof half);
 }
 
-static void wait_for_bytes(const struct rig *rig, uint64_t least)
+static void wait_for_bytes(const struct http_server_fixture *rig, uint64_t least)
 {
     for (int i = 0; i < 20000 && rig_stats(rig).buffered_bytes < least; i++)
         (void)usleep(1000);
     assert_true(rig_stats(rig).buffered_bytes >= least);
 }
 
-static void stalled_bodies_at_one_listener_leave_the_other_its_memory(void **state)
+static void stalled_bodies_at_one_listener_do_not_use_memory_of_another(void **state)
 {
     enum {
         CLIENTS = 40
     };
     char folder[] = FOLDER, path[128], address[160];
-    struct rig rig;
+    struct http_server_fixture rig;
     int fds[CLIENTS];
     (void)state;
     assert_non_null(mkdtemp(folder));
@@ -197,12 +197,12 @@ static void stalled_bodies_at_one_listener_leave_the_other_its_memory(void **sta
 }
 
 /* Stalled requests at one listener do not keep newer ones out. */
-static void request_that_stalls_longest_gives_its_memory_to_a_newer_one(void **state)
+static void longest_stalled_request_is_evicted_for_a_newer_one(void **state)
 {
     enum {
         FIT = 8 /* requests of 32 KiB each */
     };
-    struct rig rig;
+    struct http_server_fixture rig;
     int fds[FIT];
     (void)state;
     rig_init(&rig);
@@ -226,14 +226,14 @@ static void request_that_stalls_longest_gives_its_memory_to_a_newer_one(void **s
 
 /* M8: clients that do not read their response do not keep newer requests out. A Unix socket itself
  * takes about 200 KB of the 4 MB. */
-static void answer_that_is_not_read_gives_its_memory_to_a_newer_request(void **state)
+static void unread_response_is_evicted_for_a_newer_request(void **state)
 {
     enum {
         FIT = 2,
         KEPT = 4 << 20 /* bytes of each response that the server holds */
     };
     char folder[] = FOLDER, path[128], address[160];
-    struct rig rig;
+    struct http_server_fixture rig;
     int fds[FIT];
     (void)state;
     assert_non_null(mkdtemp(folder));
@@ -291,11 +291,11 @@ static void say_slowly(int fd, const char *text, size_t bytes)
     }
 }
 
-static void request_that_comes_byte_by_byte_is_not_moved_with_each_byte(void **state)
+static void request_arriving_byte_by_byte_is_not_moved_with_each_byte(void **state)
 {
     static const char head[] = "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 4000\r\n\r\n";
     char folder[] = FOLDER, path[128], address[160], body[4000];
-    struct rig rig;
+    struct http_server_fixture rig;
     (void)state;
     assert_non_null(mkdtemp(folder));
     (void)snprintf(path, sizeof path, "%s/socket", folder);
@@ -314,9 +314,9 @@ static void request_that_comes_byte_by_byte_is_not_moved_with_each_byte(void **s
     (void)rmdir(folder);
 }
 
-WEIR_TESTS(test(request_that_finds_no_memory_is_answered), test(request_that_makes_room_is_told),
-           test(connection_for_which_there_is_no_room_is_told),
-           test(stalled_bodies_at_one_listener_leave_the_other_its_memory),
-           test(request_that_stalls_longest_gives_its_memory_to_a_newer_one),
-           test(answer_that_is_not_read_gives_its_memory_to_a_newer_request),
-           test(request_that_comes_byte_by_byte_is_not_moved_with_each_byte))
+WEIR_TESTS(test(request_without_memory_is_answered), test(evicted_request_gets_a_503),
+           test(connection_beyond_the_limit_gets_a_503),
+           test(stalled_bodies_at_one_listener_do_not_use_memory_of_another),
+           test(longest_stalled_request_is_evicted_for_a_newer_one),
+           test(unread_response_is_evicted_for_a_newer_request),
+           test(request_arriving_byte_by_byte_is_not_moved_with_each_byte))

@@ -58,7 +58,7 @@ def _let_in(behind):
 
 # ---- limits ----
 
-def limits_behind_proxies_hold_exactly_under_load():
+def limits_behind_proxies_are_exact_under_load():
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % f'{LIMIT}/d') as daemon, kind(daemon, behind) as front:
             result = Load(front, KEYS, 2 * KEYS * LIMIT).result()
@@ -67,7 +67,7 @@ def limits_behind_proxies_hold_exactly_under_load():
             assert result['other'] == result['bare'] == result['broken'] == 0, (kind.name, result)
 
 
-def rates_behind_proxies_hold_under_load():
+def rates_behind_proxies_are_kept_under_load():
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % '50/s burst=10') as daemon, kind(daemon, behind) as front:
             start = time.monotonic()
@@ -81,7 +81,7 @@ def rates_behind_proxies_hold_under_load():
 
 # ---- responses to clients ----
 
-def clients_of_proxies_see_limits_and_when_to_come_back():
+def clients_of_proxies_see_limits_and_retry_after():
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % '2/d') as daemon, kind(daemon, behind) as front:
             connection = http.client.HTTPConnection('localhost', front.port, timeout=PATIENCE_S)
@@ -110,7 +110,7 @@ def each_refusal_has_its_status_behind_proxies():  # J9
             assert len(behind.log()) == 4, kind.name
 
 
-def callers_cannot_say_for_the_proxy_what_they_ask():  # J1
+def callers_cannot_forge_the_fields_of_the_proxy():  # J1
     for kind in FRONTS:
         with service() as behind, Daemon(BY_ADDRESS) as daemon, kind(daemon, behind) as front:
             lies = [{}, {'X_Original_URI': '/free', 'X_Original_Method': 'GET', 'X_Original_Host': 'free.example'},
@@ -122,7 +122,7 @@ def callers_cannot_say_for_the_proxy_what_they_ask():  # J1
             assert len(behind.log()) == 2, kind.name
 
 
-def callers_of_proxies_may_be_pages_of_other_origins():  # M9
+def pages_of_other_origins_may_call_through_a_proxy():  # M9
     page = {'Origin': 'http://evil.example', 'Sec_Fetch_Site': 'cross-site', 'Sec_Fetch_Mode': 'no-cors',
             'Content_Type': 'text/plain', 'Referer': 'http://evil.example/'}
     rules = (RULES % '9/d').replace('[unix]', '[unix, 127.0.0.0/8]')
@@ -134,7 +134,7 @@ def callers_of_proxies_may_be_pages_of_other_origins():  # M9
                 assert 'refused' not in daemon.lines(), daemon.lines()
 
 
-def upgrade_to_another_http_is_no_way_around_weir():  # J7
+def upgrade_to_another_http_does_not_bypass_weir():  # J7
     """Otherwise all requests after an admitted one would bypass weir. A WebSocket is passed on."""
     other = ('h2c', 'H2C', 'HTTP/2.0', 'TLS/1.0', 'websocket, h2c', 'h2c, websocket')
     fields = {'Connection': 'Upgrade, HTTP2-Settings', 'HTTP2_Settings': 'AAMAAABkAAQAAP__', 'Sec_WebSocket_Version': '13',
@@ -153,7 +153,7 @@ def upgrade_to_another_http_is_no_way_around_weir():  # J7
             assert status == (200 if kind.name == 'nginx' else 101), (kind.name, status)
 
 
-def heads_that_are_too_large_for_weir_are_no_way_around_it():  # J9, J15
+def heads_too_large_for_weir_do_not_bypass_it():  # J9, J15
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % '1/d') as daemon, kind(daemon, behind, is_open=True) as front:
             assert _ask(front, X_Test='k')[0] == 200
@@ -172,7 +172,7 @@ def heads_that_are_too_large_for_weir_are_no_way_around_it():  # J9, J15
 
 # ---- weir reloads, restarts, hangs and dies ----
 
-def reload_under_load_loses_nothing_and_grants_no_more():  # J13
+def reload_under_load_loses_no_request_and_grants_no_more():  # J13
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % f'{LIMIT}/d') as daemon, kind(daemon, behind) as front:
             load = Load(front, KEYS, 2 * KEYS * LIMIT)
@@ -188,7 +188,7 @@ def reload_under_load_loses_nothing_and_grants_no_more():  # J13
             assert daemon.lines().count('not reloaded') == 4, daemon.lines()
 
 
-def restart_under_load_loses_nothing_and_grants_no_more():  # J13
+def restart_under_load_loses_no_request_and_grants_no_more():  # J13
     for kind in FRONTS:
         with service() as behind, Activated(RULES % f'{LIMIT}/d') as daemon, kind(daemon, behind) as front:
             load = Load(front, KEYS, 2 * KEYS * LIMIT)
@@ -227,7 +227,7 @@ def _until_let_in(front):
         time.sleep(0.1)
 
 
-def clients_get_their_answer_when_weir_hangs_or_dies():  # J15
+def clients_get_a_response_when_weir_hangs_or_dies():  # J15
     for kind in FRONTS:
         for is_open in (False, True):
             if is_open and kind.name == 'caddy':
@@ -291,7 +291,7 @@ def _refused_and_then_let_in(kind, behind, daemon, why):
         assert _ask(front, '/shared', X_Test='k')[0] == 200, (kind.name, why)
 
 
-def proxies_that_open_to_silence_do_not_open_to_weirs_own_503():  # M7
+def proxies_that_fail_open_do_not_admit_on_a_503_of_weir():  # M7
     for kind in (NginxFront, HaproxyFront):
         with service() as behind, Redis() as redis:
             with Daemon(SHARED % (redis.path, '1m'), ['--waiting', '1']) as daemon:
@@ -318,7 +318,7 @@ def _spend_descriptors(front):
     resource.prlimit(front.process.pid, resource.RLIMIT_NOFILE, (least, least))
 
 
-def proxy_without_descriptors_does_not_take_that_for_silence():  # M7
+def proxy_without_descriptors_does_not_fail_open():  # M7
     """nginx answers 500 to its own subrequest then. The other request waits for weir, which really
     is silent."""
     with service() as behind, Daemon(RULES % '1/d') as daemon, NginxFront(daemon, behind, is_open=True, as_written=True) as front:
@@ -339,7 +339,7 @@ def proxy_without_descriptors_does_not_take_that_for_silence():  # M7
         assert statuses == [b'200', b'503'], statuses
 
 
-def whatever_does_not_come_from_weir_is_silence():  # M7
+def responses_that_do_not_come_from_weir_count_as_silence():  # M7
     mark = 'X-Weir: 1\r\n'
     silences = {'nothing': b'', 'garbage': b'\0\1\2 weir \r\n\r\n', 'half': b'HTTP/1.1 204 No Con',
                 'another proxy\'s': _answer('502 Bad Gateway', body='try later'), 'another one\'s': _answer('504 Gateway Timeout'),
@@ -363,7 +363,7 @@ def whatever_does_not_come_from_weir_is_silence():  # M7
                 assert len(behind.log()) >= 1 + is_open * (len(silences) - 1), (kind.name, is_open)
 
 
-def stranger_in_weirs_place_lets_nobody_in():  # M7
+def foreign_program_in_the_place_of_weir_admits_no_request():  # M7
     for kind in FRONTS:
         if kind.name == 'nginx':
             continue  # auth_request accepts every 2xx; the guide says so
@@ -374,7 +374,7 @@ def stranger_in_weirs_place_lets_nobody_in():  # M7
             assert behind.log() == [], kind.name
 
 
-def proxies_go_on_by_themselves_when_weir_is_back():  # J15
+def proxies_resume_by_themselves_when_weir_is_back():  # J15
     for kind in FRONTS:
         with service() as behind, Daemon(RULES % '50/d') as daemon, kind(daemon, behind, as_written=True) as front:
             _until_let_in(front)

@@ -50,7 +50,7 @@ def _until(true, seconds=60):
 
 # ---- rules that fail ----
 
-def rule_that_fails_lets_in_or_refuses_as_configured_and_is_counted():  # J9
+def failing_rule_admits_or_refuses_as_configured_and_is_counted():  # J9
     for on_error, statuses, allowed, verdict in (('open', (204, 204), True, 'failed_open'), ('closed', (403, 503), False, 'failed')):
         with Daemon(FAILING % on_error) as daemon:
             assert daemon.check(X_Original_URI='/')[0] == 204
@@ -66,7 +66,7 @@ def rule_that_fails_lets_in_or_refuses_as_configured_and_is_counted():  # J9
             assert counted['failed' if allowed else 'failed_open'] == 0, counted
 
 
-def daemon_whose_rules_fail_is_unhealthy_and_says_why_until_they_do_not():  # U14
+def daemon_with_failing_rules_reports_unhealthy_and_the_reason():  # U14
     with Daemon(FAILING % 'open') as daemon:
         assert _health(daemon) == {'status': 'ok', 'waiting': 0}
         def is_at_last(status, good):  # health covers the last second: an earlier state may be gone
@@ -110,7 +110,7 @@ def _admin_statuses(host, port):
     return statuses
 
 
-def admin_calls_from_outside_are_401_without_the_very_token():  # J10
+def admin_calls_from_outside_are_401_without_the_exact_token():  # J10
     with Daemon(words=['--token-file', '{folder}/token', '--listen', '0.0.0.0:0']) as daemon:
         ports = [int(port) for port in re.findall(r'\(port (\d+)\)', daemon.lines())]
         assert _admin_statuses('127.0.0.1', ports[0]) == 5 * [401] + [200]

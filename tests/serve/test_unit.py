@@ -102,7 +102,7 @@ class _Service(Daemon):
         self.listener.close()
 
 
-def unit_runs_with_its_secret_as_a_credential_and_reloads_what_was_edited():  # V10, M10
+def systemd_unit_runs_with_a_credential_and_reloads_its_file():  # V10, M10
     with _Service(RULES % 5, {'secret': SECRET}) as service:
         assert service.granted(7) == 5
         service.write((RULES % 8).replace('five', 'eight'))
@@ -117,7 +117,7 @@ def unit_runs_with_its_secret_as_a_credential_and_reloads_what_was_edited():  # 
         assert SECRET not in service.lines()
 
 
-def unit_takes_a_token_and_a_store_as_credentials_too():
+def systemd_unit_accepts_token_and_store_credentials():
     secrets = {'secret': SECRET, 'token': TOKEN, 'store': f'redis://me:{SECRET}@127.0.0.1:1'}
     with _Service(SHARED, secrets, _with_all_credentials()) as service:
         status, _, text = service.ask('POST', '/v1/admin/reload', '', {'Authorization': f'Bearer {TOKEN}'}, service.unix())
@@ -128,7 +128,7 @@ def unit_takes_a_token_and_a_store_as_credentials_too():
         assert SECRET not in service.lines() + str(service.ask('GET', '/metrics', fields={}, connection=service.unix()))
 
 
-def secret_that_is_given_twice_or_is_too_long_is_refused_without_it():  # M10
+def secret_given_twice_or_too_long_is_refused_and_not_shown():  # M10
     with tempfile.TemporaryDirectory() as folder:
         config, secret = f'{folder}/weir.yaml', f'{folder}/secret'
 
@@ -152,7 +152,7 @@ def secret_that_is_given_twice_or_is_too_long_is_refused_without_it():  # M10
         assert 'there is no store' in refused(SHARED, SECRET, '--token-file', 'FILE')
 
 
-def file_with_a_secret_that_every_user_can_read_is_told_of():  # V10
+def world_readable_file_with_a_secret_is_reported():  # V10
     told = 'every user can read the secrets of this file'
     with Daemon('rules: [{name: r, limit: 1/s}]\nadmission: {secret: hunter2}\n') as daemon:
         assert told in daemon.lines() and 'hunter2' not in daemon.lines()
@@ -164,7 +164,7 @@ def file_with_a_secret_that_every_user_can_read_is_told_of():  # V10
         assert told not in daemon.lines()
 
 
-def what_the_unit_names_is_installed_or_explained():
+def files_named_in_the_systemd_unit_are_installed_or_documented():
     text, guide = _with_all_credentials(), _source('docs/guide/production.md')
     named = set(re.findall(r'/etc/weir/\w+', text)) - {'/etc/weir/weir'}
     assert named == {'/etc/weir/secret', '/etc/weir/token', '/etc/weir/store'}
@@ -175,7 +175,7 @@ def what_the_unit_names_is_installed_or_explained():
     assert re.search(r"executable\('weir',.*install: true\)", _source('meson.build'), re.S)
 
 
-def systemd_finds_no_fault_with_the_unit_and_its_sandbox_is_tight():
+def systemd_verifies_the_unit_and_its_sandbox():
     if shutil.which('systemd-analyze') is None:
         raise cases.missing('systemd-analyze')
     with tempfile.TemporaryDirectory() as folder:

@@ -133,7 +133,7 @@ static struct wr_rule_view rule_of(struct wr_rules *book, uint32_t index)
 static const char exact[] =
     "rules:\n  - {name: r, limit: 10/h fixed_window, share: {overshoot: 0%, on_outage: closed}}\n";
 
-static void books_that_share_a_store_admit_just_the_limit_together(void **state)
+static void rulebooks_that_share_a_store_admit_exactly_the_limit(void **state)
 {
     (void)state;
     struct wr_rules *one = book_open(exact), *other = book_open(exact);
@@ -153,7 +153,7 @@ static void books_that_share_a_store_admit_just_the_limit_together(void **state)
     wr_rules_free(other);
 }
 
-static void caller_that_cannot_wait_for_the_store_gets_what_on_error_says(void **state)
+static void caller_that_cannot_wait_for_the_store_gets_the_on_error_decision(void **state)
 {
     (void)state;
     static const char *const on_error[] = {"", "  on_error: open\n"};
@@ -178,7 +178,7 @@ static void caller_that_cannot_wait_for_the_store_gets_what_on_error_says(void *
     }
 }
 
-static void nothing_is_taken_or_counted_before_the_store_is_asked(void **state)
+static void nothing_is_charged_or_counted_before_the_store_is_asked(void **state)
 {
     (void)state;
     static const char rules[] = "  match: all\n"
@@ -209,7 +209,7 @@ static void nothing_is_taken_or_counted_before_the_store_is_asked(void **state)
     wr_rules_free(book);
 }
 
-static void one_rule_by_its_key_is_asked_of_the_store_at_the_cost_that_is_said(void **state)
+static void rule_and_key_are_charged_in_the_store_at_the_given_cost(void **state)
 {
     (void)state;
     struct wr_rules *book = book_open(exact);
@@ -250,7 +250,7 @@ static void reservations_are_settled_with_the_store(void **state)
     wr_rules_free(other);
 }
 
-static void requests_in_flight_are_counted_over_all_books(void **state)
+static void requests_in_flight_are_counted_over_all_rulebooks(void **state)
 {
     (void)state;
     static const char rules[] =
@@ -298,7 +298,7 @@ static uint64_t refusals_of(struct wr_rules *book)
     return sum;
 }
 
-static void turn_that_is_polled_early_asks_nobody(void **state)
+static void pending_decision_polled_early_does_not_ask_the_store(void **state)
 {
     (void)state;
     struct wr_rules *book = book_open(exact);
@@ -327,7 +327,7 @@ static void turn_that_is_polled_early_asks_nobody(void **state)
     wr_rules_free(book);
 }
 
-static void turn_that_is_left_before_its_answer_waits_no_more(void **state)
+static void abandoned_decision_no_longer_counts_as_waiting(void **state)
 {
     (void)state;
     struct wr_rules *book = book_open(exact);
@@ -349,7 +349,7 @@ static void turn_that_is_left_before_its_answer_waits_no_more(void **state)
     wr_rules_free(book);
 }
 
-static void rules_and_plans_with_the_same_key_do_not_share_their_permits(void **state)
+static void rules_and_plans_with_the_same_key_have_separate_permits(void **state)
 {
     (void)state;
     static const char rules[] =
@@ -382,7 +382,7 @@ static void rules_and_plans_with_the_same_key_do_not_share_their_permits(void **
     wr_rules_free(book);
 }
 
-static void key_that_is_reset_is_as_new_for_all_books(void **state)
+static void reset_key_is_new_for_all_rulebooks(void **state)
 {
     (void)state;
     struct wr_rules *one = book_open(exact), *other = book_open(exact);
@@ -399,7 +399,7 @@ static void key_that_is_reset_is_as_new_for_all_books(void **state)
     wr_rules_free(other);
 }
 
-static void view_sums_what_a_rule_and_its_plans_share(void **state)
+static void view_of_a_rule_sums_the_shared_limits_of_its_plans(void **state)
 {
     (void)state;
     static const char rules[] = "rules:\n"
@@ -434,7 +434,7 @@ static int reload(struct wr_rules *book, struct wr_rules_settings *settings, cha
     return wr_rules_reload(book, settings, ret_why, WR_CONFIG_WHY_BYTES);
 }
 
-static void reload_keeps_what_is_shared_as_before(void **state)
+static void reload_keeps_shared_limits_that_did_not_change(void **state)
 {
     (void)state;
     static const char leased[] =
@@ -466,7 +466,7 @@ static void reload_keeps_what_is_shared_as_before(void **state)
     wr_rules_free(book);
 }
 
-static void another_store_takes_a_restart(void **state)
+static void changing_the_store_needs_a_restart(void **state)
 {
     (void)state;
     static const char sentence[] = "the store, or how many nodes share, is another; that takes a restart";
@@ -492,7 +492,7 @@ static void another_store_takes_a_restart(void **state)
 
 /* ---- without a store ------------------------------------------------------------------------- */
 
-static void without_the_store_each_rule_does_what_its_on_outage_says(void **state)
+static void without_the_store_each_rule_follows_its_on_outage_setting(void **state)
 {
     (void)state;
     static const struct {
@@ -531,7 +531,7 @@ static void without_the_store_each_rule_does_what_its_on_outage_says(void **stat
 
 /* ---- handover to another rulebook ------------------------------------------------------------ */
 
-static void permits_in_flight_go_on_in_the_next_book(void **state)
+static void permits_in_flight_are_handed_over_to_the_next_rulebook(void **state)
 {
     (void)state;
     static const char rules[] =
@@ -553,14 +553,15 @@ static void permits_in_flight_go_on_in_the_next_book(void **state)
     wr_rules_free(after);
 }
 
-WEIR_TESTS(served(books_that_share_a_store_admit_just_the_limit_together),
-           served(caller_that_cannot_wait_for_the_store_gets_what_on_error_says),
-           served(nothing_is_taken_or_counted_before_the_store_is_asked),
-           served(one_rule_by_its_key_is_asked_of_the_store_at_the_cost_that_is_said),
-           served(reservations_are_settled_with_the_store), served(requests_in_flight_are_counted_over_all_books),
-           served(turn_that_is_polled_early_asks_nobody), served(turn_that_is_left_before_its_answer_waits_no_more),
-           served(rules_and_plans_with_the_same_key_do_not_share_their_permits),
-           served(key_that_is_reset_is_as_new_for_all_books), served(view_sums_what_a_rule_and_its_plans_share),
-           served(reload_keeps_what_is_shared_as_before), served(another_store_takes_a_restart),
-           served(without_the_store_each_rule_does_what_its_on_outage_says),
-           served(permits_in_flight_go_on_in_the_next_book))
+WEIR_TESTS(served(rulebooks_that_share_a_store_admit_exactly_the_limit),
+           served(caller_that_cannot_wait_for_the_store_gets_the_on_error_decision),
+           served(nothing_is_charged_or_counted_before_the_store_is_asked),
+           served(rule_and_key_are_charged_in_the_store_at_the_given_cost),
+           served(reservations_are_settled_with_the_store), served(requests_in_flight_are_counted_over_all_rulebooks),
+           served(pending_decision_polled_early_does_not_ask_the_store),
+           served(abandoned_decision_no_longer_counts_as_waiting),
+           served(rules_and_plans_with_the_same_key_have_separate_permits), served(reset_key_is_new_for_all_rulebooks),
+           served(view_of_a_rule_sums_the_shared_limits_of_its_plans),
+           served(reload_keeps_shared_limits_that_did_not_change), served(changing_the_store_needs_a_restart),
+           served(without_the_store_each_rule_follows_its_on_outage_setting),
+           served(permits_in_flight_are_handed_over_to_the_next_rulebook))

@@ -12,7 +12,7 @@
 
 /* ---- with a store ---------------------------------------------------------------------------- */
 
-static void nodes_that_ask_for_each_request_admit_just_the_limit(void **state)
+static void nodes_that_ask_for_each_request_admit_exactly_the_limit(void **state)
 {
     (void)state;
     struct node nodes[3];
@@ -31,7 +31,7 @@ static void nodes_that_ask_for_each_request_admit_just_the_limit(void **state)
     nodes_leave(nodes, 3);
 }
 
-static void nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom(void **state)
+static void nodes_with_leases_stay_within_the_limit_and_ask_seldom(void **state)
 {
     (void)state;
     struct node nodes[2];
@@ -56,7 +56,7 @@ static void nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom(void **
 }
 
 /* H3, V8: other nodes may have taken its membership meanwhile and hold leased permits. */
-static void what_was_leased_before_the_machine_slept_is_not_spent(void **state)
+static void permits_leased_before_the_machine_was_suspended_are_not_spent(void **state)
 {
     (void)state;
     struct node node;
@@ -71,7 +71,7 @@ static void what_was_leased_before_the_machine_slept_is_not_spent(void **state)
     node_leave(&node);
 }
 
-static void more_than_can_ever_be_granted_is_denied_without_asking(void **state)
+static void request_beyond_the_limit_is_denied_without_asking_the_store(void **state)
 {
     (void)state;
     struct node node;
@@ -82,7 +82,7 @@ static void more_than_can_ever_be_granted_is_denied_without_asking(void **state)
     node_leave(&node);
 }
 
-static void an_errand_may_be_freed_before_its_answer(void **state)
+static void store_request_may_be_freed_before_its_reply(void **state)
 {
     (void)state;
     struct node node;
@@ -104,7 +104,7 @@ static void an_errand_may_be_freed_before_its_answer(void **state)
 }
 
 /* Another thread renews the membership three times a second meanwhile. */
-static void budgets_may_be_made_at_any_moment(void **state)
+static void shared_limits_may_be_created_at_any_moment(void **state)
 {
     (void)state;
     struct wr_redis_client *redis_client = node_open(2, PATIENT);
@@ -117,7 +117,7 @@ static void budgets_may_be_made_at_any_moment(void **state)
     wr_redis_client_free(redis_client);
 }
 
-static void keys_beyond_the_most_take_the_place_of_the_oldest(void **state)
+static void keys_beyond_the_maximum_replace_the_oldest(void **state)
 {
     (void)state;
     struct node node;
@@ -136,7 +136,7 @@ static void keys_beyond_the_most_take_the_place_of_the_oldest(void **state)
 
 /* ---- returned permits ------------------------------------------------------------------------ */
 
-static void what_was_cancelled_is_held_again_where_leases_are(void **state)
+static void cancelled_permits_return_to_the_lease(void **state)
 {
     (void)state;
     struct node node;
@@ -155,7 +155,7 @@ static void what_was_cancelled_is_held_again_where_leases_are(void **state)
     node_leave(&node);
 }
 
-static void what_was_cancelled_is_there_for_other_nodes(void **state)
+static void cancelled_permits_are_available_to_other_nodes(void **state)
 {
     (void)state;
     struct node one, two;
@@ -174,7 +174,7 @@ static void what_was_cancelled_is_there_for_other_nodes(void **state)
 }
 
 /* The first node used up the key, and the others have been refused. */
-static void a_key_that_is_reset_is_new_at_all_nodes_within_a_second(void **state)
+static void reset_key_is_new_at_all_nodes_within_a_second(void **state)
 {
     (void)state;
     struct node nodes[3];
@@ -194,7 +194,7 @@ static void a_key_that_is_reset_is_new_at_all_nodes_within_a_second(void **state
 
 /* ---- without a store ------------------------------------------------------------------------- */
 
-static void a_store_that_is_down_at_the_start_leaves_the_fallback(void **state)
+static void fallback_decides_if_the_store_is_down_at_the_start(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -224,7 +224,7 @@ static void a_store_that_is_down_at_the_start_leaves_the_fallback(void **state)
     store_start(&store);
 }
 
-static void a_share_that_is_less_than_one_is_closed(void **state)
+static void local_share_below_one_permit_is_closed(void **state)
 {
     (void)state;
     store_kill(&store);
@@ -240,7 +240,7 @@ static void a_share_that_is_less_than_one_is_closed(void **state)
 }
 
 /* Permits admitted without the store are charged when it is back. */
-static void what_was_admitted_meanwhile_is_charged_when_the_store_is_back(void **state)
+static void permits_admitted_in_an_outage_are_charged_afterwards(void **state)
 {
     (void)state;
     struct node node;
@@ -260,7 +260,7 @@ static void what_was_admitted_meanwhile_is_charged_when_the_store_is_back(void *
 
 /* A debt larger than the bucket is charged like any other, and the bucket fills again
  * afterwards. */
-static void a_bucket_that_owes_more_than_it_holds_is_charged_once(void **state)
+static void debt_larger_than_a_bucket_is_charged_once(void **state)
 {
     (void)state;
     struct node node;
@@ -282,7 +282,7 @@ static void a_bucket_that_owes_more_than_it_holds_is_charged_once(void **state)
 
 /* Charges are sent a few at a time: otherwise requests would wait behind them beyond their timeout,
  * and the breaker would open again. */
-static void what_thousands_of_keys_owe_is_charged_a_few_at_a_time(void **state)
+static void debts_of_thousands_of_keys_are_charged_a_few_at_a_time(void **state)
 {
     (void)state;
     enum {
@@ -313,7 +313,7 @@ static void what_thousands_of_keys_owe_is_charged_a_few_at_a_time(void **state)
     node_leave(&node);
 }
 
-static void the_remaining_lease_is_spent_first(void **state)
+static void remaining_lease_is_spent_before_the_fallback(void **state)
 {
     (void)state;
     struct node node;
@@ -338,7 +338,7 @@ static void the_remaining_lease_is_spent_first(void **state)
 }
 
 /* One node knows the state of the key but gets no more requests for it; the other knows nothing. */
-static void a_store_that_forgot_all_is_told_again_by_those_who_know(void **state)
+static void nodes_restore_the_state_of_a_store_that_lost_it(void **state)
 {
     (void)state;
     static const int64_t period = WEIR_HOUR;
@@ -371,7 +371,7 @@ static void a_store_that_forgot_all_is_told_again_by_those_who_know(void **state
 }
 
 /* Requests to a store that hangs end within the timeout; later ones do not wait. */
-static void errands_to_a_store_that_hangs_end_as_the_fallback_says(void **state)
+static void requests_to_a_hanging_store_end_with_the_fallback(void **state)
 {
     (void)state;
     struct wr_redis_client *redis_client = node_open(1, 100 * MS);
@@ -399,7 +399,7 @@ static void errands_to_a_store_that_hangs_end_as_the_fallback_says(void **state)
 
 /* The outage is too short for the breaker. Permits admitted meanwhile are charged even without
  * another request. */
-static void what_one_missed_answer_admitted_is_charged_too(void **state)
+static void permits_admitted_after_one_missed_reply_are_charged(void **state)
 {
     (void)state;
     struct node node = {.redis_client = node_open(1, 100 * MS)};
@@ -418,7 +418,7 @@ static void what_one_missed_answer_admitted_is_charged_too(void **state)
 
 /* The local share is for outages: a missed reply does not open a share that has filled
  * meanwhile. */
-static void a_missed_answer_admits_nobody_to_a_key_that_was_used_up(void **state)
+static void missed_reply_admits_no_request_to_a_used_up_key(void **state)
 {
     (void)state;
     struct node node = {.redis_client = node_open(1, 100 * MS)};
@@ -477,7 +477,7 @@ static void falter(int64_t for_ns)
 
 /* Three nodes with the default timeout, which expires all the time: the worst case of a busy
  * machine. */
-static void exact_rules_admit_no_more_than_the_limit_however_late_the_store_is(void **state)
+static void exact_rules_stay_within_the_limit_however_late_the_store_is(void **state)
 {
     (void)state;
     enum {
@@ -519,7 +519,7 @@ static void exact_rules_admit_no_more_than_the_limit_however_late_the_store_is(v
 }
 
 /* After a second of silence the store counts as lost: then the local share decides. */
-static void a_store_that_is_silent_for_long_is_lost_and_shares_begin(void **state)
+static void store_silent_for_long_is_lost_and_local_shares_decide(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -546,22 +546,19 @@ static void a_store_that_is_silent_for_long_is_lost_and_shares_begin(void **stat
     wr_redis_client_free(redis_client);
 }
 
-WEIR_TESTS(served(nodes_that_ask_for_each_request_admit_just_the_limit), served(budgets_may_be_made_at_any_moment),
-           served(what_was_leased_before_the_machine_slept_is_not_spent),
-           served(nodes_that_lease_admit_no_more_than_the_limit_and_ask_seldom),
-           served(more_than_can_ever_be_granted_is_denied_without_asking),
-           served(an_errand_may_be_freed_before_its_answer), served(keys_beyond_the_most_take_the_place_of_the_oldest),
-           served(what_was_cancelled_is_held_again_where_leases_are),
-           served(what_was_cancelled_is_there_for_other_nodes),
-           served(a_key_that_is_reset_is_new_at_all_nodes_within_a_second),
-           served(a_store_that_is_down_at_the_start_leaves_the_fallback),
-           served(a_share_that_is_less_than_one_is_closed),
-           served(what_was_admitted_meanwhile_is_charged_when_the_store_is_back),
-           served(a_bucket_that_owes_more_than_it_holds_is_charged_once),
-           served(what_thousands_of_keys_owe_is_charged_a_few_at_a_time), served(the_remaining_lease_is_spent_first),
-           served(a_store_that_forgot_all_is_told_again_by_those_who_know),
-           served(errands_to_a_store_that_hangs_end_as_the_fallback_says),
-           served(what_one_missed_answer_admitted_is_charged_too),
-           served(a_missed_answer_admits_nobody_to_a_key_that_was_used_up),
-           served(exact_rules_admit_no_more_than_the_limit_however_late_the_store_is),
-           served(a_store_that_is_silent_for_long_is_lost_and_shares_begin))
+WEIR_TESTS(
+    served(nodes_that_ask_for_each_request_admit_exactly_the_limit), served(shared_limits_may_be_created_at_any_moment),
+    served(permits_leased_before_the_machine_was_suspended_are_not_spent),
+    served(nodes_with_leases_stay_within_the_limit_and_ask_seldom),
+    served(request_beyond_the_limit_is_denied_without_asking_the_store),
+    served(store_request_may_be_freed_before_its_reply), served(keys_beyond_the_maximum_replace_the_oldest),
+    served(cancelled_permits_return_to_the_lease), served(cancelled_permits_are_available_to_other_nodes),
+    served(reset_key_is_new_at_all_nodes_within_a_second), served(fallback_decides_if_the_store_is_down_at_the_start),
+    served(local_share_below_one_permit_is_closed), served(permits_admitted_in_an_outage_are_charged_afterwards),
+    served(debt_larger_than_a_bucket_is_charged_once), served(debts_of_thousands_of_keys_are_charged_a_few_at_a_time),
+    served(remaining_lease_is_spent_before_the_fallback), served(nodes_restore_the_state_of_a_store_that_lost_it),
+    served(requests_to_a_hanging_store_end_with_the_fallback),
+    served(permits_admitted_after_one_missed_reply_are_charged),
+    served(missed_reply_admits_no_request_to_a_used_up_key),
+    served(exact_rules_stay_within_the_limit_however_late_the_store_is),
+    served(store_silent_for_long_is_lost_and_local_shares_decide))

@@ -41,7 +41,7 @@ static long long say(int count, const char *const words[])
 
 /* ---- memberships ----------------------------------------------------------------------------- */
 
-static void seats_that_nobody_has_are_free(void **state)
+static void damaged_membership_data_blocks_no_node(void **state)
 {
     (void)state;
     static const char *const since[] = {"x", "-5", "1e999", "99999999999999999999", ""};
@@ -73,7 +73,7 @@ static const char KEY[] = "weir:{rule\nk}";
 
 /* A damaged key is no outage: other keys are decided as before, and the damaged one recovers by its
  * limit. */
-static void a_key_that_is_damaged_refuses_its_caller_alone_and_is_counted(void **state)
+static void damaged_key_refuses_only_its_own_requests_and_is_counted(void **state)
 {
     (void)state;
     struct node one, two;
@@ -155,7 +155,7 @@ static int64_t give_turn_to_a(void)
     return token;
 }
 
-static void turns_are_never_two_s_whatever_lies_in_their_place(void **state)
+static void turn_never_has_two_holders_whatever_data_is_in_its_key(void **state)
 {
     (void)state;
     static const char *const fields[] = {"token", "until", "holder", "pass", "saved", "first", "last",
@@ -202,7 +202,7 @@ static void turns_are_never_two_s_whatever_lies_in_their_place(void **state)
 }
 
 /* Stored times count as just now, so that no process waits until the old time is reached again. */
-static void clock_of_the_store_that_went_back_stops_nobody(void **state)
+static void store_clock_that_went_back_blocks_no_process(void **state)
 {
     (void)state;
     script = script_on_set_clock(WR_SCRIPT_GATE_LEASE);
@@ -216,7 +216,7 @@ static void clock_of_the_store_that_went_back_stops_nobody(void **state)
 
 /* The holder continues in an emptied store and reads messages written there, although it had read
  * higher numbers. */
-static void letters_to_who_goes_on_in_an_emptied_store_are_read(void **state)
+static void holder_that_continues_in_an_emptied_store_reads_its_messages(void **state)
 {
     (void)state;
     int64_t token, ignored;
@@ -238,7 +238,7 @@ static void letters_to_who_goes_on_in_an_emptied_store_are_read(void **state)
 }
 
 /* The replica that took over has missed the last changes of the store that gave the turn. */
-static void who_has_the_turn_goes_on_in_a_replica_that_took_over(void **state)
+static void holder_of_the_turn_continues_in_a_replica_that_took_over(void **state)
 {
     (void)state;
     int64_t token;
@@ -265,7 +265,7 @@ static void who_has_the_turn_goes_on_in_a_replica_that_took_over(void **state)
 }
 
 /* A program that is no store may send any times in a reply. */
-static void times_of_an_answer_are_bounded(void **state)
+static void times_in_a_store_reply_are_clamped(void **state)
 {
     (void)state;
     enum {
@@ -285,9 +285,9 @@ static void times_of_an_answer_are_bounded(void **state)
     assert_true(told.quota.reset_ns == WEIR_DURATION_MAX);
 }
 
-WEIR_TESTS(test(times_of_an_answer_are_bounded), damaged(seats_that_nobody_has_are_free),
-           damaged(a_key_that_is_damaged_refuses_its_caller_alone_and_is_counted),
-           damaged(turns_are_never_two_s_whatever_lies_in_their_place),
-           damaged(clock_of_the_store_that_went_back_stops_nobody),
-           damaged(letters_to_who_goes_on_in_an_emptied_store_are_read),
-           damaged(who_has_the_turn_goes_on_in_a_replica_that_took_over))
+WEIR_TESTS(test(times_in_a_store_reply_are_clamped), damaged(damaged_membership_data_blocks_no_node),
+           damaged(damaged_key_refuses_only_its_own_requests_and_is_counted),
+           damaged(turn_never_has_two_holders_whatever_data_is_in_its_key),
+           damaged(store_clock_that_went_back_blocks_no_process),
+           damaged(holder_that_continues_in_an_emptied_store_reads_its_messages),
+           damaged(holder_of_the_turn_continues_in_a_replica_that_took_over))

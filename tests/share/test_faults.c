@@ -55,7 +55,7 @@ static void bench_open_with(struct bench *bench, const char *user, const char *p
 
 /* ---- error replies --------------------------------------------------------------------------- */
 
-static void a_store_that_is_busy_with_a_script_is_left_alone(void **state)
+static void store_busy_with_a_script_counts_as_down_until_it_ends(void **state)
 {
     (void)state;
     struct bench bench;
@@ -88,7 +88,7 @@ static void a_store_that_is_busy_with_a_script_is_left_alone(void **state)
     bench_close(&bench);
 }
 
-static void a_store_that_loads_is_left_alone_until_it_has(void **state)
+static void store_that_loads_its_data_counts_as_down_until_it_is_ready(void **state)
 {
     (void)state;
     static const char *const slowly[] = {"--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024",
@@ -111,7 +111,7 @@ static void a_store_that_loads_is_left_alone_until_it_has(void **state)
     bench_close(&bench);
 }
 
-static void passwords_that_are_wrong_are_told_and_right_ones_let_in(void **state)
+static void wrong_store_passwords_are_reported_and_right_ones_work(void **state)
 {
     (void)state;
     struct bench none, wrong, right, user;
@@ -134,7 +134,7 @@ static void passwords_that_are_wrong_are_told_and_right_ones_let_in(void **state
     bench_close(&user);
 }
 
-static void scripts_flushed_under_load_cost_nobody_an_answer(void **state)
+static void flushed_scripts_under_load_lose_no_reply(void **state)
 {
     (void)state;
     struct node node;
@@ -213,7 +213,7 @@ static void on_told(void *context, const struct redisReply *reply)
 }
 
 /* An invalid reply is reported once, as a missing one, and the connection object stays usable. */
-static void answers_that_are_none_are_missed(void **state)
+static void invalid_store_replies_count_as_missing(void **state)
 {
     (void)state;
     static const struct {
@@ -267,7 +267,7 @@ static void answers_that_are_none_are_missed(void **state)
 }
 
 /* V6: at most 16 MB of a reply of 2 GB are read. */
-static void an_answer_without_end_is_cut_and_takes_no_memory(void **state)
+static void endless_store_reply_is_cut_and_takes_no_memory(void **state)
 {
     (void)state;
     static const char *const begins[] = {"$2147483000\r\n", "+", "*2\r\n:1\r\n$2147483000\r\n"};
@@ -290,7 +290,7 @@ static void an_answer_without_end_is_cut_and_takes_no_memory(void **state)
 
 /* The thread did not run while its reply arrived: a reply that is there counts, even after the
  * timeout. */
-static void an_answer_that_lies_ready_is_not_missed(void **state)
+static void reply_that_has_arrived_counts_after_the_timeout(void **state)
 {
     (void)state;
     struct bench bench;
@@ -378,7 +378,7 @@ static uint64_t connects(const struct node *node)
 }
 
 /* The replica may have missed the last charges: the node that received the replies reports them. */
-static void a_replica_that_takes_over_goes_on_where_the_primary_was(void **state)
+static void replica_that_takes_over_continues_from_the_state_of_the_primary(void **state)
 {
     (void)state;
     for (int lost = 0; lost < 2; lost++) {
@@ -413,9 +413,10 @@ static void a_replica_that_takes_over_goes_on_where_the_primary_was(void **state
     }
 }
 
-WEIR_TESTS(faulty(a_store_that_is_busy_with_a_script_is_left_alone),
-           faulty(a_store_that_loads_is_left_alone_until_it_has),
-           faulty(passwords_that_are_wrong_are_told_and_right_ones_let_in),
-           faulty(scripts_flushed_under_load_cost_nobody_an_answer), faulty(answers_that_are_none_are_missed),
-           faulty(an_answer_without_end_is_cut_and_takes_no_memory), faulty(an_answer_that_lies_ready_is_not_missed),
-           faulty(a_replica_that_takes_over_goes_on_where_the_primary_was))
+WEIR_TESTS(faulty(store_busy_with_a_script_counts_as_down_until_it_ends),
+           faulty(store_that_loads_its_data_counts_as_down_until_it_is_ready),
+           faulty(wrong_store_passwords_are_reported_and_right_ones_work),
+           faulty(flushed_scripts_under_load_lose_no_reply), faulty(invalid_store_replies_count_as_missing),
+           faulty(endless_store_reply_is_cut_and_takes_no_memory),
+           faulty(reply_that_has_arrived_counts_after_the_timeout),
+           faulty(replica_that_takes_over_continues_from_the_state_of_the_primary))

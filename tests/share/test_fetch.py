@@ -74,7 +74,7 @@ def ten_processes_are_rejected_as_rarely_as_one():
         assert len(_pages(origin)) == 40 and rejected <= 8, rejected
 
 
-def retry_after_told_to_one_stops_all():
+def retry_after_received_by_one_process_stops_all():
     told = []
 
     def answer(at, path):
@@ -95,7 +95,7 @@ def _last(origin):
     return int(max(origin.log)[3][1:])
 
 
-def holders_that_are_stopped_or_killed_are_succeeded():
+def suspended_or_killed_holders_of_the_gate_are_replaced():
     with Origin(_always) as origin, _crew(origin, _redis(), 4, 8, *STRICT) as crew:
         _wait(lambda: len(origin.log) >= 6)
         stopped = crew.processes[_last(origin)]
@@ -112,7 +112,7 @@ def holders_that_are_stopped_or_killed_are_succeeded():
             assert i == killed or sum(who == f'p{i}' for _, _, _, who in origin.log) == 8
 
 
-def without_the_store_nothing_starts_and_with_it_all_goes_on():
+def nothing_starts_without_the_store_and_all_resume_with_it():
     with Redis() as redis, Origin(_always) as origin, _crew(origin, redis, 3, 12, *STRICT) as crew:
         _wait(lambda: len(origin.log) >= 6)
         redis.kill()
@@ -129,7 +129,7 @@ def without_the_store_nothing_starts_and_with_it_all_goes_on():
         assert len(_pages(origin)) == 36
 
 
-def who_waits_for_the_share_says_so_and_not_robots_txt():
+def page_waiting_for_the_shared_gate_reports_share_not_robots():
     """The page waits for robots.txt, which waits for its turn at the host."""
     with Redis() as redis, Origin(_always) as origin:
         redis.kill()

@@ -18,7 +18,7 @@ static void wait_for_go(struct wr_shared_limit *budget, uint32_t permits)
         usleep(1000);
 }
 
-static void nodes_together_have_no_more_in_flight_than_the_limit(void **state)
+static void nodes_together_keep_the_limit_on_requests_in_flight(void **state)
 {
     (void)state;
     struct node nodes[3];
@@ -41,7 +41,7 @@ static void nodes_together_have_no_more_in_flight_than_the_limit(void **state)
     nodes_leave(nodes, 3);
 }
 
-static void what_has_ended_at_one_node_makes_room_at_the_others(void **state)
+static void request_that_ends_at_one_node_makes_room_at_the_others(void **state)
 {
     (void)state;
     struct node one, two;
@@ -66,7 +66,7 @@ static void what_has_ended_at_one_node_makes_room_at_the_others(void **state)
 }
 
 /* Requests that outlast their expiry in the store are renewed; requests of silent nodes expire. */
-static void what_stays_in_flight_is_told_of_again_and_again(void **state)
+static void long_requests_in_flight_are_renewed_in_the_store(void **state)
 {
     (void)state;
     struct node node;
@@ -87,7 +87,7 @@ static void what_stays_in_flight_is_told_of_again_and_again(void **state)
     node_leave(&node);
 }
 
-static void a_store_that_forgot_what_is_in_flight_is_told_again(void **state)
+static void nodes_report_requests_in_flight_again_to_an_emptied_store(void **state)
 {
     (void)state;
     struct node one, two;
@@ -107,7 +107,7 @@ static void a_store_that_forgot_what_is_in_flight_is_told_again(void **state)
 
 /* A rule with both kinds of limits: each is asked, and neither is charged for what the other
  * refused. */
-static void limits_on_rates_and_on_what_is_in_flight_go_together(void **state)
+static void rate_limits_and_limits_in_flight_work_in_one_rule(void **state)
 {
     (void)state;
     struct wr_redis_client *redis_client = node_open(1, PATIENT);
@@ -127,7 +127,7 @@ static void limits_on_rates_and_on_what_is_in_flight_go_together(void **state)
     wr_redis_client_free(redis_client);
 }
 
-static void without_the_store_each_node_has_its_part_in_flight(void **state)
+static void without_the_store_each_node_has_its_share_in_flight(void **state)
 {
     (void)state;
     struct node node;
@@ -151,7 +151,7 @@ static void without_the_store_each_node_has_its_part_in_flight(void **state)
 }
 
 /* Requests handed over by another process end at this node. */
-static void requests_that_were_begun_elsewhere_are_in_flight_here(void **state)
+static void requests_handed_over_by_another_process_count_as_in_flight(void **state)
 {
     (void)state;
     struct node one, two;
@@ -167,10 +167,10 @@ static void requests_that_were_begun_elsewhere_are_in_flight_here(void **state)
     node_leave(&two);
 }
 
-WEIR_TESTS(served(nodes_together_have_no_more_in_flight_than_the_limit),
-           served(what_has_ended_at_one_node_makes_room_at_the_others),
-           served(what_stays_in_flight_is_told_of_again_and_again),
-           served(a_store_that_forgot_what_is_in_flight_is_told_again),
-           served(limits_on_rates_and_on_what_is_in_flight_go_together),
-           served(without_the_store_each_node_has_its_part_in_flight),
-           served(requests_that_were_begun_elsewhere_are_in_flight_here))
+WEIR_TESTS(served(nodes_together_keep_the_limit_on_requests_in_flight),
+           served(request_that_ends_at_one_node_makes_room_at_the_others),
+           served(long_requests_in_flight_are_renewed_in_the_store),
+           served(nodes_report_requests_in_flight_again_to_an_emptied_store),
+           served(rate_limits_and_limits_in_flight_work_in_one_rule),
+           served(without_the_store_each_node_has_its_share_in_flight),
+           served(requests_handed_over_by_another_process_count_as_in_flight))

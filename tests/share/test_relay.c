@@ -81,7 +81,7 @@ static int by_time(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static void starts_of_two_pacers_are_an_interval_apart(void **state)
+static void starts_of_two_pacers_with_one_gate_are_an_interval_apart(void **state)
 {
     (void)state;
     struct party parties[PARTIES];
@@ -124,7 +124,7 @@ static bool is_delivered(void)
                              "return\th[2]and(tonumber(h[1]or\t1)>tonumber(h[2])or\tnot\th[3])and\t1 0") == 1;
 }
 
-static void retry_after_told_where_the_gate_is_not_binds_where_it_is(void **state)
+static void retry_after_received_without_the_gate_reaches_its_holder(void **state)
 {
     (void)state;
     struct party one, two;
@@ -148,7 +148,7 @@ static void retry_after_told_where_the_gate_is_not_binds_where_it_is(void **stat
 
 /* The first pacer had the turn, was suspended before its write, and writes after the second had a
  * turn. */
-static void send_that_was_late_keeps_others_an_interval_off(void **state)
+static void late_send_keeps_other_pacers_an_interval_away(void **state)
 {
     (void)state;
     struct party one, two;
@@ -180,7 +180,7 @@ static void notice(void *context, const char *why)
     (void)atomic_fetch_add(&notices, 1);
 }
 
-static void store_that_is_not_there_is_told_and_costs_nobody_but_time(void **state)
+static void missing_store_is_reported_and_only_delays_callers(void **state)
 {
     (void)state;
     struct party party;
@@ -207,7 +207,7 @@ static int start(struct party *party, int64_t patience_ns)
 }
 
 /* H3, V1: another process may have had the turn meanwhile. */
-static void machine_that_slept_starts_nothing_until_the_store_has_answered(void **state)
+static void suspended_machine_starts_nothing_until_the_store_has_answered(void **state)
 {
     (void)state;
     struct party party;
@@ -223,7 +223,7 @@ static void machine_that_slept_starts_nothing_until_the_store_has_answered(void 
 }
 
 /* No later call triggers it: there is one host and one waiting caller. */
-static void host_for_which_there_was_no_memory_is_looked_at_again(void **state)
+static void host_that_lacked_memory_is_retried(void **state)
 {
     (void)state;
     struct party party;
@@ -237,9 +237,8 @@ static void host_for_which_there_was_no_memory_is_looked_at_again(void **state)
     end(&party);
 }
 
-WEIR_TESTS(served(machine_that_slept_starts_nothing_until_the_store_has_answered),
-           served(starts_of_two_pacers_are_an_interval_apart),
-           served(retry_after_told_where_the_gate_is_not_binds_where_it_is),
-           served(send_that_was_late_keeps_others_an_interval_off),
-           served(host_for_which_there_was_no_memory_is_looked_at_again),
-           test(store_that_is_not_there_is_told_and_costs_nobody_but_time))
+WEIR_TESTS(served(suspended_machine_starts_nothing_until_the_store_has_answered),
+           served(starts_of_two_pacers_with_one_gate_are_an_interval_apart),
+           served(retry_after_received_without_the_gate_reaches_its_holder),
+           served(late_send_keeps_other_pacers_an_interval_away), served(host_that_lacked_memory_is_retried),
+           test(missing_store_is_reported_and_only_delays_callers))

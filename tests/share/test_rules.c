@@ -4,7 +4,7 @@
 #include "lib/test.h"
 #include "serve/rules/rules.h"
 
-static void addresses_are_read_whole_or_refused(void **state)
+static void store_addresses_are_parsed_completely_or_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -40,7 +40,7 @@ static void addresses_are_read_whole_or_refused(void **state)
     }
 }
 
-static void refusals_of_addresses_say_what_is_right_and_no_password(void **state)
+static void refused_store_addresses_get_advice_and_show_no_password(void **state)
 {
     (void)state;
     static const struct {
@@ -81,7 +81,7 @@ static const char *why(const char *limit, const char *share, const char *store)
     return words;
 }
 
-static void rules_that_cannot_be_shared_are_refused_with_words(void **state)
+static void rules_that_cannot_be_shared_are_refused_with_a_reason(void **state)
 {
     (void)state;
     static const char store[] = "{url: 'unix:/nowhere', nodes: 3}";
@@ -107,7 +107,7 @@ static void rules_that_cannot_be_shared_are_refused_with_words(void **state)
 }
 
 /* The store is not contacted: it may be reachable only for the daemon. */
-static void rules_that_can_be_shared_are_taken_without_a_store_to_be_found(void **state)
+static void valid_shared_rules_are_accepted_without_contacting_the_store(void **state)
 {
     (void)state;
     static const char *const limits[] = {"10/s",
@@ -124,6 +124,7 @@ static void rules_that_can_be_shared_are_taken_without_a_store_to_be_found(void 
     assert_string_equal(why("1/d", "{overshoot: 0%, on_outage: closed}", "{url: 'unix:/nowhere', nodes: 10}"), "");
 }
 
-WEIR_TESTS(test(addresses_are_read_whole_or_refused), test(refusals_of_addresses_say_what_is_right_and_no_password),
-           test(rules_that_cannot_be_shared_are_refused_with_words),
-           test(rules_that_can_be_shared_are_taken_without_a_store_to_be_found))
+WEIR_TESTS(test(store_addresses_are_parsed_completely_or_refused),
+           test(refused_store_addresses_get_advice_and_show_no_password),
+           test(rules_that_cannot_be_shared_are_refused_with_a_reason),
+           test(valid_shared_rules_are_accepted_without_contacting_the_store))

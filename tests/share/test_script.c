@@ -139,7 +139,7 @@ static void compare(const weir_limit *limits, size_t count, uint32_t permits_mos
     assert_true(granted > STEPS / 50 && refused > STEPS / 50);
 }
 
-static void a_token_bucket_is_the_same_in_the_store(void **state)
+static void token_bucket_behaves_the_same_in_the_store(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -147,7 +147,7 @@ static void a_token_bucket_is_the_same_in_the_store(void **state)
     compare(&limit, 1, 6);
 }
 
-static void a_stepped_bucket_is_the_same_in_the_store(void **state)
+static void stepped_bucket_behaves_the_same_in_the_store(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -155,7 +155,7 @@ static void a_stepped_bucket_is_the_same_in_the_store(void **state)
     compare(&limit, 1, 4);
 }
 
-static void a_fixed_window_is_the_same_in_the_store(void **state)
+static void fixed_window_behaves_the_same_in_the_store(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -163,7 +163,7 @@ static void a_fixed_window_is_the_same_in_the_store(void **state)
     compare(&limit, 1, 5);
 }
 
-static void a_sliding_window_is_the_same_in_the_store(void **state)
+static void sliding_window_behaves_the_same_in_the_store(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -171,7 +171,7 @@ static void a_sliding_window_is_the_same_in_the_store(void **state)
     compare(&limit, 1, 5);
 }
 
-static void a_sliding_log_is_the_same_in_the_store(void **state)
+static void sliding_log_behaves_the_same_in_the_store(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -179,7 +179,7 @@ static void a_sliding_log_is_the_same_in_the_store(void **state)
     compare(&limit, 1, 5);
 }
 
-static void a_leaky_bucket_is_the_same_in_the_store(void **state)
+static void leaky_bucket_behaves_the_same_in_the_store(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -187,7 +187,7 @@ static void a_leaky_bucket_is_the_same_in_the_store(void **state)
     compare(&limit, 1, 1);
 }
 
-static void a_stack_is_the_same_in_the_store(void **state)
+static void stack_of_limits_behaves_the_same_in_the_store(void **state)
 {
     (void)state;
     weir_limit limits[3];
@@ -226,7 +226,7 @@ static void forget_all(void)
 
 /* As after a fail-over to a machine whose clock is behind: no extra permits, and no endless
  * wait. */
-static void a_clock_that_goes_back_only_delays(void **state)
+static void store_clock_going_back_only_delays(void **state)
 {
     (void)state;
     static const int64_t steps[] = {-1, -HOUR_US / 2, -HOUR_US, -48 * HOUR_US};
@@ -256,7 +256,7 @@ static void a_clock_that_goes_back_only_delays(void **state)
 
 /* Ten permits are charged and six of them returned: they are available at once, but never more than
  * those. */
-static void what_is_given_back_is_what_has_not_come_back_by_itself(void **state)
+static void returned_permits_are_those_not_refilled_meanwhile(void **state)
 {
     (void)state;
     static const struct {
@@ -295,7 +295,7 @@ static void what_is_given_back_is_what_has_not_come_back_by_itself(void **state)
 
 /* Two nodes, one of which has seen more than the other, charge a store that lost its data:
  * everything counts once, in either order. */
-static void what_was_seen_and_what_was_owed_add_up_after_a_loss(void **state)
+static void seen_and_owed_permits_add_up_after_a_data_loss(void **state)
 {
     (void)state;
     struct wr_charge_limits tariffs[6];
@@ -333,7 +333,7 @@ static void what_was_seen_and_what_was_owed_add_up_after_a_loss(void **state)
 
 /* A bill is repeated if its reply was lost. Each node numbers its own bills; a higher number is a
  * new bill. */
-static void bill_that_comes_again_is_charged_once(void **state)
+static void repeated_bill_is_charged_once(void **state)
 {
     (void)state;
     struct wr_charge_limits tariffs[6];
@@ -357,7 +357,7 @@ static void bill_that_comes_again_is_charged_once(void **state)
 
 /* A node that is silent for ten seconds has crashed. A message that was overtaken changes nothing,
  * and the clocks of the nodes need not agree. */
-static void what_is_in_flight_ends_with_its_node_and_is_told_in_order(void **state)
+static void requests_in_flight_expire_with_their_node_and_count_in_order(void **state)
 {
     (void)state;
     struct wr_charge_limits charge_limits;
@@ -435,7 +435,7 @@ static void assert_used_up(const struct wr_charge_limits *charge_limits, int64_t
     assert_false(told.reply.granted);
 }
 
-static void keys_that_hold_something_else_count_as_used_up_and_come_back(void **state)
+static void keys_with_foreign_data_count_as_used_up_and_recover(void **state)
 {
     (void)state;
     static const char *const texts[] = {"",
@@ -476,7 +476,7 @@ static void keys_that_hold_something_else_count_as_used_up_and_come_back(void **
 
 /* One number of the state is replaced by another: each request gets a reply, and no wait is
  * endless. */
-static void numbers_that_are_changed_stop_nobody_for_ever(void **state)
+static void changed_numbers_of_a_state_block_no_request_for_ever(void **state)
 {
     (void)state;
     static const char *const numbers[] = {"0", "1", "4503599627370495", "9007199254740991", "1700000000000001"};
@@ -512,7 +512,7 @@ static void numbers_that_are_changed_stop_nobody_for_ever(void **state)
 }
 
 /* A log of the wrong type counts as full; an entry that would never expire is dropped. */
-static void logs_that_are_damaged_are_full_and_come_back(void **state)
+static void damaged_logs_count_as_full_and_recover(void **state)
 {
     (void)state;
     struct wr_charge_limits tariffs[6];
@@ -531,7 +531,7 @@ static void logs_that_are_damaged_are_full_and_come_back(void **state)
     assert_true(told.reply.granted);
 }
 
-static void what_is_in_flight_by_nobody_s_word_ends(void **state)
+static void invalid_records_of_requests_in_flight_expire(void **state)
 {
     (void)state;
     static const struct {
@@ -572,14 +572,13 @@ static void what_is_in_flight_by_nobody_s_word_ends(void **state)
 
 #define scripted(function) cmocka_unit_test_setup_teardown(function, open_script, close_script)
 
-WEIR_TESTS(scripted(a_token_bucket_is_the_same_in_the_store), scripted(a_stepped_bucket_is_the_same_in_the_store),
-           scripted(a_fixed_window_is_the_same_in_the_store), scripted(a_sliding_window_is_the_same_in_the_store),
-           scripted(a_sliding_log_is_the_same_in_the_store), scripted(a_leaky_bucket_is_the_same_in_the_store),
-           scripted(a_stack_is_the_same_in_the_store), scripted(a_clock_that_goes_back_only_delays),
-           scripted(what_is_given_back_is_what_has_not_come_back_by_itself),
-           scripted(what_was_seen_and_what_was_owed_add_up_after_a_loss),
-           scripted(bill_that_comes_again_is_charged_once),
-           scripted(what_is_in_flight_ends_with_its_node_and_is_told_in_order),
-           scripted(keys_that_hold_something_else_count_as_used_up_and_come_back),
-           scripted(numbers_that_are_changed_stop_nobody_for_ever),
-           scripted(logs_that_are_damaged_are_full_and_come_back), scripted(what_is_in_flight_by_nobody_s_word_ends))
+WEIR_TESTS(scripted(token_bucket_behaves_the_same_in_the_store), scripted(stepped_bucket_behaves_the_same_in_the_store),
+           scripted(fixed_window_behaves_the_same_in_the_store), scripted(sliding_window_behaves_the_same_in_the_store),
+           scripted(sliding_log_behaves_the_same_in_the_store), scripted(leaky_bucket_behaves_the_same_in_the_store),
+           scripted(stack_of_limits_behaves_the_same_in_the_store), scripted(store_clock_going_back_only_delays),
+           scripted(returned_permits_are_those_not_refilled_meanwhile),
+           scripted(seen_and_owed_permits_add_up_after_a_data_loss), scripted(repeated_bill_is_charged_once),
+           scripted(requests_in_flight_expire_with_their_node_and_count_in_order),
+           scripted(keys_with_foreign_data_count_as_used_up_and_recover),
+           scripted(changed_numbers_of_a_state_block_no_request_for_ever),
+           scripted(damaged_logs_count_as_full_and_recover), scripted(invalid_records_of_requests_in_flight_expire))

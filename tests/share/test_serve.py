@@ -100,7 +100,7 @@ def _ask_at_once(daemons, rule, lists, each):
     return sum(admitted)
 
 
-def exact_rules_admit_just_the_limit_at_three_daemons():
+def exact_rules_admit_exactly_the_limit_at_three_daemons():
     with _three() as (_, daemons):
         assert _ask_at_once(daemons, 'exact', 10, 20) == 300
         for daemon in daemons:
@@ -109,7 +109,7 @@ def exact_rules_admit_just_the_limit_at_three_daemons():
         assert daemons[0].check(x_original_uri='/exact/1', x_user='other')[0] == 204
 
 
-def leased_rules_stay_within_their_bound_and_ask_seldom():
+def leased_rules_stay_within_their_bound_and_seldom_ask_the_store():
     with _three() as (_, daemons):
         before = sum(_figure(daemon, 'weir_share_commands_total') for daemon in daemons)
         admitted = _ask_at_once(daemons, 'leased', 100, 120)
@@ -140,7 +140,7 @@ def each_call_of_the_api_asks_the_store():
         assert answers[2]['remaining'] == 257, answers
 
 
-def requests_in_flight_at_three_daemons_are_no_more_than_the_limit():
+def three_daemons_keep_the_limit_on_requests_in_flight():
     with _three() as (_, daemons):
         holds = [daemon.check(x_original_uri='/flight/1', x_user='k')[1]['x-weir-hold'] for daemon in daemons]
         for daemon in daemons:
@@ -152,7 +152,7 @@ def requests_in_flight_at_three_daemons_are_no_more_than_the_limit():
         assert not daemons[0].call('try', {'rule': 'flight', 'key': 'k'})[1]['allowed']
 
 
-def what_is_cancelled_or_reset_is_there_for_all_daemons():
+def cancelled_and_reset_permits_are_available_to_all_daemons():
     with _three() as (_, daemons):
         request = {'target': '/exact/1', 'headers': {'x-user': 'back'}}
         held = daemons[0].call('reserve', {**request, 'cost': 300})[1]
@@ -177,7 +177,7 @@ def _another_boot():
     return words if subprocess.run([*words, 'true'], capture_output=True, check=False).returncode == 0 else []
 
 
-def clocks_an_hour_apart_admit_no_more_and_no_less():
+def clocks_an_hour_apart_do_not_change_the_admitted_number():
     """Only the clock of the store counts: for windows, buckets, leases, returned permits and
     outages."""
     def skewed(seconds):
@@ -210,14 +210,14 @@ def clocks_an_hour_apart_admit_no_more_and_no_less():
             assert _ask_at_once(daemons, 'open', 2, 100) == 100  # 900 of 1000 are used, which no daemon knew alone
 
 
-def rules_on_trial_are_asked_and_refuse_nobody():
+def shadow_rules_are_asked_and_refuse_no_request():
     with _three() as (_, daemons):
         answers = [daemons[i % 3].call('try', {'target': '/trial/1', 'headers': {'x-user': 'k'}})[1] for i in range(6)]
         assert all(answer['allowed'] for answer in answers), answers
         assert sum(answer.get('shadowed', False) for answer in answers) == 4, answers
 
 
-def without_the_store_each_rule_does_as_it_says_and_nobody_fails():
+def without_the_store_each_rule_follows_its_setting_without_errors():
     with _three() as (redis, daemons):
         assert _ask_at_once(daemons, 'open', 1, 100) == 300
         redis.kill()
@@ -239,7 +239,7 @@ def without_the_store_each_rule_does_as_it_says_and_nobody_fails():
         assert _ask_at_once(daemons, 'open', 2, 100) == 100  # 900 of 1000 are used, and all daemons know it
 
 
-def a_store_that_is_killed_and_started_under_load_holds_nobody_up():
+def store_killed_and_restarted_under_load_blocks_no_request():
     with _three() as (redis, daemons):
         told, is_over = [], threading.Event()
 
@@ -272,7 +272,7 @@ def a_store_that_is_killed_and_started_under_load_holds_nobody_up():
             assert _figure(daemon, 'weir_share_decisions_total{rule="busy",source="open",verdict="granted"}') > 0
 
 
-def a_reload_keeps_what_is_shared_and_another_store_is_refused():
+def reload_keeps_shared_limits_and_refuses_another_store():
     with _three() as (redis, daemons):
         daemon = daemons[0]
         assert daemon.call('try', {'rule': 'exact', 'key': 'reload', 'cost': 299})[1]['allowed']

@@ -23,7 +23,7 @@ static void bucket(uint32_t capacity, int64_t period_ns, struct wr_charge_limits
 static const struct wr_charge ONE = {.key = "k", .key_bytes = 1, .permits = 1, .seen = ""};
 
 /* Each kind grants its quota at once, and then reports the wait. */
-static void each_kind_of_limit_grants_what_it_holds_and_says_how_long_to_wait(void **state)
+static void each_kind_of_limit_grants_its_quota_and_reports_the_wait(void **state)
 {
     (void)state;
     weir_limit limits[5];
@@ -57,7 +57,7 @@ static void each_kind_of_limit_grants_what_it_holds_and_says_how_long_to_wait(vo
     bench_close(&bench);
 }
 
-static void a_stack_is_charged_in_one_round_trip_all_or_nothing(void **state)
+static void stack_of_limits_is_charged_in_one_round_trip_all_or_nothing(void **state)
 {
     (void)state;
     weir_limit limits[2];
@@ -82,7 +82,7 @@ static void a_stack_is_charged_in_one_round_trip_all_or_nothing(void **state)
     bench_close(&bench);
 }
 
-static void extra_permits_are_given_as_far_as_there_are_any(void **state)
+static void extra_permits_are_granted_as_far_as_available(void **state)
 {
     (void)state;
     struct wr_charge_limits charge_limits;
@@ -105,7 +105,7 @@ static void extra_permits_are_given_as_far_as_there_are_any(void **state)
     bench_close(&bench);
 }
 
-static void scripts_that_were_flushed_are_sent_again_unnoticed(void **state)
+static void flushed_scripts_are_sent_again_without_an_error(void **state)
 {
     (void)state;
     struct wr_charge_limits charge_limits;
@@ -126,7 +126,7 @@ static void scripts_that_were_flushed_are_sent_again_unnoticed(void **state)
     bench_close(&bench);
 }
 
-static void keys_that_the_store_forgot_get_no_fresh_start(void **state)
+static void keys_that_the_store_lost_are_restored_by_the_node(void **state)
 {
     (void)state;
     struct wr_charge_limits charge_limits;
@@ -151,7 +151,7 @@ static void keys_that_the_store_forgot_get_no_fresh_start(void **state)
     bench_close(&bench);
 }
 
-static void what_was_seen_and_is_no_state_counts_as_nothing(void **state)
+static void invalid_seen_state_is_ignored(void **state)
 {
     (void)state;
     struct wr_charge_limits charge_limits;
@@ -167,7 +167,7 @@ static void what_was_seen_and_is_no_state_counts_as_nothing(void **state)
     bench_close(&bench);
 }
 
-static void keys_of_any_bytes_are_kept_apart(void **state)
+static void store_keys_of_any_bytes_are_distinct(void **state)
 {
     (void)state;
     static const char *const keys[] = {"a\0b", "a\0c", "a\r\n", "}{x", "'..", "%s%"};
@@ -187,7 +187,7 @@ static void keys_of_any_bytes_are_kept_apart(void **state)
     bench_close(&bench);
 }
 
-static void seats_are_few_and_come_free_in_time(void **state)
+static void memberships_are_limited_and_expire(void **state)
 {
     (void)state;
     struct bench bench;
@@ -209,7 +209,7 @@ static void seats_are_few_and_come_free_in_time(void **state)
 
 /* A store that hangs costs three requests their timeout; later ones fail at once until the store is
  * back. */
-static void a_store_that_hangs_is_missed_and_found_again(void **state)
+static void hanging_store_counts_as_down_until_it_answers(void **state)
 {
     (void)state;
     struct wr_charge_limits charge_limits;
@@ -236,7 +236,7 @@ static void a_store_that_hangs_is_missed_and_found_again(void **state)
     bench_close(&bench);
 }
 
-static void a_store_that_dies_is_missed_at_once_and_found_again(void **state)
+static void killed_store_counts_as_down_at_once_until_it_is_back(void **state)
 {
     (void)state;
     struct wr_charge_limits charge_limits;
@@ -259,7 +259,7 @@ static void a_store_that_dies_is_missed_at_once_and_found_again(void **state)
     bench_close(&bench);
 }
 
-static void a_store_that_says_it_cannot_counts_as_down(void **state)
+static void store_that_replies_with_an_error_counts_as_down(void **state)
 {
     (void)state;
     struct wr_charge_limits charge_limits;
@@ -283,12 +283,12 @@ static void a_store_that_says_it_cannot_counts_as_down(void **state)
     bench_close(&bench);
 }
 
-WEIR_TESTS(served(each_kind_of_limit_grants_what_it_holds_and_says_how_long_to_wait),
-           served(a_stack_is_charged_in_one_round_trip_all_or_nothing),
-           served(extra_permits_are_given_as_far_as_there_are_any),
-           served(scripts_that_were_flushed_are_sent_again_unnoticed),
-           served(keys_that_the_store_forgot_get_no_fresh_start),
-           served(what_was_seen_and_is_no_state_counts_as_nothing), served(keys_of_any_bytes_are_kept_apart),
-           served(seats_are_few_and_come_free_in_time), served(a_store_that_hangs_is_missed_and_found_again),
-           served(a_store_that_dies_is_missed_at_once_and_found_again),
-           served(a_store_that_says_it_cannot_counts_as_down))
+WEIR_TESTS(served(each_kind_of_limit_grants_its_quota_and_reports_the_wait),
+           served(stack_of_limits_is_charged_in_one_round_trip_all_or_nothing),
+           served(extra_permits_are_granted_as_far_as_available),
+           served(flushed_scripts_are_sent_again_without_an_error),
+           served(keys_that_the_store_lost_are_restored_by_the_node), served(invalid_seen_state_is_ignored),
+           served(store_keys_of_any_bytes_are_distinct), served(memberships_are_limited_and_expire),
+           served(hanging_store_counts_as_down_until_it_answers),
+           served(killed_store_counts_as_down_at_once_until_it_is_back),
+           served(store_that_replies_with_an_error_counts_as_down))

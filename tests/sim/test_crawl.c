@@ -13,7 +13,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
     return text != NULL ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static void crawls_keep_the_laws_whatever_happens(void **state)
+static void simulated_crawls_keep_the_laws_under_all_faults(void **state)
 {
     (void)state;
     char detail[160];
@@ -35,4 +35,4 @@ static void crawls_keep_the_laws_whatever_happens(void **state)
         assert_true(starts > 100 * last / 10 && expired > 0 && denied > 0);
 }
 
-WEIR_TESTS(test(crawls_keep_the_laws_whatever_happens))
+WEIR_TESTS(test(simulated_crawls_keep_the_laws_under_all_faults))

@@ -521,7 +521,7 @@ static void for_each_seed(void (*run)(uint64_t seed), uint64_t share)
         run(seed);
 }
 
-static void gates_keep_the_laws_whatever_happens(void **state)
+static void gates_keep_the_laws_under_all_faults(void **state)
 {
     (void)state;
     for_each_seed(run_world, 1);
@@ -533,4 +533,4 @@ static void pacers_keep_the_laws_against_every_kind_of_origin(void **state)
     for_each_seed(run_origin, 10);
 }
 
-WEIR_TESTS(test(gates_keep_the_laws_whatever_happens), test(pacers_keep_the_laws_against_every_kind_of_origin))
+WEIR_TESTS(test(gates_keep_the_laws_under_all_faults), test(pacers_keep_the_laws_against_every_kind_of_origin))

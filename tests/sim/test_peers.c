@@ -10,33 +10,33 @@
 #define MS WEIR_MILLISECOND
 #define S WEIR_SECOND
 
-struct rig {
+struct peer_fixture {
     const struct wr_strategy *rule;
     void *state;
     weir_pace_options options;
     uint32_t seq;
 };
 
-static struct rig rig_of(const struct wr_strategy *rule)
+static struct peer_fixture rig_of(const struct wr_strategy *rule)
 {
-    struct rig rig = {.rule = rule, .state = calloc(1, rule->state_bytes)};
+    struct peer_fixture rig = {.rule = rule, .state = calloc(1, rule->state_bytes)};
     assert_non_null(rig.state);
     rule->start(&rig.options, rig.state, NULL, 0);
     return rig;
 }
 
-static struct wr_pace_bounds want(const struct rig *rig, int64_t now)
+static struct wr_pace_bounds want(const struct peer_fixture *rig, int64_t now)
 {
     return rig->rule->want(&rig->options, rig->state, now);
 }
 
-static void send(struct rig *rig, int64_t now, uint32_t in_flight)
+static void send(struct peer_fixture *rig, int64_t now, uint32_t in_flight)
 {
     struct wr_pace_start start = {.seq = ++rig->seq, .in_flight = in_flight};
     rig->rule->sent(&rig->options, rig->state, &start, now);
 }
 
-static void tell(struct rig *rig, int64_t now, int status, int64_t latency_ns, uint32_t in_flight)
+static void tell(struct peer_fixture *rig, int64_t now, int status, int64_t latency_ns, uint32_t in_flight)
 {
     struct wr_pace_response answer = {
         .kind = wr_pace_response_kind(status),
@@ -60,7 +60,7 @@ static void assert_within(double is, double should, double slack)
         fail_msg("%.9g, and not %.9g", is, should);
 }
 
-static void autothrottle_halves_its_way_to_latency_over_n(void **state)
+static void autothrottle_delay_moves_halfway_to_latency_over_n(void **state)
 {
     (void)state;
     const struct {
@@ -77,7 +77,7 @@ static void autothrottle_halves_its_way_to_latency_over_n(void **state)
         {404, 24000, 3.0},
         {200, 800000, 60.0},
     };
-    struct rig rig = rig_of(&wr_peer_autothrottle_8);
+    struct peer_fixture rig = rig_of(&wr_peer_autothrottle_8);
     assert_int_equal(want(&rig, 0).cap, 8);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tell(&rig, 0, rows[i].status, rows[i].latency_ms * MS, 1);
@@ -97,7 +97,7 @@ static void autothrottle_halves_its_way_to_latency_over_n(void **state)
 static void cubic_is_free_until_the_first_drop_and_then_follows_its_curve(void **state)
 {
     (void)state;
-    struct rig rig = rig_of(&wr_peer_cubic);
+    struct peer_fixture rig = rig_of(&wr_peer_cubic);
     int64_t now = 0;
     for (int i = 0; i < 200; i++) { /* ten requests a second */
         now += 100 * MS;
@@ -121,7 +121,7 @@ static void cubic_is_free_until_the_first_drop_and_then_follows_its_curve(void *
     free(rig.state);
 }
 
-static void vegas_moves_by_the_queue_that_it_sees(void **state)
+static void vegas_limit_follows_the_estimated_queue(void **state)
 {
     (void)state;
     const struct {
@@ -139,7 +139,7 @@ static void vegas_moves_by_the_queue_that_it_sees(void **state)
         {429, 52, 26, 25},                      /* dropped; its latency is ignored */
         {200, 104, 25, 31}, {403, 104, 31, 32}, /* 403 is not a drop */
     };
-    struct rig rig = rig_of(&wr_peer_vegas);
+    struct peer_fixture rig = rig_of(&wr_peer_vegas);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tell(&rig, 0, rows[i].status, rows[i].latency_ms * MS, rows[i].in_flight);
         assert_int_equal(want(&rig, 0).cap, rows[i].limit);
@@ -150,7 +150,7 @@ static void vegas_moves_by_the_queue_that_it_sees(void **state)
 static void gradient2_steps_once_a_second_by_the_mean(void **state)
 {
     (void)state;
-    struct rig rig = rig_of(&wr_peer_gradient2);
+    struct peer_fixture rig = rig_of(&wr_peer_gradient2);
     int64_t now = 0;
     for (int i = 0; i < 20; i++) /* 4 in flight, 100 ms */
         tell(&rig, now += 50 * MS, 200, 100 * MS, 4);
@@ -173,7 +173,7 @@ static void gradient2_steps_once_a_second_by_the_mean(void **state)
 static void envoy_measures_with_three_in_flight_and_then_steps(void **state)
 {
     (void)state;
-    struct rig rig = rig_of(&wr_peer_envoy);
+    struct peer_fixture rig = rig_of(&wr_peer_envoy);
     int64_t now = 0;
     for (int i = 0; i < 49; i++) {
         tell(&rig, now += 10 * MS, 200, (i % 2 == 0 ? 100 : 110) * MS, 3);
@@ -193,10 +193,10 @@ static void envoy_measures_with_three_in_flight_and_then_steps(void **state)
     free(rig.state);
 }
 
-static void bbr_finds_the_bandwidth_and_keeps_to_it(void **state)
+static void bbr_finds_and_keeps_the_bandwidth(void **state)
 {
     (void)state;
-    struct rig rig = rig_of(&wr_peer_bbr);
+    struct peer_fixture rig = rig_of(&wr_peer_bbr);
     int64_t sent_at[64];
     uint32_t first = 0, count = 0, ok = 0;
     int64_t now = 0, free_at = 0;
@@ -221,7 +221,7 @@ static void bbr_finds_the_bandwidth_and_keeps_to_it(void **state)
     free(rig.state);
 }
 
-static void peers_are_known_by_name_and_take_no_options(void **state)
+static void pacers_of_other_programs_have_names_and_take_no_options(void **state)
 {
     (void)state;
     const char *const names[] = {"autothrottle-1", "autothrottle-8", "cubic", "vegas", "gradient2", "envoy", "bbr"};
@@ -236,8 +236,8 @@ static void peers_are_known_by_name_and_take_no_options(void **state)
     }
 }
 
-WEIR_TESTS(test(autothrottle_halves_its_way_to_latency_over_n),
+WEIR_TESTS(test(autothrottle_delay_moves_halfway_to_latency_over_n),
            test(cubic_is_free_until_the_first_drop_and_then_follows_its_curve),
-           test(vegas_moves_by_the_queue_that_it_sees), test(gradient2_steps_once_a_second_by_the_mean),
-           test(envoy_measures_with_three_in_flight_and_then_steps), test(bbr_finds_the_bandwidth_and_keeps_to_it),
-           test(peers_are_known_by_name_and_take_no_options))
+           test(vegas_limit_follows_the_estimated_queue), test(gradient2_steps_once_a_second_by_the_mean),
+           test(envoy_measures_with_three_in_flight_and_then_steps), test(bbr_finds_and_keeps_the_bandwidth),
+           test(pacers_of_other_programs_have_names_and_take_no_options))

@@ -59,7 +59,7 @@ static void assert_close(const char *scenario, const char *what, double is, doub
         fail_msg("%s: %s is %.6g, in the reference %.6g", scenario, what, is, should);
 }
 
-static void fixed_rows_of_the_reference_come_out_exactly(void **state)
+static void fixed_rows_of_the_reference_are_reproduced_exactly(void **state)
 {
     (void)state;
     int exact = 0;
@@ -84,7 +84,7 @@ static void fixed_rows_of_the_reference_come_out_exactly(void **state)
 
 /* A pacer that sends as much as the workers can gets all the capacity of the origin, whatever the
  * model. */
-static void sending_everything_brings_what_the_oracle_says(void **state)
+static void sending_everything_reaches_the_capacity_of_the_oracle(void **state)
 {
     (void)state;
     struct wr_sim_pacer pacer = {.name = "bare", .strategy = &wr_none};
@@ -139,7 +139,7 @@ static int compare(const char *pacer, const char *text, uint32_t seeds, double m
     return compared;
 }
 
-static void aimd_rows_of_the_reference_come_out_within_a_few_points(void **state)
+static void aimd_rows_of_the_reference_agree_within_a_few_points(void **state)
 {
     (void)state;
     const struct odd odds[] = {
@@ -152,7 +152,7 @@ static void aimd_rows_of_the_reference_come_out_within_a_few_points(void **state
     assert_int_equal(compare("aimd", "aimd:alpha=0.1,start=1,max=500,burst=5", 3, INFINITY, odds), 34);
 }
 
-static void learned_rows_of_the_reference_come_out_within_a_few_points(void **state)
+static void learned_rows_of_the_reference_agree_within_a_few_points(void **state)
 {
     (void)state;
     const struct odd odds[] = {
@@ -164,20 +164,20 @@ static void learned_rows_of_the_reference_come_out_within_a_few_points(void **st
     assert_int_equal(compare("learned", "learned", 3, INFINITY, odds), 34);
 }
 
-static void autothrottle_rows_of_the_reference_come_out_within_a_few_points(void **state)
+static void autothrottle_rows_of_the_reference_agree_within_a_few_points(void **state)
 {
     (void)state;
     assert_int_equal(compare("autothrottle-1", "autothrottle-1", 1, INFINITY, NULL), 34);
     assert_int_equal(compare("autothrottle-8", "autothrottle-8", 1, INFINITY, NULL), 34);
 }
 
-static void cubic_rows_of_the_reference_come_out_within_a_few_points(void **state)
+static void cubic_rows_of_the_reference_agree_within_a_few_points(void **state)
 {
     (void)state;
     assert_int_equal(compare("cubic", "cubic", 1, 500000, NULL), 33);
 }
 
-static void vegas_rows_of_the_reference_come_out_within_a_few_points(void **state)
+static void vegas_rows_of_the_reference_agree_within_a_few_points(void **state)
 {
     (void)state;
     const struct odd odds[] = {
@@ -189,7 +189,7 @@ static void vegas_rows_of_the_reference_come_out_within_a_few_points(void **stat
     assert_int_equal(compare("vegas", "vegas", 3, 200000, odds), 31);
 }
 
-static void gradient2_rows_of_the_reference_come_out_within_a_few_points(void **state)
+static void gradient2_rows_of_the_reference_agree_within_a_few_points(void **state)
 {
     (void)state;
     const struct odd odds[] = {
@@ -201,7 +201,7 @@ static void gradient2_rows_of_the_reference_come_out_within_a_few_points(void **
     assert_int_equal(compare("gradient2", "gradient2", 1, 1000000, odds), 10);
 }
 
-static void envoy_rows_of_the_reference_come_out_within_a_few_points(void **state)
+static void envoy_rows_of_the_reference_agree_within_a_few_points(void **state)
 {
     (void)state;
     assert_int_equal(compare("envoy", "envoy", 1, 1100000, NULL), 10);
@@ -209,7 +209,7 @@ static void envoy_rows_of_the_reference_come_out_within_a_few_points(void **stat
 
 /* The study only says "BBR-like". If latencies vary, much depends on how the shortest one is
  * determined. */
-static void bbr_rows_of_the_reference_come_out_alike(void **state)
+static void bbr_rows_of_the_reference_are_similar(void **state)
 {
     (void)state;
     const struct odd odds[] = {
@@ -221,12 +221,12 @@ static void bbr_rows_of_the_reference_come_out_alike(void **state)
     assert_int_equal(compare("bbr", "bbr", 1, 200000, odds), 25);
 }
 
-WEIR_TESTS(test(fixed_rows_of_the_reference_come_out_exactly), test(sending_everything_brings_what_the_oracle_says),
-           test(aimd_rows_of_the_reference_come_out_within_a_few_points),
-           test(learned_rows_of_the_reference_come_out_within_a_few_points),
-           test(autothrottle_rows_of_the_reference_come_out_within_a_few_points),
-           test(cubic_rows_of_the_reference_come_out_within_a_few_points),
-           test(vegas_rows_of_the_reference_come_out_within_a_few_points),
-           test(gradient2_rows_of_the_reference_come_out_within_a_few_points),
-           test(envoy_rows_of_the_reference_come_out_within_a_few_points),
-           test(bbr_rows_of_the_reference_come_out_alike))
+WEIR_TESTS(test(fixed_rows_of_the_reference_are_reproduced_exactly),
+           test(sending_everything_reaches_the_capacity_of_the_oracle),
+           test(aimd_rows_of_the_reference_agree_within_a_few_points),
+           test(learned_rows_of_the_reference_agree_within_a_few_points),
+           test(autothrottle_rows_of_the_reference_agree_within_a_few_points),
+           test(cubic_rows_of_the_reference_agree_within_a_few_points),
+           test(vegas_rows_of_the_reference_agree_within_a_few_points),
+           test(gradient2_rows_of_the_reference_agree_within_a_few_points),
+           test(envoy_rows_of_the_reference_agree_within_a_few_points), test(bbr_rows_of_the_reference_are_similar))

@@ -43,7 +43,7 @@ static void assert_same(const struct wr_score *one, const struct wr_score *other
     assert_memory_equal(one, other, sizeof *one);
 }
 
-static void same_seed_gives_the_same_score_to_the_bit(void **state)
+static void same_seed_gives_a_bitwise_equal_score(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 33; i++) {
@@ -88,7 +88,7 @@ static struct wr_scenario one_a_second(void)
     return scenario;
 }
 
-static void scores_of_a_plain_run_are_those_computed_by_hand(void **state)
+static void scores_of_a_simple_run_equal_those_computed_by_hand(void **state)
 {
     (void)state;
     struct wr_scenario scenario = one_a_second();
@@ -105,7 +105,7 @@ static void scores_of_a_plain_run_are_those_computed_by_hand(void **state)
     assert_true(fabs(score.overshoot - 1) < 1e-9);
 }
 
-static void half_of_what_is_sent_at_twice_the_rate_is_rejected(void **state)
+static void half_of_the_requests_at_twice_the_rate_are_rejected(void **state)
 {
     (void)state;
     struct wr_scenario scenario = one_a_second();
@@ -116,7 +116,7 @@ static void half_of_what_is_sent_at_twice_the_rate_is_rejected(void **state)
     assert_true(fabs(score.overshoot - 2) < 1e-9);
 }
 
-static void who_is_too_slow_never_reaches_nine_tenths(void **state)
+static void pacer_below_nine_tenths_of_the_rate_has_no_t90(void **state)
 {
     (void)state;
     struct wr_scenario scenario = one_a_second();
@@ -124,7 +124,7 @@ static void who_is_too_slow_never_reaches_nine_tenths(void **state)
     assert_true(run_once(&scenario, "fixed:interval=1100ms", 1).t90_s == 0);
 }
 
-static void time_to_recover_counts_from_the_end_of_the_trouble(void **state)
+static void recovery_time_counts_from_the_end_of_the_outage(void **state)
 {
     (void)state;
     struct wr_scenario scenario = one_a_second();
@@ -141,7 +141,7 @@ static void time_to_recover_counts_from_the_end_of_the_trouble(void **state)
 }
 
 /* Answers take 2 s: two workers send 1/s, whatever the pacer permits. */
-static void workers_bound_what_is_in_flight(void **state)
+static void workers_limit_the_requests_in_flight(void **state)
 {
     (void)state;
     struct wr_scenario scenario = one_a_second();
@@ -153,7 +153,7 @@ static void workers_bound_what_is_in_flight(void **state)
     assert_true(score.ok == 998); /* the last two answers are too late */
 }
 
-static void backlog_is_done_when_its_last_answer_is_there(void **state)
+static void backlog_ends_with_its_last_answer(void **state)
 {
     (void)state;
     struct wr_scenario scenario = one_a_second();
@@ -225,7 +225,7 @@ static void crowd_is_the_same_for_every_run_and_pacer(void **state)
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* The host allows one request in 5 s: a run with memory is rejected less often. */
-static void warm_run_begins_with_what_the_run_before_learned(void **state)
+static void warm_run_starts_from_the_memory_of_the_previous_run(void **state)
 {
     (void)state;
     struct wr_scenario scenario = *listed_named("P1a-tb0.2-b5");
@@ -238,7 +238,7 @@ static void warm_run_begins_with_what_the_run_before_learned(void **state)
 
 /* Delays of 1, 2 and 4 s for 40, 20 and 13 URLs: the last host takes longest, 13 times its own
  * delay. */
-static void each_host_of_a_crowd_has_a_memory_of_its_own(void **state)
+static void each_host_of_a_crowd_has_its_own_memory(void **state)
 {
     (void)state;
     struct wr_scenario scenario = small_crowd();
@@ -255,7 +255,7 @@ static void each_host_of_a_crowd_has_a_memory_of_its_own(void **state)
         assert_int_equal(after[i].delay_ns, memory[i].delay_ns);
 }
 
-static void run_that_gets_no_memory_says_so_and_leaks_nothing(void **state)
+static void run_without_memory_is_an_error_and_leaks_nothing(void **state)
 {
     (void)state;
     const struct wr_scenario scenarios[] = {short_random(3), short_random(4), small_crowd()};
@@ -298,7 +298,7 @@ static void hear(void *context, const struct wr_sim_event *event)
     assert_true(event->in_flight <= 64);
 }
 
-static void listener_hears_every_start_and_answer_in_order(void **state)
+static void listener_receives_every_start_and_answer_in_order(void **state)
 {
     (void)state;
     struct wr_scenario scenario = one_a_second();
@@ -313,7 +313,7 @@ static void listener_hears_every_start_and_answer_in_order(void **state)
 
 /* ---- pacers by name -------------------------------------------------------------------------- */
 
-static void pacers_are_named_and_take_numbers(void **state)
+static void pacers_are_chosen_by_name_with_numeric_options(void **state)
 {
     (void)state;
     for (const struct wr_sim_pacer_name *name = wr_sim_pacer_names(); name->name != NULL; name++)
@@ -328,7 +328,7 @@ static void pacers_are_named_and_take_numbers(void **state)
     assert_true(pacer_named("fixed:min_interval=2s").options.min_interval_ns == 2 * WEIR_SECOND);
 }
 
-static void pacers_that_are_none_are_refused_and_nothing_is_changed(void **state)
+static void unknown_pacers_are_refused_and_change_nothing(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
@@ -359,13 +359,13 @@ static void pacers_that_are_none_are_refused_and_nothing_is_changed(void **state
     assert_int_equal(wr_sim_pacer_named(longest, &pacer), WEIR_E_INVAL);
 }
 
-WEIR_TESTS(test(same_seed_gives_the_same_score_to_the_bit), test(another_seed_gives_another_run),
-           test(score_is_the_mean_of_its_seeds), test(scores_of_a_plain_run_are_those_computed_by_hand),
-           test(half_of_what_is_sent_at_twice_the_rate_is_rejected), test(who_is_too_slow_never_reaches_nine_tenths),
-           test(time_to_recover_counts_from_the_end_of_the_trouble), test(workers_bound_what_is_in_flight),
-           test(backlog_is_done_when_its_last_answer_is_there), test(jitter_delays_and_loses_nothing),
-           test(crowd_takes_as_long_as_its_slowest_host), test(crowd_is_the_same_for_every_run_and_pacer),
-           test(warm_run_begins_with_what_the_run_before_learned), test(each_host_of_a_crowd_has_a_memory_of_its_own),
-           test(run_that_gets_no_memory_says_so_and_leaks_nothing),
-           test(listener_hears_every_start_and_answer_in_order), test(pacers_are_named_and_take_numbers),
-           test(pacers_that_are_none_are_refused_and_nothing_is_changed))
+WEIR_TESTS(test(same_seed_gives_a_bitwise_equal_score), test(another_seed_gives_another_run),
+           test(score_is_the_mean_of_its_seeds), test(scores_of_a_simple_run_equal_those_computed_by_hand),
+           test(half_of_the_requests_at_twice_the_rate_are_rejected),
+           test(pacer_below_nine_tenths_of_the_rate_has_no_t90), test(recovery_time_counts_from_the_end_of_the_outage),
+           test(workers_limit_the_requests_in_flight), test(backlog_ends_with_its_last_answer),
+           test(jitter_delays_and_loses_nothing), test(crowd_takes_as_long_as_its_slowest_host),
+           test(crowd_is_the_same_for_every_run_and_pacer), test(warm_run_starts_from_the_memory_of_the_previous_run),
+           test(each_host_of_a_crowd_has_its_own_memory), test(run_without_memory_is_an_error_and_leaks_nothing),
+           test(listener_receives_every_start_and_answer_in_order),
+           test(pacers_are_chosen_by_name_with_numeric_options), test(unknown_pacers_are_refused_and_change_nothing))

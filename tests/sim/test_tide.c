@@ -47,7 +47,7 @@ static void assert_reaches(const char *what, const struct mean *mean, double goo
                  goodput, rejected);
 }
 
-static void cold_tide_comes_within_two_percent_of_the_oracle_at_hardly_a_rejection(void **state)
+static void cold_tide_is_within_two_percent_of_the_oracle_with_few_rejections(void **state)
 {
     (void)state;
     struct mean all = {0}, families[12] = {{0}};
@@ -61,7 +61,7 @@ static void cold_tide_comes_within_two_percent_of_the_oracle_at_hardly_a_rejecti
             assert_reaches("a family", &families[i], 0.97, 0.01);
 }
 
-static void warm_tide_comes_closer_at_fewer_rejections(void **state)
+static void warm_tide_is_closer_to_the_oracle_with_fewer_rejections(void **state)
 {
     (void)state;
     struct mean all = {0}, families[12] = {{0}};
@@ -71,7 +71,7 @@ static void warm_tide_comes_closer_at_fewer_rejections(void **state)
     assert_reaches("P8", &families[8], 0.995, 0);
 }
 
-static void nobody_is_banned_more_than_twice(void **state)
+static void tide_is_banned_at_most_twice(void **state)
 {
     (void)state;
     const char *const names[] = {"P4a-sw100-60-ban60", "P4b-sw50-10-ban30ra", "P4c-sw20-10-ban120-403"};
@@ -80,7 +80,7 @@ static void nobody_is_banned_more_than_twice(void **state)
 }
 
 /* Checks rejections and goodput on random origins. */
-static void origins_drawn_afresh_are_found_too(void **state)
+static void tide_finds_the_limits_of_random_origins(void **state)
 {
     (void)state;
     struct mean all = {0};
@@ -98,7 +98,7 @@ static void origins_drawn_afresh_are_found_too(void **state)
 }
 
 /* N6-6, A15, A16: models of real limiters, measured in the second half of ten minutes. */
-static void real_limiters_are_found_too(void **state)
+static void tide_finds_the_limits_of_models_of_real_limiters(void **state)
 {
     (void)state;
     static const double least[] = {0.85, 0.75, 0.70, 0.95, 0.60, 0.60, 0.93, 0.85, 0.93, 0.75, 0.98, 0.60, 0.80};
@@ -121,7 +121,7 @@ static void real_limiters_are_found_too(void **state)
 
 /* N6-6: with a sliding window, the number of requests accepted between two refusals reflects the
  * demand, not the limit. */
-static void quota_of_a_window_that_slides_is_not_taken_for_a_bucket(void **state)
+static void quota_of_a_sliding_window_is_not_taken_for_a_bucket(void **state)
 {
     (void)state;
     for (int counts_refused = 0; counts_refused < 2; counts_refused++) {
@@ -142,7 +142,7 @@ static void quota_of_a_window_that_slides_is_not_taken_for_a_bucket(void **state
 }
 
 /* N6-6: headers state the remaining quota and its reset, in seconds rounded up. */
-static void quota_that_fields_tell_is_used_up_without_a_refusal(void **state)
+static void quota_stated_in_headers_is_used_up_without_a_refusal(void **state)
 {
     (void)state;
     for (int by_request = 0; by_request < 2; by_request++) {
@@ -171,7 +171,7 @@ static struct wr_score score_near(struct wr_scenario *scenario)
 }
 
 /* A16, N6-6: the server resets connections of a fifth concurrent request, whatever the rate. */
-static void limit_of_concurrency_that_resets_is_heard(void **state)
+static void concurrency_limit_that_resets_connections_is_found(void **state)
 {
     (void)state;
     struct wr_scenario scenario = *listed_named("P10a-conc4");
@@ -184,7 +184,7 @@ static void limit_of_concurrency_that_resets_is_heard(void **state)
 }
 
 /* A16, N6-6: the server resets connections until its window ends, as if it were down. */
-static void window_that_resets_is_no_outage(void **state)
+static void window_that_resets_connections_is_no_outage(void **state)
 {
     (void)state;
     struct wr_scenario scenario = *listed_named("P3c-fw60-min-bare");
@@ -196,7 +196,7 @@ static void window_that_resets_is_no_outage(void **state)
     assert_true(score.rejected <= 0.055);
 }
 
-static void recovery_takes_a_tenth_of_an_outage(void **state)
+static void tide_recovers_within_a_tenth_of_an_outage(void **state)
 {
     (void)state;
     const char *const names[] = {"P9a-free-out60", "P9b-tb20-out60"};
@@ -207,9 +207,10 @@ static void recovery_takes_a_tenth_of_an_outage(void **state)
     }
 }
 
-WEIR_TESTS(test(cold_tide_comes_within_two_percent_of_the_oracle_at_hardly_a_rejection),
-           test(warm_tide_comes_closer_at_fewer_rejections), test(nobody_is_banned_more_than_twice),
-           test(origins_drawn_afresh_are_found_too), test(real_limiters_are_found_too),
-           test(quota_of_a_window_that_slides_is_not_taken_for_a_bucket),
-           test(quota_that_fields_tell_is_used_up_without_a_refusal), test(limit_of_concurrency_that_resets_is_heard),
-           test(window_that_resets_is_no_outage), test(recovery_takes_a_tenth_of_an_outage))
+WEIR_TESTS(test(cold_tide_is_within_two_percent_of_the_oracle_with_few_rejections),
+           test(warm_tide_is_closer_to_the_oracle_with_fewer_rejections), test(tide_is_banned_at_most_twice),
+           test(tide_finds_the_limits_of_random_origins), test(tide_finds_the_limits_of_models_of_real_limiters),
+           test(quota_of_a_sliding_window_is_not_taken_for_a_bucket),
+           test(quota_stated_in_headers_is_used_up_without_a_refusal),
+           test(concurrency_limit_that_resets_connections_is_found), test(window_that_resets_connections_is_no_outage),
+           test(tide_recovers_within_a_tenth_of_an_outage))

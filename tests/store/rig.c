@@ -15,7 +15,7 @@ const size_t rig_backend_count = sizeof rig_backends / sizeof rig_backends[0];
 
 static void note_state(void *context, enum wr_store_state state, const char *why)
 {
-    struct rig *rig = context;
+    struct store_fixture *rig = context;
 
     (void)why;
     if (state == WR_STORE_PAUSED)
@@ -24,18 +24,18 @@ static void note_state(void *context, enum wr_store_state state, const char *why
 
 static void note_room(void *context)
 {
-    atomic_fetch_add(&((struct rig *)context)->rooms, 1);
+    atomic_fetch_add(&((struct store_fixture *)context)->rooms, 1);
 }
 
 static int note_sync(void *context)
 {
-    struct rig *rig = context;
+    struct store_fixture *rig = context;
 
     atomic_fetch_add(&rig->syncs, 1);
     return atomic_load(&rig->sync_error);
 }
 
-void rig_set_up(struct rig *rig, const struct rig_backend *backend)
+void rig_set_up(struct store_fixture *rig, const struct rig_backend *backend)
 {
     const char *tmp = getenv("TMPDIR"), *fast = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 
@@ -58,7 +58,7 @@ void rig_set_up(struct rig *rig, const struct rig_backend *backend)
     };
 }
 
-void rig_open(struct rig *rig)
+void rig_open(struct store_fixture *rig)
 {
     int error = wr_store_open(&rig->options, &rig->store);
 
@@ -67,20 +67,20 @@ void rig_open(struct rig *rig)
     assert_int_equal(error, 0);
 }
 
-void rig_close(struct rig *rig)
+void rig_close(struct store_fixture *rig)
 {
     wr_store_free(rig->store);
     rig->store = NULL;
 }
 
-void rig_reopen(struct rig *rig)
+void rig_reopen(struct store_fixture *rig)
 {
     rig_close(rig);
     rig->options.may_create = false;
     rig_open(rig);
 }
 
-void rig_tear_down(struct rig *rig)
+void rig_tear_down(struct store_fixture *rig)
 {
     struct dirent *entry;
 
@@ -95,16 +95,16 @@ void rig_tear_down(struct rig *rig)
     (void)rmdir(rig->folder);
 }
 
-struct rig *rig_first(void)
+struct store_fixture *rig_first(void)
 {
-    struct rig *rig = calloc(1, sizeof *rig);
+    struct store_fixture *rig = calloc(1, sizeof *rig);
 
     assert_non_null(rig);
     rig_set_up(rig, rig_backends);
     return rig;
 }
 
-struct rig *rig_next(struct rig *rig)
+struct store_fixture *rig_next(struct store_fixture *rig)
 {
     const struct rig_backend *next = rig->backend + 1;
 
@@ -119,12 +119,12 @@ struct rig *rig_next(struct rig *rig)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-uint64_t rig_fingerprint(const struct rig *rig, const char *url)
+uint64_t rig_fingerprint(const struct store_fixture *rig, const char *url)
 {
     return url == NULL ? 0 : wr_hash(wr_store_hash_key(rig->store), url, strlen(url));
 }
 
-int64_t rig_job(struct rig *rig, const char *settings)
+int64_t rig_job(struct store_fixture *rig, const char *settings)
 {
     int64_t job = 0;
 
@@ -133,7 +133,8 @@ int64_t rig_job(struct rig *rig, const char *settings)
     return job;
 }
 
-struct wr_store_change rig_found(struct rig *rig, int64_t job, const char *host, const char *url, const char *parent)
+struct wr_store_change rig_found(struct store_fixture *rig, int64_t job, const char *host, const char *url,
+                                 const char *parent)
 {
     return (struct wr_store_change){.kind = WR_STORE_TASK_FOUND,
                                     .found = {.job = job,
@@ -144,7 +145,8 @@ struct wr_store_change rig_found(struct rig *rig, int64_t job, const char *host,
                                               .depth = parent == NULL ? 0 : 1}};
 }
 
-struct wr_store_change rig_ended(struct rig *rig, int64_t job, const char *url, bool failed, const char *verdict)
+struct wr_store_change rig_ended(struct store_fixture *rig, int64_t job, const char *url, bool failed,
+                                 const char *verdict)
 {
     return (struct wr_store_change){.kind = WR_STORE_TASK_ENDED,
                                     .ended = {.job = job,
@@ -156,7 +158,7 @@ struct wr_store_change rig_ended(struct rig *rig, int64_t job, const char *url, 
                                               .verdict = wr_span_of(verdict)}};
 }
 
-struct wr_store_change rig_retry(struct rig *rig, int64_t job, const char *url, uint32_t attempts, int status)
+struct wr_store_change rig_retry(struct store_fixture *rig, int64_t job, const char *url, uint32_t attempts, int status)
 {
     return (struct wr_store_change){
         .kind = WR_STORE_TASK_RETRY,
@@ -175,7 +177,7 @@ struct wr_store_change rig_output(int64_t job, const char *path, uint64_t bytes)
                                     .output = {.job = job, .path = wr_span_of(path), .bytes = bytes}};
 }
 
-void rig_post_all(struct rig *rig, const struct wr_store_change *changes, size_t count)
+void rig_post_all(struct store_fixture *rig, const struct wr_store_change *changes, size_t count)
 {
     int error = wr_store_post(rig->store, changes, count, NULL, NULL);
 
@@ -184,21 +186,21 @@ void rig_post_all(struct rig *rig, const struct wr_store_change *changes, size_t
     assert_int_equal(error, 0);
 }
 
-void rig_post(struct rig *rig, struct wr_store_change change)
+void rig_post(struct store_fixture *rig, struct wr_store_change change)
 {
     rig_post_all(rig, &change, 1);
 }
 
 void rig_count(void *context, int error, const char *why)
 {
-    struct rig *rig = context;
+    struct store_fixture *rig = context;
 
     if (error != 0)
         snprintf(rig->why, sizeof rig->why, "%s", why);
     atomic_fetch_add(error == 0 ? &rig->done : &rig->failed, 1);
 }
 
-int rig_post_later(struct rig *rig, struct wr_store_change change)
+int rig_post_later(struct store_fixture *rig, struct wr_store_change change)
 {
     return wr_store_post(rig->store, &change, 1, rig_count, rig);
 }
@@ -297,7 +299,7 @@ static void take_row(void *context, const struct wr_store_row *row)
     place_texts(copy, true);
 }
 
-struct rig_row *rig_read(struct rig *rig, struct wr_store_query query, size_t *ret_count)
+struct rig_row *rig_read(struct store_fixture *rig, struct wr_store_query query, size_t *ret_count)
 {
     struct rows rows = {0};
 
@@ -311,7 +313,7 @@ struct rig_row *rig_read(struct rig *rig, struct wr_store_query query, size_t *r
     return rows.list;
 }
 
-size_t rig_read_count(struct rig *rig, struct wr_store_query query)
+size_t rig_read_count(struct store_fixture *rig, struct wr_store_query query)
 {
     size_t count;
 
@@ -319,7 +321,7 @@ size_t rig_read_count(struct rig *rig, struct wr_store_query query)
     return count;
 }
 
-struct wr_store_job rig_look_job(struct rig *rig, int64_t job)
+struct wr_store_job rig_look_job(struct store_fixture *rig, int64_t job)
 {
     size_t count;
     struct rig_row *rows = rig_read(rig, (struct wr_store_query){.what = WR_STORE_JOBS, .job = job}, &count);
@@ -331,7 +333,7 @@ struct wr_store_job rig_look_job(struct rig *rig, int64_t job)
     return found;
 }
 
-char *rig_queue(struct rig *rig, int64_t job, const char *host)
+char *rig_queue(struct store_fixture *rig, int64_t job, const char *host)
 {
     size_t count, at = 0, room = 1;
     struct wr_store_query query = {
@@ -352,7 +354,7 @@ char *rig_queue(struct rig *rig, int64_t job, const char *host)
     return text;
 }
 
-void rig_check(struct rig *rig)
+void rig_check(struct store_fixture *rig)
 {
     size_t count;
     struct rig_row *rows = rig_read(rig, (struct wr_store_query){.what = WR_STORE_CHECK}, &count);
@@ -382,7 +384,7 @@ struct wr_store_host rig_known_host(const char *key)
                                              .breaker_open = true}};
 }
 
-bool rig_look_host(struct rig *rig, const char *key, struct wr_store_host *ret_host)
+bool rig_look_host(struct store_fixture *rig, const char *key, struct wr_store_host *ret_host)
 {
     size_t count;
     struct wr_store_query query = {.what = WR_STORE_ONE_HOST, .key = wr_span_of(key)};
@@ -395,7 +397,7 @@ bool rig_look_host(struct rig *rig, const char *key, struct wr_store_host *ret_h
     return count == 1;
 }
 
-void rig_join(struct rig *rig, struct rig *ret_other)
+void rig_join(struct store_fixture *rig, struct store_fixture *ret_other)
 {
     memset(ret_other, 0, sizeof *ret_other);
     ret_other->backend = rig->backend;
@@ -404,7 +406,7 @@ void rig_join(struct rig *rig, struct rig *ret_other)
     rig_open(ret_other);
 }
 
-bool rig_set_up_shared(struct rig *rig)
+bool rig_set_up_shared(struct store_fixture *rig)
 {
     if (!postgres_start())
         return false;
@@ -412,7 +414,7 @@ bool rig_set_up_shared(struct rig *rig)
     return true;
 }
 
-void rig_find_hosts(struct rig *rig, int64_t job, int count)
+void rig_find_hosts(struct store_fixture *rig, int64_t job, int count)
 {
     char host[16], url[32];
 

@@ -21,7 +21,7 @@
 #define ROBOTS_URL "https://h/robots.txt"
 
 /* Stores a robots.txt and the time until which its server refuses requests. */
-static void learn(struct rig *rig, int64_t retry_wall_at)
+static void learn(struct store_fixture *rig, int64_t retry_wall_at)
 {
     struct wr_store_host host = {.key = wr_span_of("h"), .memory = {.retry_wall_at = retry_wall_at}};
     const struct wr_store_change changes[] = {
@@ -33,7 +33,7 @@ static void learn(struct rig *rig, int64_t retry_wall_at)
 }
 
 /* Opens or creates the store and posts until it is killed. Does not return. */
-static void crash(struct rig *rig, int64_t retry_wall_at)
+static void crash(struct store_fixture *rig, int64_t retry_wall_at)
 {
     size_t count;
 
@@ -65,7 +65,7 @@ static bool kill_after(pid_t child, unsigned us)
 
 /* Checks that the time named by the server and the robots.txt are stored, if they had been stored
  * for sure. */
-static void check_after_crash(struct rig *rig, int64_t retry_wall_at, bool was_told)
+static void check_after_crash(struct store_fixture *rig, int64_t retry_wall_at, bool was_told)
 {
     size_t hosts, robots;
 
@@ -98,13 +98,13 @@ static size_t files_in(const char *folder)
 }
 
 /* F10: a supervisor restarts a crawl that keeps crashing early. */
-static void crash_after_crash_loses_no_window_and_no_robots_txt(void **state)
+static void repeated_crashes_lose_no_retry_after_and_no_robots_txt(void **state)
 {
     enum {
         ROUNDS = 40
     };
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     struct wr_rng rng;
     int64_t retry_wall_at = weir_wall_now() + WEIR_HOUR;
     wr_rng_init(&rng, weir_test_seed());
@@ -129,10 +129,10 @@ static void crash_after_crash_loses_no_window_and_no_robots_txt(void **state)
 }
 
 /* In a container, processes have the same process id at each start. */
-static void what_a_killed_namesake_left_beside_the_file_is_no_hindrance(void **state)
+static void leftover_of_a_killed_process_with_the_same_pid_is_no_hindrance(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     char left[RIG_PATH + 64];
     rig_set_up(&rig, rig_backends);
     snprintf(left, sizeof left, "%s-new-%d", rig.path, (int)getpid());
@@ -184,7 +184,7 @@ static void copy_file(const char *from, const char *to)
     (void)close(out);
 }
 
-static void read_all(struct rig *rig, int64_t job)
+static void read_all(struct store_fixture *rig, int64_t job)
 {
     static const enum wr_store_query_kind kinds[] = {WR_STORE_JOBS, WR_STORE_HOSTS, WR_STORE_OUTPUTS, WR_STORE_CHECK};
     size_t count;
@@ -196,7 +196,7 @@ static void read_all(struct rig *rig, int64_t job)
     free(rig_queue(rig, job, "h"));
 }
 
-static void fill(struct rig *rig, int64_t job)
+static void fill(struct store_fixture *rig, int64_t job)
 {
     const struct wr_store_change changes[] = {
         rig_status(job, WR_JOB_RUNNING, ""),
@@ -213,7 +213,7 @@ static void fill(struct rig *rig, int64_t job)
 }
 
 /* Posts the rest of the crawl. */
-static void go_on(struct rig *rig, int64_t job)
+static void go_on(struct store_fixture *rig, int64_t job)
 {
     const struct wr_store_change changes[] = {
         rig_ended(rig, job, "https://h/2", true, "failed"),
@@ -234,10 +234,10 @@ static const weir_clock still_wall = {read_still, NULL};
 
 /* F11: reading a file, or starting to resume it, changes no data, and a copy resumes like the
  * original. */
-static void opening_changes_nothing_and_a_copy_goes_on_alike(void **state)
+static void opening_a_store_changes_nothing_and_a_copy_resumes_alike(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     char copy[RIG_PATH + 32], *texts[2];
     rig_set_up(&rig, rig_backends);
     rig.options.wall = &still_wall;
@@ -277,7 +277,7 @@ static void opening_changes_nothing_and_a_copy_goes_on_alike(void **state)
 /* Callbacks of the store's thread in order, one letter each: P and R for its states, d for a
  * result, o for room. */
 struct told {
-    struct rig *rig;
+    struct store_fixture *rig;
     int64_t job;
     char letters[64];
     atomic_int count;
@@ -325,10 +325,10 @@ static void tell_room(void *context)
 
 /* I3, F5: a crawl stops when the store reports a full queue and resumes when the store reports
  * room. */
-static void a_crawl_is_told_of_the_pause_its_end_and_then_of_room(void **state)
+static void store_reports_the_pause_its_end_and_then_room(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     struct told told = {.rig = &rig};
     int taken = 0;
     shim_install();
@@ -367,7 +367,7 @@ static void a_crawl_is_told_of_the_pause_its_end_and_then_of_room(void **state)
 
 /* Returns 0 if the store worked or was refused for lack of memory, and is intact; otherwise the
  * number of the failed check. */
-static int run_in_64_mb(struct rig *rig, int64_t job)
+static int run_in_64_mb(struct store_fixture *rig, int64_t job)
 {
     struct rlimit before, small;
     char url[64];
@@ -400,10 +400,10 @@ static int run_in_64_mb(struct rig *rig, int64_t job)
     return is_all && atomic_load(&rig->failed) == 0 ? 0 : 6;
 }
 
-static void in_64_mb_the_store_works_or_refuses_and_stays_sound(void **state)
+static void store_in_64_mb_works_or_refuses_and_stays_intact(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     int status;
     if (SANITIZED)
         SKIP("sanitizers need terabytes of address space");
@@ -420,8 +420,7 @@ static void in_64_mb_the_store_works_or_refuses_and_stays_sound(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(crash_after_crash_loses_no_window_and_no_robots_txt),
-           test(what_a_killed_namesake_left_beside_the_file_is_no_hindrance),
-           test(opening_changes_nothing_and_a_copy_goes_on_alike),
-           test(a_crawl_is_told_of_the_pause_its_end_and_then_of_room),
-           test(in_64_mb_the_store_works_or_refuses_and_stays_sound))
+WEIR_TESTS(test(repeated_crashes_lose_no_retry_after_and_no_robots_txt),
+           test(leftover_of_a_killed_process_with_the_same_pid_is_no_hindrance),
+           test(opening_a_store_changes_nothing_and_a_copy_resumes_alike),
+           test(store_reports_the_pause_its_end_and_then_room), test(store_in_64_mb_works_or_refuses_and_stays_intact))

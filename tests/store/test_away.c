@@ -28,7 +28,7 @@ static void undo(struct wr_backend *backend)
         road.real->undo(backend);
 }
 
-static weir_clock *open_behind_road(struct rig *rig)
+static weir_clock *open_behind_road(struct store_fixture *rig)
 {
     weir_clock *clock;
     assert_int_equal(weir_clock_fake_new(WEIR_DAY, NULL, &clock), 0);
@@ -55,7 +55,7 @@ static void advance(weir_clock *clock, int64_t by_ns)
 
 /* Waits until the store's thread has failed once more and sleeps. Returns the time until its next
  * attempt. */
-static int64_t await_next_try(const struct rig *rig, const weir_clock *clock, int begins)
+static int64_t await_next_try(const struct store_fixture *rig, const weir_clock *clock, int begins)
 {
     test_await_number(&road.begins, begins);
     test_await_waiters(clock, 1);
@@ -66,9 +66,9 @@ static int64_t await_next_try(const struct rig *rig, const weir_clock *clock, in
 
 /* The intervals are 0.1, 0.2, … 10 s, each shortened at random by up to half, so that not all
  * processes come at once. */
-static void database_that_is_away_is_asked_ever_more_rarely(void **state)
+static void unreachable_database_is_retried_at_growing_intervals(void **state)
 {
-    struct rig rig;
+    struct store_fixture rig;
     weir_clock *clock = open_behind_road(&rig);
     int64_t job = rig_job(&rig, ""), longest_ns = 100 * WEIR_MILLISECOND;
     (void)state;
@@ -103,4 +103,4 @@ static void database_that_is_away_is_asked_ever_more_rarely(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(database_that_is_away_is_asked_ever_more_rarely))
+WEIR_TESTS(test(unreachable_database_is_retried_at_growing_intervals))

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 /* Opens a store on a fake clock. */
-static weir_clock *open_on_fake_clock(struct rig *rig)
+static weir_clock *open_on_fake_clock(struct store_fixture *rig)
 {
     weir_clock *clock;
 
@@ -19,7 +19,7 @@ static weir_clock *open_on_fake_clock(struct rig *rig)
     return clock;
 }
 
-static void close_on_fake_clock(struct rig *rig, weir_clock *clock)
+static void close_on_fake_clock(struct store_fixture *rig, weir_clock *clock)
 {
     rig_close(rig);
     weir_clock_fake_free(clock);
@@ -30,7 +30,7 @@ static void advance(weir_clock *clock, int64_t by_ns)
     assert_int_equal(weir_clock_fake_advance(clock, by_ns), 0);
 }
 
-static struct wr_store_stats stats_of(struct rig *rig)
+static struct wr_store_stats stats_of(struct store_fixture *rig)
 {
     struct wr_store_stats stats;
 
@@ -38,7 +38,7 @@ static struct wr_store_stats stats_of(struct rig *rig)
     return stats;
 }
 
-static struct wr_store_change numbered(struct rig *rig, int64_t job, int number)
+static struct wr_store_change numbered(struct store_fixture *rig, int64_t job, int number)
 {
     static _Thread_local char url[64];
 
@@ -51,7 +51,7 @@ static struct wr_store_host host_with_delay(const char *key, int64_t delay_ns)
     return (struct wr_store_host){.key = wr_span_of(key), .memory = {.delay_ns = delay_ns}};
 }
 
-static int64_t stored_delay(struct rig *rig, const char *key)
+static int64_t stored_delay(struct store_fixture *rig, const char *key)
 {
     size_t count;
     struct wr_store_query query = {.what = WR_STORE_ONE_HOST, .key = wr_span_of(key)};
@@ -64,7 +64,7 @@ static int64_t stored_delay(struct rig *rig, const char *key)
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-static void posts_wait_for_each_other_and_share_a_transaction(void **state)
+static void posts_wait_for_others_and_share_a_transaction(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -84,7 +84,7 @@ static void posts_wait_for_each_other_and_share_a_transaction(void **state)
     }
 }
 
-static void much_is_written_without_waiting(void **state)
+static void full_batch_is_written_without_waiting(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -99,7 +99,7 @@ static void much_is_written_without_waiting(void **state)
     }
 }
 
-static void who_waits_takes_the_others_along_at_once(void **state)
+static void blocking_post_writes_the_waiting_ones_at_once(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -114,7 +114,7 @@ static void who_waits_takes_the_others_along_at_once(void **state)
 }
 
 struct poster {
-    struct rig *rig;
+    struct store_fixture *rig;
     int64_t job;
     int from;
     pthread_t thread;
@@ -130,7 +130,7 @@ static void *post_many(void *context)
     return NULL;
 }
 
-static void posts_of_each_thread_are_stored_in_their_order(void **state)
+static void posts_of_each_thread_are_stored_in_order(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -167,7 +167,7 @@ static void posts_of_each_thread_are_stored_in_their_order(void **state)
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
 /* U4, S2-10: a host that changes often is written once per interval, with its last values. */
-static void only_the_last_word_about_a_host_is_written(void **state)
+static void only_the_last_values_of_a_host_are_written(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -189,7 +189,7 @@ static void only_the_last_word_about_a_host_is_written(void **state)
 }
 
 /* U7: an earlier debounce lost the final write. */
-static void the_last_word_is_not_lost_at_the_end(void **state)
+static void last_values_of_a_host_are_written_when_the_store_closes(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -219,7 +219,7 @@ static void *note_many(void *context)
     return NULL;
 }
 
-static void the_last_word_is_not_lost_while_others_are_written(void **state)
+static void last_values_of_a_host_are_not_lost_while_others_are_written(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -244,7 +244,7 @@ static void the_last_word_is_not_lost_while_others_are_written(void **state)
 }
 
 /* V2, R23: a Retry-After time is not held back like other host values. */
-static void a_time_that_a_server_named_is_written_at_once(void **state)
+static void retry_after_time_is_written_at_once(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -264,7 +264,7 @@ static void a_time_that_a_server_named_is_written_at_once(void **state)
     }
 }
 
-static void many_hosts_do_not_wait_for_their_time(void **state)
+static void many_changed_hosts_are_written_before_their_time(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -288,7 +288,7 @@ static void many_hosts_do_not_wait_for_their_time(void **state)
 /* ---- full queues ----------------------------------------------------------------------------- */
 
 /* I3: a full queue is an error, and the callback reports room. */
-static void a_full_queue_is_told_and_so_is_room(void **state)
+static void full_store_queue_and_later_room_are_reported(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -338,7 +338,7 @@ static void large_texts_fill_the_queue_and_one_may_be_larger_than_it(void **stat
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-static void an_output_is_synced_before_its_length_is_stored(void **state)
+static void output_is_synced_before_its_length_is_stored(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -373,7 +373,7 @@ static void an_output_is_synced_before_its_length_is_stored(void **state)
 }
 
 /* F6: after a failure each post is stored completely or not at all. */
-static void a_failure_is_for_good_and_nothing_is_half_stored(void **state)
+static void failure_of_a_store_is_final_and_no_post_is_half_stored(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -404,7 +404,7 @@ static void a_failure_is_for_good_and_nothing_is_half_stored(void **state)
     }
 }
 
-static void what_a_paused_store_could_not_write_is_told_when_it_is_freed(void **state)
+static void freeing_a_paused_store_reports_its_unwritten_posts(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -426,7 +426,7 @@ static void what_a_paused_store_could_not_write_is_told_when_it_is_freed(void **
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* A crawl that loads no more tasks goes to sleep, so a load must see everything posted before. */
-static void a_load_sees_what_was_posted_before_though_it_is_not_due(void **state)
+static void load_sees_earlier_posts_before_they_are_due(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -474,7 +474,7 @@ static void count_answer(void *context, int error, const char *why)
     atomic_fetch_add(&load_answers, 1);
 }
 
-static void a_load_waits_while_the_store_is_paused_and_then_sees_all(void **state)
+static void load_waits_while_the_store_is_paused_and_then_sees_all(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -514,7 +514,7 @@ static void a_load_waits_while_the_store_is_paused_and_then_sees_all(void **stat
 
 static void wait_and_post(void *context, int error, const char *why)
 {
-    struct rig *rig = context;
+    struct store_fixture *rig = context;
     int64_t job;
     struct wr_store_query query = {.what = WR_STORE_JOBS};
 
@@ -527,7 +527,7 @@ static void wait_and_post(void *context, int error, const char *why)
     assert_int_equal(wr_store_post(rig->store, NULL, 0, rig_count, rig), 0);
 }
 
-static void a_callback_may_post_but_not_wait(void **state)
+static void store_callback_may_post_but_not_block(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -538,14 +538,14 @@ static void a_callback_may_post_but_not_wait(void **state)
     }
 }
 
-WEIR_TESTS(test(posts_wait_for_each_other_and_share_a_transaction), test(much_is_written_without_waiting),
-           test(who_waits_takes_the_others_along_at_once), test(posts_of_each_thread_are_stored_in_their_order),
-           test(only_the_last_word_about_a_host_is_written), test(the_last_word_is_not_lost_at_the_end),
-           test(the_last_word_is_not_lost_while_others_are_written),
-           test(a_time_that_a_server_named_is_written_at_once), test(many_hosts_do_not_wait_for_their_time),
-           test(a_full_queue_is_told_and_so_is_room), test(large_texts_fill_the_queue_and_one_may_be_larger_than_it),
-           test(an_output_is_synced_before_its_length_is_stored),
-           test(a_failure_is_for_good_and_nothing_is_half_stored),
-           test(what_a_paused_store_could_not_write_is_told_when_it_is_freed),
-           test(a_load_sees_what_was_posted_before_though_it_is_not_due),
-           test(a_load_waits_while_the_store_is_paused_and_then_sees_all), test(a_callback_may_post_but_not_wait))
+WEIR_TESTS(test(posts_wait_for_others_and_share_a_transaction), test(full_batch_is_written_without_waiting),
+           test(blocking_post_writes_the_waiting_ones_at_once), test(posts_of_each_thread_are_stored_in_order),
+           test(only_the_last_values_of_a_host_are_written),
+           test(last_values_of_a_host_are_written_when_the_store_closes),
+           test(last_values_of_a_host_are_not_lost_while_others_are_written), test(retry_after_time_is_written_at_once),
+           test(many_changed_hosts_are_written_before_their_time), test(full_store_queue_and_later_room_are_reported),
+           test(large_texts_fill_the_queue_and_one_may_be_larger_than_it),
+           test(output_is_synced_before_its_length_is_stored),
+           test(failure_of_a_store_is_final_and_no_post_is_half_stored),
+           test(freeing_a_paused_store_reports_its_unwritten_posts), test(load_sees_earlier_posts_before_they_are_due),
+           test(load_waits_while_the_store_is_paused_and_then_sees_all), test(store_callback_may_post_but_not_block))

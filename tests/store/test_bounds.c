@@ -16,8 +16,8 @@ struct answers {
 
 /* Makes changes for the pages `first` and following, of all hosts in turn. The texts stay valid
  * until the next call of this thread. */
-static void make_found(struct rig *rig, int64_t job, int first, size_t count, struct wr_store_task_limits bounds,
-                       struct answers *answers, struct wr_store_change *ret_changes)
+static void make_found(struct store_fixture *rig, int64_t job, int first, size_t count,
+                       struct wr_store_task_limits bounds, struct answers *answers, struct wr_store_change *ret_changes)
 {
     static _Thread_local char hosts[AT_ONCE][16], urls[AT_ONCE][48];
 
@@ -32,7 +32,7 @@ static void make_found(struct rig *rig, int64_t job, int first, size_t count, st
     }
 }
 
-static void find(struct rig *rig, int64_t job, int first, size_t count, struct wr_store_task_limits bounds,
+static void find(struct store_fixture *rig, int64_t job, int first, size_t count, struct wr_store_task_limits bounds,
                  struct answers *answers)
 {
     struct wr_store_change changes[AT_ONCE];
@@ -50,10 +50,10 @@ static size_t count_true(const bool *list, size_t count)
     return sum;
 }
 
-static void tasks_beyond_the_bound_of_a_job_are_forgotten_and_told(void **state)
+static void tasks_beyond_the_limit_of_a_job_are_dropped_and_reported(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     struct answers answers;
 
     if (!rig_set_up_shared(&rig))
@@ -84,10 +84,10 @@ static void tasks_beyond_the_bound_of_a_job_are_forgotten_and_told(void **state)
     rig_tear_down(&rig);
 }
 
-static void tasks_beyond_the_bound_of_a_host_are_forgotten_and_told(void **state)
+static void tasks_beyond_the_limit_of_a_host_are_dropped_and_reported(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     struct answers answers;
     const struct wr_store_task_limits bounds = {.host_tasks = 2};
 
@@ -112,10 +112,10 @@ static void tasks_beyond_the_bound_of_a_host_are_forgotten_and_told(void **state
     rig_tear_down(&rig);
 }
 
-static void one_that_is_found_twice_at_once_counts_once(void **state)
+static void task_found_twice_in_one_post_counts_once(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     struct answers answers = {{false}, {false}};
     struct wr_store_change changes[AT_ONCE];
 
@@ -144,10 +144,10 @@ static void one_that_is_found_twice_at_once_counts_once(void **state)
 
 /* Several processes find the same and other pages at the same time, some in large transactions, and
  * finish some. */
-static void bounds_hold_whoever_finds_tasks_at_the_same_time(void **state)
+static void limits_hold_while_several_processes_find_tasks(void **state)
 {
     (void)state;
-    struct rig rigs[STORES];
+    struct store_fixture rigs[STORES];
     static struct answers answers[STORES][ROUNDS];
     const struct wr_store_task_limits bounds[] = {{.tasks = 101}, {.host_tasks = 9}, {.tasks = 50, .host_tasks = 9}};
     const uint64_t expected[] = {101, HOSTS * 9, 50};
@@ -188,6 +188,6 @@ static void bounds_hold_whoever_finds_tasks_at_the_same_time(void **state)
     rig_tear_down(&rigs[0]);
 }
 
-WEIR_TESTS(test(tasks_beyond_the_bound_of_a_job_are_forgotten_and_told),
-           test(tasks_beyond_the_bound_of_a_host_are_forgotten_and_told),
-           test(one_that_is_found_twice_at_once_counts_once), test(bounds_hold_whoever_finds_tasks_at_the_same_time))
+WEIR_TESTS(test(tasks_beyond_the_limit_of_a_job_are_dropped_and_reported),
+           test(tasks_beyond_the_limit_of_a_host_are_dropped_and_reported),
+           test(task_found_twice_in_one_post_counts_once), test(limits_hold_while_several_processes_find_tasks))

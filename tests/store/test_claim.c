@@ -5,7 +5,7 @@
 
 /* Sets up a job and 9000 hosts: of three in a row the first is done, the second leased by another
  * process, and the third rests. */
-static bool set_up(struct rig *rig, int64_t *ret_job)
+static bool set_up(struct store_fixture *rig, int64_t *ret_job)
 {
     if (!postgres_start())
         return false;
@@ -25,7 +25,7 @@ static bool set_up(struct rig *rig, int64_t *ret_job)
     return true;
 }
 
-static size_t claim(struct rig *rig, int64_t job, size_t limit)
+static size_t claim(struct store_fixture *rig, int64_t job, size_t limit)
 {
     size_t count;
 
@@ -34,10 +34,10 @@ static size_t claim(struct rig *rig, int64_t job, size_t limit)
 }
 
 /* PostgreSQL reports statistics when a connection ends. */
-static void claims_do_not_read_through_hosts_that_others_have_or_that_rest(void **state)
+static void claims_do_not_read_leased_or_resting_hosts(void **state)
 {
     (void)state;
-    struct rig rig, other;
+    struct store_fixture rig, other;
     int64_t job = 0;
 
     if (!set_up(&rig, &job))
@@ -65,10 +65,10 @@ static void claims_do_not_read_through_hosts_that_others_have_or_that_rest(void 
 
 /* Finished hosts lie between leased ones: a claim looks at a part of the hosts, and the next claim
  * continues there. */
-static void a_host_among_thousands_that_are_done_is_found_by_a_few_claims(void **state)
+static void host_among_thousands_of_finished_ones_is_found_in_few_claims(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     int64_t job = 0;
     int claims = 1;
 
@@ -83,7 +83,7 @@ static void a_host_among_thousands_that_are_done_is_found_by_a_few_claims(void *
 }
 
 /* G9: a host with a damaged row is skipped. */
-static void hosts_that_cannot_be_read_are_not_claimed_nor_kept_and_their_tasks_are_told(void **state)
+static void unreadable_hosts_are_not_claimed_and_their_tasks_are_listed(void **state)
 {
     (void)state;
     static const char *const harm[] = {
@@ -97,7 +97,7 @@ static void hosts_that_cannot_be_read_are_not_claimed_nor_kept_and_their_tasks_a
         test_skip_missing("PostgreSQL");
     for (size_t i = 0; i < sizeof harm / sizeof harm[0]; i++) {
         for (int is_leased = 0; is_leased < 2; is_leased++) {
-            struct rig rig;
+            struct store_fixture rig;
             size_t count;
             rig_set_up(&rig, &rig_backends[1]);
             rig_open(&rig);
@@ -123,6 +123,6 @@ static void hosts_that_cannot_be_read_are_not_claimed_nor_kept_and_their_tasks_a
     }
 }
 
-WEIR_TESTS(test(claims_do_not_read_through_hosts_that_others_have_or_that_rest),
-           test(a_host_among_thousands_that_are_done_is_found_by_a_few_claims),
-           test(hosts_that_cannot_be_read_are_not_claimed_nor_kept_and_their_tasks_are_told))
+WEIR_TESTS(test(claims_do_not_read_leased_or_resting_hosts),
+           test(host_among_thousands_of_finished_ones_is_found_in_few_claims),
+           test(unreadable_hosts_are_not_claimed_and_their_tasks_are_listed))

@@ -13,7 +13,7 @@
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static void a_new_store_is_empty_and_a_job_begins_pending(void **state)
+static void new_store_is_empty_and_a_new_job_is_pending(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -74,7 +74,7 @@ static void every_status_is_kept_with_its_reason(void **state)
     }
 }
 
-static void a_job_that_is_over_takes_no_tasks(void **state)
+static void finished_job_takes_no_tasks(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -122,7 +122,7 @@ static void tasks_come_first_in_first_out_and_by_host(void **state)
     }
 }
 
-static void a_loaded_task_has_all_that_was_found(void **state)
+static void loaded_task_has_all_fields_that_were_found(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -159,7 +159,7 @@ static void a_loaded_task_has_all_that_was_found(void **state)
     }
 }
 
-static void the_lowest_priority_number_comes_first(void **state)
+static void task_with_the_lowest_priority_number_comes_first(void **state)
 {
     (void)state;
     static const struct {
@@ -179,7 +179,7 @@ static void the_lowest_priority_number_comes_first(void **state)
     }
 }
 
-static void loading_goes_on_where_it_stopped(void **state)
+static void loading_tasks_continues_where_it_stopped(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -212,7 +212,7 @@ static void loading_goes_on_where_it_stopped(void **state)
     }
 }
 
-static void a_task_is_found_once_and_ends_once(void **state)
+static void task_is_found_once_and_ends_once(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -238,7 +238,7 @@ static void a_task_is_found_once_and_ends_once(void **state)
     }
 }
 
-static void who_asks_is_told_which_tasks_were_new(void **state)
+static void store_reports_which_tasks_were_new(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -290,7 +290,7 @@ static void all_fingerprints_of_a_job_are_listed_in_pieces(void **state)
     }
 }
 
-static void a_retry_keeps_its_place_and_counts_once(void **state)
+static void retried_task_keeps_its_place_and_counts_once(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -325,7 +325,7 @@ static void a_retry_keeps_its_place_and_counts_once(void **state)
 }
 
 /* H2: the clock was a year ahead when the time was stored. */
-static void a_task_is_never_put_off_for_years(void **state)
+static void task_is_never_deferred_for_years(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -348,7 +348,7 @@ static void a_task_is_never_put_off_for_years(void **state)
 
 /* The latest change time that a site reports for a page is kept. It does not shorten the wait of a
  * deferred task. */
-static void a_task_knows_when_its_page_changed_until_it_is_put_off(void **state)
+static void change_time_of_a_page_is_kept_until_its_task_is_deferred(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -400,8 +400,8 @@ struct book {
     uint32_t attempts;
 };
 
-static void one_change(struct rig *rig, struct wr_rng *rng, const int64_t *jobs, struct book book[JOBS][TASKS],
-                       struct wr_store_job *expected, struct wr_store_change *ret_change)
+static void one_change(struct store_fixture *rig, struct wr_rng *rng, const int64_t *jobs,
+                       struct book book[JOBS][TASKS], struct wr_store_job *expected, struct wr_store_change *ret_change)
 {
     static char urls[TASKS][32];
     size_t j = (size_t)wr_rng_below(rng, JOBS), t = (size_t)wr_rng_below(rng, TASKS);
@@ -430,7 +430,7 @@ static void one_change(struct rig *rig, struct wr_rng *rng, const int64_t *jobs,
 }
 
 /* V5: counters agree with the tasks, even if changes are repeated. */
-static void counters_agree_with_the_tasks_whatever_is_repeated(void **state)
+static void counters_agree_with_the_tasks_despite_repeated_changes(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -470,7 +470,7 @@ static void counters_agree_with_the_tasks_whatever_is_repeated(void **state)
 /* ---- untrusted texts ------------------------------------------------------------------------- */
 
 /* G10: texts with SQL syntax are stored as texts. */
-static void texts_are_never_commands(void **state)
+static void texts_are_never_executed_as_sql(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -505,7 +505,7 @@ static void texts_are_never_commands(void **state)
     }
 }
 
-static void texts_that_are_too_long_unclean_or_missing_are_refused(void **state)
+static void texts_that_are_too_long_invalid_or_missing_are_refused(void **state)
 {
     (void)state;
     static char long_url[WR_URL_MAX + 2], long_key[WEIR_PACE_KEY_MAX + 2];
@@ -547,7 +547,7 @@ static void fingerprints_are_the_same_after_a_restart_and_differ_between_stores(
     (void)state;
     EACH_BACKEND(rig)
     {
-        struct rig second;
+        struct store_fixture second;
         rig_open(rig);
         uint64_t before = rig_fingerprint(rig, "https://h/");
         rig_reopen(rig);
@@ -559,13 +559,13 @@ static void fingerprints_are_the_same_after_a_restart_and_differ_between_stores(
     }
 }
 
-WEIR_TESTS(test(a_new_store_is_empty_and_a_job_begins_pending), test(jobs_are_listed_by_id_and_in_pieces),
-           test(every_status_is_kept_with_its_reason), test(a_job_that_is_over_takes_no_tasks),
-           test(tasks_come_first_in_first_out_and_by_host), test(a_loaded_task_has_all_that_was_found),
-           test(the_lowest_priority_number_comes_first), test(loading_goes_on_where_it_stopped),
-           test(a_task_is_found_once_and_ends_once), test(who_asks_is_told_which_tasks_were_new),
-           test(all_fingerprints_of_a_job_are_listed_in_pieces), test(a_retry_keeps_its_place_and_counts_once),
-           test(a_task_is_never_put_off_for_years), test(a_task_knows_when_its_page_changed_until_it_is_put_off),
-           test(counters_agree_with_the_tasks_whatever_is_repeated), test(texts_are_never_commands),
-           test(texts_that_are_too_long_unclean_or_missing_are_refused),
+WEIR_TESTS(test(new_store_is_empty_and_a_new_job_is_pending), test(jobs_are_listed_by_id_and_in_pieces),
+           test(every_status_is_kept_with_its_reason), test(finished_job_takes_no_tasks),
+           test(tasks_come_first_in_first_out_and_by_host), test(loaded_task_has_all_fields_that_were_found),
+           test(task_with_the_lowest_priority_number_comes_first), test(loading_tasks_continues_where_it_stopped),
+           test(task_is_found_once_and_ends_once), test(store_reports_which_tasks_were_new),
+           test(all_fingerprints_of_a_job_are_listed_in_pieces), test(retried_task_keeps_its_place_and_counts_once),
+           test(task_is_never_deferred_for_years), test(change_time_of_a_page_is_kept_until_its_task_is_deferred),
+           test(counters_agree_with_the_tasks_despite_repeated_changes), test(texts_are_never_executed_as_sql),
+           test(texts_that_are_too_long_invalid_or_missing_are_refused),
            test(fingerprints_are_the_same_after_a_restart_and_differ_between_stores))

@@ -14,7 +14,7 @@ static void agent_of(struct wr_span settings, char ret_agent[WR_CONTROL_AGENT_RO
 }
 
 /* Returns the reply; the caller frees it with json_decref. */
-static json_t *ask(struct rig *rig, const char *request)
+static json_t *ask(struct store_fixture *rig, const char *request)
 {
     const struct wr_control_source source = {.store = rig->store, .agent_of = agent_of};
     struct wr_buf answer;
@@ -38,7 +38,7 @@ static const char *text_of(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
-static void begin(struct rig *rig)
+static void begin(struct store_fixture *rig)
 {
     rig_set_up(rig, rig_backends);
     rig->options.retry_ns = WEIR_MILLISECOND;
@@ -47,7 +47,7 @@ static void begin(struct rig *rig)
 
 /* ---- a full disk ---- */
 
-static void assert_refused(struct rig *rig, const char *request)
+static void assert_refused(struct store_fixture *rig, const char *request)
 {
     json_t *answer = ask(rig, request);
     assert_false(is_ok(answer));
@@ -55,10 +55,10 @@ static void assert_refused(struct rig *rig, const char *request)
     json_decref(answer);
 }
 
-static void a_full_disk_keeps_nobody_waiting_at_the_desk(void **state)
+static void full_disk_blocks_no_control_request(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     shim_install();
     begin(&rig);
     (void)rig_job(&rig, "");
@@ -74,10 +74,10 @@ static void a_full_disk_keeps_nobody_waiting_at_the_desk(void **state)
 
 /* ---- why ---- */
 
-static void why_finds_a_url_however_it_is_spelled_and_shows_no_password(void **state)
+static void why_finds_a_url_in_any_spelling_and_shows_no_password(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     begin(&rig);
     int64_t job = rig_job(&rig, "weir");
     rig_post(&rig, rig_found(&rig, job, "a.example", "http://a.example/~x", NULL));
@@ -89,7 +89,7 @@ static void why_finds_a_url_however_it_is_spelled_and_shows_no_password(void **s
     rig_tear_down(&rig);
 }
 
-static const char *verdict_of(struct rig *rig, const char *request)
+static const char *verdict_of(struct store_fixture *rig, const char *request)
 {
     static char verdict[16];
     json_t *answer = ask(rig, request);
@@ -101,7 +101,7 @@ static const char *verdict_of(struct rig *rig, const char *request)
 static void why_reads_robots_as_the_agent_of_the_job(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     begin(&rig);
     (void)rig_job(&rig, "weir/1");
     (void)rig_job(&rig, "Other/2 (+mail)");
@@ -116,10 +116,10 @@ static void why_reads_robots_as_the_agent_of_the_job(void **state)
     rig_tear_down(&rig);
 }
 
-static void why_tells_of_a_host_whose_firewall_lets_nobody_in(void **state)
+static void why_reports_a_host_whose_firewall_blocks_all_requests(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     begin(&rig);
     int64_t job = rig_job(&rig, "weir");
     rig_post(&rig, rig_found(&rig, job, "a.example", "http://a.example/", NULL));
@@ -139,7 +139,7 @@ static void why_tells_of_a_host_whose_firewall_lets_nobody_in(void **state)
 /* ---- hosts ---- */
 
 /* Returns the host names of the reply as "a,b,c". */
-static const char *names_of(struct rig *rig, const char *request)
+static const char *names_of(struct store_fixture *rig, const char *request)
 {
     static char names[256];
     json_t *answer = ask(rig, request);
@@ -152,7 +152,7 @@ static const char *names_of(struct rig *rig, const char *request)
     return names;
 }
 
-static void stored_hosts_are_sorted_filtered_and_cut(void **state)
+static void stored_hosts_are_sorted_filtered_and_limited(void **state)
 {
     (void)state;
     static const struct {
@@ -161,7 +161,7 @@ static void stored_hosts_are_sorted_filtered_and_cut(void **state)
         double rate;
         int64_t waits_ns;
     } hosts[] = {{"c.example", false, 1, 0}, {"a.example", false, 3, WEIR_HOUR}, {"b.other", true, 2, 0}};
-    struct rig rig;
+    struct store_fixture rig;
     begin(&rig);
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
         struct wr_store_host host = {.key = wr_span_of(hosts[i].key),
@@ -189,13 +189,13 @@ static void stored_hosts_are_sorted_filtered_and_cut(void **state)
 
 /* ---- tasks ---- */
 
-static void a_page_of_tasks_ends_where_the_answer_is_full(void **state)
+static void task_list_is_split_at_the_size_limit_of_a_reply(void **state)
 {
     (void)state;
     enum {
         COUNT = 1500
     };
-    struct rig rig;
+    struct store_fixture rig;
     static char url[2001];
     begin(&rig);
     int64_t job = rig_job(&rig, "weir");
@@ -222,7 +222,6 @@ static void a_page_of_tasks_ends_where_the_answer_is_full(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(a_full_disk_keeps_nobody_waiting_at_the_desk),
-           test(why_finds_a_url_however_it_is_spelled_and_shows_no_password),
-           test(why_reads_robots_as_the_agent_of_the_job), test(why_tells_of_a_host_whose_firewall_lets_nobody_in),
-           test(stored_hosts_are_sorted_filtered_and_cut), test(a_page_of_tasks_ends_where_the_answer_is_full))
+WEIR_TESTS(test(full_disk_blocks_no_control_request), test(why_finds_a_url_in_any_spelling_and_shows_no_password),
+           test(why_reads_robots_as_the_agent_of_the_job), test(why_reports_a_host_whose_firewall_blocks_all_requests),
+           test(stored_hosts_are_sorted_filtered_and_limited), test(task_list_is_split_at_the_size_limit_of_a_reply))

@@ -14,14 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void set_up(struct rig *rig)
+static void set_up(struct store_fixture *rig)
 {
     rig_set_up(rig, rig_backends);
     rig->options.retry_ns = WEIR_MILLISECOND;
     rig->options.batch_changes = 8; /* the posts of a test take several transactions */
 }
 
-static int try_page(struct rig *rig, int64_t job, int number)
+static int try_page(struct store_fixture *rig, int64_t job, int number)
 {
     char url[64], next[64];
 
@@ -36,7 +36,7 @@ static int try_page(struct rig *rig, int64_t job, int number)
 }
 
 /* Posts a page and waits for room. A post that a failed store refuses counts as failed. */
-static void post_page(struct rig *rig, int64_t job, int number)
+static void post_page(struct store_fixture *rig, int64_t job, int number)
 {
     int error;
     while ((error = try_page(rig, job, number)) == WEIR_E_FULL)
@@ -45,7 +45,7 @@ static void post_page(struct rig *rig, int64_t job, int number)
         (void)atomic_fetch_add(&rig->failed, 1);
 }
 
-static int64_t begin(struct rig *rig)
+static int64_t begin(struct store_fixture *rig)
 {
     rig_open(rig);
     int64_t job = rig_job(rig, "");
@@ -54,7 +54,7 @@ static int64_t begin(struct rig *rig)
 }
 
 /* Checks that the number of stored pages is in this range and no page is stored in part. */
-static void check_pages(struct rig *rig, int64_t job, uint64_t least, uint64_t most)
+static void check_pages(struct store_fixture *rig, int64_t job, uint64_t least, uint64_t most)
 {
     struct wr_store_job seen = rig_look_job(rig, job);
     size_t count;
@@ -83,7 +83,7 @@ enum {
 /* Fills the disk at the n-th write. Returns true if the disk was full at some time of the run. */
 static bool full_at(long n)
 {
-    struct rig rig;
+    struct store_fixture rig;
     set_up(&rig);
     int64_t job = begin(&rig);
     atomic_store(&shim.fail_write_at, n);
@@ -110,7 +110,7 @@ static bool full_at(long n)
 }
 
 /* F5: no change is lost, whichever write finds the disk full. */
-static void a_full_disk_at_any_write_pauses_the_store_and_loses_nothing(void **state)
+static void full_disk_at_any_write_pauses_the_store_and_loses_nothing(void **state)
 {
     (void)state;
     long n = 1;
@@ -122,10 +122,10 @@ static void a_full_disk_at_any_write_pauses_the_store_and_loses_nothing(void **s
 }
 
 /* A large log is copied into the file; without room for that the log grows. */
-static void the_log_grows_while_the_file_cannot(void **state)
+static void sqlite_log_grows_while_the_file_cannot(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     char url[64], *text = calloc(1, WR_STORE_ROBOTS_MAX);
     struct stat file;
     assert_non_null(text);
@@ -156,10 +156,10 @@ static void the_log_grows_while_the_file_cannot(void **state)
 }
 
 /* Neither posts nor reads wait, not even the first one that finds the disk full. */
-static void who_does_not_wait_for_room_is_told_that_there_is_none(void **state)
+static void call_that_does_not_wait_reports_a_full_disk(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     shim_install();
     set_up(&rig);
     int64_t job = begin(&rig);
@@ -185,7 +185,7 @@ static void who_does_not_wait_for_room_is_told_that_there_is_none(void **state)
 /* Fills the disk by means of the real file system: a limit on file sizes. */
 static int run_limited(void)
 {
-    struct rig rig;
+    struct store_fixture rig;
     struct rlimit limit;
     (void)signal(SIGXFSZ, SIG_IGN);
     set_up(&rig);
@@ -214,7 +214,7 @@ static int run_limited(void)
     return 0;
 }
 
-static void a_limit_on_file_sizes_is_a_full_disk(void **state)
+static void file_size_limit_counts_as_a_full_disk(void **state)
 {
     (void)state;
     int status;
@@ -228,10 +228,10 @@ static void a_limit_on_file_sizes_is_a_full_disk(void **state)
 }
 
 /* G8: the log stays small, however much is written. */
-static void the_log_stays_small(void **state)
+static void sqlite_log_stays_small(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     char wal[RIG_PATH + 24], *text = calloc(1, WR_STORE_ROBOTS_MAX);
     struct stat file;
     assert_non_null(text);
@@ -253,12 +253,12 @@ static void the_log_stays_small(void **state)
 
 /* ---- changes by another process -------------------------------------------------------------- */
 
-static void a_file_that_is_removed_or_replaced_is_noticed(void **state)
+static void removed_or_replaced_state_file_is_noticed(void **state)
 {
     (void)state;
     shim_install();
     for (int replaces = 0; replaces < 2; replaces++) {
-        struct rig rig;
+        struct store_fixture rig;
         char away[RIG_PATH + 24];
         set_up(&rig);
         int64_t job = begin(&rig);
@@ -282,7 +282,7 @@ static void a_file_that_is_removed_or_replaced_is_noticed(void **state)
  * syncs. */
 static bool sync_fails_at(long n)
 {
-    struct rig rig;
+    struct store_fixture rig;
     set_up(&rig);
     int64_t job = begin(&rig);
     atomic_store(&shim.fail_sync_at, n);
@@ -307,7 +307,7 @@ static bool sync_fails_at(long n)
     return has_failed;
 }
 
-static void a_sync_that_fails_is_the_end_of_the_store(void **state)
+static void failed_sync_makes_the_store_fail_for_good(void **state)
 {
     (void)state;
     long n = 1;
@@ -320,7 +320,7 @@ static void a_sync_that_fails_is_the_end_of_the_store(void **state)
 /* ---- power cuts ------------------------------------------------------------------------------ */
 
 /* F4: every change reported as stored is there after a power cut, and the file is intact. */
-static void a_power_cut_loses_nothing_that_was_told(void **state)
+static void power_cut_loses_no_change_reported_as_stored(void **state)
 {
     (void)state;
     struct wr_rng rng;
@@ -328,7 +328,7 @@ static void a_power_cut_loses_nothing_that_was_told(void **state)
     int with_loss = 0;
     shim_install();
     for (int round = 0; round < 25; round++) {
-        struct rig rig, after;
+        struct store_fixture rig, after;
         wr_rng_init(&rng, seed + (uint64_t)round);
         shim_clear();
         shim.remembers = true;
@@ -405,13 +405,13 @@ static void ignore_answer(void *context, int error, const char *why)
 }
 
 /* L1: a read that fails also rolls back the open transaction. */
-static void memory_that_fails_while_writing_pauses_and_loses_nothing(void **state)
+static void lack_of_memory_while_writing_pauses_and_loses_nothing(void **state)
 {
     (void)state;
     int pauses = 0;
     make_poor(true);
     for (long n = 1; n < 400; n += n < 100 ? 3 : 23) {
-        struct rig rig;
+        struct store_fixture rig;
         set_up(&rig);
         int64_t job = begin(&rig);
         struct wr_store_query query = {.what = WR_STORE_TASKS,
@@ -437,10 +437,10 @@ static void memory_that_fails_while_writing_pauses_and_loses_nothing(void **stat
     assert_true(pauses > 0);
 }
 
-static void memory_that_fails_while_opening_is_an_error_and_no_harm(void **state)
+static void lack_of_memory_while_opening_is_an_error_and_does_no_harm(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     int errors = 0;
     make_poor(true);
     set_up(&rig);
@@ -468,7 +468,7 @@ static void memory_that_fails_while_opening_is_an_error_and_no_harm(void **state
 /* L2: limits the address space to its present size and a little more. */
 static int run_with_little_memory(void)
 {
-    struct rig rig;
+    struct store_fixture rig;
     struct rlimit limit;
     long pages = 0;
     int taken = 0, refused = 0;
@@ -501,7 +501,7 @@ static int run_with_little_memory(void)
     return taken > 0 && refused > 0 && atomic_load(&rig.failed) == 0 ? 0 : 5;
 }
 
-static void little_memory_refuses_some_and_loses_none(void **state)
+static void little_memory_refuses_some_posts_and_loses_none(void **state)
 {
     (void)state;
     int status;
@@ -516,10 +516,10 @@ static void little_memory_refuses_some_and_loses_none(void **state)
     assert_int_equal(status, 0);
 }
 
-static void an_allocator_that_fails_is_an_error_and_no_leak(void **state)
+static void store_with_a_failing_allocator_reports_it_and_leaks_nothing(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     test_allocator allocator;
     test_allocator_init(&allocator);
     set_up(&rig);
@@ -549,10 +549,12 @@ static void an_allocator_that_fails_is_an_error_and_no_leak(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(a_full_disk_at_any_write_pauses_the_store_and_loses_nothing), test(the_log_grows_while_the_file_cannot),
-           test(who_does_not_wait_for_room_is_told_that_there_is_none), test(the_log_stays_small),
-           test(a_file_that_is_removed_or_replaced_is_noticed), test(a_limit_on_file_sizes_is_a_full_disk),
-           test(a_sync_that_fails_is_the_end_of_the_store), test(a_power_cut_loses_nothing_that_was_told),
-           test(memory_that_fails_while_writing_pauses_and_loses_nothing),
-           test(memory_that_fails_while_opening_is_an_error_and_no_harm),
-           test(little_memory_refuses_some_and_loses_none), test(an_allocator_that_fails_is_an_error_and_no_leak))
+WEIR_TESTS(test(full_disk_at_any_write_pauses_the_store_and_loses_nothing),
+           test(sqlite_log_grows_while_the_file_cannot), test(call_that_does_not_wait_reports_a_full_disk),
+           test(sqlite_log_stays_small), test(removed_or_replaced_state_file_is_noticed),
+           test(file_size_limit_counts_as_a_full_disk), test(failed_sync_makes_the_store_fail_for_good),
+           test(power_cut_loses_no_change_reported_as_stored),
+           test(lack_of_memory_while_writing_pauses_and_loses_nothing),
+           test(lack_of_memory_while_opening_is_an_error_and_does_no_harm),
+           test(little_memory_refuses_some_posts_and_loses_none),
+           test(store_with_a_failing_allocator_reports_it_and_leaks_nothing))

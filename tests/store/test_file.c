@@ -25,10 +25,10 @@ static int64_t ask_sql(const char *path, const char *sql)
 /* ---- columns --------------------------------------------------------------------------------- */
 
 /* S2-7, R15, U7: the columns have whole seconds, rounded up, beside the exact value. */
-static void learned_delays_are_in_the_columns_that_were_promised(void **state)
+static void learned_delays_are_in_the_documented_columns(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     rig_set_up(&rig, rig_backends);
     rig_open(&rig);
     int64_t job = rig_job(&rig, "");
@@ -67,11 +67,11 @@ static char *read_text(const char *name)
 }
 
 /* Every version up to WR_SQLITE_VERSION has a file data/vN.sql. */
-static void files_of_every_version_are_brought_up_to_date(void **state)
+static void state_files_of_every_version_are_migrated(void **state)
 {
     (void)state;
     for (int version = 1; version <= WR_SQLITE_VERSION; version++) {
-        struct rig rig;
+        struct store_fixture rig;
         char name[32];
         size_t count;
         rig_set_up(&rig, rig_backends);
@@ -111,10 +111,10 @@ static void files_of_every_version_are_brought_up_to_date(void **state)
     }
 }
 
-static void a_new_file_has_the_tables_of_the_newest_version(void **state)
+static void new_state_file_has_the_tables_of_the_newest_version(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     rig_set_up(&rig, rig_backends);
     rig_open(&rig);
     rig_close(&rig);
@@ -123,14 +123,14 @@ static void a_new_file_has_the_tables_of_the_newest_version(void **state)
     rig_tear_down(&rig);
 }
 
-static void each_step_is_whole_and_one_that_fails_leaves_the_version_before(void **state)
+static void failed_migration_step_leaves_the_previous_version(void **state)
 {
     (void)state;
     static const char *const broken[] = {"CREATE TABLE a (x)",
                                          "CREATE TABLE b (x); INSERT INTO a VALUES (1); INSERT INTO nowhere VALUES (1)",
                                          "CREATE TABLE c (x)"};
     static const char *const mended[] = {"", "CREATE TABLE b (x); INSERT INTO a VALUES (1)", "CREATE TABLE c (x)"};
-    struct rig rig;
+    struct store_fixture rig;
     sqlite3 *db;
     rig_set_up(&rig, rig_backends);
     assert_int_equal(sqlite3_open(rig.path, &db), SQLITE_OK);
@@ -151,7 +151,7 @@ static void each_step_is_whole_and_one_that_fails_leaves_the_version_before(void
 /* ---- damaged rows ---------------------------------------------------------------------------- */
 
 /* Opens a store with ten tasks of one host, after `sql` damaged the closed file. */
-static int64_t open_spoilt(struct rig *rig, const char *sql)
+static int64_t open_spoilt(struct store_fixture *rig, const char *sql)
 {
     char url[32];
 
@@ -171,7 +171,7 @@ static int64_t open_spoilt(struct rig *rig, const char *sql)
     return job;
 }
 
-static struct wr_store_stats stats_of(struct rig *rig)
+static struct wr_store_stats stats_of(struct store_fixture *rig)
 {
     struct wr_store_stats stats;
 
@@ -180,10 +180,10 @@ static struct wr_store_stats stats_of(struct rig *rig)
 }
 
 /* G9, V4: the reader of a damaged task ends it; otherwise it would stay queued for ever. */
-static void spoilt_tasks_are_given_without_their_urls(void **state)
+static void damaged_tasks_are_returned_without_their_urls(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     int64_t job =
         open_spoilt(&rig, "UPDATE tasks SET url = '' WHERE url = 'https://h/1';"
                           "UPDATE tasks SET url = 'https://h/' || char(10) WHERE url = 'https://h/3';"
@@ -210,12 +210,12 @@ static void spoilt_tasks_are_given_without_their_urls(void **state)
 }
 
 /* Tasks whose host row is damaged or missing can never be loaded otherwise. */
-static void tasks_of_a_spoilt_host_are_given_when_hosts_are_listed(void **state)
+static void tasks_of_a_damaged_host_are_returned_when_hosts_are_listed(void **state)
 {
     (void)state;
     static const char *const spoils[] = {"UPDATE hosts SET host = ''", "UPDATE tasks SET host = 99"};
     for (size_t i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {
-        struct rig rig;
+        struct store_fixture rig;
         size_t count;
         int64_t job = open_spoilt(&rig, spoils[i]);
         rig_post(&rig, rig_found(&rig, job, "sound", "https://sound/", NULL));
@@ -233,10 +233,10 @@ static void tasks_of_a_spoilt_host_are_given_when_hosts_are_listed(void **state)
     }
 }
 
-static void absurd_numbers_of_a_task_are_put_into_range(void **state)
+static void absurd_numbers_of_a_task_are_clamped(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     int64_t job = open_spoilt(&rig, "UPDATE tasks SET attempts = -5, depth = 1 << 62, priority = 1 << 40,"
                                     " not_before_ms = 9223372036854775807, parent = 77");
     size_t count;
@@ -256,10 +256,10 @@ static void absurd_numbers_of_a_task_are_put_into_range(void **state)
     rig_tear_down(&rig);
 }
 
-static void absurd_numbers_of_a_host_are_put_into_range(void **state)
+static void absurd_numbers_of_a_host_are_clamped(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     (void)open_spoilt(&rig, "UPDATE hosts SET adaptive_delay_ms = -1, adaptive_delay_floor_ms = 9223372036854775807,"
                             " robots_delay_ms = 1 << 60, retry_at_ms = 9223372036854775807, updated_at_ms = -9,"
                             " rate = 9e999, cap = -1, traits = 1 << 50, block_ms = -1, breaker_open = 12");
@@ -282,7 +282,7 @@ static void absurd_numbers_of_a_host_are_put_into_range(void **state)
     rig_tear_down(&rig);
 }
 
-static size_t rows_of(struct rig *rig, enum wr_store_query_kind what, int64_t job, const char *key)
+static size_t rows_of(struct store_fixture *rig, enum wr_store_query_kind what, int64_t job, const char *key)
 {
     size_t count;
 
@@ -290,7 +290,7 @@ static size_t rows_of(struct rig *rig, enum wr_store_query_kind what, int64_t jo
     return count;
 }
 
-static void spoilt_hosts_jobs_and_robots_are_left_out_and_counted(void **state)
+static void damaged_hosts_jobs_and_robots_are_skipped_and_counted(void **state)
 {
     (void)state;
     static const struct {
@@ -309,7 +309,7 @@ static void spoilt_hosts_jobs_and_robots_are_left_out_and_counted(void **state)
         {"UPDATE outputs SET path = ''", WR_STORE_OUTPUTS, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct store_fixture rig;
         int64_t job = open_spoilt(&rig, cases[i].sql);
         assert_int_equal(rows_of(&rig, cases[i].what, job, cases[i].key), cases[i].what == WR_STORE_HOSTS ? 10 : 0);
         assert_int_equal(stats_of(&rig).damaged, 1);
@@ -318,7 +318,7 @@ static void spoilt_hosts_jobs_and_robots_are_left_out_and_counted(void **state)
 }
 
 /* V5: a check reports contradictions between rows and counters. */
-static void a_check_finds_books_that_do_not_agree(void **state)
+static void check_finds_counters_that_do_not_agree(void **state)
 {
     (void)state;
     static const struct {
@@ -335,7 +335,7 @@ static void a_check_finds_books_that_do_not_agree(void **state)
          "no such state"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct store_fixture rig;
         size_t count, hits = 0;
         (void)open_spoilt(&rig, cases[i].sql);
         struct rig_row *rows = rig_read(&rig, (struct wr_store_query){.what = WR_STORE_CHECK}, &count);
@@ -347,10 +347,9 @@ static void a_check_finds_books_that_do_not_agree(void **state)
     }
 }
 
-WEIR_TESTS(test(learned_delays_are_in_the_columns_that_were_promised),
-           test(files_of_every_version_are_brought_up_to_date), test(a_new_file_has_the_tables_of_the_newest_version),
-           test(each_step_is_whole_and_one_that_fails_leaves_the_version_before),
-           test(spoilt_tasks_are_given_without_their_urls),
-           test(tasks_of_a_spoilt_host_are_given_when_hosts_are_listed),
-           test(absurd_numbers_of_a_task_are_put_into_range), test(absurd_numbers_of_a_host_are_put_into_range),
-           test(spoilt_hosts_jobs_and_robots_are_left_out_and_counted), test(a_check_finds_books_that_do_not_agree))
+WEIR_TESTS(test(learned_delays_are_in_the_documented_columns), test(state_files_of_every_version_are_migrated),
+           test(new_state_file_has_the_tables_of_the_newest_version),
+           test(failed_migration_step_leaves_the_previous_version), test(damaged_tasks_are_returned_without_their_urls),
+           test(tasks_of_a_damaged_host_are_returned_when_hosts_are_listed), test(absurd_numbers_of_a_task_are_clamped),
+           test(absurd_numbers_of_a_host_are_clamped), test(damaged_hosts_jobs_and_robots_are_skipped_and_counted),
+           test(check_finds_counters_that_do_not_agree))

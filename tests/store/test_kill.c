@@ -19,7 +19,7 @@
 /* ---- the crawl that is killed ---------------------------------------------------------------- */
 
 struct crawl {
-    struct rig *rig;
+    struct store_fixture *rig;
     int output;
     int told; /* pipe: numbers of pages reported as stored */
 };
@@ -83,7 +83,7 @@ static void crawl_on(struct crawl *crawl, int64_t job, int from, uint64_t output
 }
 
 /* Crawls in the child process. Does not return. */
-static void run_child(struct rig *rig, int64_t job, int from, uint64_t output_bytes, int told)
+static void run_child(struct store_fixture *rig, int64_t job, int from, uint64_t output_bytes, int told)
 {
     char path[RIG_PATH + 16];
     struct crawl crawl = {.rig = rig, .told = told};
@@ -129,7 +129,7 @@ static int watch_and_kill(pid_t child, int told, bool after_page, unsigned us, i
     return last;
 }
 
-static uint64_t stored_output(struct rig *rig, int64_t job)
+static uint64_t stored_output(struct store_fixture *rig, int64_t job)
 {
     size_t count;
     struct rig_row *rows = rig_read(rig, (struct wr_store_query){.what = WR_STORE_OUTPUTS, .job = job}, &count);
@@ -140,7 +140,7 @@ static uint64_t stored_output(struct rig *rig, int64_t job)
 }
 
 /* Checks that the stored length of the output has every page once, in order. */
-static void check_output(struct rig *rig, uint64_t bytes, int pages)
+static void check_output(struct store_fixture *rig, uint64_t bytes, int pages)
 {
     char path[RIG_PATH + 16], line[80], url[64];
     FILE *file;
@@ -164,7 +164,7 @@ static void check_output(struct rig *rig, uint64_t bytes, int pages)
 }
 
 /* Checks the store after a kill. Returns the number of finished pages. */
-static int check_store(struct rig *rig, int64_t job, int last_told)
+static int check_store(struct store_fixture *rig, int64_t job, int last_told)
 {
     char url[64], host[32];
     rig->options.context = rig;
@@ -186,7 +186,7 @@ static int check_store(struct rig *rig, int64_t job, int last_told)
 /* Kills one crawl this many times. Returns how many kills came after new pages. */
 static int kill_crawl(struct wr_rng *rng, int kills, int *pages)
 {
-    struct rig rig;
+    struct store_fixture rig;
     int done = 0, with_loss = 0;
 
     rig_set_up(&rig, rig_backends);
@@ -219,7 +219,7 @@ static int kill_crawl(struct wr_rng *rng, int kills, int *pages)
 }
 
 /* F1, F11, L4, V4, V5: every reported page is stored. */
-static void what_was_told_survives_kill_9_at_any_moment(void **state)
+static void pages_reported_as_stored_survive_kill_9_at_any_moment(void **state)
 {
     (void)state;
     struct wr_rng rng;
@@ -233,4 +233,4 @@ static void what_was_told_survives_kill_9_at_any_moment(void **state)
     assert_true(with_loss >= kills / 2);
 }
 
-WEIR_TESTS(test(what_was_told_survives_kill_9_at_any_moment))
+WEIR_TESTS(test(pages_reported_as_stored_survive_kill_9_at_any_moment))

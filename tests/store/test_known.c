@@ -4,7 +4,7 @@
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static void what_a_host_tolerated_is_remembered(void **state)
+static void learned_values_of_a_host_are_stored(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -28,7 +28,7 @@ static void what_a_host_tolerated_is_remembered(void **state)
 }
 
 /* U7: half a second must not become zero, and rounding must not let a request start earlier. */
-static void durations_are_rounded_up_never_down(void **state)
+static void stored_durations_are_rounded_up_never_down(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -44,7 +44,7 @@ static void durations_are_rounded_up_never_down(void **state)
     }
 }
 
-static void a_host_is_known_by_its_tasks_and_by_its_memory(void **state)
+static void tasks_and_learned_values_share_one_host_record(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -64,7 +64,7 @@ static void a_host_is_known_by_its_tasks_and_by_its_memory(void **state)
     }
 }
 
-static void hosts_with_work_are_listed_in_pieces_with_what_is_known(void **state)
+static void hosts_with_tasks_are_listed_in_pieces_with_their_values(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -105,7 +105,7 @@ static void hosts_with_work_are_listed_in_pieces_with_what_is_known(void **state
 
 /* Stores the host, reopens the store, and returns a pacer of this profile with the stored values,
  * as after a restart. */
-static weir_pacer *pacer_with(struct rig *rig, const struct wr_store_host *host, weir_profile profile)
+static weir_pacer *pacer_with(struct store_fixture *rig, const struct wr_store_host *host, weir_profile profile)
 {
     weir_pace_options pace;
     weir_pacer *pacer;
@@ -121,7 +121,7 @@ static weir_pacer *pacer_with(struct rig *rig, const struct wr_store_host *host,
 }
 
 /* U3, S2-9: the part above the base delay halves in six hours. */
-static void a_learned_delay_has_aged_when_it_is_used_again(void **state)
+static void stored_learned_delay_decays_with_time(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -139,7 +139,7 @@ static void a_learned_delay_has_aged_when_it_is_used_again(void **state)
 }
 
 /* F2, V2, R23: a Retry-After time is kept. */
-static void a_window_that_a_server_named_holds_after_a_restart(void **state)
+static void retry_after_time_holds_after_a_restart(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -167,7 +167,7 @@ static struct wr_store_change block_change(const char *key, int64_t until_wall_a
 }
 
 /* U10: a block does not overwrite other values of the host, whichever was written first. */
-static void block_of_a_host_is_kept_with_it(void **state)
+static void firewall_block_of_a_host_is_stored(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -200,7 +200,7 @@ static void block_of_a_host_is_kept_with_it(void **state)
     }
 }
 
-static void hosts_that_let_a_job_in_are_found(void **state)
+static void hosts_that_do_not_block_a_job_are_found(void **state)
 {
     static const struct {
         const char *host, *url, *verdict;
@@ -305,7 +305,7 @@ static void take_bytes(void *context, const struct wr_store_row *row)
 }
 
 /* Returns the length of the stored text; -1: none is stored. */
-static long kept_bytes(struct rig *rig, struct wr_span url)
+static long kept_bytes(struct store_fixture *rig, struct wr_span url)
 {
     long bytes = -1;
     struct wr_store_query query = {.what = WR_STORE_ONE_ROBOTS, .key = url, .row = take_bytes, .context = &bytes};
@@ -314,7 +314,7 @@ static long kept_bytes(struct rig *rig, struct wr_span url)
 }
 
 /* Returns the number of stored texts, and the oldest one. */
-static int kept_robots(struct rig *rig, int *ret_oldest)
+static int kept_robots(struct store_fixture *rig, int *ret_oldest)
 {
     int kept = 0;
     *ret_oldest = TEXTS;
@@ -327,7 +327,7 @@ static int kept_robots(struct rig *rig, int *ret_oldest)
     return kept;
 }
 
-static void post_robots(struct rig *rig, int number, enum wr_store_robots_kind kind, int64_t wall_at)
+static void post_robots(struct store_fixture *rig, int number, enum wr_store_robots_kind kind, int64_t wall_at)
 {
     static char text[TEXT_BYTES];
     bool has_text = kind == WR_STORE_ROBOTS_TEXT;
@@ -338,7 +338,7 @@ static void post_robots(struct rig *rig, int number, enum wr_store_robots_kind k
 }
 
 /* M13: the texts of all servers together are limited, and the newest ones stay. */
-static void texts_of_robots_are_bounded_in_all_and_the_oldest_go_first(void **state)
+static void total_size_of_robots_texts_is_bounded_and_the_oldest_go_first(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -370,7 +370,7 @@ static void texts_of_robots_are_bounded_in_all_and_the_oldest_go_first(void **st
 }
 
 /* Otherwise the old rules would be obeyed after a restart. */
-static void a_robots_txt_that_is_too_long_to_be_kept_leaves_none_behind(void **state)
+static void robots_too_long_to_be_stored_removes_the_old_one(void **state)
 {
     (void)state;
     static char text[WR_STORE_ROBOTS_MAX + 1];
@@ -390,7 +390,7 @@ static void a_robots_txt_that_is_too_long_to_be_kept_leaves_none_behind(void **s
     }
 }
 
-static void outputs_are_kept_by_job_and_path(void **state)
+static void outputs_are_stored_by_job_and_path(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -413,12 +413,10 @@ static void outputs_are_kept_by_job_and_path(void **state)
     }
 }
 
-WEIR_TESTS(test(block_of_a_host_is_kept_with_it), test(hosts_that_let_a_job_in_are_found),
-           test(what_a_host_tolerated_is_remembered), test(durations_are_rounded_up_never_down),
-           test(a_host_is_known_by_its_tasks_and_by_its_memory),
-           test(hosts_with_work_are_listed_in_pieces_with_what_is_known),
-           test(a_learned_delay_has_aged_when_it_is_used_again),
-           test(a_window_that_a_server_named_holds_after_a_restart),
-           test(robots_texts_survive_a_restart_with_their_validators),
-           test(texts_of_robots_are_bounded_in_all_and_the_oldest_go_first),
-           test(a_robots_txt_that_is_too_long_to_be_kept_leaves_none_behind), test(outputs_are_kept_by_job_and_path))
+WEIR_TESTS(test(firewall_block_of_a_host_is_stored), test(hosts_that_do_not_block_a_job_are_found),
+           test(learned_values_of_a_host_are_stored), test(stored_durations_are_rounded_up_never_down),
+           test(tasks_and_learned_values_share_one_host_record),
+           test(hosts_with_tasks_are_listed_in_pieces_with_their_values), test(stored_learned_delay_decays_with_time),
+           test(retry_after_time_holds_after_a_restart), test(robots_texts_survive_a_restart_with_their_validators),
+           test(total_size_of_robots_texts_is_bounded_and_the_oldest_go_first),
+           test(robots_too_long_to_be_stored_removes_the_old_one), test(outputs_are_stored_by_job_and_path))

@@ -14,12 +14,12 @@
 
 /* ---- every backend --------------------------------------------------------------------------- */
 
-static struct rig_row *claim(struct rig *rig, int64_t job, size_t limit, size_t *ret_count)
+static struct rig_row *claim(struct store_fixture *rig, int64_t job, size_t limit, size_t *ret_count)
 {
     return rig_read(rig, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job, .limit = limit}, ret_count);
 }
 
-static void a_claimed_host_comes_with_what_is_known_of_it(void **state)
+static void claimed_host_comes_with_its_stored_values(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -54,7 +54,7 @@ static void a_claimed_host_comes_with_what_is_known_of_it(void **state)
 
 /* ---- several processes ----------------------------------------------------------------------- */
 
-static void run_out(struct rig *rig)
+static void run_out(struct store_fixture *rig)
 {
     postgres_run(rig->schema, "UPDATE hosts SET lease_until = clock_timestamp() - interval '1 s'"
                               " WHERE lease_until > '-infinity'");
@@ -81,13 +81,13 @@ static void end_claim(void *context, int error, const char *why)
 }
 
 /* K6: each host has one owner. */
-static void hosts_claimed_at_once_by_several_have_one_owner_each(void **state)
+static void hosts_claimed_by_several_processes_have_one_owner_each(void **state)
 {
     (void)state;
     enum {
         STORES = 4
     };
-    struct rig rigs[STORES];
+    struct store_fixture rigs[STORES];
     static atomic_int owners[100];
     struct claims claims[STORES];
     int total = 0;
@@ -127,7 +127,7 @@ static void hosts_claimed_at_once_by_several_have_one_owner_each(void **state)
 }
 
 /* G6: the result of an old lease is refused. */
-static void an_end_that_comes_after_the_lease_was_lost_is_refused(void **state)
+static void task_end_after_the_lease_was_lost_is_refused(void **state)
 {
     (void)state;
     struct rig_pair pair;
@@ -210,7 +210,7 @@ static void note_stored(void *context, int error, const char *why)
 
 /* G7: the commit took effect, and another process leases the host before the first one knows. No
  * process fetches the page again, so its line must stay. */
-static void an_end_whose_commit_was_not_answered_is_not_refused(void **state)
+static void task_end_with_an_unanswered_commit_is_not_refused(void **state)
 {
     (void)state;
     struct rig_pair pair;
@@ -252,7 +252,7 @@ static void an_end_whose_commit_was_not_answered_is_not_refused(void **state)
 
 /* G3: after a fail-over the server has lost the last claims and issues their token numbers
  * again. */
-static void a_token_that_a_fail_over_gives_out_again_is_not_the_same(void **state)
+static void token_issued_again_after_a_fail_over_is_not_the_same_lease(void **state)
 {
     (void)state;
     struct rig_pair pair;
@@ -277,7 +277,7 @@ static void a_token_that_a_fail_over_gives_out_again_is_not_the_same(void **stat
     rig_pair_tear_down(&pair);
 }
 
-static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
+static void heartbeat_renews_leases_and_omits_lost_ones(void **state)
 {
     (void)state;
     struct rig_pair pair;
@@ -308,10 +308,10 @@ static void a_beat_renews_what_is_held_and_tells_what_is_lost(void **state)
 
 /* H5: whatever the clock of a machine says, the owner trusts a lease no longer than the database
  * grants it. */
-static void a_lease_ends_for_its_owner_before_it_ends_for_others(void **state)
+static void lease_ends_for_its_owner_before_it_ends_for_others(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     size_t count;
 
     if (!rig_set_up_shared(&rig))
@@ -330,7 +330,7 @@ static void a_lease_ends_for_its_owner_before_it_ends_for_others(void **state)
     rig_tear_down(&rig);
 }
 
-static void release(struct rig *rig, const struct rig_row *claimed)
+static void release(struct store_fixture *rig, const struct rig_row *claimed)
 {
     const struct wr_store_host *host = &claimed->row.host;
 
@@ -340,7 +340,7 @@ static void release(struct rig *rig, const struct rig_row *claimed)
                      0);
 }
 
-static void what_is_released_or_left_behind_is_anybodys_at_once(void **state)
+static void released_hosts_can_be_claimed_at_once(void **state)
 {
     (void)state;
     struct rig_pair pair;
@@ -384,7 +384,7 @@ static void release_of_an_earlier_lease_leaves_the_present_one(void **state)
 }
 
 /* G6: neither learned values nor a block are stored for a former owner. */
-static void what_the_last_owner_says_of_a_host_is_refused(void **state)
+static void host_values_from_a_former_owner_are_refused(void **state)
 {
     (void)state;
     struct rig_pair pair;
@@ -426,10 +426,10 @@ static int64_t read_fast(const weir_clock *clock)
 static const weir_clock fast_wall = {read_fast, NULL};
 
 /* H5: a time named by a server is the same for a machine whose clock is five minutes ahead. */
-static void what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says(void **state)
+static void retry_after_time_holds_whatever_the_clock_of_the_next_owner(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct store_fixture first, second;
     size_t count;
 
     if (!rig_set_up_shared(&first))
@@ -454,10 +454,10 @@ static void what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says(v
 }
 
 /* Values noted for a host are written before its release. */
-static void a_released_host_comes_with_the_last_word_about_it(void **state)
+static void released_host_comes_with_its_last_values(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct store_fixture first, second;
     size_t count;
 
     if (!rig_set_up_shared(&first))
@@ -482,7 +482,7 @@ static void a_released_host_comes_with_the_last_word_about_it(void **state)
 }
 
 /* A heartbeat returns the number of hosts per process if all had the same number. */
-static void a_beat_tells_what_a_fair_share_is(void **state)
+static void heartbeat_reports_the_fair_number_of_hosts(void **state)
 {
     (void)state;
     struct rig_pair pair;
@@ -507,7 +507,7 @@ static void a_beat_tells_what_a_fair_share_is(void **state)
 
 /* ---- listing processes and leases ------------------------------------------------------------ */
 
-static void a_host_tells_who_has_it(void **state)
+static void host_record_names_the_owner_of_its_lease(void **state)
 {
     (void)state;
     struct rig_pair pair;
@@ -552,10 +552,10 @@ static void a_host_tells_who_has_it(void **state)
 }
 
 /* Machines may have files of the same name: the stored length belongs to a file of one machine. */
-static void an_output_is_that_of_one_machine(void **state)
+static void output_record_belongs_to_one_machine(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     size_t count;
 
     if (!rig_set_up_shared(&rig))
@@ -571,16 +571,13 @@ static void an_output_is_that_of_one_machine(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(a_claimed_host_comes_with_what_is_known_of_it),
-           test(hosts_claimed_at_once_by_several_have_one_owner_each),
-           test(an_end_that_comes_after_the_lease_was_lost_is_refused),
-           test(an_end_whose_commit_was_not_answered_is_not_refused),
-           test(a_token_that_a_fail_over_gives_out_again_is_not_the_same),
-           test(a_beat_renews_what_is_held_and_tells_what_is_lost),
-           test(a_lease_ends_for_its_owner_before_it_ends_for_others),
-           test(what_is_released_or_left_behind_is_anybodys_at_once),
-           test(release_of_an_earlier_lease_leaves_the_present_one),
-           test(what_the_last_owner_says_of_a_host_is_refused),
-           test(what_a_server_said_holds_whatever_the_clock_of_the_next_owner_says),
-           test(a_released_host_comes_with_the_last_word_about_it), test(a_beat_tells_what_a_fair_share_is),
-           test(a_host_tells_who_has_it), test(an_output_is_that_of_one_machine))
+WEIR_TESTS(test(claimed_host_comes_with_its_stored_values),
+           test(hosts_claimed_by_several_processes_have_one_owner_each),
+           test(task_end_after_the_lease_was_lost_is_refused), test(task_end_with_an_unanswered_commit_is_not_refused),
+           test(token_issued_again_after_a_fail_over_is_not_the_same_lease),
+           test(heartbeat_renews_leases_and_omits_lost_ones), test(lease_ends_for_its_owner_before_it_ends_for_others),
+           test(released_hosts_can_be_claimed_at_once), test(release_of_an_earlier_lease_leaves_the_present_one),
+           test(host_values_from_a_former_owner_are_refused),
+           test(retry_after_time_holds_whatever_the_clock_of_the_next_owner),
+           test(released_host_comes_with_its_last_values), test(heartbeat_reports_the_fair_number_of_hosts),
+           test(host_record_names_the_owner_of_its_lease), test(output_record_belongs_to_one_machine))

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-static struct wr_store_host host_of(struct rig *rig, const char *key)
+static struct wr_store_host host_of(struct store_fixture *rig, const char *key)
 {
     size_t count;
     struct rig_row *rows =
@@ -25,7 +25,7 @@ static struct wr_store_change setting(const char *key, int paused, int64_t inter
                                                 .interval_ns = interval_ns}};
 }
 
-static void what_is_set_for_a_host_is_kept_apart_from_what_is_learned(void **state)
+static void settings_of_a_host_are_separate_from_learned_values(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -52,7 +52,7 @@ static void what_is_set_for_a_host_is_kept_apart_from_what_is_learned(void **sta
 }
 
 /* A later load of the host sees the setting, committed or not. */
-static void what_is_set_is_seen_by_who_asks_after_it(void **state)
+static void uncommitted_host_settings_are_visible_to_later_reads(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -65,7 +65,7 @@ static void what_is_set_is_seen_by_who_asks_after_it(void **state)
     }
 }
 
-static void any_task_is_found_with_its_state_and_place(void **state)
+static void any_task_can_be_read_with_its_state_and_place(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -106,7 +106,7 @@ static void any_task_is_found_with_its_state_and_place(void **state)
     }
 }
 
-static struct wr_store_change visited(struct rig *rig, int64_t job, const char *url, const char *validator,
+static struct wr_store_change visited(struct store_fixture *rig, int64_t job, const char *url, const char *validator,
                                       const char *digest)
 {
     struct wr_store_change change = rig_ended(rig, job, url, false, "fetched");
@@ -121,7 +121,7 @@ static struct wr_store_change visited(struct rig *rig, int64_t job, const char *
 
 /* Tasks of other jobs are read in pieces, and after a while the query skips to the next task of
  * this job. */
-static void tasks_of_a_job_are_read_without_walking_over_all_others(void **state)
+static void tasks_of_a_job_are_read_without_scanning_all_others(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -152,7 +152,7 @@ static void tasks_of_a_job_are_read_without_walking_over_all_others(void **state
     }
 }
 
-static void what_was_seen_of_a_page_is_known_to_a_later_job(void **state)
+static void visit_of_a_page_is_known_to_a_later_job(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -194,7 +194,7 @@ static void what_was_seen_of_a_page_is_known_to_a_later_job(void **state)
     }
 }
 
-static void the_first_visit_is_when_the_page_ended(void **state)
+static void first_visit_has_the_time_when_the_page_ended(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -243,7 +243,7 @@ static struct wr_store_change report(int64_t job, const char *text)
     return (struct wr_store_change){.kind = WR_STORE_REPORT, .report = {.job = job, .text = wr_span_of(text)}};
 }
 
-static void the_report_of_each_run_is_found_again_the_newest_first(void **state)
+static void reports_of_all_runs_are_listed_newest_first(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -301,7 +301,7 @@ static void reports_of_a_job_are_bounded_in_number_and_size(void **state)
 
 #define LINE "{\"url\": \"https://a.example/1\"}"
 
-static void a_line_is_kept_where_processes_share_the_store(void **state)
+static void output_line_is_stored_if_processes_share_the_store(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -325,7 +325,7 @@ static void a_line_is_kept_where_processes_share_the_store(void **state)
     }
 }
 
-static void sums_tell_how_the_tasks_of_each_host_ended(void **state)
+static void sums_count_the_task_results_of_each_host(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -358,10 +358,10 @@ static void sums_tell_how_the_tasks_of_each_host_ended(void **state)
     }
 }
 
-WEIR_TESTS(test(what_is_set_for_a_host_is_kept_apart_from_what_is_learned),
-           test(what_is_set_is_seen_by_who_asks_after_it), test(any_task_is_found_with_its_state_and_place),
-           test(tasks_of_a_job_are_read_without_walking_over_all_others),
-           test(what_was_seen_of_a_page_is_known_to_a_later_job), test(the_first_visit_is_when_the_page_ended),
-           test(all_hosts_are_listed_in_pieces), test(the_report_of_each_run_is_found_again_the_newest_first),
-           test(reports_of_a_job_are_bounded_in_number_and_size), test(a_line_is_kept_where_processes_share_the_store),
-           test(sums_tell_how_the_tasks_of_each_host_ended))
+WEIR_TESTS(test(settings_of_a_host_are_separate_from_learned_values),
+           test(uncommitted_host_settings_are_visible_to_later_reads),
+           test(any_task_can_be_read_with_its_state_and_place),
+           test(tasks_of_a_job_are_read_without_scanning_all_others), test(visit_of_a_page_is_known_to_a_later_job),
+           test(first_visit_has_the_time_when_the_page_ended), test(all_hosts_are_listed_in_pieces),
+           test(reports_of_all_runs_are_listed_newest_first), test(reports_of_a_job_are_bounded_in_number_and_size),
+           test(output_line_is_stored_if_processes_share_the_store), test(sums_count_the_task_results_of_each_host))

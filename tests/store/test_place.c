@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void set_up(struct rig *rig)
+static void set_up(struct store_fixture *rig)
 {
     rig_set_up(rig, rig_backends);
     rig->options.busy_ns = 50 * WEIR_MILLISECOND;
@@ -43,7 +43,7 @@ static char *read_file(const char *path, size_t *ret_bytes)
 }
 
 /* Expects that the store refuses with this error and a one-line message that has these words. */
-static void expect_refusal(struct rig *rig, int error, const char *words)
+static void expect_refusal(struct store_fixture *rig, int error, const char *words)
 {
     assert_int_equal(wr_store_open(&rig->options, &rig->store), error);
     rig->store = NULL;
@@ -52,7 +52,7 @@ static void expect_refusal(struct rig *rig, int error, const char *words)
 }
 
 /* Expects a refusal, and that the file is unchanged. */
-static void expect_untouched(struct rig *rig, int error, const char *words)
+static void expect_untouched(struct store_fixture *rig, int error, const char *words)
 {
     size_t before_bytes, after_bytes;
     char *before = read_file(rig->path, &before_bytes);
@@ -66,10 +66,10 @@ static void expect_untouched(struct rig *rig, int error, const char *words)
 
 /* ---- new files ------------------------------------------------------------------------------- */
 
-static void a_new_file_is_for_its_owner_only(void **state)
+static void new_state_file_is_accessible_to_its_owner_only(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     struct stat node;
     char wal[RIG_PATH + 24];
     mode_t before = umask(0);
@@ -88,10 +88,10 @@ static void a_new_file_is_for_its_owner_only(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_missing_file_is_made_only_if_that_was_asked_for(void **state)
+static void missing_state_file_is_created_only_on_request(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     set_up(&rig);
     rig.options.may_create = false;
     expect_refusal(&rig, WEIR_E_ABSENT, "does not exist");
@@ -99,10 +99,10 @@ static void a_missing_file_is_made_only_if_that_was_asked_for(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_missing_folder_is_named(void **state)
+static void missing_folder_of_a_state_file_is_named(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     set_up(&rig);
     snprintf(rig.path, sizeof rig.path, "%s/no/x.db", rig.folder);
     expect_refusal(&rig, WEIR_E_SYSTEM, "there is no such folder");
@@ -112,7 +112,7 @@ static void a_missing_folder_is_named(void **state)
 /* ---- files that are no state files ----------------------------------------------------------- */
 
 /* F7: empty, foreign and cut files. */
-static void files_that_are_no_state_files_are_refused_and_left_alone(void **state)
+static void foreign_and_cut_files_are_refused_and_not_changed(void **state)
 {
     (void)state;
     static const struct {
@@ -126,7 +126,7 @@ static void files_that_are_no_state_files_are_refused_and_left_alone(void **stat
         {"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20", 24, "it was cut"},
     };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        struct rig rig;
+        struct store_fixture rig;
         set_up(&rig);
         write_file(rig.path, files[i].bytes, files[i].count);
         expect_untouched(&rig, WEIR_E_INVAL, files[i].words);
@@ -134,10 +134,10 @@ static void files_that_are_no_state_files_are_refused_and_left_alone(void **stat
     }
 }
 
-static void another_programs_database_is_refused_and_left_alone(void **state)
+static void database_of_another_program_is_refused_and_not_changed(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     set_up(&rig);
     run_sql(rig.path, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
     assert_int_equal(chmod(rig.path, 0600), 0);
@@ -145,10 +145,10 @@ static void another_programs_database_is_refused_and_left_alone(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_newer_version_is_refused_and_left_alone(void **state)
+static void state_file_of_a_newer_version_is_refused_and_not_changed(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     set_up(&rig);
     rig_open(&rig);
     rig_close(&rig);
@@ -158,10 +158,10 @@ static void a_newer_version_is_refused_and_left_alone(void **state)
 }
 
 /* The version in the log is newer than that in the first page of the file. */
-static void a_newer_version_that_is_only_in_the_log_is_refused(void **state)
+static void newer_version_found_only_in_the_log_is_refused(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     sqlite3 *db;
     set_up(&rig);
     rig_open(&rig);
@@ -180,7 +180,7 @@ static void a_newer_version_that_is_only_in_the_log_is_refused(void **state)
     rig_tear_down(&rig);
 }
 
-static void fill(struct rig *rig)
+static void fill(struct store_fixture *rig)
 {
     char url[64];
 
@@ -193,10 +193,10 @@ static void fill(struct rig *rig)
     rig_close(rig);
 }
 
-static void a_damaged_file_is_refused_and_left_alone(void **state)
+static void damaged_state_file_is_refused_and_not_changed(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     size_t bytes;
     set_up(&rig);
     fill(&rig);
@@ -236,7 +236,7 @@ static void look(void *context, const struct wr_store_row *row)
 
 /* Makes every read of a crawl, and posts a page. Damage is reported as an error or stays
  * unnoticed. */
-static void use(struct rig *rig)
+static void use(struct store_fixture *rig)
 {
     static const enum wr_store_query_kind kinds[] = {WR_STORE_JOBS,         WR_STORE_HOSTS,     WR_STORE_TASKS,
                                                      WR_STORE_FINGERPRINTS, WR_STORE_ALL_TASKS, WR_STORE_REPORTS,
@@ -254,10 +254,10 @@ static void use(struct rig *rig)
 }
 
 /* F7: in files too large for a check when they are opened, damage is found when it is read. */
-static void bits_that_flip_in_pages_are_met_without_harm(void **state)
+static void flipped_bits_in_pages_are_harmless(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     size_t bytes;
     int opened = 0;
     set_up(&rig);
@@ -285,7 +285,7 @@ static void bits_that_flip_in_pages_are_met_without_harm(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_file_without_our_tables_is_refused(void **state)
+static void state_file_with_missing_tables_is_refused(void **state)
 {
     (void)state;
     static const char *const spoils[] = {
@@ -293,7 +293,7 @@ static void a_file_without_our_tables_is_refused(void **state)
         "DELETE FROM secrets", "UPDATE secrets SET value = x'00'",  "PRAGMA user_version = 0",
     };
     for (size_t i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {
-        struct rig rig;
+        struct store_fixture rig;
         set_up(&rig);
         rig_open(&rig);
         rig_close(&rig);
@@ -307,10 +307,10 @@ static void a_file_without_our_tables_is_refused(void **state)
 /* ---- kinds of files and permissions ---------------------------------------------------------- */
 
 /* F8: only regular files are opened. */
-static void links_folders_and_pipes_are_refused(void **state)
+static void links_folders_and_pipes_are_refused_as_state_files(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     char target[RIG_PATH + 24];
     set_up(&rig);
     snprintf(target, sizeof target, "%s/target", rig.folder);
@@ -326,10 +326,10 @@ static void links_folders_and_pipes_are_refused(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_log_that_somebody_laid_there_is_refused(void **state)
+static void symbolic_link_in_place_of_the_log_is_refused(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     char wal[RIG_PATH + 24];
     set_up(&rig);
     rig_open(&rig);
@@ -340,10 +340,10 @@ static void a_log_that_somebody_laid_there_is_refused(void **state)
     rig_tear_down(&rig);
 }
 
-static void a_file_that_anybody_may_write_is_refused(void **state)
+static void world_writable_state_file_is_refused(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     set_up(&rig);
     rig_open(&rig);
     rig_close(&rig);
@@ -354,7 +354,7 @@ static void a_file_that_anybody_may_write_is_refused(void **state)
 
 /* Opens the store as user nobody, if this process is root, whom no permission stops. Returns the
  * exit status. */
-static int as_nobody(struct rig *rig, const char *words)
+static int as_nobody(struct store_fixture *rig, const char *words)
 {
     int status;
     pid_t child = fork();
@@ -372,10 +372,10 @@ static int as_nobody(struct rig *rig, const char *words)
     return status;
 }
 
-static void another_users_file_and_a_folder_that_cannot_be_written_are_refused(void **state)
+static void file_of_another_user_and_read_only_folder_are_refused(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     set_up(&rig);
     assert_int_equal(chmod(rig.folder, 0555), 0);
     assert_int_equal(as_nobody(&rig, "its folder cannot be written"), 0);
@@ -389,10 +389,10 @@ static void another_users_file_and_a_folder_that_cannot_be_written_are_refused(v
     rig_tear_down(&rig);
 }
 
-static void a_file_that_cannot_be_written_is_refused(void **state)
+static void read_only_state_file_is_refused(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     set_up(&rig);
     rig_open(&rig);
     rig_close(&rig);
@@ -408,10 +408,10 @@ static void a_file_that_cannot_be_written_is_refused(void **state)
 /* ---- other processes ------------------------------------------------------------------------- */
 
 /* F9: a file is locked as long as its process lives, and no longer. */
-static void a_file_in_use_is_refused_and_who_has_it_is_named(void **state)
+static void state_file_in_use_is_refused_with_the_process_id(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     char words[64];
     int ready[2];
     char byte;
@@ -438,10 +438,10 @@ static void a_file_in_use_is_refused_and_who_has_it_is_named(void **state)
     (void)close(ready[1]);
 }
 
-static void a_file_that_is_open_here_is_not_opened_again(void **state)
+static void state_file_is_not_opened_twice_in_one_process(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     struct wr_store *second;
     int status, ready[2];
     char go = 1;
@@ -468,10 +468,10 @@ static void a_file_that_is_open_here_is_not_opened_again(void **state)
 }
 
 /* G8: another program reads or writes the file for a moment. */
-static void a_short_lock_is_waited_for_and_a_long_one_is_not(void **state)
+static void short_lock_on_a_state_file_is_awaited_and_a_long_one_is_not(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
     sqlite3 *db;
     set_up(&rig);
     rig_open(&rig);
@@ -484,13 +484,14 @@ static void a_short_lock_is_waited_for_and_a_long_one_is_not(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(a_new_file_is_for_its_owner_only), test(a_missing_file_is_made_only_if_that_was_asked_for),
-           test(a_missing_folder_is_named), test(files_that_are_no_state_files_are_refused_and_left_alone),
-           test(another_programs_database_is_refused_and_left_alone), test(a_newer_version_is_refused_and_left_alone),
-           test(a_newer_version_that_is_only_in_the_log_is_refused), test(a_damaged_file_is_refused_and_left_alone),
-           test(bits_that_flip_in_pages_are_met_without_harm), test(a_file_without_our_tables_is_refused),
-           test(links_folders_and_pipes_are_refused), test(a_log_that_somebody_laid_there_is_refused),
-           test(a_file_that_anybody_may_write_is_refused),
-           test(another_users_file_and_a_folder_that_cannot_be_written_are_refused),
-           test(a_file_that_cannot_be_written_is_refused), test(a_file_in_use_is_refused_and_who_has_it_is_named),
-           test(a_file_that_is_open_here_is_not_opened_again), test(a_short_lock_is_waited_for_and_a_long_one_is_not))
+WEIR_TESTS(test(new_state_file_is_accessible_to_its_owner_only), test(missing_state_file_is_created_only_on_request),
+           test(missing_folder_of_a_state_file_is_named), test(foreign_and_cut_files_are_refused_and_not_changed),
+           test(database_of_another_program_is_refused_and_not_changed),
+           test(state_file_of_a_newer_version_is_refused_and_not_changed),
+           test(newer_version_found_only_in_the_log_is_refused), test(damaged_state_file_is_refused_and_not_changed),
+           test(flipped_bits_in_pages_are_harmless), test(state_file_with_missing_tables_is_refused),
+           test(links_folders_and_pipes_are_refused_as_state_files), test(symbolic_link_in_place_of_the_log_is_refused),
+           test(world_writable_state_file_is_refused), test(file_of_another_user_and_read_only_folder_are_refused),
+           test(read_only_state_file_is_refused), test(state_file_in_use_is_refused_with_the_process_id),
+           test(state_file_is_not_opened_twice_in_one_process),
+           test(short_lock_on_a_state_file_is_awaited_and_a_long_one_is_not))

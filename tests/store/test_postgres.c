@@ -11,18 +11,18 @@
 
 static void *open_one(void *context)
 {
-    struct rig *rig = context;
+    struct store_fixture *rig = context;
 
     return wr_store_open(&rig->options, &rig->store) == 0 ? rig : NULL;
 }
 
-static void several_that_begin_at_once_make_the_tables_once(void **state)
+static void tables_are_created_once_by_stores_that_open_together(void **state)
 {
     (void)state;
     enum {
         STORES = 4
     };
-    struct rig rigs[STORES];
+    struct store_fixture rigs[STORES];
     pthread_t threads[STORES];
 
     if (!rig_set_up_shared(&rigs[0]))
@@ -43,13 +43,13 @@ static void several_that_begin_at_once_make_the_tables_once(void **state)
 }
 
 /* Two crawls find the same pages: each counts once, and neither blocks for ever (G7). */
-static void tasks_that_several_find_and_end_at_once_count_once(void **state)
+static void tasks_found_and_ended_by_several_processes_count_once(void **state)
 {
     (void)state;
     enum {
         ROUNDS = 200
     };
-    struct rig first, second;
+    struct store_fixture first, second;
     char url[32];
 
     if (!rig_set_up_shared(&first))
@@ -63,7 +63,7 @@ static void tasks_that_several_find_and_end_at_once_count_once(void **state)
         snprintf(url, sizeof url, "https://h%d/%d", i % 7, i);
         struct wr_store_change found = rig_found(&first, job, url + 8, url, NULL);
         struct wr_store_change ended = rig_ended(&first, job, url, false, "fetched");
-        struct rig *one = i % 2 == 0 ? &first : &second, *other = i % 2 == 0 ? &second : &first;
+        struct store_fixture *one = i % 2 == 0 ? &first : &second, *other = i % 2 == 0 ? &second : &first;
         assert_int_equal(rig_post_later(one, found), 0);
         assert_int_equal(rig_post_later(other, found), 0);
         assert_int_equal(rig_post_later(one, ended), 0);
@@ -80,13 +80,13 @@ static void tasks_that_several_find_and_end_at_once_count_once(void **state)
 }
 
 /* G2, G7: pg_terminate_backend during the work. */
-static void a_lost_connection_costs_a_pause_and_nothing_else(void **state)
+static void lost_connection_causes_a_pause_and_no_loss(void **state)
 {
     (void)state;
     enum {
         TASKS = 300
     };
-    struct rig rig;
+    struct store_fixture rig;
     char url[32];
 
     if (!rig_set_up_shared(&rig))
@@ -114,10 +114,10 @@ static void a_lost_connection_costs_a_pause_and_nothing_else(void **state)
 }
 
 /* G2: a read during a disconnect waits and returns no error. */
-static void a_read_that_meets_a_lost_connection_is_answered_by_the_next(void **state)
+static void read_on_a_lost_connection_is_answered_over_the_next(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
 
     if (!rig_set_up_shared(&rig))
         test_skip_missing("PostgreSQL");
@@ -133,10 +133,10 @@ static void a_read_that_meets_a_lost_connection_is_answered_by_the_next(void **s
 }
 
 /* The same command on several machines shares one job; after its end, a new job is created. */
-static void jobs_with_the_same_settings_are_joined_until_they_are_over(void **state)
+static void processes_with_the_same_settings_share_a_job_until_it_ends(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct store_fixture first, second;
     int64_t jobs[4];
 
     if (!rig_set_up_shared(&first))
@@ -158,14 +158,14 @@ static void jobs_with_the_same_settings_are_joined_until_they_are_over(void **st
 
 /* Simulates a crawl of 40 hosts: each page is two changes, and hosts are claimed and their queues
  * loaded. */
-static void a_crawl_takes_a_round_trip_for_fifty_pages_at_most(void **state)
+static void crawl_needs_at_most_one_round_trip_per_fifty_pages(void **state)
 {
     (void)state;
     enum {
         HOSTS = 40,
         PAGES = 100
     };
-    struct rig rig;
+    struct store_fixture rig;
     struct wr_store_stats stats;
     char host[16], url[32];
     size_t count;
@@ -202,10 +202,10 @@ static void a_crawl_takes_a_round_trip_for_fifty_pages_at_most(void **state)
 }
 
 /* The store keeps no state on the server beyond a transaction. */
-static void all_of_it_works_through_pgbouncer_in_transaction_mode(void **state)
+static void store_works_through_pgbouncer_in_transaction_mode(void **state)
 {
     (void)state;
-    struct rig rigs[3];
+    struct store_fixture rigs[3];
     char url[RIG_PATH], page[32];
 
     /* three processes on two connections */
@@ -240,7 +240,7 @@ static void all_of_it_works_through_pgbouncer_in_transaction_mode(void **state)
 }
 
 /* G1, V10: also for URLs that libpq would quote in its error. */
-static void a_server_that_is_not_there_is_named_without_the_password(void **state)
+static void unreachable_server_is_named_without_the_password(void **state)
 {
     (void)state;
     static const struct {
@@ -290,10 +290,10 @@ static void note_stored(void *context, int error, const char *why)
 }
 
 /* G7: the lock of a suspended process expires. */
-static void a_crawl_that_is_stopped_before_its_commit_holds_nobody_up_for_long(void **state)
+static void crawl_suspended_before_its_commit_blocks_others_only_briefly(void **state)
 {
     (void)state;
-    struct rig rig, other;
+    struct store_fixture rig, other;
     atomic_int stored = 0;
 
     if (!rig_set_up_shared(&rig))
@@ -334,7 +334,7 @@ static void note_post(void *context, int error, const char *why)
 
 /* G7: all stores find tasks at unknown hosts, and some post the status of the job, as crawls do at
  * their start and end. */
-static void crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way(void **state)
+static void concurrent_posts_to_one_job_do_not_deadlock(void **state)
 {
     (void)state;
     enum {
@@ -342,7 +342,7 @@ static void crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way(void **
         HOSTS = 20,
         ROUNDS = 30
     };
-    struct rig rigs[STORES];
+    struct store_fixture rigs[STORES];
     char urls[HOSTS][32];
     atomic_int stored = 0;
 
@@ -383,10 +383,10 @@ static void crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way(void **
     rig_tear_down(&rigs[0]);
 }
 
-static void foreign_newer_and_missing_tables_are_refused(void **state)
+static void foreign_newer_and_missing_postgres_tables_are_refused(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct store_fixture rig;
 
     if (!rig_set_up_shared(&rig))
         test_skip_missing("PostgreSQL");
@@ -405,7 +405,7 @@ static void foreign_newer_and_missing_tables_are_refused(void **state)
 }
 
 /* Each statement turns the tables into those of an earlier version. */
-static void tables_of_an_earlier_version_are_brought_up_to_date(void **state)
+static void postgres_tables_of_an_earlier_version_are_migrated(void **state)
 {
     (void)state;
     static const char *const earlier[] = {
@@ -414,7 +414,7 @@ static void tables_of_an_earlier_version_are_brought_up_to_date(void **state)
         "DROP INDEX hosts_free, hosts_ready; ALTER TABLE robots DROP text_bytes; UPDATE weir SET version = 2",
         "ALTER TABLE robots DROP text_bytes; UPDATE weir SET version = 3",
     };
-    struct rig rig;
+    struct store_fixture rig;
     size_t count;
 
     if (!rig_set_up_shared(&rig))
@@ -437,15 +437,14 @@ static void tables_of_an_earlier_version_are_brought_up_to_date(void **state)
     rig_tear_down(&rig);
 }
 
-WEIR_TESTS(test(several_that_begin_at_once_make_the_tables_once),
-           test(tables_of_an_earlier_version_are_brought_up_to_date),
-           test(tasks_that_several_find_and_end_at_once_count_once),
-           test(a_lost_connection_costs_a_pause_and_nothing_else),
-           test(a_read_that_meets_a_lost_connection_is_answered_by_the_next),
-           test(jobs_with_the_same_settings_are_joined_until_they_are_over),
-           test(a_crawl_takes_a_round_trip_for_fifty_pages_at_most),
-           test(all_of_it_works_through_pgbouncer_in_transaction_mode),
-           test(a_server_that_is_not_there_is_named_without_the_password),
-           test(a_crawl_that_is_stopped_before_its_commit_holds_nobody_up_for_long),
-           test(crawls_that_tell_of_a_job_at_once_are_not_in_each_others_way),
-           test(foreign_newer_and_missing_tables_are_refused))
+WEIR_TESTS(test(tables_are_created_once_by_stores_that_open_together),
+           test(postgres_tables_of_an_earlier_version_are_migrated),
+           test(tasks_found_and_ended_by_several_processes_count_once),
+           test(lost_connection_causes_a_pause_and_no_loss), test(read_on_a_lost_connection_is_answered_over_the_next),
+           test(processes_with_the_same_settings_share_a_job_until_it_ends),
+           test(crawl_needs_at_most_one_round_trip_per_fifty_pages),
+           test(store_works_through_pgbouncer_in_transaction_mode),
+           test(unreachable_server_is_named_without_the_password),
+           test(crawl_suspended_before_its_commit_blocks_others_only_briefly),
+           test(concurrent_posts_to_one_job_do_not_deadlock),
+           test(foreign_newer_and_missing_postgres_tables_are_refused))

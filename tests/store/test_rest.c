@@ -4,7 +4,7 @@
 #include "store/rig.h"
 
 /* Claims the only host that is free. */
-static struct wr_store_host claim(struct rig *rig, int64_t job)
+static struct wr_store_host claim(struct store_fixture *rig, int64_t job)
 {
     size_t count;
     struct rig_row *rows = rig_read(rig, (struct wr_store_query){.what = WR_STORE_CLAIM, .job = job}, &count);
@@ -17,7 +17,7 @@ static struct wr_store_host claim(struct rig *rig, int64_t job)
     return host;
 }
 
-static struct wr_store_host beat(struct rig *rig)
+static struct wr_store_host beat(struct store_fixture *rig)
 {
     size_t count;
     struct rig_row *rows = rig_read(rig, (struct wr_store_query){.what = WR_STORE_RENEW}, &count);
@@ -30,7 +30,7 @@ static struct wr_store_host beat(struct rig *rig)
     return host;
 }
 
-static void release(struct rig *rig, int64_t rest_ns, int64_t held_ns)
+static void release(struct store_fixture *rig, int64_t rest_ns, int64_t held_ns)
 {
     (void)rig_read_count(rig, (struct wr_store_query){.what = WR_STORE_RELEASE,
                                                       .key = wr_span_of("h00"),
@@ -40,7 +40,7 @@ static void release(struct rig *rig, int64_t rest_ns, int64_t held_ns)
 }
 
 /* V2: the next owner learns that it may send at once if no request was sent meanwhile. */
-static void a_host_that_rests_is_claimed_when_its_time_has_come(void **state)
+static void resting_host_is_claimed_when_its_rest_is_over(void **state)
 {
     (void)state;
     struct rig_pair pair;
@@ -61,21 +61,21 @@ static void a_host_that_rests_is_claimed_when_its_time_has_come(void **state)
     rig_pair_tear_down(&pair);
 }
 
-static void set_paused(struct rig *rig, bool is_paused)
+static void set_paused(struct store_fixture *rig, bool is_paused)
 {
     rig_post(rig, (struct wr_store_change){
                       .kind = WR_STORE_HOST_SETTING,
                       .setting = {.key = wr_span_of("h00"), .has_paused = true, .is_paused = is_paused}});
 }
 
-static void a_host_that_is_paused_rests_until_somebody_sets_something(void **state)
+static void paused_host_rests_until_a_setting_changes(void **state)
 {
     (void)state;
     struct rig_pair pair;
 
     if (!rig_pair_set_up(&pair, 1))
         test_skip_missing("PostgreSQL");
-    struct rig *rig = &pair.first;
+    struct store_fixture *rig = &pair.first;
     struct wr_store_query all = {.what = WR_STORE_CLAIM, .job = pair.job};
     assert_int_equal(rig_read_count(rig, all), 1);
     set_paused(&pair.second, true);
@@ -88,18 +88,18 @@ static void a_host_that_is_paused_rests_until_somebody_sets_something(void **sta
     rig_pair_tear_down(&pair);
 }
 
-static size_t claim_one(struct rig *rig, int64_t job, const char *host)
+static size_t claim_one(struct store_fixture *rig, int64_t job, const char *host)
 {
     return rig_read_count(rig,
                           (struct wr_store_query){.what = WR_STORE_CLAIM_ONE, .job = job, .key = wr_span_of(host)});
 }
 
 /* V1: a wanted host goes to the process that asked for it. */
-static void a_host_that_another_wants_is_released_to_that_one(void **state)
+static void host_wanted_by_another_process_is_released_to_it(void **state)
 {
     (void)state;
     struct rig_pair pair;
-    struct rig third, *owner = &pair.first, *asker = &pair.second, *other = &third;
+    struct store_fixture third, *owner = &pair.first, *asker = &pair.second, *other = &third;
 
     if (!rig_pair_set_up(&pair, 1))
         test_skip_missing("PostgreSQL");
@@ -128,6 +128,5 @@ static void a_host_that_another_wants_is_released_to_that_one(void **state)
     rig_pair_tear_down(&pair);
 }
 
-WEIR_TESTS(test(a_host_that_rests_is_claimed_when_its_time_has_come),
-           test(a_host_that_is_paused_rests_until_somebody_sets_something),
-           test(a_host_that_another_wants_is_released_to_that_one))
+WEIR_TESTS(test(resting_host_is_claimed_when_its_rest_is_over), test(paused_host_rests_until_a_setting_changes),
+           test(host_wanted_by_another_process_is_released_to_it))

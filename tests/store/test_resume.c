@@ -10,7 +10,7 @@ static void keep_newest_open(void *context, const struct wr_store_row *row)
         *(int64_t *)context = row->job.id;
 }
 
-static int64_t newest_open_job(struct rig *rig)
+static int64_t newest_open_job(struct store_fixture *rig)
 {
     int64_t job = 0;
     struct wr_store_query query = {.what = WR_STORE_JOBS, .row = keep_newest_open, .context = &job};
@@ -19,7 +19,7 @@ static int64_t newest_open_job(struct rig *rig)
     return job;
 }
 
-static void the_newest_job_that_is_not_over_is_found_among_others(void **state)
+static void newest_unfinished_job_is_found(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -38,7 +38,7 @@ static void the_newest_job_that_is_not_over_is_found_among_others(void **state)
     }
 }
 
-static void a_job_goes_on_with_its_settings_counters_and_outputs(void **state)
+static void resumed_job_has_its_settings_counters_and_outputs(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -79,7 +79,7 @@ static void a_job_goes_on_with_its_settings_counters_and_outputs(void **state)
 
 /* ---- the number of tasks that a host has had ------------------------------------------------- */
 
-static uint64_t accepted(struct rig *rig, int64_t job, const char *host)
+static uint64_t accepted(struct store_fixture *rig, int64_t job, const char *host)
 {
     size_t count;
     uint64_t tasks = UINT64_MAX;
@@ -91,7 +91,7 @@ static uint64_t accepted(struct rig *rig, int64_t job, const char *host)
     return tasks;
 }
 
-static void tasks_of_a_job_and_host_are_counted_whether_they_ended_or_not(void **state)
+static void accepted_tasks_of_a_host_are_counted_ended_or_not(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -129,7 +129,7 @@ static void tasks_of_a_job_and_host_are_counted_whether_they_ended_or_not(void *
 
 /* One transaction has more hosts than any table in memory has room for, and two jobs that
  * alternate. */
-static void thousands_of_hosts_in_one_transaction_are_counted_right(void **state)
+static void thousands_of_hosts_in_one_transaction_are_counted_correctly(void **state)
 {
     enum {
         HOSTS = 6000,
@@ -163,7 +163,7 @@ static void thousands_of_hosts_in_one_transaction_are_counted_right(void **state
 
 /* Known and repeated tasks stand among the new ones, in more numbers than SQLite inserts at a
  * time. */
-static void new_tasks_are_told_from_known_ones_however_many_come_at_once(void **state)
+static void new_and_known_tasks_are_distinguished_in_large_posts(void **state)
 {
     enum {
         TASKS = 100
@@ -209,7 +209,7 @@ static void new_tasks_are_told_from_known_ones_however_many_come_at_once(void **
     }
 }
 
-static void a_task_that_two_jobs_have_ends_in_the_one_that_says_so(void **state)
+static void task_of_two_jobs_ends_only_in_the_job_that_reports_it(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -232,7 +232,7 @@ static void a_task_that_two_jobs_have_ends_in_the_one_that_says_so(void **state)
     }
 }
 
-static void a_task_may_be_found_end_and_be_found_again_in_one_post(void **state)
+static void task_may_be_found_end_and_be_found_again_in_one_post(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -257,7 +257,7 @@ static void a_task_may_be_found_end_and_be_found_again_in_one_post(void **state)
     }
 }
 
-static void post_lengths(struct rig *rig, int64_t job, size_t path_count)
+static void post_lengths(struct store_fixture *rig, int64_t job, size_t path_count)
 {
     enum {
         PATHS = 20,
@@ -282,7 +282,7 @@ static void post_lengths(struct rig *rig, int64_t job, size_t path_count)
     free(rows);
 }
 
-static void of_many_lengths_of_an_output_the_last_is_kept(void **state)
+static void last_of_many_output_lengths_is_stored(void **state)
 {
     (void)state;
     EACH_BACKEND(rig)
@@ -293,11 +293,9 @@ static void of_many_lengths_of_an_output_the_last_is_kept(void **state)
     }
 }
 
-WEIR_TESTS(test(the_newest_job_that_is_not_over_is_found_among_others),
-           test(a_job_goes_on_with_its_settings_counters_and_outputs),
-           test(tasks_of_a_job_and_host_are_counted_whether_they_ended_or_not),
-           test(thousands_of_hosts_in_one_transaction_are_counted_right),
-           test(new_tasks_are_told_from_known_ones_however_many_come_at_once),
-           test(a_task_that_two_jobs_have_ends_in_the_one_that_says_so),
-           test(a_task_may_be_found_end_and_be_found_again_in_one_post),
-           test(of_many_lengths_of_an_output_the_last_is_kept))
+WEIR_TESTS(test(newest_unfinished_job_is_found), test(resumed_job_has_its_settings_counters_and_outputs),
+           test(accepted_tasks_of_a_host_are_counted_ended_or_not),
+           test(thousands_of_hosts_in_one_transaction_are_counted_correctly),
+           test(new_and_known_tasks_are_distinguished_in_large_posts),
+           test(task_of_two_jobs_ends_only_in_the_job_that_reports_it),
+           test(task_may_be_found_end_and_be_found_again_in_one_post), test(last_of_many_output_lengths_is_stored))

@@ -38,7 +38,7 @@ static void work_of_robots(const char *text, size_t bytes)
     wr_robots_free(read_robots(text, bytes));
 }
 
-static void a_robots_txt_costs_as_many_steps_as_it_has_bytes(void **state)
+static void robots_txt_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     static const char *const lines[] = {
         "\n",
@@ -94,7 +94,7 @@ static struct wr_robots *many_rules(const char *begin, size_t letters, const cha
 }
 
 /* All paths have the letters and pairs that the rules need, so that each rule must be tried. */
-static void no_robots_txt_makes_a_path_cost_more_than_its_steps(void **state)
+static void no_robots_txt_makes_a_path_cost_more_than_the_bound(void **state)
 {
     static const struct {
         const char *begin;
@@ -213,7 +213,7 @@ static const char *const page_texts[] = {
     "<a href='http:a'>",
 };
 
-static void a_page_costs_as_many_steps_as_it_has_bytes(void **state)
+static void page_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     (void)state;
     for (int byte_by_byte = 0; byte_by_byte < 2; byte_by_byte++)
@@ -261,7 +261,7 @@ static void work_of_url(const char *text, size_t bytes)
         (void)wr_url_canonical(&url, canonical, sizeof canonical, &url);
 }
 
-static void a_url_costs_as_many_steps_as_it_has_bytes(void **state)
+static void url_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     static const char *const texts[] = {"/..",    "/.", "/%2e", "../", "a/",  "/",  "\\",   "@",        ":", "[",
                                         "[::",    "]",  "\t",   "%",   "%41", "?",  "&a=b", "#",        ".", "a.",
@@ -282,7 +282,7 @@ static void work_of_pattern(const char *text, size_t bytes)
     (void)wr_pattern_matches(&pattern, text);
 }
 
-static void a_url_costs_a_pattern_as_many_steps_as_it_has_bytes(void **state)
+static void matching_a_url_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     static const char *const patterns[] = {
         "re:a.*b",
@@ -349,7 +349,7 @@ static void work_of_head(const char *text, size_t bytes)
     wr_head_release(&head);
 }
 
-static void a_head_costs_as_many_steps_as_it_has_bytes(void **state)
+static void response_head_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     static const char *const texts[] = {"a: b\r\n",
                                         "a:\n",
@@ -386,7 +386,7 @@ static void work_of_fields(const char *text, size_t bytes)
         read_field(wr_span_of(names[i]), (struct wr_span){text, bytes});
 }
 
-static void a_field_costs_as_many_steps_as_it_has_bytes(void **state)
+static void response_header_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     static const char *const texts[] = {",",
                                         "a,",
@@ -434,7 +434,7 @@ static void work_of_firewall(const char *text, size_t bytes)
     }
 }
 
-static void the_beginning_of_a_body_costs_as_many_steps_as_it_has_bytes(void **state)
+static void firewall_check_costs_steps_in_proportion_to_the_body_bytes(void **state)
 {
     static const char *const texts[] = {"a",
                                         "reference ",
@@ -468,7 +468,7 @@ static void work_of_sitemap(const char *text, size_t bytes)
 }
 
 /* The work of libxml2 is not counted; its input is bounded. */
-static void a_sitemap_costs_as_many_steps_as_it_has_bytes(void **state)
+static void sitemap_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     static const char *const texts[] = {
         "&", "&a",    "&amp;",         "<a/>",     "<url><loc>http://x/</loc></url>",    "http://x/\n", "\n",
@@ -490,16 +490,16 @@ static int set_up(void)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        test(a_robots_txt_costs_as_many_steps_as_it_has_bytes),
-        test(no_robots_txt_makes_a_path_cost_more_than_its_steps),
-        test(a_page_costs_as_many_steps_as_it_has_bytes),
+        test(robots_txt_costs_steps_in_proportion_to_its_bytes),
+        test(no_robots_txt_makes_a_path_cost_more_than_the_bound),
+        test(page_costs_steps_in_proportion_to_its_bytes),
         test(a_long_base_does_not_multiply_the_links_of_a_page),
-        test(a_url_costs_as_many_steps_as_it_has_bytes),
-        test(a_url_costs_a_pattern_as_many_steps_as_it_has_bytes),
-        test(a_head_costs_as_many_steps_as_it_has_bytes),
-        test(a_field_costs_as_many_steps_as_it_has_bytes),
-        test(the_beginning_of_a_body_costs_as_many_steps_as_it_has_bytes),
-        test(a_sitemap_costs_as_many_steps_as_it_has_bytes),
+        test(url_costs_steps_in_proportion_to_its_bytes),
+        test(matching_a_url_costs_steps_in_proportion_to_its_bytes),
+        test(response_head_costs_steps_in_proportion_to_its_bytes),
+        test(response_header_costs_steps_in_proportion_to_its_bytes),
+        test(firewall_check_costs_steps_in_proportion_to_the_body_bytes),
+        test(sitemap_costs_steps_in_proportion_to_its_bytes),
     };
     set_up();
     return weir_tests_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -21,7 +21,7 @@ static void work_of_head(const char *text, size_t bytes)
             break;
 }
 
-static void a_request_that_comes_byte_by_byte_costs_as_many_steps_as_it_has_bytes(void **state)
+static void request_byte_by_byte_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     static const char *const texts[] = {"a: b\r\n", "a",     " ", ":", "\r\n", "\n", "\r", ",", "Connection: a,b\r\n",
                                         "\t",       "a:\r\n"};
@@ -51,7 +51,7 @@ static void work_of_body(const char *text, size_t bytes)
     }
 }
 
-static void a_body_in_chunks_costs_as_many_steps_as_it_has_bytes(void **state)
+static void chunked_body_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     static const char *const texts[] = {"1\r\na\r\n", "1;a=b\r\na\r\n", "0",   "1 \r\na\r\n", ";",
                                         "a",          "0\r\na: b\r\n",  "\r\n"};
@@ -83,7 +83,7 @@ static void work_of_path(const char *text, size_t bytes)
 }
 
 /* All readings of a path are matched with all kinds of patterns. */
-static void a_path_costs_as_many_steps_as_it_has_bytes(void **state)
+static void path_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     static const char *const patterns[] = {"/*a*a*b", "/a/**",   "**a",
                                            "/*/*/*",  "/a?a?*b", "/*aaaaaaaaaaaaaaaaaaaaaaaab*"};
@@ -105,7 +105,7 @@ static void work_of_value(const char *text, size_t bytes)
         (void)wr_glob_fits(&globs[i], (struct wr_span){text, bytes}, WR_LOOSE_CASE, &steps);
 }
 
-static void a_header_costs_a_pattern_as_many_steps_as_it_has_bytes(void **state)
+static void matching_a_header_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     static const char *const patterns[] = {"*a*a*a*b", "a*", "*a", "*?a*?b", "a?a?*b", "*aaaaaaaaaaaaaaaaaaaaaaaab*"};
     static const char *const texts[] = {"a", "ab", "aaaaaaaaaaaaaaaaaaaaaaaa"};
@@ -146,7 +146,7 @@ static void work_of_hops(const char *text, size_t bytes)
     (void)weir_key_extract(&key, &request, memory, sizeof memory, &key_bytes, &fault);
 }
 
-static void hops_and_credentials_cost_as_many_steps_as_they_have_bytes(void **state)
+static void hops_and_credentials_cost_steps_in_proportion_to_their_bytes(void **state)
 {
     static const char *const texts[] = {"10.0.0.1, ", "1.1.1.1,", ",", " ", "::1,",     "[",
                                         "unknown, ",  ":",        "0", "a", "[::1]:1,", "."};
@@ -166,7 +166,7 @@ static void work_of_json(const char *text, size_t bytes)
         continue;
 }
 
-static void json_costs_as_many_steps_as_it_has_bytes(void **state)
+static void json_costs_steps_in_proportion_to_its_bytes(void **state)
 {
     static const char *const texts[] = {"[",
                                         "{",
@@ -192,8 +192,8 @@ static void json_costs_as_many_steps_as_it_has_bytes(void **state)
             steps_grow_with("json", work_of_json, begins[j], texts[i], "", 64 * KIB, 500);
 }
 
-WEIR_TESTS(test(a_request_that_comes_byte_by_byte_costs_as_many_steps_as_it_has_bytes),
-           test(a_body_in_chunks_costs_as_many_steps_as_it_has_bytes), test(a_path_costs_as_many_steps_as_it_has_bytes),
-           test(a_header_costs_a_pattern_as_many_steps_as_it_has_bytes),
-           test(hops_and_credentials_cost_as_many_steps_as_they_have_bytes),
-           test(json_costs_as_many_steps_as_it_has_bytes))
+WEIR_TESTS(test(request_byte_by_byte_costs_steps_in_proportion_to_its_bytes),
+           test(chunked_body_costs_steps_in_proportion_to_its_bytes), test(path_costs_steps_in_proportion_to_its_bytes),
+           test(matching_a_header_costs_steps_in_proportion_to_its_bytes),
+           test(hops_and_credentials_cost_steps_in_proportion_to_their_bytes),
+           test(json_costs_steps_in_proportion_to_its_bytes))

@@ -51,7 +51,7 @@ static uint64_t churn_map(size_t count)
     return each;
 }
 
-static void names_that_come_and_go_cost_a_map_no_more_the_more_there_are(void **state)
+static void map_operations_cost_the_same_with_few_and_many_names(void **state)
 {
     (void)state;
     uint64_t few = churn_map(1000), many = churn_map(64000);
@@ -89,7 +89,7 @@ static uint64_t churn_heap(size_t count, int order)
 }
 
 /* 64 times as many items make three levels more. */
-static void times_that_come_and_go_cost_a_heap_its_levels(void **state)
+static void heap_operations_cost_its_number_of_levels(void **state)
 {
     (void)state;
     for (int order = -1; order <= 1; order++) {
@@ -110,7 +110,7 @@ static uint64_t churn_holds(size_t count)
     static const struct call somebody = {.peer = "203.0.113.7"};
     uint64_t *holds = calloc(count, sizeof *holds), most = 0;
     struct call_list list;
-    struct rig rig;
+    struct rules_fixture rig;
     char yaml[128];
     snprintf(yaml, sizeof yaml, "rules:\n  - {name: a, limit: 1000000000/s}\nadmission: {holds: %zu}\n", count);
     rig_open(&rig, yaml);
@@ -131,7 +131,7 @@ static uint64_t churn_holds(size_t count)
     return most;
 }
 
-static void reservations_cost_no_more_when_nearly_all_are_taken(void **state)
+static void reservations_cost_the_same_when_nearly_all_are_taken(void **state)
 {
     (void)state;
     uint64_t few = churn_holds(500), many = churn_holds(32000);
@@ -170,7 +170,7 @@ static uint64_t steps_of_decision(const char *path, const char *value, const cha
     weir_header headers[64];
     weir_header_list list = {headers, lines};
     weir_request request;
-    struct rig rig;
+    struct rules_fixture rig;
 
     rig_open(&rig, yaml);
     weir_request_init(&request, "GET", target, "203.0.113.7");
@@ -191,7 +191,7 @@ static uint64_t steps_of_decision(const char *path, const char *value, const cha
 
 /* The request has long headers, many lines of one header of which the last matches, or a path with
  * many readings. A step of the budget is at most 25 counted steps. */
-static void decision_takes_no_more_steps_than_its_budget_however_long_the_request_is(void **state)
+static void decision_stays_within_its_step_budget_for_any_request(void **state)
 {
     char field[FIELD_BYTES + 1], target[4000] = "/";
     uint64_t most = 0;
@@ -207,7 +207,6 @@ static void decision_takes_no_more_steps_than_its_budget_however_long_the_reques
     assert_true(most < (uint64_t)25 * WR_MATCH_STEPS_MAX);
 }
 
-WEIR_TESTS(test(names_that_come_and_go_cost_a_map_no_more_the_more_there_are),
-           test(times_that_come_and_go_cost_a_heap_its_levels),
-           test(reservations_cost_no_more_when_nearly_all_are_taken),
-           test(decision_takes_no_more_steps_than_its_budget_however_long_the_request_is))
+WEIR_TESTS(test(map_operations_cost_the_same_with_few_and_many_names), test(heap_operations_cost_its_number_of_levels),
+           test(reservations_cost_the_same_when_nearly_all_are_taken),
+           test(decision_stays_within_its_step_budget_for_any_request))

@@ -17,7 +17,7 @@
  * between the gate's permission and the write. */
 #define STAMP_SLACK_NS (15 * MS)
 
-struct rig {
+struct client_fixture {
     weir_client_options options;
     weir_pace_options pace;
     weir_client *client;
@@ -25,7 +25,7 @@ struct rig {
 
 /* Sets options that allow loopback, pace nothing and ignore robots.txt. Change options before
  * rig_start. */
-static inline void rig_init(struct rig *rig)
+static inline void rig_init(struct client_fixture *rig)
 {
     memset(rig, 0, sizeof *rig);
     weir_client_options_init(&rig->options);
@@ -35,18 +35,18 @@ static inline void rig_init(struct rig *rig)
     rig->options.robots = WEIR_ROBOTS_IGNORE;
 }
 
-static inline void rig_start(struct rig *rig)
+static inline void rig_start(struct client_fixture *rig)
 {
     assert_int_equal(weir_client_new(&rig->options, &rig->client), 0);
 }
 
-static inline void rig_set_up(struct rig *rig)
+static inline void rig_set_up(struct client_fixture *rig)
 {
     rig_init(rig);
     rig_start(rig);
 }
 
-static inline void rig_tear_down(struct rig *rig)
+static inline void rig_tear_down(struct client_fixture *rig)
 {
     weir_client_free(rig->client);
 }
@@ -62,20 +62,20 @@ static inline const char *url_at(int port, const char *path)
     return text;
 }
 
-static inline weir_response *get_with(struct rig *rig, const char *url, const weir_fetch_options *options)
+static inline weir_response *get_with(struct client_fixture *rig, const char *url, const weir_fetch_options *options)
 {
     weir_response *response;
     assert_int_equal(weir_client_fetch(rig->client, url, options, NULL, &response), 0);
     return response;
 }
 
-static inline weir_response *get(struct rig *rig, const char *url)
+static inline weir_response *get(struct client_fixture *rig, const char *url)
 {
     return get_with(rig, url, NULL);
 }
 
 /* Fetches a URL and returns only the status. */
-static inline int get_status(struct rig *rig, const char *url)
+static inline int get_status(struct client_fixture *rig, const char *url)
 {
     weir_response *response = get(rig, url);
     int status = response->status;
@@ -83,7 +83,7 @@ static inline int get_status(struct rig *rig, const char *url)
     return status;
 }
 
-static inline weir_failure get_failure(struct rig *rig, const char *url)
+static inline weir_failure get_failure(struct client_fixture *rig, const char *url)
 {
     weir_response *response = get(rig, url);
     weir_failure failure = response->failure;
@@ -141,7 +141,7 @@ static inline void assert_window_kept(struct origin *origin, int said_by, int64_
 
 /* Many fetches at once; each result is counted. */
 struct crowd {
-    struct rig *rig;
+    struct client_fixture *rig;
     atomic_int finished;
     atomic_int statuses[600];
     atomic_int failures[WEIR_FAILURE_INTERNAL + 1];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client.c - the client as callers use it: responses, failures, callbacks, cancelling,
- * closing. */
+/* test_client.c - the client as callers use it: responses, failures, callbacks, cancelling. */
 #include "rig.h"
 
 #include "lib/alloc.h"
@@ -24,10 +23,10 @@ static struct origin_reply say_hello(void *context, const struct origin_request 
 
 /* ---- responses ---- */
 
-static void an_answer_has_status_body_fields_and_times(void **state)
+static void response_has_status_body_fields_and_times(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_set_up(&rig);
     weir_response *response = get(&rig, url_at(origin_port(origin), "/a?b#c"));
@@ -52,10 +51,10 @@ static void an_answer_has_status_body_fields_and_times(void **state)
     origin_free(origin);
 }
 
-static void an_answer_of_any_status_is_an_answer(void **state)
+static void error_status_is_a_response_and_no_failure(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_set_up(&rig);
     weir_response *response = get(&rig, url_at(origin_port(origin), "/missing"));
@@ -67,10 +66,10 @@ static void an_answer_of_any_status_is_an_answer(void **state)
     origin_free(origin);
 }
 
-static void what_an_answer_says_of_limits_is_in_the_response(void **state)
+static void limits_named_by_the_server_are_in_the_response(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_set_up(&rig);
     weir_response *response = get(&rig, url_at(origin_port(origin), "/quota"));
@@ -82,10 +81,10 @@ static void what_an_answer_says_of_limits_is_in_the_response(void **state)
     origin_free(origin);
 }
 
-static void what_you_have_is_not_sent_again(void **state)
+static void unchanged_page_is_answered_with_304(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_fetch_options options;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_set_up(&rig);
@@ -104,7 +103,7 @@ static void method_body_headers_and_agent_are_sent(void **state)
     (void)state;
     static const char *const always[] = {"X-Client: c", "X-Both: client", "X-Gone: here", NULL};
     static const char *const once[] = {"X-Fetch: f", "x-both: fetch", "X-Gone:", NULL};
-    struct rig rig;
+    struct client_fixture rig;
     weir_fetch_options options;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_init(&rig);
@@ -130,10 +129,10 @@ static void method_body_headers_and_agent_are_sent(void **state)
     origin_free(origin);
 }
 
-static void credentials_in_a_url_are_sent_as_a_header_and_shown_nowhere(void **state)
+static void url_credentials_are_sent_as_a_header_and_never_shown(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     char url[100];
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_set_up(&rig);
@@ -165,10 +164,10 @@ static bool collect(void *context, const char *bytes, size_t count)
     return collector->bytes < collector->most;
 }
 
-static void a_body_can_be_had_as_it_comes(void **state)
+static void body_can_be_received_in_pieces(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct collector collector = {.most = SIZE_MAX};
     weir_fetch_options options;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
@@ -191,10 +190,10 @@ static void a_body_can_be_had_as_it_comes(void **state)
     origin_free(origin);
 }
 
-static void a_body_that_is_too_large_is_truncated(void **state)
+static void body_that_is_too_large_is_truncated(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_fetch_options options;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_set_up(&rig);
@@ -228,7 +227,7 @@ static void control_characters_in_agent_headers_and_values_are_refused(void **st
                                       "Transfer-Encoding: chunked",
                                       "User-Agent: x"};
     weir_client *client;
-    struct rig rig;
+    struct client_fixture rig;
     weir_response *response;
     weir_fetch_options options;
     rig_set_up(&rig);
@@ -253,10 +252,10 @@ static void control_characters_in_agent_headers_and_values_are_refused(void **st
     rig_tear_down(&rig);
 }
 
-static void methods_that_cannot_be_are_refused_at_the_door(void **state)
+static void impossible_methods_and_bodies_are_refused(void **state)
 {
     static const char *const bodiless[] = {NULL, "GET", "HEAD"};
-    struct rig rig;
+    struct client_fixture rig;
     weir_response *response;
     weir_fetch_options options;
     (void)state;
@@ -275,12 +274,12 @@ static void methods_that_cannot_be_are_refused_at_the_door(void **state)
     rig_tear_down(&rig);
 }
 
-static void what_is_no_url_is_refused(void **state)
+static void invalid_urls_are_refused_by_the_client(void **state)
 {
     (void)state;
     static const char *const bad[] = {"",        "/a",          "ftp://example.org/",        "file:///etc/passwd",
                                       "http://", "http://a b/", "http://example.org:99999/", "javascript:alert(1)"};
-    struct rig rig;
+    struct client_fixture rig;
     weir_response *response;
     rig_set_up(&rig);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -290,10 +289,10 @@ static void what_is_no_url_is_refused(void **state)
     rig_tear_down(&rig);
 }
 
-static void options_that_make_no_sense_are_refused(void **state)
+static void invalid_client_options_are_refused(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_client *client;
     rig_init(&rig);
 #define REFUSED(field, value)                                               \
@@ -334,7 +333,7 @@ static void options_that_make_no_sense_are_refused(void **state)
 /* ---- callbacks ---- */
 
 struct chain {
-    struct rig *rig;
+    struct client_fixture *rig;
     int port, left;
     atomic_bool done;
 };
@@ -353,10 +352,10 @@ static void fetch_next(void *context, weir_response *response)
             weir_client_fetch_async(chain->rig->client, url_at(chain->port, "/"), NULL, fetch_next, chain, NULL), 0);
 }
 
-static void a_callback_may_ask_for_more_but_not_wait(void **state)
+static void callback_may_start_fetches_but_not_block(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     struct chain chain = {.rig = &rig, .port = origin_port(origin), .left = 20};
     rig_set_up(&rig);
@@ -368,10 +367,10 @@ static void a_callback_may_ask_for_more_but_not_wait(void **state)
     origin_free(origin);
 }
 
-static void many_at_once_stay_within_the_concurrency(void **state)
+static void many_fetches_stay_within_the_concurrency(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     struct crowd crowd = {.rig = &rig};
     weir_client_stats stats;
@@ -393,10 +392,10 @@ static void many_at_once_stay_within_the_concurrency(void **state)
     origin_free(origin);
 }
 
-static void more_than_the_queue_holds_is_refused(void **state)
+static void fetch_is_refused_if_the_client_queue_is_full(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     struct crowd crowd = {.rig = &rig};
     rig_init(&rig);
@@ -415,10 +414,10 @@ static void more_than_the_queue_holds_is_refused(void **state)
 
 /* ---- cancelling and closing ---- */
 
-static void a_fetch_on_the_wire_can_be_cancelled(void **state)
+static void fetch_in_flight_can_be_cancelled(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     struct crowd crowd = {.rig = &rig, .asked = 1};
     weir_fetch *fetch;
@@ -440,7 +439,7 @@ static void a_fetch_on_the_wire_can_be_cancelled(void **state)
 }
 
 struct getter {
-    struct rig *rig;
+    struct client_fixture *rig;
     const char *url;
     weir_cancel *cancel;
     weir_failure failure;
@@ -459,10 +458,10 @@ static void *get_in_thread(void *context)
     return NULL;
 }
 
-static void a_blocking_get_can_be_cancelled_from_another_thread(void **state)
+static void blocking_get_can_be_cancelled_from_another_thread(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     struct getter getter = {.rig = &rig, .url = url_at(origin_port(origin), "/slow")};
     pthread_t thread;
@@ -480,10 +479,10 @@ static void a_blocking_get_can_be_cancelled_from_another_thread(void **state)
     origin_free(origin);
 }
 
-static void closing_ends_all_that_is_under_way_or_waits(void **state)
+static void closing_the_client_ends_running_and_queued_fetches(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     struct crowd crowd = {.rig = &rig};
     weir_response *response;
@@ -504,11 +503,11 @@ static void closing_ends_all_that_is_under_way_or_waits(void **state)
     origin_free(origin);
 }
 
-static void a_client_without_work_ends_at_once(void **state)
+static void idle_client_closes_at_once(void **state)
 {
     (void)state;
     for (int i = 0; i < 20; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         rig_set_up(&rig);
         rig_tear_down(&rig);
     }
@@ -516,10 +515,10 @@ static void a_client_without_work_ends_at_once(void **state)
 
 /* ---- time ---- */
 
-static void the_deadline_ends_what_takes_too_long(void **state)
+static void deadline_ends_a_slow_fetch(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_fetch_options options;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_set_up(&rig);
@@ -534,10 +533,10 @@ static void the_deadline_ends_what_takes_too_long(void **state)
     origin_free(origin);
 }
 
-static void the_deadline_counts_waiting_too(void **state)
+static void deadline_includes_waiting_for_the_pace(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_fetch_options options;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_init(&rig);
@@ -558,14 +557,14 @@ static void the_deadline_counts_waiting_too(void **state)
 
 /* ---- lack of memory ---- */
 
-static void want_of_memory_is_an_error_and_nothing_leaks(void **state)
+static void client_reports_lack_of_memory_and_leaks_nothing(void **state)
 {
     (void)state;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     bool through = false;
     for (long n = 1; !through && n < 400; n++) {
         test_allocator allocator;
-        struct rig rig;
+        struct client_fixture rig;
         weir_response *response;
         test_allocator_init(&allocator);
         rig_init(&rig);
@@ -587,16 +586,15 @@ static void want_of_memory_is_an_error_and_nothing_leaks(void **state)
     origin_free(origin);
 }
 
-WEIR_TESTS(test(an_answer_has_status_body_fields_and_times), test(an_answer_of_any_status_is_an_answer),
-           test(what_an_answer_says_of_limits_is_in_the_response), test(what_you_have_is_not_sent_again),
-           test(method_body_headers_and_agent_are_sent),
-           test(credentials_in_a_url_are_sent_as_a_header_and_shown_nowhere), test(a_body_can_be_had_as_it_comes),
-           test(a_body_that_is_too_large_is_truncated),
+WEIR_TESTS(test(response_has_status_body_fields_and_times), test(error_status_is_a_response_and_no_failure),
+           test(limits_named_by_the_server_are_in_the_response), test(unchanged_page_is_answered_with_304),
+           test(method_body_headers_and_agent_are_sent), test(url_credentials_are_sent_as_a_header_and_never_shown),
+           test(body_can_be_received_in_pieces), test(body_that_is_too_large_is_truncated),
            test(control_characters_in_agent_headers_and_values_are_refused),
-           test(methods_that_cannot_be_are_refused_at_the_door), test(what_is_no_url_is_refused),
-           test(options_that_make_no_sense_are_refused), test(a_callback_may_ask_for_more_but_not_wait),
-           test(many_at_once_stay_within_the_concurrency), test(more_than_the_queue_holds_is_refused),
-           test(a_fetch_on_the_wire_can_be_cancelled), test(a_blocking_get_can_be_cancelled_from_another_thread),
-           test(closing_ends_all_that_is_under_way_or_waits), test(a_client_without_work_ends_at_once),
-           test(the_deadline_ends_what_takes_too_long), test(the_deadline_counts_waiting_too),
-           test(want_of_memory_is_an_error_and_nothing_leaks))
+           test(impossible_methods_and_bodies_are_refused), test(invalid_urls_are_refused_by_the_client),
+           test(invalid_client_options_are_refused), test(callback_may_start_fetches_but_not_block),
+           test(many_fetches_stay_within_the_concurrency), test(fetch_is_refused_if_the_client_queue_is_full),
+           test(fetch_in_flight_can_be_cancelled), test(blocking_get_can_be_cancelled_from_another_thread),
+           test(closing_the_client_ends_running_and_queued_fetches), test(idle_client_closes_at_once),
+           test(deadline_ends_a_slow_fetch), test(deadline_includes_waiting_for_the_pace),
+           test(client_reports_lack_of_memory_and_leaks_nothing))

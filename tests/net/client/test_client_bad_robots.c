@@ -28,7 +28,7 @@ static struct origin_reply serve(void *context, const struct origin_request *req
                                  .delay_ns = site->delay_ns};
 }
 
-static void start_obeying(struct rig *rig, int64_t deadline_ns)
+static void start_obeying(struct client_fixture *rig, int64_t deadline_ns)
 {
     rig_init(rig);
     rig->options.robots = WEIR_ROBOTS_RFC9309;
@@ -39,7 +39,7 @@ static void start_obeying(struct rig *rig, int64_t deadline_ns)
 
 #define HEAD "HTTP/1.1 200 OK\r\n"
 
-static void what_can_be_read_is_obeyed_and_what_is_no_rule_is_none(void **state)
+static void readable_robots_rules_are_obeyed_and_other_text_is_ignored(void **state)
 {
     (void)state;
     static const struct {
@@ -65,7 +65,7 @@ static void what_can_be_read_is_obeyed_and_what_is_no_rule_is_none(void **state)
         {{.body = "User-agent: *\nCrawl-delay: 0.0000001\nDisallow: /no\n"}, true}, /* B10 */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct origin *origin = origin_new(serve, (void *)&cases[i].site, NULL);
         start_obeying(&rig, WEIR_MINUTE);
         weir_failure failure = get_failure(&rig, url_at(origin_port(origin), "/no"));
@@ -80,7 +80,7 @@ static void what_can_be_read_is_obeyed_and_what_is_no_rule_is_none(void **state)
 
 /* B6, B7: while the rules are unknown, no page is requested, and robots.txt is not requested again
  * at once. */
-static void while_nothing_is_known_no_page_is_fetched(void **state)
+static void no_page_is_fetched_while_the_rules_are_unknown(void **state)
 {
     (void)state;
     static const struct site cases[] = {
@@ -97,7 +97,7 @@ static void while_nothing_is_known_no_page_is_fetched(void **state)
     /* expected requests within seconds: a retry after 0.5 to 1 s, or much later */
     static const int asks[] = {2, 1, 1, 2, 2, 2, 1, 2};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct origin *origin = origin_new(serve, (void *)&cases[i], NULL);
         struct crowd crowd = {.rig = &rig};
         start_obeying(&rig, 10 * WEIR_MINUTE);
@@ -116,10 +116,10 @@ static void while_nothing_is_known_no_page_is_fetched(void **state)
 static const struct hostile_step allows_all[] = {READ, SAY("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), AGAIN, END};
 
 /* B6: an unauthenticated server cannot allow anything. */
-static void a_robots_behind_a_wrong_certificate_lets_no_page_through(void **state)
+static void robots_with_a_wrong_certificate_allows_no_page(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct hostile_tls tls;
     char url[100];
     hostile_tls_init(&tls, HOSTILE_SELF_SIGNED, NULL, false);
@@ -141,13 +141,13 @@ static void a_robots_behind_a_wrong_certificate_lets_no_page_through(void **stat
 
 #define ENDLESS_BYTES ((size_t)24 << 20)
 
-static void robots_without_end_is_read_as_far_as_it_goes(void **state)
+static void endless_robots_is_read_up_to_its_limit(void **state)
 {
     (void)state;
     static const char *const lines[] = {"# and so on\n", "x", "User-agent: a\nDisallow: /a\n", "Disallow: /*a*a*a$\n"};
     char *endless = malloc(ENDLESS_BYTES + 1);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct site site = {.raw = endless};
         size_t at = (size_t)snprintf(endless, ENDLESS_BYTES, HEAD "\r\nUser-agent: *\nDisallow: /no\n");
         for (size_t bytes = strlen(lines[i]); at + bytes <= ENDLESS_BYTES; at += bytes)
@@ -184,7 +184,7 @@ static void five_redirects_of_robots_are_followed(void **state)
 {
     (void)state;
     for (int hops = 4; hops <= 7; hops++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct origin *origin = origin_new(lead_on, &hops, NULL);
         start_obeying(&rig, WEIR_MINUTE);
         assert_int_equal(get_failure(&rig, url_at(origin_port(origin), "/no")),
@@ -209,12 +209,12 @@ static struct origin_reply serve_changing(void *context, const struct origin_req
                                                         : "User-agent: *\nCrawl-delay: 0.3\n"};
 }
 
-static void rules_that_change_hold_for_what_waits_already(void **state)
+static void changed_robots_rules_apply_to_waiting_fetches(void **state)
 {
     (void)state;
     static const struct wr_client_test_hooks hasty = {.life = {.refresh_min_ns = WEIR_SECOND}};
     const struct wr_client_test_hooks *before = wr_client_test_hooks;
-    struct rig rig;
+    struct client_fixture rig;
     int asked = 0;
     struct origin *origin = origin_new(serve_changing, &asked, NULL);
     struct crowd crowd = {.rig = &rig};
@@ -239,7 +239,7 @@ static void rules_that_change_hold_for_what_waits_already(void **state)
 #define THREADS 50
 
 struct visitor {
-    struct rig *rig;
+    struct client_fixture *rig;
     const char *url;
     pthread_t thread;
     int status;
@@ -266,7 +266,7 @@ static struct origin_reply serve_slowly(void *context, const struct origin_reque
     return (struct origin_reply){.body = is_robots ? "" : NULL, .may_go = is_robots ? &may_answer : NULL};
 }
 
-static void await_unfinished(struct rig *rig, size_t count)
+static void await_unfinished(struct client_fixture *rig, size_t count)
 {
     weir_client_stats stats;
     int64_t until = monotonic() + WEIR_MINUTE;
@@ -277,11 +277,11 @@ static void await_unfinished(struct rig *rig, size_t count)
     } while (stats.unfinished < count);
 }
 
-static void fifty_threads_at_a_new_host_cause_one_robots_on_the_wire(void **state)
+static void fifty_threads_at_a_new_host_send_one_robots_request(void **state)
 {
     (void)state;
     static struct visitor visitors[THREADS];
-    struct rig rig;
+    struct client_fixture rig;
     char url[64];
     struct origin *origin = origin_new(serve_slowly, NULL, NULL);
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/", origin_port(origin));
@@ -308,10 +308,10 @@ static void fifty_threads_at_a_new_host_cause_one_robots_on_the_wire(void **stat
 }
 
 /* S4-11: a pending robots.txt of one host does not delay pages of another. */
-static void pages_of_a_known_host_flow_while_another_is_asked(void **state)
+static void robots_request_of_one_host_does_not_delay_pages_of_another(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site quick = {.body = ""};
     struct origin *known = origin_new(serve, &quick, NULL), *slow = origin_new(serve_slowly, NULL, NULL);
     struct crowd waits = {.rig = &rig};
@@ -333,9 +333,9 @@ static void pages_of_a_known_host_flow_while_another_is_asked(void **state)
     origin_free(slow);
 }
 
-WEIR_TESTS(test(a_robots_behind_a_wrong_certificate_lets_no_page_through),
-           test(what_can_be_read_is_obeyed_and_what_is_no_rule_is_none),
-           test(while_nothing_is_known_no_page_is_fetched), test(robots_without_end_is_read_as_far_as_it_goes),
-           test(five_redirects_of_robots_are_followed), test(rules_that_change_hold_for_what_waits_already),
-           test(fifty_threads_at_a_new_host_cause_one_robots_on_the_wire),
-           test(pages_of_a_known_host_flow_while_another_is_asked))
+WEIR_TESTS(test(robots_with_a_wrong_certificate_allows_no_page),
+           test(readable_robots_rules_are_obeyed_and_other_text_is_ignored),
+           test(no_page_is_fetched_while_the_rules_are_unknown), test(endless_robots_is_read_up_to_its_limit),
+           test(five_redirects_of_robots_are_followed), test(changed_robots_rules_apply_to_waiting_fetches),
+           test(fifty_threads_at_a_new_host_send_one_robots_request),
+           test(robots_request_of_one_host_does_not_delay_pages_of_another))

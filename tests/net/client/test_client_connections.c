@@ -20,10 +20,10 @@ static void await_open(struct origin *origin, int wanted)
     }
 }
 
-static void a_connection_is_closed_if_the_next_start_comes_too_late_for_it(void **state)
+static void connection_is_closed_if_the_next_start_is_too_late_for_it(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct crowd crowd = {.rig = &rig};
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_init(&rig);
@@ -38,10 +38,10 @@ static void a_connection_is_closed_if_the_next_start_comes_too_late_for_it(void 
     origin_free(origin);
 }
 
-static void a_crawl_delay_closes_connections_like_an_interval(void **state)
+static void long_crawl_delay_closes_idle_connections(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_pacer *pacer;
     char key[64];
     struct origin *origin = origin_new(say_hello, NULL, NULL);
@@ -58,10 +58,10 @@ static void a_crawl_delay_closes_connections_like_an_interval(void **state)
     origin_free(origin);
 }
 
-static void a_connection_stays_open_if_pacing_will_use_it_again(void **state)
+static void connection_stays_open_if_the_pace_will_reuse_it(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_init(&rig);
     rig.pace.min_interval_ns = 300 * MS;
@@ -76,7 +76,7 @@ static void a_connection_stays_open_if_pacing_will_use_it_again(void **state)
 }
 
 /* Starts a client that may open at most this many connections. */
-static void start_with_few(struct rig *rig, rlim_t connections)
+static void start_with_few(struct client_fixture *rig, rlim_t connections)
 {
     struct rlimit before, few;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -87,13 +87,13 @@ static void start_with_few(struct rig *rig, rlim_t connections)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-static void with_many_connections_a_host_that_nobody_waits_for_keeps_none(void **state)
+static void with_many_connections_a_host_with_an_empty_queue_keeps_none(void **state)
 {
     (void)state;
     enum {
         HOSTS = 4
     };
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origins[HOSTS];
     rig_init(&rig);
     start_with_few(&rig, 2 * HOSTS);
@@ -138,13 +138,13 @@ static void ask_thrice(void *context, weir_response *response)
     followers->are_in_line = true;
 }
 
-static void with_many_connections_who_is_in_line_uses_that_of_his_host(void **state)
+static void with_many_connections_queued_requests_reuse_that_of_their_host(void **state)
 {
     (void)state;
     enum {
         HOSTS = 4
     };
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origins[HOSTS];
     rig_init(&rig);
     rig.pace.min_interval_ns = 300 * MS;
@@ -170,13 +170,13 @@ static void with_many_connections_who_is_in_line_uses_that_of_his_host(void **st
 }
 
 /* S4-13: no limiter applies to all hosts together. */
-static void a_start_at_one_host_holds_up_no_other(void **state)
+static void start_at_one_host_delays_no_other_host(void **state)
 {
     (void)state;
     enum {
         HOSTS = 8
     };
-    struct rig rig;
+    struct client_fixture rig;
     struct crowd crowd = {.rig = &rig};
     struct origin *origins[HOSTS];
     rig_init(&rig);
@@ -193,9 +193,8 @@ static void a_start_at_one_host_holds_up_no_other(void **state)
         origin_free(origins[i]);
 }
 
-WEIR_TESTS(test(a_start_at_one_host_holds_up_no_other),
-           test(with_many_connections_who_is_in_line_uses_that_of_his_host),
-           test(a_connection_is_closed_if_the_next_start_comes_too_late_for_it),
-           test(a_crawl_delay_closes_connections_like_an_interval),
-           test(a_connection_stays_open_if_pacing_will_use_it_again),
-           test(with_many_connections_a_host_that_nobody_waits_for_keeps_none))
+WEIR_TESTS(test(start_at_one_host_delays_no_other_host),
+           test(with_many_connections_queued_requests_reuse_that_of_their_host),
+           test(connection_is_closed_if_the_next_start_is_too_late_for_it),
+           test(long_crawl_delay_closes_idle_connections), test(connection_stays_open_if_the_pace_will_reuse_it),
+           test(with_many_connections_a_host_with_an_empty_queue_keeps_none))

@@ -109,7 +109,7 @@ static struct origin_reply serve(void *context, const struct origin_request *req
 
 /* ---- every request of libcurl passes the gate ---- */
 
-static void all_that_libcurl_sends_waits_its_turn(void **state)
+static void every_request_of_libcurl_passes_the_gate(void **state)
 {
     (void)state;
     struct handling handling;
@@ -130,7 +130,7 @@ static void all_that_libcurl_sends_waits_its_turn(void **state)
     origin_free(origin);
 }
 
-static void a_window_that_the_server_names_is_kept(void **state)
+static void wait_named_by_the_server_is_kept_with_libcurl(void **state)
 {
     (void)state;
     struct handling handling;
@@ -148,7 +148,7 @@ static void a_window_that_the_server_names_is_kept(void **state)
 }
 
 /* Each response head within one call counts when it arrives: also after a resend and a redirect. */
-static void a_window_named_by_a_redirect_is_kept(void **state)
+static void wait_named_by_a_redirect_is_kept(void **state)
 {
     (void)state;
     struct handling handling;
@@ -182,7 +182,7 @@ static int stop(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_of
     return 1;
 }
 
-static void whatever_becomes_of_it_it_is_released(void **state)
+static void permit_is_released_however_the_request_ends(void **state)
 {
     (void)state;
     struct handling handling = {.pacer = NULL};
@@ -206,7 +206,7 @@ static void whatever_becomes_of_it_it_is_released(void **state)
     origin_free(origin);
 }
 
-static void what_is_not_admitted_is_not_sent_nor_released(void **state)
+static void rejected_request_is_not_sent_and_releases_no_permit(void **state)
 {
     (void)state;
     struct handling handling = {.pacer = NULL};
@@ -239,7 +239,7 @@ static void *cancel_soon(void *context)
 }
 
 /* Cancels while waiting for the first permit, and between two redirect hops. */
-static void waiting_can_be_cancelled(void **state)
+static void waiting_for_a_permit_can_be_cancelled(void **state)
 {
     (void)state;
     static const char *const paths[] = {"/a", "/old"};
@@ -268,7 +268,7 @@ static void waiting_can_be_cancelled(void **state)
 
 /* ---- S3-16, S3-19: limits named by the server ---- */
 
-static void fields_are_told_only_if_asked_for(void **state)
+static void server_limits_are_reported_only_if_enabled(void **state)
 {
     (void)state;
     for (int asks = 0; asks < 2; asks++) {
@@ -296,7 +296,7 @@ static struct origin_reply fail_twice(void *context, const struct origin_request
     return (struct origin_reply){.status = request->number % 3 < 2 ? 503 : 200};
 }
 
-static void a_retry_goes_around_or_inside(void **state)
+static void callers_retries_work_around_or_inside_an_exchange(void **state)
 {
     (void)state;
     struct handling handling;
@@ -325,7 +325,7 @@ static void a_retry_goes_around_or_inside(void **state)
 
 /* ---- S3-41: lifetimes ---- */
 
-static void the_limiter_outlives_its_handler(void **state)
+static void limiter_outlives_its_handler(void **state)
 {
     (void)state;
     struct handling handling = {.pacer = NULL};
@@ -361,7 +361,7 @@ static uint64_t starts_at(const struct handling *handling, struct origin *origin
 }
 
 /* libcurl reports the redirected URL as the effective one until the next request starts. */
-static void who_followed_a_redirect_waits_at_the_first_host_again(void **state)
+static void reused_handle_waits_at_the_first_host_after_a_redirect(void **state)
 {
     (void)state;
     struct handling handling;
@@ -382,8 +382,8 @@ static void who_followed_a_redirect_waits_at_the_first_host_again(void **state)
     origin_free(there);
 }
 
-WEIR_TESTS(test(all_that_libcurl_sends_waits_its_turn), test(a_window_that_the_server_names_is_kept),
-           test(a_window_named_by_a_redirect_is_kept), test(whatever_becomes_of_it_it_is_released),
-           test(what_is_not_admitted_is_not_sent_nor_released), test(waiting_can_be_cancelled),
-           test(fields_are_told_only_if_asked_for), test(a_retry_goes_around_or_inside),
-           test(the_limiter_outlives_its_handler), test(who_followed_a_redirect_waits_at_the_first_host_again))
+WEIR_TESTS(test(every_request_of_libcurl_passes_the_gate), test(wait_named_by_the_server_is_kept_with_libcurl),
+           test(wait_named_by_a_redirect_is_kept), test(permit_is_released_however_the_request_ends),
+           test(rejected_request_is_not_sent_and_releases_no_permit), test(waiting_for_a_permit_can_be_cancelled),
+           test(server_limits_are_reported_only_if_enabled), test(callers_retries_work_around_or_inside_an_exchange),
+           test(limiter_outlives_its_handler), test(reused_handle_waits_at_the_first_host_after_a_redirect))

@@ -7,7 +7,7 @@
 
 #include <sys/resource.h>
 
-static weir_pace_entry look(struct rig *rig, int port)
+static weir_pace_entry look(struct client_fixture *rig, int port)
 {
     weir_pace_entry entry = {.key = NULL};
     char key[64];
@@ -16,7 +16,7 @@ static weir_pace_entry look(struct rig *rig, int port)
     return entry;
 }
 
-static void rig_init_quick(struct rig *rig)
+static void rig_init_quick(struct client_fixture *rig)
 {
     rig_init(rig);
     rig->pace.retry.base_ns = MS;
@@ -47,10 +47,10 @@ static const struct hostile_step answers[] = {
     {.what = HOSTILE_AGAIN},
     {.what = HOSTILE_END}};
 
-static void a_get_whose_answer_breaks_is_tried_again(void **state)
+static void get_with_a_broken_response_is_retried(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct hostile *server = hostile_new();
     int port = hostile_listen(server, &(struct hostile_case){.steps = {resets_in_head, ends_in_body, answers}});
     rig_init_quick(&rig);
@@ -67,7 +67,7 @@ static void a_get_whose_answer_breaks_is_tried_again(void **state)
 
 /* A16: some limiters refuse by closing the connection. A silent resend would hide that from the
  * gate. */
-static void a_used_connection_that_is_closed_instead_of_an_answer_is_a_failure_of_the_host(void **state)
+static void closing_a_reused_connection_unanswered_is_a_failure_of_the_host(void **state)
 {
     static const struct hostile_step refuses[] = {
         {.what = HOSTILE_READ},
@@ -75,7 +75,7 @@ static void a_used_connection_that_is_closed_instead_of_an_answer_is_a_failure_o
         {.what = HOSTILE_READ},
         {.what = HOSTILE_END}};
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct hostile *server = hostile_new();
     int port = hostile_listen(server, &(struct hostile_case){.steps = {refuses}});
     rig_init_quick(&rig);
@@ -95,12 +95,12 @@ static void a_used_connection_that_is_closed_instead_of_an_answer_is_a_failure_o
     hostile_free(server);
 }
 
-static void a_part_of_a_body_is_never_taken_for_all_of_it(void **state)
+static void partial_body_is_never_taken_for_the_whole(void **state)
 {
     (void)state;
     static const struct hostile_step *const cases[] = {resets_in_body, ends_in_body};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct hostile *server = hostile_new();
         int port = hostile_listen(server, &(struct hostile_case){.steps = {cases[i]}});
         rig_init_quick(&rig);
@@ -118,10 +118,10 @@ static void a_part_of_a_body_is_never_taken_for_all_of_it(void **state)
     }
 }
 
-static void a_post_that_got_out_is_not_sent_twice(void **state)
+static void post_that_was_sent_is_not_sent_twice(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_fetch_options options;
     struct hostile *server = hostile_new();
     int port = hostile_listen(server, &(struct hostile_case){.steps = {resets_in_head}});
@@ -152,10 +152,10 @@ static bool count_bytes(void *context, const char *bytes, size_t count)
 }
 
 /* Bytes that the caller has received cannot be taken back: no second attempt may follow. */
-static void a_body_that_was_handed_on_is_not_begun_anew(void **state)
+static void body_that_the_caller_received_is_not_restarted(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct pieces pieces = {0};
     weir_fetch_options options;
     struct hostile *server = hostile_new();
@@ -187,10 +187,10 @@ static bool is_success(void *context, int status)
     return status >= 200 && status <= 299;
 }
 
-static void a_body_whose_status_is_not_wanted_is_not_handed_on(void **state)
+static void body_of_an_unwanted_status_is_not_delivered(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct pieces pieces = {0};
     weir_fetch_options options;
     struct origin *origin = origin_new(say_absent, NULL, NULL);
@@ -219,10 +219,10 @@ static const struct hostile_step two_lengths[] = {
     {.what = HOSTILE_SEND, .text = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"},
     {.what = HOSTILE_END}};
 
-static void a_server_that_never_answers_is_given_up_and_counted(void **state)
+static void server_that_never_responds_times_out_and_counts_as_an_error(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct hostile *server = hostile_new();
     int port = hostile_listen(server, &(struct hostile_case){.steps = {never_answers}});
     rig_init_quick(&rig);
@@ -236,12 +236,12 @@ static void a_server_that_never_answers_is_given_up_and_counted(void **state)
     hostile_free(server);
 }
 
-static void what_is_not_http_is_a_framing_failure(void **state)
+static void invalid_http_is_a_framing_failure(void **state)
 {
     (void)state;
     static const struct hostile_step *const cases[] = {speaks_nonsense, two_lengths};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct hostile *server = hostile_new();
         int port = hostile_listen(server, &(struct hostile_case){.steps = {cases[i]}});
         rig_init_quick(&rig);
@@ -253,10 +253,10 @@ static void what_is_not_http_is_a_framing_failure(void **state)
     }
 }
 
-static void a_port_where_nobody_listens_is_a_connect_failure(void **state)
+static void closed_port_is_a_connect_failure(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct hostile *server = hostile_new();
     int port = hostile_refuse(server);
     weir_fetch_options options;
@@ -273,10 +273,10 @@ static void a_port_where_nobody_listens_is_a_connect_failure(void **state)
     hostile_free(server);
 }
 
-static void a_name_that_is_none_is_a_dns_failure(void **state)
+static void unknown_name_is_a_dns_failure(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     rig_init_quick(&rig);
     rig_start(&rig);
     assert_int_equal(get_failure(&rig, "http://nobody.invalid/"), WEIR_FAILURE_DNS);
@@ -284,10 +284,10 @@ static void a_name_that_is_none_is_a_dns_failure(void **state)
 }
 
 /* U13: the deadline covers all attempts and waits. */
-static void the_deadline_holds_over_retries(void **state)
+static void deadline_covers_all_retries(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_fetch_options options;
     struct hostile *server = hostile_new();
     int port = hostile_listen(server, &(struct hostile_case){.steps = {never_answers}});
@@ -318,7 +318,7 @@ static const struct hostile_step finds_no_way[] = {
     {.what = HOSTILE_SEND, .text = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"},
     {.what = HOSTILE_END}};
 
-static void a_proxy_that_fails_is_blamed_and_not_passed_by(void **state)
+static void failing_proxy_is_blamed_and_not_bypassed(void **state)
 {
     (void)state;
     struct hostile *server = hostile_new();
@@ -327,7 +327,7 @@ static void a_proxy_that_fails_is_blamed_and_not_passed_by(void **state)
                            hostile_listen(server, &(struct hostile_case){.steps = {wants_password}}),
                            hostile_listen(server, &(struct hostile_case){.steps = {finds_no_way}})};
     for (size_t i = 0; i < sizeof proxies / sizeof proxies[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         char proxy[64];
         rig_init_quick(&rig);
         (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", proxies[i]);
@@ -351,11 +351,11 @@ static struct origin_reply fail_as_proxy(void *context, const struct origin_requ
     return (struct origin_reply){.status = *status, .fields = "Retry-After: 100\r\n"};
 }
 
-static void what_a_proxy_says_of_waiting_does_not_bind_the_host(void **state)
+static void wait_named_by_a_proxy_does_not_apply_to_the_host(void **state)
 {
     (void)state;
     int status = 502;
-    struct rig rig;
+    struct client_fixture rig;
     char proxy[64];
     struct origin *origin = origin_new(fail_as_proxy, &status, NULL);
     (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", origin_port(origin));
@@ -370,11 +370,11 @@ static void what_a_proxy_says_of_waiting_does_not_bind_the_host(void **state)
     origin_free(origin);
 }
 
-static void a_proxy_that_wants_a_password_is_asked_once(void **state)
+static void proxy_that_wants_a_password_is_not_retried(void **state)
 {
     (void)state;
     int status = 407;
-    struct rig rig;
+    struct client_fixture rig;
     char proxy[64];
     struct origin *origin = origin_new(fail_as_proxy, &status, NULL);
     (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", origin_port(origin));
@@ -398,10 +398,10 @@ static struct origin_reply answer_late(void *context, const struct origin_reques
 
 /* E5: a request that waits for a connection is not connecting yet, so its connect timeout does not
  * run. */
-static void few_descriptors_make_it_slower_and_fail_nothing(void **state)
+static void few_descriptors_slow_fetches_down_but_fail_none(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct rlimit before, few;
     struct crowd crowd = {.rig = &rig};
     struct origin *origin = origin_new(answer_late, NULL, NULL);
@@ -434,9 +434,9 @@ static struct origin_reply turn_away_third(void *context, const struct origin_re
 
 /* M14: the host names a wait beyond max_defer_ns. Three requests show that the client did not
  * wait. */
-static void retry_that_a_host_defers_for_too_long_is_not_waited_for(void **state)
+static void retry_deferred_beyond_the_maximum_is_not_awaited(void **state)
 {
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(turn_away_third, (void *)"Retry-After: 100\r\n", NULL);
     (void)state;
     rig_init(&rig);
@@ -452,13 +452,13 @@ static void retry_that_a_host_defers_for_too_long_is_not_waited_for(void **state
     origin_free(origin);
 }
 
-WEIR_TESTS(test(retry_that_a_host_defers_for_too_long_is_not_waited_for),
-           test(what_a_proxy_says_of_waiting_does_not_bind_the_host), test(a_proxy_that_wants_a_password_is_asked_once),
-           test(a_get_whose_answer_breaks_is_tried_again), test(a_part_of_a_body_is_never_taken_for_all_of_it),
-           test(a_used_connection_that_is_closed_instead_of_an_answer_is_a_failure_of_the_host),
-           test(a_post_that_got_out_is_not_sent_twice), test(a_body_that_was_handed_on_is_not_begun_anew),
-           test(a_body_whose_status_is_not_wanted_is_not_handed_on),
-           test(a_server_that_never_answers_is_given_up_and_counted), test(what_is_not_http_is_a_framing_failure),
-           test(a_port_where_nobody_listens_is_a_connect_failure), test(a_name_that_is_none_is_a_dns_failure),
-           test(the_deadline_holds_over_retries), test(a_proxy_that_fails_is_blamed_and_not_passed_by),
-           test(few_descriptors_make_it_slower_and_fail_nothing))
+WEIR_TESTS(test(retry_deferred_beyond_the_maximum_is_not_awaited),
+           test(wait_named_by_a_proxy_does_not_apply_to_the_host), test(proxy_that_wants_a_password_is_not_retried),
+           test(get_with_a_broken_response_is_retried), test(partial_body_is_never_taken_for_the_whole),
+           test(closing_a_reused_connection_unanswered_is_a_failure_of_the_host),
+           test(post_that_was_sent_is_not_sent_twice), test(body_that_the_caller_received_is_not_restarted),
+           test(body_of_an_unwanted_status_is_not_delivered),
+           test(server_that_never_responds_times_out_and_counts_as_an_error), test(invalid_http_is_a_framing_failure),
+           test(closed_port_is_a_connect_failure), test(unknown_name_is_a_dns_failure),
+           test(deadline_covers_all_retries), test(failing_proxy_is_blamed_and_not_bypassed),
+           test(few_descriptors_slow_fetches_down_but_fail_none))

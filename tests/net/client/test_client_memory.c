@@ -18,7 +18,7 @@ static char block[64 << 10];
 
 /* Each body has 64 MB, of which the client accepts one. Half of the responses announce the
  * length. */
-static void bodies_take_no_more_memory_than_is_wanted(void **state)
+static void bodies_take_no_more_memory_than_their_limit(void **state)
 {
     (void)state;
     const struct hostile_step endless[] = {READ,
@@ -30,7 +30,7 @@ static void bodies_take_no_more_memory_than_is_wanted(void **state)
         SAY("HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n"),
         {.what = HOSTILE_SEND, .text = block, .bytes = sizeof block, .times = 1024},
         END};
-    struct rig rig;
+    struct client_fixture rig;
     struct hostile *server = hostile_new();
     const int ports[] = {hostile_listen(server, &(struct hostile_case){.steps = {endless}}),
                          hostile_listen(server, &(struct hostile_case){.steps = {announced}})};
@@ -58,13 +58,13 @@ static struct origin_reply say_hello(void *context, const struct origin_request 
 }
 
 /* A waiting fetch costs its struct and its URL, and frees both. */
-static void what_waits_takes_little_and_gives_it_back(void **state)
+static void waiting_fetches_take_little_memory_and_free_it(void **state)
 {
     (void)state;
     enum {
         WAITING = 20000
     };
-    struct rig rig;
+    struct client_fixture rig;
     test_allocator allocator;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     struct crowd crowd = {.rig = &rig};
@@ -103,7 +103,7 @@ static bool live_with_want(struct origin *origin, long n, bool for_ever)
 {
     static const char *const headers[] = {"X-Some: thing", NULL};
     test_allocator allocator;
-    struct rig rig;
+    struct client_fixture rig;
     weir_response *response;
     weir_fetch_options options;
     bool went_well = false;
@@ -139,7 +139,7 @@ static bool live_with_want(struct origin *origin, long n, bool for_ever)
     return went_well;
 }
 
-static void whatever_allocation_fails_the_client_stays_usable(void **state)
+static void client_stays_usable_whichever_allocation_fails(void **state)
 {
     (void)state;
     for (int for_ever = 0; for_ever < 2; for_ever++) {
@@ -161,11 +161,11 @@ static struct origin_reply answer_without_memory(void *context, const struct ori
     return (struct origin_reply){.status = 200};
 }
 
-static void want_of_memory_does_not_send_a_post_twice(void **state)
+static void lack_of_memory_does_not_send_a_post_twice(void **state)
 {
     (void)state;
     test_allocator allocator;
-    struct rig rig;
+    struct client_fixture rig;
     weir_response *response;
     weir_fetch_options options;
     struct origin *origin = origin_new(answer_without_memory, &allocator, NULL);
@@ -188,7 +188,7 @@ static void want_of_memory_does_not_send_a_post_twice(void **state)
 /* ---- L3: small stacks ---- */
 
 struct small {
-    struct rig *rig;
+    struct client_fixture *rig;
     int port, status, error;
 };
 
@@ -206,10 +206,10 @@ static void *get_with_a_small_stack(void *context)
     return NULL;
 }
 
-static void a_stack_of_64_kilobytes_is_enough_to_ask(void **state)
+static void stack_of_64_kilobytes_is_enough_for_a_fetch(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     pthread_t thread;
     pthread_attr_t attributes;
     if ((size_t)PTHREAD_STACK_MIN > 64 * KB)
@@ -232,9 +232,9 @@ static void a_stack_of_64_kilobytes_is_enough_to_ask(void **state)
 }
 
 /* Without a limit an endless body would be kept in memory. */
-static void bodies_beyond_the_most_are_refused_at_the_door(void **state)
+static void body_limits_above_the_maximum_are_refused(void **state)
 {
-    struct rig rig;
+    struct client_fixture rig;
     weir_client *none;
     weir_response *response;
     weir_fetch_options options;
@@ -257,6 +257,6 @@ static void bodies_beyond_the_most_are_refused_at_the_door(void **state)
     origin_free(origin);
 }
 
-WEIR_TESTS(test(bodies_beyond_the_most_are_refused_at_the_door), test(bodies_take_no_more_memory_than_is_wanted),
-           test(what_waits_takes_little_and_gives_it_back), test(whatever_allocation_fails_the_client_stays_usable),
-           test(want_of_memory_does_not_send_a_post_twice), test(a_stack_of_64_kilobytes_is_enough_to_ask))
+WEIR_TESTS(test(body_limits_above_the_maximum_are_refused), test(bodies_take_no_more_memory_than_their_limit),
+           test(waiting_fetches_take_little_memory_and_free_it), test(client_stays_usable_whichever_allocation_fails),
+           test(lack_of_memory_does_not_send_a_post_twice), test(stack_of_64_kilobytes_is_enough_for_a_fetch))

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_pace.c - every request on the wire passes the gate of its host, judged by the server
- * log (V1, V2, U8). */
+/* test_client_pace.c - every request passes the gate of its host, by the server log (V1, V2, U8). */
 #include "rig.h"
 
-/* ---- V1: spacing ---- */
-
+/* V1: spacing */
 static struct origin_reply say_hello(void *context, const struct origin_request *request)
 {
     (void)context, (void)request;
@@ -14,7 +12,7 @@ static struct origin_reply say_hello(void *context, const struct origin_request 
 static void starts_at_a_host_keep_their_interval(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     struct crowd crowd = {.rig = &rig};
     rig_init(&rig);
@@ -36,10 +34,10 @@ static struct origin_reply say_slowly(void *context, const struct origin_request
 }
 
 /* Only starts are spaced: all requests are sent before the first response. */
-static void slow_answers_do_not_stretch_the_interval(void **state)
+static void slow_responses_do_not_stretch_the_interval(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     atomic_bool may_answer = false;
     struct origin *origin = origin_new(say_slowly, &may_answer, NULL);
     struct crowd crowd = {.rig = &rig};
@@ -57,10 +55,10 @@ static void slow_answers_do_not_stretch_the_interval(void **state)
     origin_free(origin);
 }
 
-static void in_flight_at_a_host_stays_below_its_cap(void **state)
+static void requests_in_flight_at_a_host_stay_below_its_maximum(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_slowly, NULL, NULL);
     struct crowd crowd = {.rig = &rig};
     rig_init(&rig);
@@ -74,10 +72,10 @@ static void in_flight_at_a_host_stays_below_its_cap(void **state)
     origin_free(origin);
 }
 
-static void clients_that_share_a_pacer_space_their_starts_together(void **state)
+static void clients_with_a_shared_pacer_space_their_starts_together(void **state)
 {
     (void)state;
-    struct rig one, two;
+    struct client_fixture one, two;
     weir_pacer *pacer;
     struct origin *origin = origin_new(say_hello, NULL, NULL);
     rig_init(&one);
@@ -102,10 +100,10 @@ static void clients_that_share_a_pacer_space_their_starts_together(void **state)
     origin_free(origin);
 }
 
-static void hosts_that_count_by_one_key_are_paced_as_one(void **state)
+static void hosts_with_one_key_are_paced_as_one(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *a = origin_new(say_hello, NULL, NULL), *b = origin_new(say_hello, NULL, "127.0.0.2");
     struct crowd crowd = {.rig = &rig};
     weir_fetch_options options;
@@ -140,7 +138,7 @@ static struct origin_reply lead_on(void *context, const struct origin_request *r
 static void every_redirect_hop_passes_the_gate(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(lead_on, NULL, NULL);
     rig_init(&rig);
     rig.pace.min_interval_ns = 80 * MS;
@@ -164,7 +162,7 @@ static struct origin_reply fail_twice(void *context, const struct origin_request
 static void every_retry_passes_the_gate(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_client_stats stats;
     struct origin *origin = origin_new(fail_twice, NULL, NULL);
     rig_init(&rig);
@@ -189,10 +187,10 @@ static struct origin_reply hang_up(void *context, const struct origin_request *r
 }
 
 /* If an idle connection is dead, libcurl would resend at once. */
-static void connections_that_die_do_not_double_a_start(void **state)
+static void dead_connections_do_not_double_a_start(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(hang_up, NULL, NULL);
     struct crowd crowd = {.rig = &rig};
     rig_init(&rig);
@@ -220,7 +218,7 @@ static struct origin_reply turn_away_once(void *context, const struct origin_req
 /* No request arrives within a second after the third response, although several are queued. */
 static void check_window(const char *fields)
 {
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(turn_away_once, (void *)fields, NULL);
     struct crowd crowd = {.rig = &rig};
     rig_init(&rig);
@@ -254,10 +252,10 @@ static struct origin_reply say_the_last(void *context, const struct origin_reque
     return (struct origin_reply){.fields = request->number == 0 ? "RateLimit: \"a\";r=0;t=1\r\n" : NULL};
 }
 
-static void a_quota_in_a_good_answer_binds_too(void **state)
+static void quota_in_a_successful_response_applies_too(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(say_the_last, NULL, NULL);
     rig_set_up(&rig);
     assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
@@ -277,7 +275,7 @@ static struct origin_reply by_path(void *context, const struct origin_request *r
     return (struct origin_reply){.status = (int)strtol(request->path + 1, NULL, 10)};
 }
 
-static weir_pace_entry look(struct rig *rig, int port)
+static weir_pace_entry look(struct client_fixture *rig, int port)
 {
     weir_pace_entry entry;
     char key[64];
@@ -286,7 +284,7 @@ static weir_pace_entry look(struct rig *rig, int port)
     return entry;
 }
 
-static void the_gate_is_told_the_real_status(void **state)
+static void gate_receives_the_real_status(void **state)
 {
     (void)state;
     static const struct {
@@ -294,7 +292,7 @@ static void the_gate_is_told_the_real_status(void **state)
         bool is_error, is_rejection;
     } cases[] = {{200, false, false}, {404, false, false}, {500, true, false}, {429, true, true}, {301, false, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         char path[16];
         struct origin *origin = origin_new(by_path, NULL, NULL);
         weir_fetch_options options;
@@ -317,7 +315,7 @@ static void the_gate_is_told_the_real_status(void **state)
 
 /* ---- retries ---- */
 
-static void attempts_end_where_the_budget_does(void **state)
+static void attempts_end_with_their_budget(void **state)
 {
     (void)state;
     static const struct {
@@ -330,7 +328,7 @@ static void attempts_end_where_the_budget_does(void **state)
         {"/403", 0, 4}, {"/404", 0, 1}, {"/500", 1, 1}, {"/503", 1, 1}, {"/500", 5, 5},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct origin *origin = origin_new(by_path, NULL, NULL);
         weir_fetch_options options;
         rig_init(&rig);
@@ -349,10 +347,10 @@ static void attempts_end_where_the_budget_does(void **state)
     }
 }
 
-static void statuses_can_be_classed_anew(void **state)
+static void status_classes_can_be_configured(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(by_path, NULL, NULL);
     rig_init(&rig);
     rig.options.statuses = "403=permanent, 500=done, 404=transient";
@@ -367,11 +365,11 @@ static void statuses_can_be_classed_anew(void **state)
     origin_free(origin);
 }
 
-static void what_is_not_idempotent_is_sent_once(void **state)
+static void request_that_is_not_idempotent_is_sent_once(void **state)
 {
     (void)state;
     static const char *const methods[] = {"POST", "PATCH", "BUY"};
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(by_path, NULL, NULL);
     weir_fetch_options options;
     rig_init(&rig);
@@ -393,7 +391,7 @@ static void what_is_not_idempotent_is_sent_once(void **state)
 static void waiting_for_the_pace_costs_no_attempt(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(fail_twice, NULL, NULL);
     struct crowd crowd = {.rig = &rig};
     rig_init(&rig);
@@ -409,10 +407,10 @@ static void waiting_for_the_pace_costs_no_attempt(void **state)
     origin_free(origin);
 }
 
-static void a_retry_that_comes_too_late_is_not_waited_for(void **state)
+static void retry_after_the_deadline_is_not_awaited(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(turn_away_once, "Retry-After: 100\r\n", NULL);
     weir_fetch_options options;
     rig_set_up(&rig);
@@ -433,10 +431,10 @@ static void a_retry_that_comes_too_late_is_not_waited_for(void **state)
 
 /* ---- U1, S0-8: a host that waits delays no other host ---- */
 
-static void a_host_that_waits_holds_no_slot(void **state)
+static void waiting_host_holds_no_concurrency_slot(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *strict = origin_new(turn_away_once, "Retry-After: 300\r\n", NULL);
     struct origin *free_host = origin_new(say_hello, NULL, NULL);
     struct crowd waits = {.rig = &rig}, goes = {.rig = &rig};
@@ -459,7 +457,7 @@ static void a_host_that_waits_holds_no_slot(void **state)
 /* Fetches that a host defers for longer than max_defer_ns fail; these fields name the wait. */
 static void check_deferral(const char *fields)
 {
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(turn_away_once, (void *)fields, NULL);
     struct crowd crowd = {.rig = &rig};
     rig_init(&rig);
@@ -480,7 +478,7 @@ static void check_deferral(const char *fields)
     origin_free(origin);
 }
 
-static void what_a_host_defers_for_too_long_fails(void **state)
+static void fetch_that_a_host_defers_for_too_long_fails(void **state)
 {
     (void)state;
     check_deferral("Retry-After: 100\r\n");
@@ -501,7 +499,7 @@ static struct origin_reply scripted(void *context, const struct origin_request *
     return (struct origin_reply){.status = *is_down ? 500 : 200};
 }
 
-static double rate_after(struct rig *rig, int port, const char *path)
+static double rate_after(struct client_fixture *rig, int port, const char *path)
 {
     weir_fetch_options options;
     weir_fetch_options_init(&options);
@@ -510,10 +508,10 @@ static double rate_after(struct rig *rig, int port, const char *path)
     return look(rig, port).rate;
 }
 
-static void a_scripted_server_shapes_the_rate_and_opens_the_breaker(void **state)
+static void scripted_responses_change_the_rate_and_open_the_breaker(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     atomic_bool is_down = false;
     struct origin *origin = origin_new(scripted, &is_down, NULL);
     int port = origin_port(origin);
@@ -556,7 +554,7 @@ static void a_scripted_server_shapes_the_rate_and_opens_the_breaker(void **state
 /* Returns the failure of a fetch whose host has an open breaker. */
 static weir_failure meet_breaker(bool circuit_fails)
 {
-    struct rig rig;
+    struct client_fixture rig;
     atomic_bool is_down = true;
     struct origin *origin = origin_new(scripted, &is_down, NULL);
     rig_init(&rig);
@@ -575,26 +573,28 @@ static weir_failure meet_breaker(bool circuit_fails)
     return failure;
 }
 
-static void an_open_breaker_fails_at_once_if_asked_to(void **state)
+static void open_breaker_fails_fetches_at_once_if_configured(void **state)
 {
     (void)state;
     assert_int_equal(meet_breaker(true), WEIR_FAILURE_CIRCUIT);
 }
 
-static void an_open_breaker_holds_for_no_longer_than_allowed(void **state)
+static void open_breaker_defers_fetches_no_longer_than_allowed(void **state)
 {
     (void)state;
     assert_int_equal(meet_breaker(false), WEIR_FAILURE_DEFERRED);
 }
 
-WEIR_TESTS(test(starts_at_a_host_keep_their_interval), test(slow_answers_do_not_stretch_the_interval),
-           test(in_flight_at_a_host_stays_below_its_cap), test(clients_that_share_a_pacer_space_their_starts_together),
-           test(hosts_that_count_by_one_key_are_paced_as_one), test(every_redirect_hop_passes_the_gate),
-           test(every_retry_passes_the_gate), test(connections_that_die_do_not_double_a_start),
-           test(nothing_is_sent_while_retry_after_holds), test(nothing_is_sent_until_a_used_up_quota_is_reset),
-           test(a_quota_in_a_good_answer_binds_too), test(the_gate_is_told_the_real_status),
-           test(attempts_end_where_the_budget_does), test(statuses_can_be_classed_anew),
-           test(what_is_not_idempotent_is_sent_once), test(waiting_for_the_pace_costs_no_attempt),
-           test(a_retry_that_comes_too_late_is_not_waited_for), test(a_host_that_waits_holds_no_slot),
-           test(what_a_host_defers_for_too_long_fails), test(a_scripted_server_shapes_the_rate_and_opens_the_breaker),
-           test(an_open_breaker_fails_at_once_if_asked_to), test(an_open_breaker_holds_for_no_longer_than_allowed))
+WEIR_TESTS(test(starts_at_a_host_keep_their_interval), test(slow_responses_do_not_stretch_the_interval),
+           test(requests_in_flight_at_a_host_stay_below_its_maximum),
+           test(clients_with_a_shared_pacer_space_their_starts_together), test(hosts_with_one_key_are_paced_as_one),
+           test(every_redirect_hop_passes_the_gate), test(every_retry_passes_the_gate),
+           test(dead_connections_do_not_double_a_start), test(nothing_is_sent_while_retry_after_holds),
+           test(nothing_is_sent_until_a_used_up_quota_is_reset), test(quota_in_a_successful_response_applies_too),
+           test(gate_receives_the_real_status), test(attempts_end_with_their_budget),
+           test(status_classes_can_be_configured), test(request_that_is_not_idempotent_is_sent_once),
+           test(waiting_for_the_pace_costs_no_attempt), test(retry_after_the_deadline_is_not_awaited),
+           test(waiting_host_holds_no_concurrency_slot), test(fetch_that_a_host_defers_for_too_long_fails),
+           test(scripted_responses_change_the_rate_and_open_the_breaker),
+           test(open_breaker_fails_fetches_at_once_if_configured),
+           test(open_breaker_defers_fetches_no_longer_than_allowed))

@@ -17,10 +17,10 @@ static struct origin_reply lead_to(void *context, const struct origin_request *r
     return (struct origin_reply){.status = 302, .fields = context, .body = "on and on"};
 }
 
-static void a_redirect_is_followed_to_its_end(void **state)
+static void redirect_is_followed_to_its_target(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(lead_to, "Location: end\r\n", NULL);
     rig_set_up(&rig);
     weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
@@ -33,10 +33,10 @@ static void a_redirect_is_followed_to_its_end(void **state)
     origin_free(origin);
 }
 
-static void a_loop_ends_at_the_limit(void **state)
+static void redirect_loop_ends_at_the_limit(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(lead_to, "Location: /again\r\n", NULL);
     rig_set_up(&rig);
     weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
@@ -67,7 +67,7 @@ static struct origin_reply lead_far(void *context, const struct origin_request *
     return (struct origin_reply){.status = 301, .fields = location};
 }
 
-static void a_chain_of_a_thousand_ends_at_the_limit(void **state)
+static void chain_of_a_thousand_redirects_ends_at_the_limit(void **state)
 {
     (void)state;
     static const struct {
@@ -75,7 +75,7 @@ static void a_chain_of_a_thousand_ends_at_the_limit(void **state)
         weir_failure failure;
     } cases[] = {{0, 10, WEIR_FAILURE_REDIRECT}, {999, 999, WEIR_FAILURE_REDIRECT}, {1000, 1000, WEIR_FAILURE_NONE}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         char location[64];
         struct origin *origin = origin_new(lead_far, location, NULL);
         rig_init(&rig);
@@ -94,7 +94,7 @@ static void a_chain_of_a_thousand_ends_at_the_limit(void **state)
 static void redirects_can_be_left_to_the_caller(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(lead_to, "Location: /end\r\n", NULL);
     rig_init(&rig);
     rig.options.max_redirects = UINT32_MAX;
@@ -109,7 +109,7 @@ static void redirects_can_be_left_to_the_caller(void **state)
     origin_free(origin);
 }
 
-static void other_schemes_are_not_followed(void **state)
+static void redirects_to_other_schemes_are_not_followed(void **state)
 {
     (void)state;
     static const char *const fields[] = {
@@ -118,7 +118,7 @@ static void other_schemes_are_not_followed(void **state)
         "Location: http://a b/\r\n",        "Location: http://127.0.0.1:0x50/\r\n",
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct origin *origin = origin_new(lead_to, (void *)fields[i], NULL);
         rig_set_up(&rig);
         weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
@@ -144,7 +144,7 @@ static void odd_locations_are_resolved_or_refused(void **state)
         {"Location: \\end\r\n", "/end"},  {"Location: /\xc3\xa4\r\n", "/%C3%A4"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct origin *origin = origin_new(lead_to, (void *)cases[i].fields, NULL);
         rig_set_up(&rig);
         weir_response *response = get(&rig, url_at(origin_port(origin), "/start"));
@@ -169,7 +169,7 @@ static void a_location_of_64_kilobytes_is_refused(void **state)
 {
     (void)state;
     static char huge[65600];
-    struct rig rig;
+    struct client_fixture rig;
     int bytes = snprintf(huge, sizeof huge, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /");
     memset(huge + bytes, 'a', 65000);
     strcpy(huge + bytes + 65000, "\r\n\r\n");
@@ -189,12 +189,12 @@ static enum wr_guard_class judge(void *context, const struct wr_address *address
     return address->bytes[15] == 1 ? WR_GUARD_PUBLIC : WR_GUARD_PRIVATE;
 }
 
-static void a_redirect_to_an_inner_address_is_blocked(void **state)
+static void redirect_to_a_private_address_is_blocked(void **state)
 {
     (void)state;
     static const struct wr_client_test_hooks guarded = {.judge = judge};
     const struct wr_client_test_hooks *before = wr_client_test_hooks;
-    struct rig rig;
+    struct client_fixture rig;
     char location[100];
     struct origin *inner = origin_new(lead_to, NULL, "127.0.0.2");
     (void)snprintf(location, sizeof location, "Location: http://127.0.0.2:%d/end\r\n", origin_port(inner));
@@ -224,7 +224,7 @@ static void loopback_is_refused_unless_allowed(void **state)
                                        "http://0x7f.1/",
                                        "http://169.254.169.254/latest/meta-data",
                                        "http://[::ffff:10.0.0.1]/"};
-    struct rig rig;
+    struct client_fixture rig;
     rig_init(&rig);
     rig.options.allow_private = false;
     rig_start(&rig);
@@ -242,10 +242,10 @@ static struct origin_reply forbid(void *context, const struct origin_request *re
                                      strcmp(request->path, "/robots.txt") == 0 ? "User-agent: *\nDisallow: /\n" : NULL};
 }
 
-static void every_hop_asks_the_robots_of_its_host(void **state)
+static void every_redirect_hop_checks_the_robots_of_its_host(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     char location[100];
     struct origin *strict = origin_new(forbid, NULL, NULL);
     (void)snprintf(location, sizeof location, "Location: http://127.0.0.1:%d/page\r\n", origin_port(strict));
@@ -269,10 +269,10 @@ static void every_hop_asks_the_robots_of_its_host(void **state)
 
 static const char *const secrets[] = {"Authorization: Bearer s3cret", "Cookie: id=s3cret", "X-Token: s3cret", NULL};
 
-static void own_headers_go_along_within_the_origin(void **state)
+static void own_headers_are_sent_along_within_the_origin(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(lead_to, "Location: /end\r\n", NULL);
     rig_init(&rig);
     rig.options.headers = secrets;
@@ -303,10 +303,10 @@ static struct origin_reply lead_there_and_back(void *context, const struct origi
     return (struct origin_reply){.status = 307, .fields = detour->fields};
 }
 
-static void secrets_stay_with_the_origin_they_were_meant_for(void **state)
+static void secrets_are_sent_only_to_their_origin(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct detour detour;
     char url[100];
     struct origin *origin = origin_new(lead_there_and_back, &detour, NULL);
@@ -363,13 +363,13 @@ static struct origin_reply lead_with_much_to_say(void *context, const struct ori
 }
 
 /* Up to 64 KiB of a redirect's body are skipped. For a longer body a new connection is cheaper. */
-static void the_body_of_a_redirect_is_not_read_to_its_end(void **state)
+static void body_of_a_redirect_is_not_read_completely(void **state)
 {
     (void)state;
     enum {
         BYTES = 8 << 20
     };
-    struct rig rig;
+    struct client_fixture rig;
     weir_fetch_options options;
     char *body = malloc(BYTES);
     memset(body, 'x', BYTES - 1);
@@ -388,10 +388,10 @@ static void the_body_of_a_redirect_is_not_read_to_its_end(void **state)
     free(body);
 }
 
-static void a_hop_is_no_retry(void **state)
+static void redirect_hop_is_not_a_retry(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_client_stats stats;
     struct origin *origin = origin_new(lead_to, "Location: end\r\n", NULL);
     rig_set_up(&rig);
@@ -405,7 +405,7 @@ static void a_hop_is_no_retry(void **state)
     origin_free(origin);
 }
 
-static uint64_t starts_of(struct rig *rig, const char *key)
+static uint64_t starts_of(struct client_fixture *rig, const char *key)
 {
     weir_pace_entry entry;
     int error = weir_pacer_inspect(weir_client_pacer(rig->client), key, strlen(key), &entry, NULL, NULL);
@@ -413,10 +413,10 @@ static uint64_t starts_of(struct rig *rig, const char *key)
 }
 
 /* A key of the caller means a limit of that origin only. */
-static void a_key_of_the_callers_stays_behind_with_its_origin(void **state)
+static void caller_key_applies_only_to_its_origin(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     char location[100], there[64];
     weir_fetch_options options;
     struct origin *other = origin_new(lead_to, NULL, NULL);
@@ -448,7 +448,7 @@ static struct origin_reply lead_by_path(void *context, const struct origin_reque
     return (struct origin_reply){.status = status, .fields = context};
 }
 
-static void methods_and_bodies_follow_the_status(void **state)
+static void redirect_status_decides_method_and_body(void **state)
 {
     (void)state;
     static const struct {
@@ -459,7 +459,7 @@ static void methods_and_bodies_follow_the_status(void **state)
         {"/307", "POST", "POST", true}, {"/308", "PUT", "PUT", true},   {"/301", "HEAD", "HEAD", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct origin *origin = origin_new(lead_by_path, "Location: /end\r\n", NULL);
         weir_fetch_options options;
         rig_set_up(&rig);
@@ -480,10 +480,10 @@ static void methods_and_bodies_follow_the_status(void **state)
     }
 }
 
-static void a_body_is_not_taken_to_another_origin(void **state)
+static void request_body_is_not_redirected_to_another_origin(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     char location[100];
     weir_fetch_options options;
     struct origin *other = origin_new(lead_by_path, NULL, NULL);
@@ -504,12 +504,12 @@ static void a_body_is_not_taken_to_another_origin(void **state)
     origin_free(other);
 }
 
-WEIR_TESTS(test(the_body_of_a_redirect_is_not_read_to_its_end), test(a_hop_is_no_retry),
-           test(a_key_of_the_callers_stays_behind_with_its_origin), test(a_redirect_is_followed_to_its_end),
-           test(a_loop_ends_at_the_limit), test(a_chain_of_a_thousand_ends_at_the_limit),
-           test(redirects_can_be_left_to_the_caller), test(other_schemes_are_not_followed),
+WEIR_TESTS(test(body_of_a_redirect_is_not_read_completely), test(redirect_hop_is_not_a_retry),
+           test(caller_key_applies_only_to_its_origin), test(redirect_is_followed_to_its_target),
+           test(redirect_loop_ends_at_the_limit), test(chain_of_a_thousand_redirects_ends_at_the_limit),
+           test(redirects_can_be_left_to_the_caller), test(redirects_to_other_schemes_are_not_followed),
            test(odd_locations_are_resolved_or_refused), test(a_location_of_64_kilobytes_is_refused),
-           test(a_redirect_to_an_inner_address_is_blocked), test(loopback_is_refused_unless_allowed),
-           test(every_hop_asks_the_robots_of_its_host), test(own_headers_go_along_within_the_origin),
-           test(secrets_stay_with_the_origin_they_were_meant_for), test(methods_and_bodies_follow_the_status),
-           test(a_body_is_not_taken_to_another_origin))
+           test(redirect_to_a_private_address_is_blocked), test(loopback_is_refused_unless_allowed),
+           test(every_redirect_hop_checks_the_robots_of_its_host), test(own_headers_are_sent_along_within_the_origin),
+           test(secrets_are_sent_only_to_their_origin), test(redirect_status_decides_method_and_body),
+           test(request_body_is_not_redirected_to_another_origin))

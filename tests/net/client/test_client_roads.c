@@ -51,7 +51,7 @@ static void count_page(void *context, weir_response *response)
 }
 
 /* Fetches all pages and returns how many were complete. */
-static int fetch_all(struct rig *rig, int port, struct page *pages)
+static int fetch_all(struct client_fixture *rig, int port, struct page *pages)
 {
     int whole = 0;
     for (int i = 0; i < PAGES; i++) {
@@ -75,10 +75,10 @@ static int fetch_all(struct rig *rig, int port, struct page *pages)
     return whole;
 }
 
-static void half_of_it_lost_is_only_slow(void **state)
+static void loss_of_half_the_segments_only_slows_fetches_down(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     static struct page pages[PAGES];
     struct site *site = make_site();
     struct origin *origin = origin_new(serve, site, NULL);
@@ -96,10 +96,10 @@ static void half_of_it_lost_is_only_slow(void **state)
     free(site);
 }
 
-static void a_latency_of_two_seconds_is_within_the_time_outs(void **state)
+static void latency_of_two_seconds_is_within_the_default_timeouts(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site *site = make_site();
     struct origin *origin = origin_new(serve, site, NULL);
     struct road *road = road_new(origin_port(origin), &(struct road_options){.latency_ns = 2 * WEIR_SECOND});
@@ -117,10 +117,10 @@ static void a_latency_of_two_seconds_is_within_the_time_outs(void **state)
 
 /* Segments that never arrive, as in a black hole for large packets: the time limits end the
  * attempt, and it is retried. */
-static void what_is_swallowed_is_tried_again_or_given_up_in_time(void **state)
+static void lost_responses_are_retried_or_fail_in_time(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     static struct page pages[PAGES];
     struct site *site = make_site();
     struct origin *origin = origin_new(serve, site, NULL);
@@ -144,5 +144,6 @@ static void what_is_swallowed_is_tried_again_or_given_up_in_time(void **state)
     free(site);
 }
 
-WEIR_TESTS(test(half_of_it_lost_is_only_slow), test(a_latency_of_two_seconds_is_within_the_time_outs),
-           test(what_is_swallowed_is_tried_again_or_given_up_in_time))
+WEIR_TESTS(test(loss_of_half_the_segments_only_slows_fetches_down),
+           test(latency_of_two_seconds_is_within_the_default_timeouts),
+           test(lost_responses_are_retried_or_fail_in_time))

@@ -27,7 +27,7 @@ static struct origin_reply serve(void *context, const struct origin_request *req
                                  .may_go = site->may_go};
 }
 
-static void rig_init_robots(struct rig *rig, weir_robots_mode mode)
+static void rig_init_robots(struct client_fixture *rig, weir_robots_mode mode)
 {
     rig_init(rig);
     rig->options.robots = mode;
@@ -36,7 +36,7 @@ static void rig_init_robots(struct rig *rig, weir_robots_mode mode)
 static void no_page_is_fetched_before_robots_is_known(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.robots = "User-agent: *\nDisallow: /no\n", .delay_ns = 150 * MS};
     struct origin *origin = origin_new(serve, &site, NULL);
     struct crowd crowd = {.rig = &rig};
@@ -55,10 +55,10 @@ static void no_page_is_fetched_before_robots_is_known(void **state)
     origin_free(origin);
 }
 
-static void what_robots_forbids_is_not_fetched_and_the_line_is_told(void **state)
+static void page_that_robots_forbids_is_not_fetched_and_its_rule_is_reported(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.robots = "User-agent: other\nDisallow: /\n\nUser-agent: *\nAllow: /no/but\nDisallow: /no\n"};
     struct origin *origin = origin_new(serve, &site, NULL);
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
@@ -76,10 +76,10 @@ static void what_robots_forbids_is_not_fetched_and_the_line_is_told(void **state
     origin_free(origin);
 }
 
-static void the_group_that_names_the_agent_counts(void **state)
+static void robots_group_that_names_the_agent_applies(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.robots = "User-agent: *\nDisallow: /\n\nUser-agent: tester\nDisallow: /no\n"};
     struct origin *origin = origin_new(serve, &site, NULL);
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
@@ -92,10 +92,10 @@ static void the_group_that_names_the_agent_counts(void **state)
 }
 
 /* S1-27, with a tenth of a second instead of five. */
-static void the_crawl_delay_reaches_the_gate(void **state)
+static void crawl_delay_reaches_the_gate(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.robots = "User-agent: *\nCrawl-delay: 0.12\n"};
     struct origin *origin = origin_new(serve, &site, NULL);
     struct crowd crowd = {.rig = &rig};
@@ -110,10 +110,10 @@ static void the_crawl_delay_reaches_the_gate(void **state)
     origin_free(origin);
 }
 
-static void a_crawl_delay_of_five_seconds_spaces_starts_by_five(void **state)
+static void crawl_delay_of_five_seconds_spaces_starts_by_five(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.robots = "User-agent: *\nCrawl-delay: 5\n"};
     struct origin *origin = origin_new(serve, &site, NULL);
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
@@ -125,10 +125,10 @@ static void a_crawl_delay_of_five_seconds_spaces_starts_by_five(void **state)
     origin_free(origin);
 }
 
-static void the_crawl_delay_can_be_multiplied(void **state)
+static void crawl_delay_can_be_multiplied(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     /* without the factor longer than this test waits */
     struct site site = {.robots = "User-agent: *\nCrawl-delay: 100\n"};
     struct origin *origin = origin_new(serve, &site, NULL);
@@ -147,7 +147,7 @@ static void the_crawl_delay_can_be_multiplied(void **state)
 static void robots_passes_the_gate_like_every_request(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.robots = NULL};
     struct origin *origin = origin_new(serve, &site, NULL);
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
@@ -161,7 +161,7 @@ static void robots_passes_the_gate_like_every_request(void **state)
 }
 
 /* The longest wait gives the reason, and all waits are added up. */
-static void longest_of_several_waits_is_told(void **state)
+static void longest_of_several_waits_is_reported(void **state)
 {
     (void)state;
     weir_clock *clock;
@@ -189,7 +189,7 @@ static void longest_of_several_waits_is_told(void **state)
 static void waits_for_robots_and_for_the_gate_are_added_up(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.robots = "", .delay_ns = 400 * MS};
     struct origin *origin = origin_new(serve, &site, NULL);
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
@@ -205,10 +205,10 @@ static void waits_for_robots_and_for_the_gate_are_added_up(void **state)
 }
 
 /* S4-10, S4-11: a pending robots.txt of one host does not delay another host. */
-static void a_slow_robots_holds_up_no_other_host(void **state)
+static void slow_robots_delays_no_other_host(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     atomic_bool may_answer = false;
     struct site slow = {.robots = "", .may_go = &may_answer}, quick = {.robots = ""};
     struct origin *one = origin_new(serve, &slow, NULL), *two = origin_new(serve, &quick, NULL);
@@ -234,7 +234,7 @@ static void a_slow_robots_holds_up_no_other_host(void **state)
 }
 
 /* S4-16, R11: the mode decides whether pages are fetched while robots.txt fails. */
-static void while_robots_fails_the_mode_decides(void **state)
+static void robots_mode_decides_while_robots_fails(void **state)
 {
     (void)state;
     static const struct {
@@ -246,7 +246,7 @@ static void while_robots_fails_the_mode_decides(void **state)
         {WEIR_ROBOTS_DENY, WEIR_FAILURE_ROBOTS, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct site site = {.status = 500};
         struct origin *origin = origin_new(serve, &site, NULL);
         rig_init_robots(&rig, cases[i].mode);
@@ -269,10 +269,10 @@ static void note_reason(void *context, weir_response *response)
 }
 
 /* S4-16: in the mode RFC9309 the page waits while robots.txt fails. */
-static void while_robots_fails_a_page_waits(void **state)
+static void page_waits_while_robots_fails(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.status = 500};
     struct origin *origin = origin_new(serve, &site, NULL);
     atomic_int reason = -1;
@@ -287,10 +287,10 @@ static void while_robots_fails_a_page_waits(void **state)
     origin_free(origin);
 }
 
-static void without_robots_the_default_rate_really_limits(void **state)
+static void pages_fetched_without_robots_keep_the_configured_rate(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.status = 500};
     struct origin *origin = origin_new(serve, &site, NULL);
     struct crowd crowd = {.rig = &rig};
@@ -307,10 +307,10 @@ static void without_robots_the_default_rate_really_limits(void **state)
     origin_free(origin);
 }
 
-static void a_robots_that_says_too_many_is_waited_for(void **state)
+static void retry_after_of_robots_is_awaited(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.status = 429, .fields = "Retry-After: 100\r\n"};
     struct origin *origin = origin_new(serve, &site, NULL);
     struct crowd crowd = {.rig = &rig};
@@ -326,10 +326,10 @@ static void a_robots_that_says_too_many_is_waited_for(void **state)
     origin_free(origin);
 }
 
-static void what_robots_holds_for_too_long_fails(void **state)
+static void fetch_that_robots_defers_for_too_long_fails(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.status = 503};
     struct origin *origin = origin_new(serve, &site, NULL);
     struct crowd crowd = {.rig = &rig};
@@ -346,10 +346,10 @@ static void what_robots_holds_for_too_long_fails(void **state)
 }
 
 /* The page fails like its robots.txt instead of waiting for a host that does not exist. */
-static void a_host_that_is_not_there_fails_as_such(void **state)
+static void page_of_a_missing_host_fails_like_its_robots(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
     rig_start(&rig);
     weir_response *response = get(&rig, "http://nobody.invalid/");
@@ -365,7 +365,7 @@ static const struct wr_client_test_hooks prompt = {.life = {.retry = {.base_ns =
 
 /* Starts a client that retries robots.txt after 0.5 to 1 s and fails its pages after this many
  * attempts. */
-static void start_impatient(struct rig *rig, uint32_t attempts, int64_t deadline_ns)
+static void start_impatient(struct client_fixture *rig, uint32_t attempts, int64_t deadline_ns)
 {
     const struct wr_client_test_hooks *before = wr_client_test_hooks;
     rig_init_robots(rig, WEIR_ROBOTS_RFC9309);
@@ -392,10 +392,10 @@ static struct origin_reply lead_robots_away(void *context, const struct origin_r
 
 /* The robots.txt of one host has moved to another host and fails there: pages of the other host
  * still wait for their own robots.txt. */
-static void a_robots_that_fails_elsewhere_is_not_held_against_that_host(void **state)
+static void moved_robots_that_fails_is_not_blamed_on_its_new_host(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     char location[100];
     struct crowd waits = {.rig = &rig}, moved = {.rig = &rig};
     struct origin *other = origin_new(say_nothing_of_moved, NULL, NULL);
@@ -422,10 +422,10 @@ static struct origin_reply serve_robots_late_once(void *context, const struct or
 }
 
 /* The client's own deadline ended the first attempt, not the host. */
-static void a_robots_that_we_gave_up_is_not_held_against_its_host(void **state)
+static void robots_request_that_the_client_ended_is_not_blamed_on_the_host(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_fetch_options options;
     struct origin *origin = origin_new(serve_robots_late_once, NULL, NULL);
     start_impatient(&rig, 1, WEIR_SECOND);
@@ -452,10 +452,10 @@ static struct origin_reply serve_robots_at_last(void *context, const struct orig
 }
 
 /* Two failures in a row would be enough to fail the page. */
-static void failures_of_robots_count_in_a_row(void **state)
+static void failures_of_robots_count_only_in_a_row(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(serve_robots_at_last, NULL, NULL);
     start_impatient(&rig, 2, WEIR_MINUTE);
     assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
@@ -465,10 +465,10 @@ static void failures_of_robots_count_in_a_row(void **state)
 }
 
 /* Three attempts of robots.txt, 0.5 to 1 s and 1 to 2 s apart. */
-static void a_port_where_nobody_listens_is_told_within_seconds(void **state)
+static void closed_port_is_reported_within_seconds_despite_robots(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.status = 200};
     struct origin *origin = origin_new(serve, &site, NULL);
     int port = origin_port(origin);
@@ -488,13 +488,13 @@ static void find_nothing(void *context, const char *name, struct wr_dns_answer *
 }
 
 /* A retry of robots.txt an hour later would give the same result. */
-static void a_host_that_does_not_exist_fails_at_once(void **state)
+static void host_that_does_not_exist_fails_at_once(void **state)
 {
     (void)state;
     static const struct wr_client_test_hooks empty = {.lookup = find_nothing,
                                                       .life = {.retry = {.base_ns = WEIR_HOUR}}};
     const struct wr_client_test_hooks *before = wr_client_test_hooks;
-    struct rig rig;
+    struct client_fixture rig;
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
     rig.options.deadline_ns = 10 * WEIR_SECOND;
     wr_client_test_hooks = &empty;
@@ -504,10 +504,10 @@ static void a_host_that_does_not_exist_fails_at_once(void **state)
     rig_tear_down(&rig);
 }
 
-static void robots_can_be_ignored_by_client_and_by_fetch(void **state)
+static void robots_can_be_ignored_per_client_and_per_fetch(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.robots = "User-agent: *\nDisallow: /\n"};
     struct origin *origin = origin_new(serve, &site, NULL);
     weir_fetch_options options;
@@ -532,7 +532,7 @@ static void own_headers_are_not_sent_for_robots(void **state)
 {
     (void)state;
     static const char *const headers[] = {"Authorization: Bearer secret", "Cookie: a=b", NULL};
-    struct rig rig;
+    struct client_fixture rig;
     struct site site = {.robots = ""};
     struct origin *origin = origin_new(serve, &site, NULL);
     rig_init_robots(&rig, WEIR_ROBOTS_RFC9309);
@@ -553,10 +553,10 @@ static struct origin_reply lead_robots_to(void *context, const struct origin_req
     return (struct origin_reply){.status = 200};
 }
 
-static void a_robots_elsewhere_passes_the_gate_there(void **state)
+static void redirected_robots_request_passes_the_gate_of_its_new_host(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     char location[100];
     struct site site = {.robots = "User-agent: *\nDisallow: /no\n"};
     struct origin *other = origin_new(serve, &site, NULL);
@@ -575,16 +575,17 @@ static void a_robots_elsewhere_passes_the_gate_there(void **state)
     origin_free(other);
 }
 
-WEIR_TESTS(test(longest_of_several_waits_is_told), test(while_robots_fails_a_page_waits),
-           test(a_robots_that_fails_elsewhere_is_not_held_against_that_host),
-           test(a_robots_that_we_gave_up_is_not_held_against_its_host), test(failures_of_robots_count_in_a_row),
-           test(no_page_is_fetched_before_robots_is_known),
-           test(what_robots_forbids_is_not_fetched_and_the_line_is_told), test(the_group_that_names_the_agent_counts),
-           test(the_crawl_delay_reaches_the_gate), test(a_crawl_delay_of_five_seconds_spaces_starts_by_five),
-           test(the_crawl_delay_can_be_multiplied), test(robots_passes_the_gate_like_every_request),
-           test(waits_for_robots_and_for_the_gate_are_added_up), test(a_slow_robots_holds_up_no_other_host),
-           test(while_robots_fails_the_mode_decides), test(without_robots_the_default_rate_really_limits),
-           test(a_robots_that_says_too_many_is_waited_for), test(what_robots_holds_for_too_long_fails),
-           test(a_host_that_is_not_there_fails_as_such), test(a_port_where_nobody_listens_is_told_within_seconds),
-           test(a_host_that_does_not_exist_fails_at_once), test(robots_can_be_ignored_by_client_and_by_fetch),
-           test(own_headers_are_not_sent_for_robots), test(a_robots_elsewhere_passes_the_gate_there))
+WEIR_TESTS(test(longest_of_several_waits_is_reported), test(page_waits_while_robots_fails),
+           test(moved_robots_that_fails_is_not_blamed_on_its_new_host),
+           test(robots_request_that_the_client_ended_is_not_blamed_on_the_host),
+           test(failures_of_robots_count_only_in_a_row), test(no_page_is_fetched_before_robots_is_known),
+           test(page_that_robots_forbids_is_not_fetched_and_its_rule_is_reported),
+           test(robots_group_that_names_the_agent_applies), test(crawl_delay_reaches_the_gate),
+           test(crawl_delay_of_five_seconds_spaces_starts_by_five), test(crawl_delay_can_be_multiplied),
+           test(robots_passes_the_gate_like_every_request), test(waits_for_robots_and_for_the_gate_are_added_up),
+           test(slow_robots_delays_no_other_host), test(robots_mode_decides_while_robots_fails),
+           test(pages_fetched_without_robots_keep_the_configured_rate), test(retry_after_of_robots_is_awaited),
+           test(fetch_that_robots_defers_for_too_long_fails), test(page_of_a_missing_host_fails_like_its_robots),
+           test(closed_port_is_reported_within_seconds_despite_robots), test(host_that_does_not_exist_fails_at_once),
+           test(robots_can_be_ignored_per_client_and_per_fetch), test(own_headers_are_not_sent_for_robots),
+           test(redirected_robots_request_passes_the_gate_of_its_new_host))

@@ -21,7 +21,7 @@ static struct origin_reply lead_to(void *context, const struct origin_request *r
 /* ---- A13: another host, another port, another scheme ---- */
 
 /* Fetches url with secrets in headers and options. The fetch follows one redirect. */
-static void get_with_secrets(struct rig *rig, const char *url)
+static void get_with_secrets(struct client_fixture *rig, const char *url)
 {
     weir_fetch_options options;
     weir_fetch_options_init(&options);
@@ -41,12 +41,12 @@ static void assert_no_secret(const char *text)
     assert_null(strcasestr(text, "Referer"));
 }
 
-static void secrets_go_to_no_other_host_or_port(void **state)
+static void secrets_are_not_sent_to_another_host_or_port(void **state)
 {
     (void)state;
     static const char *const places[] = {"127.0.0.1", "127.0.0.2"}; /* another port, another host */
     for (size_t i = 0; i < 2; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         char location[100], url[100];
         struct origin *other = origin_new(lead_to, NULL, places[i]);
         (void)snprintf(location, sizeof location, "Location: http://%s:%d/end\r\n", places[i], origin_port(other));
@@ -63,13 +63,13 @@ static void secrets_go_to_no_other_host_or_port(void **state)
 }
 
 /* A redirect from https to http on the same host carries no secret. */
-static void secrets_never_leave_https_for_http(void **state)
+static void secrets_are_not_redirected_from_https_to_http(void **state)
 {
     (void)state;
     char authority[] = "/tmp/weir-authority-XXXXXX", answer[200], url[100];
     struct hostile_tls tls;
     struct hostile_request request;
-    struct rig rig;
+    struct client_fixture rig;
     int fd = mkstemp(authority);
     assert_true(fd >= 0);
     (void)close(fd);
@@ -101,7 +101,7 @@ static void secrets_never_leave_https_for_http(void **state)
 static void credentials_in_a_location_are_not_sent(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     char location[100];
     struct origin *other = origin_new(lead_to, NULL, NULL);
     (void)snprintf(location, sizeof location, "Location: http://a:s3cret@127.0.0.1:%d/end\r\n", origin_port(other));
@@ -118,11 +118,11 @@ static void credentials_in_a_location_are_not_sent(void **state)
 }
 
 /* If the caller gives both, the header wins over the credentials of the URL. */
-static void a_header_of_the_callers_goes_before_credentials_in_the_url(void **state)
+static void caller_header_takes_precedence_over_url_credentials(void **state)
 {
     (void)state;
     static const char *const headers[] = {"Authorization: Bearer mine", "X-Other: more", NULL};
-    struct rig rig;
+    struct client_fixture rig;
     char url[100];
     weir_fetch_options options;
     struct origin *origin = origin_new(lead_to, NULL, NULL);
@@ -167,7 +167,7 @@ static void cookies_are_neither_kept_nor_sent(void **state)
     static const weir_failure failures[] = {WEIR_FAILURE_NONE, WEIR_FAILURE_NONE, WEIR_FAILURE_FRAMING};
     struct hostile *server = hostile_new();
     for (size_t i = 0; i < 3; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct hostile_request request;
         int port = hostile_listen(server, &(struct hostile_case){.steps = {cases[i]}});
         rig_init(&rig);
@@ -185,12 +185,12 @@ static void cookies_are_neither_kept_nor_sent(void **state)
 
 /* ---- C10: line breaks on the wire ---- */
 
-static void line_breaks_never_become_lines_of_a_request(void **state)
+static void line_breaks_in_a_url_never_add_request_lines(void **state)
 {
     (void)state;
     static const char *const tails[] = {"/a\r\nEvil: x", "/a\nEvil: x", "/?q=\r\n\r\nGET /evil HTTP/1.1\r\n\r\n",
                                         "/\xc2\x85\xe2\x80\xa8 Evil: x", "/%0d%0aEvil: x"};
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(lead_to, "", NULL);
     rig_set_up(&rig);
     for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
@@ -215,7 +215,7 @@ static void refusals_show_no_secret(void **state)
                                        "http://user:s3cret@", "http://user:s3cret@[/"};
     static const char *const proxies[] = {"http://user:s3cret@", "socks5://user:s3cret@x", "http://user:s3cret@a\n",
                                           "user:s3cret@proxy"};
-    struct rig rig;
+    struct client_fixture rig;
     weir_client *client;
     weir_response *response;
     rig_set_up(&rig);
@@ -249,7 +249,7 @@ static void failures_show_no_secret(void **state)
     static const struct hostile_step nonsense[] = {READ, SAY("s3cret? never heard\r\n\r\n"), END};
     const int ports[] = {hostile_refuse(server), hostile_listen(server, &(struct hostile_case){.steps = {nonsense}})};
     for (int i = 0; i < 4; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         char url[100], proxy[100];
         rig_init(&rig);
         rig.pace.retry.base_ns = MS;
@@ -268,7 +268,8 @@ static void failures_show_no_secret(void **state)
     hostile_free(server);
 }
 
-WEIR_TESTS(test(a_header_of_the_callers_goes_before_credentials_in_the_url), test(secrets_go_to_no_other_host_or_port),
-           test(secrets_never_leave_https_for_http), test(credentials_in_a_location_are_not_sent),
-           test(cookies_are_neither_kept_nor_sent), test(line_breaks_never_become_lines_of_a_request),
-           test(refusals_show_no_secret), test(failures_show_no_secret))
+WEIR_TESTS(test(caller_header_takes_precedence_over_url_credentials),
+           test(secrets_are_not_sent_to_another_host_or_port), test(secrets_are_not_redirected_from_https_to_http),
+           test(credentials_in_a_location_are_not_sent), test(cookies_are_neither_kept_nor_sent),
+           test(line_breaks_in_a_url_never_add_request_lines), test(refusals_show_no_secret),
+           test(failures_show_no_secret))

@@ -8,7 +8,7 @@
 
 /* A fetch that does not end by itself within an hour. */
 struct stuck {
-    struct rig rig;
+    struct client_fixture rig;
     struct hostile *server;
     struct origin *origin;
     char url[200];
@@ -150,7 +150,7 @@ static const struct stage {
     void (*get_stuck)(struct stuck *stuck);
     weir_reason reason; /* reason of the wait */
     /* true: the deadline would pass before the retry, so the response is delivered at once */
-    bool waits_in_vain;
+    bool is_delivered_early;
 } stages[] = {
     {"its name", in_its_name, WEIR_REASON_NONE, false},
     {"connecting", in_connecting, WEIR_REASON_NONE, false},
@@ -200,7 +200,7 @@ static void assert_reason(const weir_response *response, const struct stage *sta
 
 /* ---- what ends the fetch ---- */
 
-static void the_deadline_holds_at_every_stage(void **state)
+static void deadline_applies_at_every_stage(void **state)
 {
     (void)state;
     for (size_t i = 0; i < STAGES; i++) {
@@ -212,17 +212,17 @@ static void the_deadline_holds_at_every_stage(void **state)
         int64_t began_at = monotonic();
         weir_response *response = get_with(&stuck.rig, stuck.url, &options);
         int64_t took_ns = monotonic() - began_at;
-        if (response->failure != (stages[i].waits_in_vain ? WEIR_FAILURE_NONE : WEIR_FAILURE_DEADLINE))
+        if (response->failure != (stages[i].is_delivered_early ? WEIR_FAILURE_NONE : WEIR_FAILURE_DEADLINE))
             fail_msg("%s: %s", stages[i].name, weir_failure_name(response->failure));
-        assert_true(took_ns >= 300 * MS || stages[i].waits_in_vain);
-        if (!stages[i].waits_in_vain)
+        assert_true(took_ns >= 300 * MS || stages[i].is_delivered_early);
+        if (!stages[i].is_delivered_early)
             assert_reason(response, &stages[i]);
         weir_response_free(response);
         tear_down(&stuck);
     }
 }
 
-static void a_fetch_can_be_cancelled_at_every_stage(void **state)
+static void fetch_can_be_cancelled_at_every_stage(void **state)
 {
     (void)state;
     for (size_t i = 0; i < STAGES; i++) {
@@ -248,7 +248,7 @@ static void keep_response(void *context, weir_response *response)
 }
 
 /* A cancelled fetch does not report waiting time that has not passed. */
-static void who_is_cancelled_has_waited_no_longer_than_it_took(void **state)
+static void cancelled_fetch_reports_no_more_waiting_than_it_took(void **state)
 {
     (void)state;
     for (size_t i = 0; i < STAGES; i++) {
@@ -287,7 +287,7 @@ static void *get_in_thread(void *context)
     return NULL;
 }
 
-static void a_blocking_get_can_be_cancelled_at_every_stage(void **state)
+static void blocking_get_can_be_cancelled_at_every_stage(void **state)
 {
     (void)state;
     for (size_t i = 0; i < STAGES; i++) {
@@ -309,7 +309,7 @@ static void a_blocking_get_can_be_cancelled_at_every_stage(void **state)
 }
 
 /* S0-44: no retry runs after the client is closed. */
-static void closing_ends_what_is_stuck_at_every_stage(void **state)
+static void closing_ends_stuck_fetches_at_every_stage(void **state)
 {
     (void)state;
     for (size_t i = 0; i < STAGES; i++) {
@@ -340,7 +340,7 @@ static void await(const atomic_bool *event)
         assert_true(monotonic() < until);
 }
 
-static void hold_the_thread(void *context, weir_response *response)
+static void block_the_thread(void *context, weir_response *response)
 {
     crowd_count(context, response);
     is_held = true;
@@ -349,7 +349,7 @@ static void hold_the_thread(void *context, weir_response *response)
 }
 
 /* Uses up the time slice of the thread: fetches read after this one are left for the next slice. */
-static void use_up_the_turn(void *context, weir_response *response)
+static void use_up_the_time_slice(void *context, weir_response *response)
 {
     crowd_count(context, response);
     is_read = true;
@@ -368,7 +368,7 @@ static void post_until_closed(void *context, weir_response *response)
         has_posted = true;
     } while (error != WEIR_E_CLOSED);
     may_end = true;
-    use_up_the_turn(context, response);
+    use_up_the_time_slice(context, response);
 }
 
 static void ask_and_cancel(struct crowd *crowd, weir_fetched *fetched)
@@ -382,13 +382,13 @@ static void ask_and_cancel(struct crowd *crowd, weir_fetched *fetched)
 }
 
 /* Makes the thread read two fetches at once; the first has this callback. */
-static void start_with_two_letters(struct crowd *crowd, weir_fetched *fetched)
+static void start_with_two_unread_fetches(struct crowd *crowd, weir_fetched *fetched)
 {
     is_held = may_go = is_read = may_end = has_posted = false;
     rig_init(crowd->rig);
     crowd->rig->options.queue_max = 4;
     rig_start(crowd->rig);
-    ask_and_cancel(crowd, hold_the_thread);
+    ask_and_cancel(crowd, block_the_thread);
     await(&is_held);
     ask_and_cancel(crowd, fetched);
     ask_and_cancel(crowd, crowd_count);
@@ -396,13 +396,13 @@ static void start_with_two_letters(struct crowd *crowd, weir_fetched *fetched)
 }
 
 /* The thread has unread fetches when this one is posted: no further call wakes it. */
-static void fetch_that_is_asked_for_while_others_are_unread_is_fetched(void **state)
+static void fetch_posted_while_others_are_unread_is_started(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct crowd crowd = {.rig = &rig};
     weir_fetch_options options;
-    start_with_two_letters(&crowd, use_up_the_turn);
+    start_with_two_unread_fetches(&crowd, use_up_the_time_slice);
     await(&is_read);
     weir_fetch_options_init(&options);
     options.attempts = 1;
@@ -414,12 +414,12 @@ static void fetch_that_is_asked_for_while_others_are_unread_is_fetched(void **st
 }
 
 /* S0-44: each callback is called, even if the thread was busy with earlier fetches. */
-static void fetches_behind_others_that_are_unread_end_when_the_client_closes(void **state)
+static void fetches_queued_behind_unread_ones_end_when_the_client_closes(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct crowd crowd = {.rig = &rig};
-    start_with_two_letters(&crowd, post_until_closed);
+    start_with_two_unread_fetches(&crowd, post_until_closed);
     await(&has_posted);
     weir_client_close(rig.client);
     assert_true(crowd.asked > 3);
@@ -429,7 +429,7 @@ static void fetches_behind_others_that_are_unread_end_when_the_client_closes(voi
 }
 
 /* S0-47: a fetch refused by the breaker may be retried later; a cancelled one may not. */
-static void an_open_circuit_is_not_a_cancellation(void **state)
+static void open_circuit_is_not_a_cancellation(void **state)
 {
     (void)state;
     struct stuck stuck;
@@ -452,7 +452,7 @@ static void an_open_circuit_is_not_a_cancellation(void **state)
 }
 
 /* A retry waits for its own backoff, or for the gate if that wait is longer. */
-static void a_retry_says_whether_backoff_or_gate_held_it(void **state)
+static void retry_reports_whether_backoff_or_gate_delayed_it(void **state)
 {
     (void)state;
     static const struct {
@@ -460,7 +460,7 @@ static void a_retry_says_whether_backoff_or_gate_held_it(void **state)
         weir_reason reason;
     } cases[] = {{0, 2 * WEIR_SECOND, WEIR_REASON_RETRY}, {WEIR_SECOND, MS, WEIR_REASON_PACE}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct origin *origin = origin_new(by_path, NULL, NULL);
         rig_init(&rig);
         rig.pace.min_interval_ns = cases[i].interval_ns;
@@ -476,10 +476,10 @@ static void a_retry_says_whether_backoff_or_gate_held_it(void **state)
 }
 
 /* K3: a weir_fetch outlives its client. AddressSanitizer finds the error otherwise. */
-static void a_fetch_can_be_cancelled_and_let_go_after_its_client(void **state)
+static void fetch_can_be_cancelled_and_freed_after_its_client(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct crowd crowd = {.rig = &rig};
     weir_fetch *fetch;
     rig_set_up(&rig);
@@ -498,10 +498,10 @@ static struct origin_reply answer_slowly_once(void *context, const struct origin
 }
 
 /* The client of the cancelled fetch still has a request in flight at that host. */
-static void who_is_cancelled_at_a_gate_holds_up_nobody_behind_it(void **state)
+static void fetch_cancelled_at_a_gate_does_not_delay_the_next_one(void **state)
 {
     (void)state;
-    struct rig one, two;
+    struct client_fixture one, two;
     weir_pacer *pacer;
     weir_fetch *waits;
     struct origin *origin = origin_new(answer_slowly_once, NULL, NULL);
@@ -532,10 +532,10 @@ static void who_is_cancelled_at_a_gate_holds_up_nobody_behind_it(void **state)
     origin_free(origin);
 }
 
-static void a_get_without_a_client_or_a_place_is_refused(void **state)
+static void get_without_a_client_or_a_result_pointer_is_refused(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_response *response;
     rig_set_up(&rig);
     assert_int_equal(weir_client_fetch(NULL, "http://127.0.0.1/", NULL, NULL, &response), WEIR_E_INVAL);
@@ -544,7 +544,7 @@ static void a_get_without_a_client_or_a_place_is_refused(void **state)
 }
 
 /* S1-9, U13, R6, R11, S4-16: the default options limit every wait and obey robots.txt. */
-static void client_that_is_told_nothing_has_the_numbers_of_the_documents(void **state)
+static void default_client_has_the_documented_numbers(void **state)
 {
     (void)state;
     weir_client *client;
@@ -566,12 +566,11 @@ static void client_that_is_told_nothing_has_the_numbers_of_the_documents(void **
     weir_client_free(client);
 }
 
-WEIR_TESTS(test(client_that_is_told_nothing_has_the_numbers_of_the_documents),
-           test(a_get_without_a_client_or_a_place_is_refused),
-           test(who_is_cancelled_at_a_gate_holds_up_nobody_behind_it), test(the_deadline_holds_at_every_stage),
-           test(a_fetch_can_be_cancelled_at_every_stage), test(who_is_cancelled_has_waited_no_longer_than_it_took),
-           test(a_blocking_get_can_be_cancelled_at_every_stage), test(closing_ends_what_is_stuck_at_every_stage),
-           test(fetch_that_is_asked_for_while_others_are_unread_is_fetched),
-           test(fetches_behind_others_that_are_unread_end_when_the_client_closes),
-           test(an_open_circuit_is_not_a_cancellation), test(a_retry_says_whether_backoff_or_gate_held_it),
-           test(a_fetch_can_be_cancelled_and_let_go_after_its_client))
+WEIR_TESTS(test(default_client_has_the_documented_numbers), test(get_without_a_client_or_a_result_pointer_is_refused),
+           test(fetch_cancelled_at_a_gate_does_not_delay_the_next_one), test(deadline_applies_at_every_stage),
+           test(fetch_can_be_cancelled_at_every_stage), test(cancelled_fetch_reports_no_more_waiting_than_it_took),
+           test(blocking_get_can_be_cancelled_at_every_stage), test(closing_ends_stuck_fetches_at_every_stage),
+           test(fetch_posted_while_others_are_unread_is_started),
+           test(fetches_queued_behind_unread_ones_end_when_the_client_closes), test(open_circuit_is_not_a_cancellation),
+           test(retry_reports_whether_backoff_or_gate_delayed_it),
+           test(fetch_can_be_cancelled_and_freed_after_its_client))

@@ -36,12 +36,12 @@ static struct origin_reply serve_trouble(void *context, const struct origin_requ
     return (struct origin_reply){.fields = "ETag: \"v1\"\r\n"};
 }
 
-static void every_kind_of_request_waits_its_turn(void **state)
+static void every_kind_of_request_passes_the_gate(void **state)
 {
     (void)state;
     static const struct wr_client_test_hooks hasty = {.life = {.refresh_min_ns = WEIR_SECOND}};
     const struct wr_client_test_hooks *before = wr_client_test_hooks;
-    struct rig rig;
+    struct client_fixture rig;
     int times_asked = 0;
     struct origin *origin = origin_new(serve_trouble, &times_asked, NULL);
     struct crowd crowd = {.rig = &rig};
@@ -79,10 +79,10 @@ static struct origin_reply die_on_the_second(void *context, const struct origin_
     return (struct origin_reply){.raw = request->number == 1 ? "" : NULL};
 }
 
-static void a_silent_resend_of_libcurl_waits_its_turn(void **state)
+static void silent_resend_of_libcurl_passes_the_gate(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_client_stats stats;
     struct origin *origin = origin_new(die_on_the_second, NULL, NULL);
     rig_init(&rig);
@@ -111,10 +111,10 @@ static struct origin_reply say_hello(void *context, const struct origin_request 
 }
 
 /* A10: a redirect counts against the host that it leads to. */
-static void a_hop_waits_at_the_gate_of_its_host(void **state)
+static void redirect_target_waits_for_its_own_gate(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     char location[100];
     struct origin *target = origin_new(say_hello, NULL, NULL);
     (void)snprintf(location, sizeof location, "Location: http://127.0.0.1:%d/\r\n", origin_port(target));
@@ -151,7 +151,7 @@ static struct origin_reply turn_away_the_fifth(void *context, const struct origi
 }
 
 struct visitor {
-    struct rig *rig;
+    struct client_fixture *rig;
     struct origin **origins;
     pthread_t thread;
     int number, answered;
@@ -176,7 +176,7 @@ static void *visit(void *context)
 static void many_threads_and_hosts_keep_every_interval_and_window(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origins[HOSTS];
     struct visitor visitors[THREADS];
     int requests = 0;
@@ -223,10 +223,10 @@ static int64_t least_gap_between(struct origin *origin, int from, int to)
     return least_ns;
 }
 
-static void a_server_that_turns_away_sees_the_rate_fall_and_rise(void **state)
+static void rejecting_server_sees_the_rate_fall_and_rise(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     weir_fetch_options options;
     struct origin *origin = origin_new(follow_script, NULL, NULL);
     rig_init(&rig);
@@ -270,7 +270,7 @@ static struct origin_reply always_turn_away(void *context, const struct origin_r
  * Returns the number of requests that arrived at the rejecting host. */
 static int besiege(weir_profile profile, int status)
 {
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(always_turn_away, &status, NULL), *other = origin_new(say_hello, NULL, NULL);
     struct crowd siege = {.rig = &rig}, others = {.rig = &rig};
     rig_init(&rig);
@@ -295,7 +295,7 @@ static int besiege(weir_profile profile, int status)
     return requests;
 }
 
-static void who_is_always_turned_away_asks_ever_less_and_others_go_on(void **state)
+static void rejecting_host_is_asked_ever_less_and_others_continue(void **state)
 {
     (void)state;
     for (int status = 429; status <= 503; status += 503 - 429) {
@@ -316,12 +316,12 @@ static struct origin_reply lie(void *context, const struct origin_request *reque
     return (struct origin_reply){.body = "<h1>You are being rate limited</h1>"};
 }
 
-static void good_and_bad_in_turn_never_exceed_the_polite_rate(void **state)
+static void alternating_responses_never_exceed_the_maximum_rate(void **state)
 {
     (void)state;
     origin_answer *const answers[] = {cannot_decide, lie};
     for (int i = 0; i < 4; i++) {
-        struct rig rig;
+        struct client_fixture rig;
         struct origin *origin = origin_new(answers[i / 2], NULL, NULL);
         struct crowd crowd = {.rig = &rig};
         rig_init(&rig);
@@ -350,10 +350,10 @@ static bool keep_memory(void *context, const char *key, size_t key_bytes, const 
     return weir_pacer_seed(context, key, key_bytes, memory) == 0;
 }
 
-static void a_window_is_kept_by_the_next_client(void **state)
+static void wait_named_by_a_server_is_kept_by_the_next_client(void **state)
 {
     (void)state;
-    struct rig first, second;
+    struct client_fixture first, second;
     weir_fetch_options options;
     struct origin *origin = origin_new(turn_away_the_fifth, NULL, NULL);
     rig_set_up(&first);
@@ -384,10 +384,10 @@ static struct origin_reply turn_away_slowly(void *context, const struct origin_r
     return (struct origin_reply){.delay_ns = 50 * MS};
 }
 
-static void a_window_begins_with_the_head_however_slow_the_body(void **state)
+static void wait_begins_with_the_head_however_slow_the_body(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(turn_away_slowly, NULL, NULL);
     struct crowd crowd = {.rig = &rig};
     rig_init(&rig);
@@ -413,10 +413,10 @@ static struct origin_reply turn_away_at_length(void *context, const struct origi
     return (struct origin_reply){.status = 200};
 }
 
-static void a_window_ends_when_its_head_said_however_slow_the_body(void **state)
+static void wait_ends_as_its_head_said_however_slow_the_body(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct client_fixture rig;
     struct origin *origin = origin_new(turn_away_at_length, NULL, NULL);
     rig_set_up(&rig);
     assert_int_equal(get_status(&rig, url_at(origin_port(origin), "/")), 200);
@@ -427,10 +427,11 @@ static void a_window_ends_when_its_head_said_however_slow_the_body(void **state)
     origin_free(origin);
 }
 
-WEIR_TESTS(test(a_window_ends_when_its_head_said_however_slow_the_body), test(every_kind_of_request_waits_its_turn),
-           test(a_silent_resend_of_libcurl_waits_its_turn), test(a_hop_waits_at_the_gate_of_its_host),
+WEIR_TESTS(test(wait_ends_as_its_head_said_however_slow_the_body), test(every_kind_of_request_passes_the_gate),
+           test(silent_resend_of_libcurl_passes_the_gate), test(redirect_target_waits_for_its_own_gate),
            test(many_threads_and_hosts_keep_every_interval_and_window),
-           test(a_server_that_turns_away_sees_the_rate_fall_and_rise),
-           test(who_is_always_turned_away_asks_ever_less_and_others_go_on),
-           test(good_and_bad_in_turn_never_exceed_the_polite_rate), test(a_window_is_kept_by_the_next_client),
-           test(a_window_begins_with_the_head_however_slow_the_body))
+           test(rejecting_server_sees_the_rate_fall_and_rise),
+           test(rejecting_host_is_asked_ever_less_and_others_continue),
+           test(alternating_responses_never_exceed_the_maximum_rate),
+           test(wait_named_by_a_server_is_kept_by_the_next_client),
+           test(wait_begins_with_the_head_however_slow_the_body))

@@ -28,7 +28,7 @@ def _fetch(*words, **more):
     return {line['url']: line for line in lines}, run
 
 
-def every_url_has_a_line_that_tells_what_became_of_it():
+def every_url_has_a_line_with_its_result():
     files = {**PAGES, 'robots.txt': 'User-agent: *\nDisallow: /secret\n'}
     with Nginx('location /old { return 302 /b.html; }', files=files) as nginx:
         words = [f'{nginx.url}/{path}' for path in ('a.html', 'missing', 'old', 'secret/x')] + ['ftp://example.org/']
@@ -50,13 +50,13 @@ def every_url_has_a_line_that_tells_what_became_of_it():
         assert not any(path.startswith('/secret') for _, _, path, *_ in nginx.log())
 
 
-def all_answered_below_400_is_success():
+def only_statuses_below_400_make_a_successful_fetch():
     with Nginx(files=PAGES) as nginx:
         lines, run = _fetch('--pace', 'unlimited', *(f'{nginx.url}/{path}' for path in PAGES))
         assert run.returncode == 0 and len(lines) == len(PAGES), run
 
 
-def a_crawl_delay_spaces_what_nginx_is_asked():
+def crawl_delay_spaces_the_requests_to_nginx():
     files = {**PAGES, 'robots.txt': 'User-agent: *\nCrawl-delay: 1\n'}
     with Nginx(files=files) as nginx, Door(nginx) as door:
         _, run = _fetch(*(f'{door.url}/{path}' for path in list(PAGES)[:3]))
@@ -65,7 +65,7 @@ def a_crawl_delay_spaces_what_nginx_is_asked():
         assert len(gaps) == 3 and min(gaps) >= 1 - SLACK_S, gaps
 
 
-def who_says_nothing_of_pace_begins_at_one_a_second_and_never_exceeds_eight():
+def default_pace_of_fetch_begins_at_one_a_second_and_never_exceeds_eight():
     """R1, U8: without options weir is never fast."""
     with Nginx(files={f'{i}': 'page' for i in range(30)}) as nginx, Door(nginx) as door:
         # on a busy machine nginx responds late, and weir slows down
@@ -104,7 +104,7 @@ def urls_come_from_a_file_or_standard_input_and_lines_go_to_a_file():
         assert run.returncode == 0 and len(run.stdout.splitlines()) == 3, run
 
 
-def lines_of_a_list_that_are_no_urls_are_told_by_number_and_the_rest_goes_on():
+def invalid_lines_of_a_url_list_are_reported_by_number():
     with Nginx(files=PAGES) as nginx, tempfile.TemporaryDirectory() as folder:
         with open(f'{folder}/urls', 'w', encoding='utf-8') as file:
             file.write(f'{nginx.url}/a.html\n# a comment\n\nnonsense\n{"x" * 100000}\n{nginx.url}/b.html\n')
@@ -114,7 +114,7 @@ def lines_of_a_list_that_are_no_urls_are_told_by_number_and_the_rest_goes_on():
         assert lines[f'{nginx.url}/b.html']['status'] == 200, lines
 
 
-def what_a_file_holds_is_never_overwritten():
+def fetch_never_overwrites_an_output_file():
     with Nginx(files=PAGES) as nginx, tempfile.TemporaryDirectory() as folder:
         name = f'{folder}/lines'
         words = ['fetch', '--allow-private', '--pace', 'unlimited', '--quiet', '--out', name, f'{nginx.url}/a.html']
@@ -134,20 +134,20 @@ def what_a_file_holds_is_never_overwritten():
         assert [path for _, _, path, *_ in nginx.log()].count('/a.html') == 3
 
 
-def a_list_that_is_not_there_is_told_in_one_line():
+def missing_url_list_is_reported_in_one_line():
     run = weir('fetch', '--urls-file', '/nowhere/urls', 'http://127.0.0.1:9/')
     assert run.returncode == 1 and run.stdout == '' and run.stderr.count('\n') == 1, run
     assert '/nowhere/urls' in run.stderr, run
 
 
-def a_url_that_is_given_twice_is_fetched_twice():
+def url_given_twice_is_fetched_twice():
     with Nginx(files=PAGES) as nginx:
         run = weir('fetch', '--allow-private', '--pace', 'unlimited', f'{nginx.url}/a.html', f'{nginx.url}/a.html')
         assert run.returncode == 0 and len(run.stdout.splitlines()) == 2 and '2 of 2' in run.stderr, run
         assert [path for _, _, path, *_ in nginx.log()].count('/a.html') == 2
 
 
-def the_summary_tells_answers_from_errors_and_failures_by_name():
+def summary_separates_responses_errors_and_named_failures():
     with Nginx(files={**PAGES, 'robots.txt': 'User-agent: *\nDisallow: /secret\n'}) as nginx:
         run = weir('fetch', '--allow-private', '--pace', 'unlimited', f'{nginx.url}/a.html', f'{nginx.url}/missing',
                    f'{nginx.url}/secret', 'nonsense')
@@ -188,7 +188,7 @@ def agent_and_headers_are_sent_to_the_hosts_given():
         assert log == [('/old', 'tester/1.0', 'yes'), ('/a.html', 'tester/1.0', '-')], log
 
 
-def lines_and_complaints_show_no_password():
+def fetch_lines_and_errors_show_no_password():
     with Nginx(files=PAGES) as nginx:
         url = nginx.url.replace('//', '//user:s3cret@')
         run = weir('fetch', '--allow-private', f'{url}/a.html', url.replace('http:', 'ftp:'), 'http://user:s3cret@[/')
@@ -208,7 +208,7 @@ def private_addresses_are_refused_unless_allowed():
         assert nginx.log() == []
 
 
-def an_interrupt_ends_with_what_has_finished():
+def interrupted_fetch_ends_with_the_finished_lines():
     files = {**PAGES, 'robots.txt': 'User-agent: *\nCrawl-delay: 30\n'}
     with Nginx(files=files) as slow, Nginx(files=PAGES) as quick:
         process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--pace', 'unlimited',
@@ -231,7 +231,7 @@ def _await_full(pipe):
         before, held = held, int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
-def a_second_interrupt_ends_it_even_if_nobody_reads_the_lines():
+def second_interrupt_ends_fetch_even_if_its_output_is_not_read():
     with Nginx(files=PAGES, logs=False) as nginx:
         process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--pace', 'unlimited', '--ignore-robots',
                                     '--quiet'] + [f'{nginx.url}/a.html?{i}' for i in range(1000)],
@@ -245,7 +245,7 @@ def a_second_interrupt_ends_it_even_if_nobody_reads_the_lines():
             assert process.wait(timeout=PATIENCE_S) == -signal.SIGTERM
 
 
-def a_reader_that_goes_away_is_noticed():
+def fetch_notices_that_its_reader_is_gone():
     with Nginx(files=PAGES) as nginx:
         process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', f'{nginx.url}/a.html'],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -255,17 +255,17 @@ def a_reader_that_goes_away_is_noticed():
         process.stderr.close()
 
 
-def lines_that_a_full_disk_does_not_take_are_missed():
+def fetch_reports_lines_lost_to_a_full_disk():
     with Nginx(files=PAGES) as nginx:
         run = weir('fetch', '--allow-private', '--quiet', '--out', '/dev/full', f'{nginx.url}/a.html')
         assert run.returncode == 1 and run.stderr.startswith('weir fetch: cannot write all lines: No space'), run
 
 
-def help_tells_sizes_as_they_are_given():
+def help_shows_sizes_as_options_take_them():
     assert '(default 16M)' in weir('fetch', '--help', 'all').stdout
 
 
-def what_is_not_understood_is_refused():
+def invalid_fetch_arguments_are_refused():
     assert 'no URL' in refusal('fetch')
     assert 'header' in refusal('fetch', '--header', 'X', 'http://example.org/')
     assert 'agent' in refusal('fetch', '--agent', 'a\nb', 'http://example.org/')

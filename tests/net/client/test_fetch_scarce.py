@@ -48,19 +48,19 @@ def _sweep(urls, *words):
         _check(more >= MORE_MB, urls, *_limited(fewest + more, *words, *urls))
 
 
-def over_tls_little_memory_makes_fetch_slow_and_nothing_else():
+def little_memory_only_slows_fetch_over_tls():
     with Tls() as tls, Nginx(http=tls.http, files=FILES):
         _sweep([f'{url}/p{number}.html' for url in tls.urls for number in range(4)], '--ca-file', tls.authority)
 
 
-def through_a_proxy_likewise():
+def little_memory_only_slows_fetch_through_a_proxy():
     with Nginx('location / { proxy_pass http://127.0.0.1:$arg_port; }', files=FILES) as proxy:
         with Nginx(files=FILES) as nginx:
             urls = [f'{nginx.url}/p{number % 10}.html?port={nginx.port}&n={number}' for number in range(256)]
             _sweep(urls, '--proxy', proxy.url)
 
 
-def a_list_that_does_not_fit_is_read_as_it_is_fetched():
+def url_list_larger_than_memory_is_read_while_fetching():
     urls = 60000
     with Tls() as tls, Nginx(http=tls.http, files=FILES) as nginx:
         with open(f'{tls.folder}/list', 'w', encoding='utf-8') as file:

@@ -35,7 +35,7 @@ def _await(is_so, what):
         time.sleep(0.02)
 
 
-def a_time_that_was_named_holds_after_a_restart():
+def retry_after_survives_a_restart_of_fetch():
     with Nginx(AWAY % 3, files={'a': 'a'}) as nginx, Door(nginx) as door, tempfile.TemporaryDirectory() as folder:
         state = f'{folder}/state'
         assert _fetch(state, f'{door.url}/away').returncode == 1
@@ -47,7 +47,7 @@ def a_time_that_was_named_holds_after_a_restart():
         assert gap_s >= 3, gap_s
 
 
-def a_time_that_was_named_holds_after_a_kill():
+def retry_after_survives_a_kill_of_fetch():
     with Nginx(AWAY % 4, files={'a': 'a'}) as nginx, Door(nginx) as door, tempfile.TemporaryDirectory() as folder:
         state = f'{folder}/state'
         process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', '--ignore-robots', '--state', state,
@@ -61,7 +61,7 @@ def a_time_that_was_named_holds_after_a_kill():
         assert gap_s >= 4, gap_s
 
 
-def an_interrupt_writes_it_too():
+def interrupted_fetch_writes_its_state():
     with Nginx(AWAY % 60, files={'a': 'a'}) as nginx, tempfile.TemporaryDirectory() as folder:
         state = f'{folder}/state'
         process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', '--ignore-robots', '--state', state,
@@ -75,7 +75,7 @@ def an_interrupt_writes_it_too():
         assert key == f'127.0.0.1:{nginx.port}' and int(numbers[3]) > time.time_ns() + 20 * 10**9, host
 
 
-def what_is_not_asked_for_again_is_kept():
+def state_of_hosts_not_fetched_again_is_kept():
     with Nginx(AWAY % 60, files={'a': 'a'}) as one, Nginx(files={'a': 'a'}) as other, \
             tempfile.TemporaryDirectory() as folder:
         state = f'{folder}/state'
@@ -86,7 +86,7 @@ def what_is_not_asked_for_again_is_kept():
         assert [line.split('\t')[4] for line in kept] == [host.split('\t')[4]], kept
 
 
-def what_is_damaged_or_not_ours_is_refused_and_kept():
+def damaged_or_foreign_state_file_is_refused_and_kept():
     with Nginx(AWAY % 60, files={'a': 'a'}) as nginx, tempfile.TemporaryDirectory() as folder:
         state = f'{folder}/state'
         assert _fetch(state, f'{nginx.url}/away').returncode == 1
@@ -112,7 +112,7 @@ def what_is_damaged_or_not_ours_is_refused_and_kept():
         assert len(nginx.log()) == before
 
 
-def only_one_process_has_it():
+def only_one_process_uses_a_fetch_state_file():
     with Nginx(AWAY % 60, files={'a': 'a'}) as nginx, tempfile.TemporaryDirectory() as folder:
         state = f'{folder}/state'
         process = subprocess.Popen([sys.argv[1], 'fetch', '--allow-private', '--quiet', '--ignore-robots', '--state', state,
@@ -125,7 +125,7 @@ def only_one_process_has_it():
         assert len(nginx.log()) == 1, nginx.log()
 
 
-def a_disk_that_is_full_leaves_the_last_one_whole():
+def full_disk_keeps_the_last_fetch_state_intact():
     with Nginx(AWAY % 60, files={'a': 'a'}) as nginx, tempfile.TemporaryDirectory() as folder:
         state = f'{folder}/state'
         assert _fetch(state, f'{nginx.url}/away').returncode == 1
@@ -141,7 +141,7 @@ def a_disk_that_is_full_leaves_the_last_one_whole():
         assert sorted(os.listdir(folder)) == ['state', 'state.lock'], os.listdir(folder)
 
 
-def lines_that_cannot_be_written_are_complained_about():
+def fetch_reports_lines_that_cannot_be_written():
     with Nginx(files={'a': 'a'}) as nginx:
         run = weir('fetch', '--allow-private', '--quiet', '--out', '/dev/full', f'{nginx.url}/a')
         assert run.returncode == 1 and 'cannot write' in run.stderr, run

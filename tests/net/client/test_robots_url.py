@@ -19,7 +19,7 @@ def _check(url, *paths):
     return weir('robots', 'check', '--agent', 'weir', '--allow-private', '--url', url, *paths)
 
 
-def the_robots_txt_of_the_site_is_fetched_and_decides():
+def robots_check_fetches_the_file_of_the_site():
     with Nginx(files={'robots.txt': RULES}) as nginx:
         secret = nginx.url.replace('//', '//user:s3cret@')
         run = _check(f'{secret}/some/page', '/private/x', f'{nginx.url}/open')
@@ -33,7 +33,7 @@ def the_robots_txt_of_the_site_is_fetched_and_decides():
         assert [rule['path'] for rule in shown['rules']] == ['/private'], shown
 
 
-def redirects_are_followed_but_not_for_ever():
+def robots_redirects_are_followed_up_to_a_limit():
     server = 'location = /robots.txt { return 301 /1; } location = /1 { return 302 /rules; }'
     with Nginx(server, files={'rules': RULES}) as nginx:
         assert _check(nginx.url, '/private').returncode == 1
@@ -43,7 +43,7 @@ def redirects_are_followed_but_not_for_ever():
         assert len(nginx.log()) == 6, nginx.log()
 
 
-def a_site_without_one_allows_all_and_one_that_fails_cannot_be_read():
+def missing_robots_allows_all_and_failing_robots_is_an_error():
     with Nginx() as nginx:
         run = _check(nginx.url, '/private')
         assert run.returncode == 0 and run.stdout == 'allow\t-\t/private\n', run
@@ -63,7 +63,7 @@ def private_addresses_are_refused_unless_allowed():
         assert nginx.log() == []
 
 
-def there_is_one_place_to_read_from():
+def robots_check_reads_from_a_file_or_a_url_not_both():
     assert '--agent' in refusal('robots', 'check', '--url', 'http://example.org/', '/a')
     assert '--file' in refusal('robots', 'check', '--agent', 'weir', '/a')
     assert 'one of them' in refusal('robots', 'show', '--agent', 'weir', '--file', '-', '--url', 'http://example.org/')

@@ -22,7 +22,7 @@ def every_page_of_a_site_is_fetched_once_and_has_its_line():
         assert set(asked.values()) == {1} and len(asked) == PAGES + 2, asked
 
 
-def lines_tell_of_each_page_what_it_is_and_where_it_was_found():
+def crawl_line_describes_each_page_and_its_referrer():
     with site() as nginx, Folder() as folder:
         assert folder.crawl(*FAST, nginx.url).returncode == 0
         lines = folder.by_url()
@@ -34,7 +34,7 @@ def lines_tell_of_each_page_what_it_is_and_where_it_was_found():
         assert first['total_ms'] >= 0 and isinstance(first['wait_ms'], dict), first
 
 
-def one_missing_page_among_many_is_status_1():
+def crawl_with_one_missing_page_has_status_1():
     with site(**{'index.html': '<a href="p0.html">a</a><a href="gone">b</a>'}) as nginx, Folder() as folder:
         run = folder.crawl(*FAST, nginx.url)
         assert run.returncode == 1 and ' 1 failed' in run.stdout, run
@@ -43,7 +43,7 @@ def one_missing_page_among_many_is_status_1():
         assert gone['referrer'] == f'{nginx.url}/', gone
 
 
-def what_robots_txt_forbids_is_left_alone_and_no_failure():
+def page_denied_by_robots_is_not_fetched_and_no_failure():
     home = '<a href="p0.html">a</a><a href="/secret/x">b</a>'
     with site(**{'index.html': home, 'robots.txt': ROBOTS, 'secret/x': 'no'}) as nginx, Folder() as folder:
         run = folder.crawl(*FAST, nginx.url)
@@ -52,7 +52,7 @@ def what_robots_txt_forbids_is_left_alone_and_no_failure():
         assert not any(path.startswith('/secret') for _, _, path, *_ in nginx.log())
 
 
-def redirects_are_followed_and_where_a_seed_leads_is_in_scope():
+def redirects_are_followed_and_targets_of_seeds_are_in_scope():
     with site() as target, Nginx(f'location / {{ return 301 {target.url}/; }}') as nginx, Folder() as folder:
         run = folder.crawl(*FAST, nginx.url)
         assert run.returncode == 0, run
@@ -82,7 +82,7 @@ def links_out_of_scope_are_not_followed():
         assert other.log() == []
 
 
-def budgets_of_pages_and_depth_hold():
+def budgets_of_pages_and_depth_are_kept():
     with site() as nginx, Folder() as folder:
         run = folder.crawl(*FAST, '--max-pages', '7', nginx.url)
         assert run.returncode == 0 and 5 <= len(folder.by_url()) <= 7, run  # each loop takes its own part of the budget
@@ -90,14 +90,14 @@ def budgets_of_pages_and_depth_hold():
         assert set(folder.by_url('o')) == {f'{nginx.url}/', f'{nginx.url}/p0.html'}, run
 
 
-def nginx_is_asked_at_the_interval_that_was_asked_for():
+def requests_to_nginx_keep_the_configured_interval():
     with site() as nginx, Door(nginx) as door, Folder() as folder:
         run = folder.crawl('--interval', '150ms', '--max-rate', '100', '--pace', 'strict', '--max-pages', '8', door.url)
         assert run.returncode == 0, run
         assert len(door.gaps()) >= 5 and min(door.gaps()) >= 0.15 - SLACK_S, door.gaps()
 
 
-def who_says_nothing_of_pace_begins_at_one_a_second():
+def default_pace_of_crawl_begins_at_one_a_second():
     """R1, U8: without options weir is never fast."""
     with site() as nginx, Door(nginx) as door, Folder() as folder:
         assert folder.crawl('--depth', '2', '--loops', '1', '--max-pages', '7', door.url).returncode == 0
@@ -130,7 +130,7 @@ def report_in_json_agrees_with_what_nginx_logged():
         assert host['failed'] == 0 and host['ok'] == host['requests'], 'a missing robots.txt is no failure'
 
 
-def report_says_what_failed_and_what_was_left_out():
+def report_names_failures_and_skipped_links():
     home = '<a href="p0.html">a</a><a href="gone">b</a><a href="http://127.0.0.9/">elsewhere</a>'
     with site(**{'index.html': home}) as nginx, Folder() as folder:
         run = folder.crawl(*FAST, '--depth', '1', '--report', 'r.json', nginx.url)
@@ -146,14 +146,14 @@ def report_says_what_failed_and_what_was_left_out():
         assert ': 1 page, ' in run.stdout, run
 
 
-def report_goes_to_standard_output_if_asked_to():
+def report_goes_to_standard_output_if_requested():
     with site() as nginx, Folder() as folder:
         run = folder.crawl(*FAST, '--report', '-', nginx.url)
         assert run.returncode == 0 and json.loads(run.stdout)['pages'] == PAGES + 1, run
         assert run.stderr.startswith('completed after ') and not os.path.exists(folder.path('-')), run
 
 
-def report_in_words_has_a_line_for_each_host():
+def text_report_has_a_line_for_each_host():
     with site() as one, site() as other, Folder() as folder:
         run = folder.crawl(*FAST, '--depth', '1', one.url, other.url)
         assert run.returncode == 0 and run.stdout.startswith('completed after '), run
@@ -162,27 +162,27 @@ def report_in_words_has_a_line_for_each_host():
         assert 'reached' in run.stdout and 'waited for' in run.stdout, run.stdout
 
 
-def quiet_crawl_says_nothing():
+def quiet_crawl_prints_nothing():
     with site() as nginx, Folder() as folder:
         run = folder.crawl(*FAST, '--quiet', nginx.url)
         assert (run.returncode, run.stdout, run.stderr) == (0, '', ''), run
 
 
-def quiet_crawl_that_fails_says_what_did_in_one_line():
+def quiet_crawl_that_fails_prints_the_reason_in_one_line():
     with Folder() as folder:
         run = folder.crawl('--quiet', '--attempts', '1', 'http://127.0.0.1:1/')
         assert (run.returncode, run.stdout) == (1, ''), run
         assert run.stderr == 'weir crawl: 1 of 1 pages failed, first http://127.0.0.1:1/: no connection\n', run
 
 
-def lines_on_standard_output_are_alone_there():
+def standard_output_has_only_lines_if_they_go_there():
     with site() as nginx, Folder() as folder:
         run = folder.crawl(*FAST, '--out', '-', nginx.url)
         assert run.returncode == 0 and {json.loads(line)['url'] for line in run.stdout.splitlines()} == all_of(nginx), run
         assert run.stderr.startswith('completed after '), run
 
 
-def another_crawl_is_another_job_and_adds_to_the_lines_if_told_to():
+def second_crawl_is_a_new_job_and_appends_lines_with_append():
     with site() as nginx, Folder() as folder:
         assert folder.crawl(*FAST, nginx.url).returncode == 0
         assert folder.crawl(*FAST, nginx.url).returncode == 2
@@ -197,7 +197,7 @@ def log_has_a_line_for_each_request():
         assert len([json.loads(line) for line in folder.read('log').splitlines()]) == len(nginx.log())
 
 
-def crawl_that_reaches_nothing_fails_and_says_where_to_look():
+def crawl_that_reaches_no_host_fails_with_advice():
     with Folder() as folder:
         run = folder.crawl(*FAST, '--max-defer', '1s', '--failure-threshold', '0', f'http://127.0.0.1:{free_port()}/')
         assert run.returncode == 1 and '"error"' in run.stderr and 'online' in run.stderr, run
@@ -216,7 +216,7 @@ def totals_and_hosts_count_the_same_requests():
         assert report['failed'] == 3 and report['failed_url'].startswith(dead) and report['failed_why'], report
 
 
-def inner_addresses_that_links_lead_to_are_not_asked():
+def crawl_of_a_private_address_is_refused_unless_allowed():
     with site() as nginx, Folder() as folder:
         command = [word for word in folder.command(*FAST, nginx.url) if word != '--allow-private']
         folder.command = lambda *words: command

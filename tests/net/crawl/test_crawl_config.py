@@ -35,7 +35,7 @@ def _run(folder, *words, **variables):
                           stdin=subprocess.DEVNULL, env=dict(os.environ, **variables))
 
 
-def crawl_goes_by_its_file():
+def crawl_follows_its_configuration_file():
     with site() as nginx, Door(nginx) as door, Folder() as folder:
         folder.write('weir.yaml', SETTINGS)
         run = _run(folder, 'crawl', '--config', 'weir.yaml', door.url)
@@ -45,7 +45,7 @@ def crawl_goes_by_its_file():
         assert min(door.gaps()) >= 0.08 - SLACK_S, door.gaps()
 
 
-def environment_counts_before_the_file_and_flags_before_both():
+def flags_override_the_environment_which_overrides_the_file():
     with site() as nginx, Folder() as folder:
         folder.write('weir.yaml', SETTINGS)
         run = _run(folder, 'crawl', '--user-agent', 'flag/1.0', '--pace', 'unlimited', '--interval', '0', nginx.url,
@@ -55,7 +55,7 @@ def environment_counts_before_the_file_and_flags_before_both():
         assert {agent for *_, agent, _ in nginx.log()} == {'flag/1.0'}
 
 
-def job_that_goes_on_keeps_what_the_file_said_when_it_was_begun():
+def resumed_job_keeps_the_configuration_it_started_with():
     with site() as nginx, Door(nginx) as door, Folder() as folder:
         folder.write('weir.yaml', SETTINGS.replace('max-pages: 12', 'max-time: 1s'))
         run = _run(folder, 'crawl', '--config', 'weir.yaml', door.url)
@@ -70,7 +70,7 @@ def job_that_goes_on_keeps_what_the_file_said_when_it_was_begun():
         assert min(door.gaps()) >= 0.08 - SLACK_S, door.gaps()
 
 
-def site_that_is_visited_again_is_asked_as_the_file_said_when_it_was_begun():
+def recrawl_keeps_the_configuration_of_the_first_crawl():
     with site() as nginx, Folder() as folder:
         folder.write('weir.yaml', SETTINGS.replace('interval: 80ms', 'interval: 5ms'))
         assert _run(folder, 'crawl', '--config', 'weir.yaml', nginx.url).returncode == 0
@@ -79,7 +79,7 @@ def site_that_is_visited_again_is_asked_as_the_file_said_when_it_was_begun():
         assert {agent for *_, agent, _ in nginx.log()} == {'tester/1.0'}
 
 
-def secrets_of_a_file_are_not_kept_and_come_from_it_again():
+def configuration_secrets_are_not_stored_and_are_read_again():
     with site() as nginx, Folder() as folder:
         folder.write('weir.yaml', SECRET)
         assert _run(folder, 'crawl', '--config', 'weir.yaml', '--max-bytes', '1', nginx.url).returncode == 3
@@ -92,7 +92,7 @@ def secrets_of_a_file_are_not_kept_and_come_from_it_again():
         assert {test for _, _, path, *_, test in nginx.log() if path != '/robots.txt'} == {'s3cret'}, nginx.log()
 
 
-def crawl_delay_is_multiplied_where_the_file_says_so():
+def crawl_delay_is_multiplied_if_configured():
     with site(**{'robots.txt': 'User-agent: *\nCrawl-delay: 2\n'}) as nginx, Door(nginx) as door, Folder() as folder:
         folder.write('weir.yaml', 'pace: {robots-delay-factor: 0.05}\ncrawl: {allow-private: true, max-pages: 12}\n')
         run = _run(folder, 'crawl', '--config', 'weir.yaml', '--dry-run', '--json', nginx.url)
@@ -103,7 +103,7 @@ def crawl_delay_is_multiplied_where_the_file_says_so():
         assert 0.1 - SLACK_S <= min(door.gaps()) < 1, door.gaps()  # 100 ms between requests, not 2 s
 
 
-def fetch_and_warm_go_by_the_same_pace():
+def fetch_and_warm_follow_the_configured_pace():
     with site() as nginx, Folder() as folder:
         folder.write('weir.yaml', 'pace: {profile: strict, interval: 80ms, max-hosts: 10, shards: 2, ttl: 5m}\n'
                                   'fetch: {allow-private: true}\nwarm: {allow-private: true, json: true}\n')

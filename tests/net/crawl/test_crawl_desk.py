@@ -87,7 +87,7 @@ class Running:
         self.process.communicate(timeout=PATIENCE_S)
 
 
-def pausing_a_host_stops_its_requests_at_once_and_resuming_goes_on():
+def pausing_a_host_stops_its_requests_until_it_is_resumed():
     with _large() as nginx, Folder() as folder, Running(folder, nginx, '--pace', 'unlimited', '--interval', '20ms'):
         _weir(folder, 'hosts', 'pause', _key(nginx))
         folder.await_quiet(nginx)
@@ -103,7 +103,7 @@ def pausing_a_host_stops_its_requests_at_once_and_resuming_goes_on():
         _until(lambda: len(_log(nginx)) > before + 5)
 
 
-def a_pace_that_is_set_acts_on_the_next_request():
+def host_pace_set_during_a_crawl_applies_to_the_next_request():
     with _large() as nginx, Door(nginx) as door, Folder() as folder, \
             Running(folder, nginx, '--pace', 'unlimited', '--interval', '50ms', url=door.url):
         _weir(folder, 'hosts', 'set', _key(door), '--max-rate', '2', '--interval', '400ms')
@@ -116,7 +116,7 @@ def a_pace_that_is_set_acts_on_the_next_request():
         assert min(door.gaps()[before:]) < 0.4, door.gaps()
 
 
-def what_why_and_hosts_say_is_what_the_log_shows_next():
+def predictions_of_why_and_hosts_agree_with_the_log():
     with site(**{'robots.txt': DELAY}) as nginx, Folder() as folder, Running(folder, nginx, '--pace', 'unlimited') as crawl:
         _until(lambda: _told(folder, 'why', f'{nginx.url}/p3.html')['state'] == 'queued')
         before = len(_log(nginx))
@@ -143,7 +143,7 @@ def what_why_and_hosts_say_is_what_the_log_shows_next():
         assert code == 3, code
 
 
-def why_takes_the_name_of_a_host_for_its_first_page():
+def why_accepts_a_host_name_for_its_first_page():
     """Asked during a crawl and from the state file: by host name, host:port or URL without scheme."""
     with site() as nginx, Folder() as folder:
         with Running(folder, nginx, '--interval', '500ms'):
@@ -161,7 +161,7 @@ def why_takes_the_name_of_a_host_for_its_first_page():
         assert other['url'] == 'https://example.org/' and other['state'] == 'unknown', other
 
 
-def many_ask_a_crawl_under_load_and_all_are_answered():
+def many_clients_of_a_busy_crawl_are_all_answered():
     with _large() as nginx, _large() as other, Folder() as folder:
         process = folder.begin('--quiet', '--pace', 'unlimited', '--interval', '10ms', nginx.url, other.url)
         _until(lambda: os.path.exists(folder.path('weir.db.sock')) and len(_log(nginx)) > 3 and len(_log(other)) > 3)
@@ -177,7 +177,7 @@ def many_ask_a_crawl_under_load_and_all_are_answered():
         assert not seen['live'] and seen['matched'] == 2, seen
 
 
-def a_second_crawl_on_the_same_state_is_refused_and_told_who_has_it():
+def second_crawl_on_a_state_file_is_refused_with_the_process_id():
     with _large() as nginx, Folder() as folder, Running(folder, nginx, '--interval', '200ms') as crawl:
         run = folder.crawl('--out', 'second.jsonl', nginx.url)
         assert run.returncode == 1 and f'in use by process {crawl.process.pid};' in run.stderr, run
@@ -186,7 +186,7 @@ def a_second_crawl_on_the_same_state_is_refused_and_told_who_has_it():
         assert crawl.process.poll() is None and _told(folder, 'jobs', 'list')['live']
 
 
-def the_socket_is_private_goes_with_the_crawl_and_a_stale_one_is_replaced():
+def control_socket_is_private_removed_and_replaced_when_stale():
     with site() as nginx, Folder() as folder:
         with Running(folder, nginx, '--interval', '500ms'):
             mode = os.lstat(folder.path('weir.db.sock')).st_mode
@@ -203,7 +203,7 @@ def the_socket_is_private_goes_with_the_crawl_and_a_stale_one_is_replaced():
         assert run.returncode == 0 and 'cannot be asked' in run.stderr and folder.read('weir.db.sock') == 'mine', run
 
 
-def a_state_file_far_down_has_its_socket_too():
+def state_file_with_a_long_path_has_a_control_socket():
     with _large() as nginx, Folder() as folder:
         deep = os.path.join(*['a-folder-with-a-rather-long-name'] * 6)
         os.makedirs(folder.path(deep))
@@ -214,7 +214,7 @@ def a_state_file_far_down_has_its_socket_too():
         interrupt(process)
 
 
-def requests_that_make_no_sense_are_answered_or_hung_up_on_and_the_crawl_goes_on():
+def invalid_control_requests_do_not_disturb_the_crawl():
     with _large() as nginx, Folder() as folder, Running(folder, nginx, '--interval', '50ms') as crawl:
         def say(data):
             with socket.socket(socket.AF_UNIX) as line:
@@ -244,7 +244,7 @@ def requests_that_make_no_sense_are_answered_or_hung_up_on_and_the_crawl_goes_on
         assert crawl.process.poll() is None
 
 
-def what_is_set_without_a_crawl_is_obeyed_by_the_next_one():
+def host_settings_made_without_a_crawl_apply_to_the_next_one():
     with _large() as nginx, Door(nginx) as door, Folder() as folder:
         with Running(folder, nginx, '--interval', '100ms', url=door.url) as crawl:
             interrupt(crawl.process)
@@ -256,7 +256,7 @@ def what_is_set_without_a_crawl_is_obeyed_by_the_next_one():
             assert _told(folder, 'hosts', 'show', _key(door))['host']['set_interval_ms'] == 500
 
 
-def one_connection_may_ask_again_and_again():
+def one_control_connection_carries_many_requests():
     with _large() as nginx, Folder() as folder, Running(folder, nginx, '--interval', '300ms') as crawl:
         with socket.socket(socket.AF_UNIX) as line, line.makefile('rb') as answers:
             line.connect(os.path.relpath(folder.path('weir.db.sock')))
@@ -268,7 +268,7 @@ def one_connection_may_ask_again_and_again():
         assert crawl.process.poll() is None
 
 
-def who_steers_a_host_that_is_not_there_is_told_so():
+def steering_an_unknown_host_is_reported():
     with _large() as nginx, Folder() as folder:
         name, key = _key(nginx).partition(':')[0], _key(nginx)
         with Running(folder, nginx, '--interval', '300ms') as crawl:
@@ -289,7 +289,7 @@ def who_steers_a_host_that_is_not_there_is_told_so():
         assert _weir(folder, 'hosts', 'forget', key).stdout == f'{key}: forgotten\n'
 
 
-def limit_without_a_crawl_heeds_what_the_server_said_and_what_was_set():
+def stored_limit_respects_crawl_delay_and_set_interval():
     with _large(**{'robots.txt': 'User-agent: *\nCrawl-delay: 0.5\n'}) as nginx, Folder() as folder:
         with Running(folder, nginx) as crawl:
             _until(lambda: len(_arrivals(nginx)) >= 3)
@@ -323,7 +323,7 @@ def jobs_are_shown_exported_cancelled_and_resumed():
         assert folder.crawl('--resume').returncode == 2
 
 
-def an_exported_line_is_what_the_state_file_knows_of_it():
+def exported_line_agrees_with_the_state_file():
     with site(**{'robots.txt': 'User-agent: *\nDisallow: /p7.html\n'}) as nginx, Folder() as folder:
         assert folder.crawl('--pace', 'unlimited', '--interval', '0', nginx.url).returncode == 0
         told = folder.by_url()
@@ -339,7 +339,7 @@ def an_exported_line_is_what_the_state_file_knows_of_it():
         assert _weir(folder, 'jobs', 'export', '1').stdout == folder.read('lines.jsonl')
 
 
-def names_that_strangers_chose_are_shown_harmlessly():
+def untrusted_names_are_escaped_in_output():
     with site() as nginx, Folder() as folder:
         assert folder.crawl('--pace', 'unlimited', nginx.url).returncode == 0
         db = sqlite3.connect(folder.path('weir.db'))

@@ -18,7 +18,7 @@ def _dry(folder, *words):
     return run, json.loads(run.stdout) if run.stdout else None
 
 
-def only_robots_txt_is_asked_for_and_nothing_is_written():
+def dry_run_fetches_only_robots_and_writes_nothing():
     with site(**{'robots.txt': ROBOTS}) as nginx, Folder() as folder:
         run = folder.crawl('--dry-run', f'{nginx.url}/', f'{nginx.url}/secret/a', f'{nginx.url}/p1.html')
         assert run.returncode == 0 and run.stderr == '', run
@@ -30,7 +30,7 @@ def only_robots_txt_is_asked_for_and_nothing_is_written():
         assert 'sitemap: https://example.org/sitemap.xml\n' in run.stdout and 'in all 2 pages' in run.stdout, run.stdout
 
 
-def json_has_what_each_host_would_get():
+def dry_run_json_has_the_plan_of_each_host():
     with site(**{'robots.txt': ROBOTS}) as nginx, Folder() as folder:
         folder.write('seeds', f'{nginx.url}/p1.html\n{nginx.url}/secret/b\n')
         run, found = _dry(folder, '--seeds-file', 'seeds', f'{nginx.url}/')
@@ -42,7 +42,7 @@ def json_has_what_each_host_would_get():
         assert host['sitemaps'] == ['https://example.org/sitemap.xml'], host
 
 
-def pace_asked_for_is_the_pace_it_begins_with():
+def dry_run_begins_with_the_configured_pace():
     with site() as nginx, Folder() as folder:
         _, found = _dry(folder, '--interval', '5s', f'{nginx.url}/', f'{nginx.url}/a')
         [host] = found['hosts']
@@ -51,7 +51,7 @@ def pace_asked_for_is_the_pace_it_begins_with():
         assert found['hosts'][0]['interval_s'] == 0 and found['seconds'] == 4, found
 
 
-def offline_asks_nobody_and_says_what_is_not_known():
+def offline_dry_run_sends_nothing_and_names_what_is_unknown():
     with site(**{'robots.txt': ROBOTS}) as nginx, Folder() as folder:
         run, found = _dry(folder, '--offline', nginx.url)
         [host] = found['hosts']
@@ -63,7 +63,7 @@ def offline_asks_nobody_and_says_what_is_not_known():
         assert run.returncode == 2 and '--recrawl' in run.stderr, run
 
 
-def job_that_can_go_on_is_told_by_what_is_queued_and_stays_as_it_is():
+def dry_run_of_a_resumable_job_shows_its_queue_and_changes_nothing():
     with site(**{'robots.txt': 'User-agent: *\nDisallow: /p7.html\n'}) as nginx, Folder() as folder:
         process = folder.begin('--pace', 'unlimited', '--interval', '200ms', nginx.url)
         folder.await_lines(4)
@@ -86,7 +86,7 @@ def _crawl_and_set(folder, nginx, column, value):
         db.execute(f'UPDATE hosts SET {column} = ?', (value,))
 
 
-def hosts_that_are_paused_or_named_a_time_to_wait_until_are_not_asked():
+def dry_run_does_not_contact_paused_or_deferring_hosts():
     later = int((time.time() + 3600) * 1000)
     for column, value, why in (('paused', 1, 'paused'), ('retry_at_ms', later, 'named a time')):
         with site(**{'robots.txt': ROBOTS}) as nginx, Folder() as folder:
@@ -98,7 +98,7 @@ def hosts_that_are_paused_or_named_a_time_to_wait_until_are_not_asked():
             assert host['robots'] == 'unknown' and why in host['robots_why'], (run, host)
 
 
-def pace_that_somebody_set_for_a_host_takes_the_place_of_the_crawls():
+def pace_set_for_a_host_overrides_that_of_the_crawl():
     with site() as nginx, Folder() as folder:
         _crawl_and_set(folder, nginx, 'set_interval_ms', 1000)
         for words in (['--interval', '5s'], ['--pace', 'unlimited']):
@@ -106,14 +106,14 @@ def pace_that_somebody_set_for_a_host_takes_the_place_of_the_crawls():
             assert found['hosts'][0]['interval_s'] == 1, found
 
 
-def what_cannot_be_asked_is_named():
+def dry_run_names_hosts_that_cannot_be_reached():
     with Folder() as folder:
         run, found = _dry(folder, '--attempts', '1', f'http://127.0.0.1:{free_port()}/')
         [host] = found['hosts']
         assert host['robots'] == 'unknown' and host['robots_why'] and os.listdir(folder.name) == [], (run, host)
 
 
-def seeds_that_are_all_denied_are_status_1():
+def dry_run_with_all_seeds_denied_has_status_1():
     with site(**{'robots.txt': 'User-agent: *\nDisallow: /\n'}) as nginx, Folder() as folder:
         run, found = _dry(folder, nginx.url)
         assert run.returncode == 1 and found['pages'] == 0 and found['hosts'][0]['denied'] == 1, run

@@ -52,7 +52,7 @@ class HangsUp:
                                    % (b'404 None' if path == '/robots.txt' else b'200 OK', len(body)) + body)
 
 
-def page_on_which_the_server_hangs_up_is_tried_as_often_as_others():
+def page_without_a_response_gets_the_usual_attempts():
     with HangsUp() as server, Folder() as folder:
         run = folder.crawl(*FAST, server.url)
         line = folder.by_url()[f'{server.url}/poison']
@@ -60,13 +60,13 @@ def page_on_which_the_server_hangs_up_is_tried_as_often_as_others():
         assert line['attempts'] == 3 and server.asked['/poison'] <= 6, (line, server.asked)
 
 
-def one_attempt_is_no_retry_at_all():
+def one_attempt_means_no_retry():
     with site(server='location = /busy { return 503; }', **{'index.html': '<a href="/busy"></a>'}) as nginx, Folder() as folder:
         assert folder.crawl(*FAST, '--attempts', '1', nginx.url).returncode == 1
         assert folder.by_url()[f'{nginx.url}/busy']['attempts'] == 1
 
 
-def seeds_that_are_added_on_resume_are_fetched():
+def seeds_added_on_resume_are_fetched():
     with site() as nginx, Folder() as folder:
         assert folder.crawl(*STEADY, '--depth', '1', '--max-time', '300ms', f'{nginx.url}/p0.html').returncode == 3
         process = subprocess.Popen(folder.command('--resume', '--max-time', '0', '--seeds-file', '-'), cwd=folder.name,
@@ -76,7 +76,7 @@ def seeds_that_are_added_on_resume_are_fetched():
         assert process.returncode == 0 and f'{nginx.url}/p33.html' in folder.by_url()
 
 
-def output_that_is_gone_is_not_begun_anew():
+def resume_without_its_output_file_is_refused():
     with site() as nginx, Held(nginx, 5) as door, Folder() as folder:
         assert door.stop(door.begin(folder, *STEADY))[0] == 3
         os.rename(folder.path('crawl.jsonl'), folder.path('kept'))
@@ -86,7 +86,7 @@ def output_that_is_gone_is_not_begun_anew():
         assert folder.crawl('--resume').returncode == 0 and set(folder.by_url()) == all_of(door)
 
 
-def crawl_does_not_wait_for_who_reads_its_log():
+def crawl_does_not_wait_for_the_reader_of_its_log():
     links = ''.join(f'<a href="/{"x" * 200}{i}"></a>' for i in range(700))
     with site(**{'index.html': links}) as nginx, Folder() as folder:
         process = folder.begin(*FAST, '--log', '-', nginx.url)  # a pipe holds 64 kB
@@ -95,7 +95,7 @@ def crawl_does_not_wait_for_who_reads_its_log():
         assert len(folder.lines()) == 701 and errors.count('"sent_ns"') > 100, errors[-500:]
 
 
-def full_disk_is_told_with_what_to_do():
+def full_disk_is_reported_with_advice():
     with site() as nginx, Folder() as folder:
         process = folder.begin(*FAST, '--out', '/dev/full', nginx.url)
         assert 'waiting: the disk of the output is full; free some room' in process.stderr.readline()
@@ -104,7 +104,7 @@ def full_disk_is_told_with_what_to_do():
         assert interrupt(process)[0] == 3
 
 
-def pipe_that_nobody_reads_is_refused_and_one_that_stalls_can_be_stopped():
+def pipe_without_a_reader_is_refused_and_a_stalled_one_can_be_stopped():
     with site() as nginx, Folder() as folder:
         os.mkfifo(folder.path('pipe'))
         run = folder.crawl(*FAST, '--out', 'pipe', nginx.url)

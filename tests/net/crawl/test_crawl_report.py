@@ -18,7 +18,7 @@ def _report(folder, *words):
                           timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
 
 
-def end_report_and_weir_report_say_the_same():
+def end_report_and_weir_report_agree():
     home = '<a href="p0.html">a</a><a href="gone">b</a><a href="/secret/x">c</a>'
     with site(**{'index.html': home, 'robots.txt': 'User-agent: *\nDisallow: /secret\n'}) as nginx, Folder() as folder:
         run = folder.crawl(*FAST, '--depth', '2', '--report', 'r.json', nginx.url)
@@ -29,7 +29,7 @@ def end_report_and_weir_report_say_the_same():
         assert _report(folder, '--json').stdout == folder.read('r.json')
 
 
-def statuses_of_the_report_are_those_that_nginx_logged():
+def statuses_of_the_report_agree_with_the_nginx_log():
     with site(**{'index.html': '<a href="p0.html">a</a><a href="gone">b</a>'}) as nginx, Folder() as folder:
         assert folder.crawl(*FAST, '--quiet', nginx.url).returncode == 1
         report = json.loads(_report(folder, '--json').stdout)
@@ -59,7 +59,7 @@ def each_run_of_a_job_has_its_report():
         assert first['pages'] + last['pages'] == PAGES + 1, (first, last)
 
 
-def while_a_crawl_has_the_state_file_it_is_named():
+def report_names_the_process_that_uses_the_state_file():
     with site() as nginx, Held(nginx, 1) as door, Folder() as folder:
         process = door.begin(folder, *FAST, '--interval', '100ms')
         run = _report(folder)

@@ -22,7 +22,7 @@ def _counts(nginx):
     return collections.Counter(path for _, _, path, *_ in nginx.log())
 
 
-def interrupted_crawl_goes_on_and_ends_with_every_page_once():
+def interrupted_crawl_resumes_and_fetches_every_page_once():
     with site() as nginx, Held(nginx, 10) as door, Folder() as folder:
         process = door.begin(folder, *STEADY)
         status, out, errors = door.stop(process)
@@ -39,14 +39,14 @@ def interrupted_crawl_goes_on_and_ends_with_every_page_once():
         assert min(door.gaps()) >= 0.04 - SLACK_S, 'the interval is kept across the resume'
 
 
-def sigterm_and_sighup_stop_in_order_as_well():
+def sigterm_and_sighup_stop_a_crawl_gracefully():
     for number in (signal.SIGTERM, signal.SIGHUP):
         with site() as nginx, Held(nginx, 5) as door, Folder() as folder:
             assert door.stop(door.begin(folder, *STEADY), number)[0] == 3
             assert folder.crawl('--resume').returncode == 0 and set(folder.by_url()) == all_of(door)
 
 
-def second_interrupt_stops_at_once_and_what_was_in_flight_is_queued():
+def second_interrupt_stops_at_once_and_requeues_requests_in_flight():
     with site() as nginx, Held(nginx, 5) as door, Folder() as folder:
         process = door.begin(folder, *FAST, '--timeout', '1h')
         process.send_signal(signal.SIGINT)
@@ -61,7 +61,7 @@ def second_interrupt_stops_at_once_and_what_was_in_flight_is_queued():
             assert store.execute('pragma integrity_check').fetchone() == ('ok',)
 
 
-def third_interrupt_ends_the_program_and_nothing_is_lost():
+def third_interrupt_kills_the_crawl_without_losing_pages():
     with site() as nginx, Held(nginx, 5) as door, Folder() as folder:
         process = door.begin(folder, *FAST)
         os.kill(process.pid, signal.SIGSTOP)  # all three signals are pending when the process continues
@@ -75,7 +75,7 @@ def third_interrupt_ends_the_program_and_nothing_is_lost():
         assert run.returncode == 0 and set(folder.by_url()) == all_of(door), run
 
 
-def killed_crawl_goes_on_too():
+def killed_crawl_can_be_resumed():
     with site() as nginx, Held(nginx, 8) as door, Folder() as folder:
         process = door.begin(folder, *STEADY)
         process.kill()
@@ -94,7 +94,7 @@ def crawl_that_is_out_of_time_can_be_resumed():
         assert run.returncode == 0 and set(folder.by_url()) == all_of(nginx), run
 
 
-def resumed_job_has_the_options_that_it_was_begun_with():
+def resumed_job_keeps_its_original_options():
     with site() as nginx, Held(nginx, 5) as door, Folder() as folder:
         process = door.begin(folder, *STEADY, '--out', 'mine', '--exclude', '*/p1?.html', '--state', 's.db', '--user-agent',
                              'tester/2', out='mine')
@@ -107,7 +107,7 @@ def resumed_job_has_the_options_that_it_was_begun_with():
         assert lines and not any('/p1' in url and url[-7:-6] == '1' for url in lines), lines
 
 
-def lines_of_a_later_job_in_the_same_file_stay():
+def resume_keeps_lines_of_a_later_job_in_the_same_file():
     with site() as nginx, Folder() as folder:
         assert folder.crawl(*STEADY, '--max-time', '500ms', nginx.url).returncode == 3
         before = len(folder.lines())
@@ -120,7 +120,7 @@ def lines_of_a_later_job_in_the_same_file_stay():
         assert sorted(line['url'] for line in ours) == sorted(all_of(nginx)), ours
 
 
-def failure_of_an_earlier_run_counts_at_the_end():
+def failure_of_an_earlier_run_counts_in_the_status():
     home = '<a href="/missing"></a><a href="p0.html">pages</a>'
     with site(**{'index.html': home}) as nginx, Held(nginx, 6) as door, Folder() as folder:
         assert door.stop(door.begin(folder, *STEADY))[0] == 3
@@ -128,7 +128,7 @@ def failure_of_an_earlier_run_counts_at_the_end():
         assert folder.crawl('--resume').returncode == 1
 
 
-def file_that_another_crawl_writes_is_left_alone():
+def output_file_of_another_running_crawl_is_refused():
     with site() as nginx, Held(nginx, 2) as door, Folder() as folder:
         process = door.begin(folder, *STEADY)
         run = folder.crawl(*FAST, '--append', '--state', 'two.db', nginx.url)
@@ -137,7 +137,7 @@ def file_that_another_crawl_writes_is_left_alone():
         assert status == 3 and folder.by_url()
 
 
-def files_of_one_name_are_refused():
+def crawl_files_with_the_same_name_are_refused():
     with Folder() as folder:
         for words in (('--out', 'a', '--report', 'a'), ('--state', 'a', '--log', './a'), ('--state', 'weir.db', '--out', 'weir.db')):
             folder.write('a', '')
@@ -145,7 +145,7 @@ def files_of_one_name_are_refused():
             assert run.returncode == 2 and 'same file' in run.stderr and run.stderr.count('\n') == 1, run
 
 
-def first_seeds_of_a_slow_list_are_fetched_before_the_last_has_come():
+def first_seeds_of_a_slow_list_are_fetched_before_the_last_arrive():
     with site() as nginx, Folder() as folder:
         process = subprocess.Popen(folder.command(*FAST, '--depth', '1'), cwd=folder.name, stdin=subprocess.PIPE,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
@@ -156,7 +156,7 @@ def first_seeds_of_a_slow_list_are_fetched_before_the_last_has_come():
         assert process.wait(timeout=PATIENCE_S) == 0
 
 
-def job_that_is_over_is_not_resumed():
+def finished_job_is_not_resumed():
     with site() as nginx, Folder() as folder:
         assert folder.crawl(*FAST, nginx.url).returncode == 0
         for words in ((), ('--job', '1'), ('--job', '7')):
@@ -164,7 +164,7 @@ def job_that_is_over_is_not_resumed():
             assert run.returncode == 2 and run.stderr.count('\n') == 1 and run.stdout == '', run
 
 
-def secrets_are_not_kept_and_asked_for_again():
+def secrets_are_not_stored_and_required_again_on_resume():
     with site() as nginx, Held(nginx, 5) as door, Folder() as folder:
         assert door.stop(door.begin(folder, *STEADY, '--header', 'X-Test: s3cret'))[0] == 3
         for name in os.listdir(folder.name):
@@ -176,7 +176,7 @@ def secrets_are_not_kept_and_asked_for_again():
         assert run.returncode == 0 and set(folder.by_url()) == all_of(door), run
 
 
-def seeds_that_had_not_been_read_are_asked_for_again():
+def unread_seeds_are_required_again_on_resume():
     with site() as nginx, Folder() as folder:
         os.mkfifo(folder.path('seeds'))
         process = folder.begin(*FAST, '--seeds-file', 'seeds')
@@ -192,7 +192,7 @@ def seeds_that_had_not_been_read_are_asked_for_again():
         assert run.returncode == 0 and set(folder.by_url()) == all_of(nginx), run
 
 
-def seeds_of_a_pipe_that_was_cut_are_asked_for_in_plain_words():
+def unread_seeds_of_a_pipe_are_named_on_resume():
     with site() as nginx, Folder() as folder:
         process = subprocess.Popen(folder.command(*FAST, '--depth', '1'), cwd=folder.name, stdin=subprocess.PIPE,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -211,7 +211,7 @@ def seeds_of_a_pipe_that_was_cut_are_asked_for_in_plain_words():
         assert process.returncode == 0 and f'{nginx.url}/p1.html' in folder.by_url(), process
 
 
-def crawl_goes_on_with_the_seeds_that_are_there_if_told_to():
+def crawl_resumes_with_the_stored_seeds_if_told_to():
     with site() as nginx, Folder() as folder:
         os.mkfifo(folder.path('seeds'))
         process = folder.begin(*FAST, '--depth', '1', '--seeds-file', 'seeds')
@@ -237,7 +237,7 @@ class Quiet(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def crawl_that_was_given_up_goes_on_when_the_line_is_back():
+def failed_crawl_resumes_when_the_network_is_back():
     with Folder() as folder:
         port = free_port()
         folder.write('seeds', ''.join(f'http://127.0.0.1:{port}/{i}\n' for i in range(30)))
@@ -256,14 +256,14 @@ def crawl_that_was_given_up_goes_on_when_the_line_is_back():
         assert folder.crawl('--resume').returncode == 2
 
 
-def output_of_a_process_that_died_at_once_does_not_stand_in_the_way():
+def empty_output_file_does_not_prevent_a_crawl():
     with site() as nginx, Folder() as folder:
         folder.write('crawl.jsonl', '')
         run = folder.crawl(*FAST, nginx.url)
         assert run.returncode == 0 and set(folder.by_url()) == all_of(nginx), run
 
 
-def what_a_job_learned_of_a_host_is_known_to_the_next():
+def host_knowledge_of_a_job_is_used_by_the_next():
     with site(**{'robots.txt': 'User-agent: *\nCrawl-delay: 1\n'}) as nginx, Door(nginx) as door, Folder() as folder:
         assert folder.crawl('--max-pages', '2', door.url).returncode == 0
         assert folder.crawl('--max-pages', '2', '--out', 'o', door.url).returncode == 0

@@ -63,7 +63,7 @@ def _crawl(folder, megabytes, has_enough, words):
     assert run.returncode == 0, (megabytes, run)
 
 
-def over_tls_little_memory_makes_a_crawl_slow_or_ends_it_and_it_can_go_on():
+def little_memory_slows_or_ends_a_tls_crawl_that_can_be_resumed():
     with Tls() as tls, site(http=tls.http):
         urls = {f'{url}/{path}' for url in tls.urls[:HOSTS]
                 for path in ['', *(f'p{number}.html' for number in range(PAGES))]}
@@ -79,7 +79,7 @@ def over_tls_little_memory_makes_a_crawl_slow_or_ends_it_and_it_can_go_on():
                 assert {line['status'] for line in lines.values()} == {200}, megabytes
 
 
-def with_an_archive_little_memory_ends_no_crawl_without_a_word():
+def little_memory_never_ends_a_crawl_with_archive_silently():
     with site(**{f'p{number}.html': page(number) + 'x' * LARGE for number in range(PAGES)}) as nginx:
         least = least_memory()
         for more in MORE_MB[2:]:

@@ -14,7 +14,7 @@ from site_rig import PATIENCE_S, Folder, Held, Nginx, cases, interrupt, site
 STEADY = ('--pace', 'strict', '--interval', '300ms', '--max-rate', '100')
 
 
-def without_a_terminal_there_is_a_line_every_five_seconds():
+def progress_without_a_terminal_is_a_line_every_five_seconds():
     with site() as nginx, Held(nginx, 3) as door, Folder() as folder:
         began_at = time.monotonic()
         process = folder.begin(*STEADY, '--timeout', '1h', door.url)
@@ -32,7 +32,7 @@ def without_a_terminal_there_is_a_line_every_five_seconds():
             assert re.match(r'\d+ pages?, [\d.]+/s, ETA .*, \d+ in flight, \d+ queued, \d+ failed, \d+ rejected, ', line)
 
 
-def a_slow_host_counts_in_how_long_it_will_take():
+def eta_includes_the_slowest_host():
     """The ETA follows the host with the longest Crawl-delay, though all other hosts would be done
     soon."""
     slow = ('location = /robots.txt { if ($host = 127.0.0.2) { return 200 "User-agent: *\\nCrawl-delay: 30\\n"; } return 404; }'

@@ -113,7 +113,7 @@ def _token(shared, key):
     return int(shared.ask(f"SELECT lease_token FROM hosts WHERE host = '{key}'")[0][0])
 
 
-def whoever_asks_sees_all_processes_and_steers_them():
+def every_command_sees_and_steers_all_processes():
     with _large() as nginx, Shared() as shared:
         seeds = _seeds(nginx)
         keys = [_key(seed) for seed in seeds]
@@ -153,7 +153,7 @@ def whoever_asks_sees_all_processes_and_steers_them():
         assert not any(host['leased_by'] for host in shared.told('hosts', 'list')['hosts'])
 
 
-def a_job_that_is_cancelled_ends_for_all_and_its_lines_are_in_the_database():
+def cancelled_shared_job_ends_everywhere_and_keeps_its_lines():
     with _large() as nginx, Shared() as shared:
         seeds = _seeds(nginx)
         for _ in range(2):
@@ -184,7 +184,7 @@ def a_job_that_is_cancelled_ends_for_all_and_its_lines_are_in_the_database():
         assert 'no such job' in shared.weir('report', '7', status=1).stderr
 
 
-def each_process_has_an_output_of_its_own_and_goes_on_with_it():
+def each_process_has_its_own_output_file_and_resumes_it():
     with site() as nginx, Shared() as shared:
         words = ['--pace', 'strict', '--interval', '100ms', '--out', 'own.jsonl', nginx.url]
         first = shared.join(*words)
@@ -205,7 +205,7 @@ def each_process_has_an_output_of_its_own_and_goes_on_with_it():
         assert 'is there already' in other.stderr.read()
 
 
-def a_host_whose_claim_was_answered_to_nobody_is_claimed_again():
+def host_whose_claim_reply_was_lost_is_claimed_again():
     with _large() as nginx, Shared() as shared:
         seeds = _seeds(nginx)
         key = _key(seeds[1])
@@ -220,7 +220,7 @@ def a_host_whose_claim_was_answered_to_nobody_is_claimed_again():
         _until(lambda: _done(shared, key) > before, 'pages by it')
 
 
-def who_joins_is_told_which_job_it_is_and_how_it_can_go_on():
+def joining_process_prints_its_job_and_how_to_resume_it():
     with _large() as nginx, Shared() as shared:
         seeds = _seeds(nginx)[:1]
         words = ['--state', shared.url, '--lease', '6s', '--pace', 'strict', '--interval', '100ms', '--out', 'state']
@@ -268,7 +268,7 @@ def _lock(shared):
                                   check=False).returncode != 0, 'a lock')
 
 
-def who_may_only_look_is_told_what_it_lacks():
+def read_only_role_gets_the_missing_rights_named():
     with site() as nginx, Shared() as shared:
         assert shared.join('--pace', 'unlimited', '--out', 'state', nginx.url).wait(timeout=PATIENCE) == 0
         shared.ask('CREATE ROLE looker LOGIN')
@@ -283,7 +283,7 @@ def who_may_only_look_is_told_what_it_lacks():
         assert crawled.endswith('permission denied for table jobs' + cure) and crawled.count('\n') == 1, crawled
 
 
-def databases_that_will_not_do_are_refused_with_what_would_be_right():
+def unsuitable_databases_are_refused_with_advice():
     with Shared() as shared:
         version = shared.ask('SHOW server_version')[0][0].encode()
         old, new = b'server_version\0' + version, b'server_version\0' + b'9.6'.ljust(len(version))
@@ -307,7 +307,7 @@ def databases_that_will_not_do_are_refused_with_what_would_be_right():
             assert run.stderr.count('\n') == 1 and 's3cret' not in run.stderr, run
 
 
-def what_cannot_be_had_is_said_in_one_line():
+def unavailable_database_is_reported_in_one_line():
     with Shared() as shared:
         for words in (('jobs', 'list'), ('hosts', 'list'), ('why', 'example.org'), ('report',), ('jobs', 'export', '1')):
             run = shared.weir(*words, status=1 if words == ('report',) else 2)

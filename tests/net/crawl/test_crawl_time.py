@@ -107,7 +107,7 @@ def _has_waited(folder):
     return bool(hosts) and hosts[0]['waited_s'].get('job_limit', 0) > 0
 
 
-def crawl_ends_with_its_time_though_a_host_keeps_its_answers():
+def crawl_ends_at_its_time_limit_despite_stalled_responses():
     with Keeps() as server, Folder() as folder:
         _begin(folder, server)
         for limit_s in (2, 4, 8, 16):
@@ -127,7 +127,7 @@ def _interrupt(process):
     process.send_signal(signal.SIGINT)
 
 
-def interrupts_act_while_it_is_finishing():
+def interrupt_ends_a_crawl_that_is_finishing():
     with Keeps() as server, Folder() as folder:
         _begin(folder, server)
         for limit_s in (2, 4, 8, 16):
@@ -137,7 +137,7 @@ def interrupts_act_while_it_is_finishing():
         _assert_kept(folder, server)
 
 
-def job_that_ran_out_of_time_goes_on_and_says_so_no_more():
+def resumed_job_no_longer_reports_its_time_limit():
     with Keeps() as server, Folder() as folder:
         _begin(folder, server)
         _go_on(folder, 1, _interrupt)
@@ -153,13 +153,13 @@ def job_that_ran_out_of_time_goes_on_and_says_so_no_more():
             process.communicate()
 
 
-def robots_txt_that_never_ends_keeps_no_crawl_beyond_its_time():
+def endless_robots_does_not_extend_the_time_limit():
     with Keeps('/robots.txt') as server, Folder() as folder:
         run = folder.crawl('--max-time', '1s', '--quiet', server.url, timeout=PATIENCE_S)
         assert run.returncode == 3 and LIMIT in run.stderr, run
 
 
-def time_limit_holds_while_seeds_are_awaited():
+def time_limit_applies_while_seeds_are_awaited():
     with Keeps() as server, Folder() as folder:
         process = subprocess.Popen(folder.command('--max-time', '1s', '--quiet', '--seeds-file', '-'), cwd=folder.name,
                                    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

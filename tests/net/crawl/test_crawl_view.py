@@ -54,7 +54,7 @@ def _requests(nginx):
     return len(nginx.log())
 
 
-def the_view_shows_each_host_with_its_reason_at_every_size():
+def view_shows_each_host_with_its_reason_at_every_size():
     with site() as nginx, Folder() as folder, Terminal(folder, folder.command(*STEADY, nginx.url)) as terminal:
         for width, height in ((80, 24), (40, 15), (200, 60)):
             terminal.resize(width, height)
@@ -68,7 +68,7 @@ def the_view_shows_each_host_with_its_reason_at_every_size():
         terminal.shows('s sort: wait', 'QUEUED', 'LIMIT')
 
 
-def a_host_is_paused_and_let_go_by_a_key():
+def key_p_pauses_and_resumes_a_host():
     with site() as nginx, Folder() as folder, Terminal(folder, folder.command(*STEADY, nginx.url)) as terminal:
         terminal.shows(' pace ')
         terminal.type('p')
@@ -85,7 +85,7 @@ def a_host_is_paused_and_let_go_by_a_key():
             time.sleep(0.1)
 
 
-def an_interval_is_typed_and_kept_by_the_next_starts():
+def typed_interval_applies_to_the_next_requests():
     with site() as nginx, Door(nginx) as door, Folder() as folder, Terminal(folder, folder.command(*STEADY, door.url)) as terminal:
         terminal.shows(' pace ')
         terminal.type('i')
@@ -101,7 +101,7 @@ def an_interval_is_typed_and_kept_by_the_next_starts():
         terminal.shows('not a duration')
 
 
-def hosts_are_filtered_and_sorted_by_keys():
+def view_filters_and_sorts_hosts_by_keys():
     with site() as nginx, Folder() as folder, Terminal(folder, folder.command(*STEADY, nginx.url)) as terminal:
         terminal.shows('sort: wait')
         terminal.type('s')
@@ -114,7 +114,7 @@ def hosts_are_filtered_and_sorted_by_keys():
         terminal.shows('> 127.0.0.1')
 
 
-def q_ends_what_is_in_flight_and_gives_the_terminal_back():
+def key_q_stops_the_crawl_and_restores_the_terminal():
     with site() as nginx, Folder() as folder, Terminal(folder, folder.command(*STEADY, nginx.url)) as terminal:
         terminal.shows(' pace ')
         terminal.type('q')
@@ -124,7 +124,7 @@ def q_ends_what_is_in_flight_and_gives_the_terminal_back():
         assert len(folder.lines()) > lines
 
 
-def without_colours_and_without_unicode_there_is_neither():
+def view_uses_no_colours_or_unicode_if_disabled():
     with site() as nginx, Folder() as folder:
         with Terminal(folder, ['env', 'NO_COLOR=1', 'LC_ALL=C', *folder.command(*STEADY, nginx.url)]) as terminal:
             terminal.shows(' pace ', 'MINUTE')
@@ -133,7 +133,7 @@ def without_colours_and_without_unicode_there_is_neither():
             assert not re.search('\033\\[(2|3[0-7])m', screen) and screen.isascii(), screen
 
 
-def where_lines_are_wanted_there_are_lines():
+def view_lines_prints_lines_on_a_terminal():
     with site() as nginx, Folder() as folder:
         words = [*folder.command(*STEADY[:-1], 'lines', '--max-time', '6s', nginx.url)]
         with Terminal(folder, words, width=200) as terminal:
@@ -141,7 +141,7 @@ def where_lines_are_wanted_there_are_lines():
             assert 'WAITS FOR' not in terminal.screen()
 
 
-def a_terminal_that_cannot_be_drawn_on_gets_lines():
+def dumb_terminal_gets_lines():
     with site() as nginx, Folder() as folder:
         with Terminal(folder, ['env', 'TERM=dumb', *folder.command(*STEADY, nginx.url)], width=200) as terminal:
             terminal.shows(' in flight, ')

@@ -15,7 +15,7 @@ from cached_site import SLACK_S, Site, cases, refusal, urlset, weir
 U12 = (['GET'], ['GET', 'HEAD', 'GET'], ['GET', 'HEAD', 'HEAD', 'GET'], ['GET', 'HEAD', 'HEAD', 'HEAD', 'GET'])
 
 
-def hit_ratio_goes_from_nothing_to_all_in_one_paced_run():
+def one_paced_warm_run_raises_the_hit_ratio_from_0_to_100_percent():
     """Judged by nginx's log: at most the requests per page of U12, and all requests keep the
     interval."""
     with Site(pages=60) as site:
@@ -34,7 +34,7 @@ def hit_ratio_goes_from_nothing_to_all_in_one_paced_run():
         assert 'hit ratio: 0.0 % before, 100.0 % after' in run.stdout, run.stdout
 
 
-def a_cache_that_is_warm_is_asked_once_for_each_page():
+def warm_cache_is_asked_once_for_each_page():
     with Site(pages=5) as site:
         site.list()
         site.warm()
@@ -43,7 +43,7 @@ def a_cache_that_is_warm_is_asked_once_for_each_page():
         assert all(asked == ['GET', 'HEAD', 'GET', 'GET'] for path, asked in site.asked().items() if path[1:].isdigit())
 
 
-def what_is_passed_by_is_never_asked_for_twice():
+def bypassed_page_is_never_requested_twice():
     """U12: repeated requests to pages with BYPASS once took 54 s per page."""
     with Site(files={'private/a': 'x', 'private/b': 'x'}) as site:
         site.list(['/private/a', '/private/b'])
@@ -55,7 +55,7 @@ def what_is_passed_by_is_never_asked_for_twice():
         assert 'the cache passes all of them by' in run.stdout, run.stdout
 
 
-def what_stays_a_miss_is_probed_three_times_at_half_second_steps():
+def persistent_miss_is_probed_three_times_at_half_second_steps():
     with Site(files={'never/a': 'x'}) as site:
         lines, report, _ = site.warm(f'{site.url}/never/a')
         log = [(at, method) for at, method, path, *_ in site.log() if path == '/never/a']
@@ -67,7 +67,7 @@ def what_stays_a_miss_is_probed_three_times_at_half_second_steps():
         assert line['saved_s'] is None and report['cache']['miss'] == {'before': 1, 'after': 1}
 
 
-def what_has_expired_is_fetched_and_looked_at_again():
+def expired_page_is_fetched_and_probed_again():
     with Site(files={'short/a': 'x'}) as site:
         url = f'{site.url}/short/a'
         site.warm(url)
@@ -77,7 +77,7 @@ def what_has_expired_is_fetched_and_looked_at_again():
         assert site.asked()['/short/a'].count('HEAD') >= 2 and lines[url]['probes'] >= 1, lines
 
 
-def progress_on_a_terminal_tells_how_far_it_is():
+def warm_shows_its_progress_on_a_terminal():
     screen, terminal = pty.openpty()
     with Site(pages=3) as site:
         site.list()
@@ -89,7 +89,7 @@ def progress_on_a_terminal_tells_how_far_it_is():
     assert run.returncode == 0 and ' of 4 pages, ' in shown and 'hit ratio: 0.0 % before, 100.0 % after' in shown, shown
 
 
-def the_front_page_comes_first_and_each_page_once():
+def warm_fetches_the_front_page_first_and_each_page_once():
     with Site(pages=3) as site:
         site.list(['/1', '/0', '/1', '/%30', '/', '/2#part', '/1'])
         _, report, run = site.warm()
@@ -98,7 +98,7 @@ def the_front_page_comes_first_and_each_page_once():
         assert pages[0] == '/' and pages[1] == '/1' and set(pages) == {'/', '/0', '/1', '/2'}, pages
 
 
-def broken_pages_are_listed_and_tell_in_the_status():
+def broken_pages_are_listed_and_make_warm_fail():
     with Site(pages=2) as site:
         site.list(['/0', '/1', '/gone'])
         lines, report, run = site.warm()
@@ -108,7 +108,7 @@ def broken_pages_are_listed_and_tell_in_the_status():
         assert f'404  {site.url}/gone' in run.stdout, run.stdout
 
 
-def a_hit_ratio_that_is_not_reached_tells_in_the_status():
+def missed_hit_ratio_makes_warm_fail():
     with Site(pages=3, files={'private/a': 'x'}) as site:
         site.list([*site.paths, '/private/a'])
         words = [f'{site.url}/sitemap.xml', '--quiet', '--min-hit-ratio']
@@ -118,7 +118,7 @@ def a_hit_ratio_that_is_not_reached_tells_in_the_status():
         assert run.stderr == 'weir warm: the hit ratio is 75.0 %, below the 76 % that were asked for\n', run.stderr
 
 
-def what_robots_txt_forbids_is_not_asked_for():
+def warm_does_not_request_pages_denied_by_robots():
     with Site(pages=4) as site:
         site.write('robots.txt', f'User-agent: *\nDisallow: /2\nSitemap: {site.url}/map.xml\n')
         site.list(name='map.xml')
@@ -131,7 +131,7 @@ def what_robots_txt_forbids_is_not_asked_for():
         assert '/2' in site.asked()
 
 
-def time_saved_is_told_for_each_page_and_in_all():
+def warm_reports_the_time_saved_per_page_and_in_total():
     with Site(pages=3) as site:
         site.list()
         lines, report, run = site.warm()
@@ -155,7 +155,7 @@ def pages_come_from_a_file_and_lines_go_to_standard_output():
         assert run.returncode == 0 and json.loads(run.stdout)['pages'] == 1, run
 
 
-def what_is_not_understood_is_refused_in_one_line():
+def invalid_warm_arguments_are_refused_in_one_line():
     assert 'nothing to warm' in refusal('warm')
     assert 'scheme' in refusal('warm', 'ftp://example.org/')
     assert '--allow-private' in refusal('warm', 'http://127.0.0.1/')
@@ -165,7 +165,7 @@ def what_is_not_understood_is_refused_in_one_line():
     assert '--report' in refusal('warm', 'example.org', '--out', '-', '--json')
 
 
-def what_a_file_holds_is_never_overwritten():
+def warm_never_overwrites_an_output_file():
     with Site(pages=1) as site, tempfile.TemporaryDirectory() as folder:
         words = ['warm', '--allow-private', '--pace', 'unlimited', '--quiet', '--out', f'{folder}/out', f'{site.url}/0']
         assert weir(*words).returncode == 0
@@ -176,7 +176,7 @@ def what_a_file_holds_is_never_overwritten():
             assert len(file.readlines()) == 2
 
 
-def headers_go_to_the_origin_that_was_given_and_to_no_other():
+def warm_headers_go_only_to_the_given_origin():
     """V10: also if robots.txt names a sitemap on another host, and for the pages listed there."""
     with Site(pages=1) as site, Site() as other:
         site.write('robots.txt', f'Sitemap: {other.url}/map.xml\nSitemap: {site.url}/map.xml\n')
@@ -189,7 +189,7 @@ def headers_go_to_the_origin_that_was_given_and_to_no_other():
         assert 's3cret' not in run.stdout + run.stderr + json.dumps(report)
 
 
-def headers_do_not_go_to_other_hosts_of_the_domain():
+def warm_headers_do_not_go_to_other_hosts_of_the_domain():
     """V10: a proxy stands in for the other hosts."""
     with Site(server='location ^~ /p/ { add_header X-Cache HIT; return 200 page; }') as site:
         site.write('sitemap.xml', urlset(['http://example.org/p/1', 'http://www.example.org/p/2',
@@ -202,7 +202,7 @@ def headers_do_not_go_to_other_hosts_of_the_domain():
         assert {host for host, *_ in asked} == {'example.org', 'www.example.org'}, asked
 
 
-def an_interrupt_ends_with_what_has_finished():
+def interrupted_warm_ends_with_the_finished_pages():
     with Site(pages=30) as site, tempfile.TemporaryDirectory() as folder:
         site.list()
         process = subprocess.Popen([os.path.abspath(sys.argv[1]), 'warm', '--allow-private', '--interval', '300ms',
@@ -216,7 +216,7 @@ def an_interrupt_ends_with_what_has_finished():
             json.loads(line)
 
 
-def what_hosts_bear_is_remembered():
+def warm_stores_the_pace_of_hosts():
     with Site(pages=2) as site, tempfile.TemporaryDirectory() as folder:
         site.list()
         _, _, run = site.warm('--state', f'{folder}/state', site.url, unlimited=False)

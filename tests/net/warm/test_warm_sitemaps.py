@@ -11,7 +11,7 @@ PRINTABLE = set(string.printable) - set('\x0b\x0c\r')
 ALL_HIT = 'location ^~ /p/ { add_header X-Cache HIT; return 200 page; }'
 
 
-def a_hundred_thousand_pages_begin_at_once_and_end_at_max_pages():
+def warm_of_100000_pages_starts_at_once_and_ends_at_max_pages():
     """U11: two sitemaps of 50 000 pages; the second is not requested."""
     with Site(server=ALL_HIT) as site:
         for part in range(2):
@@ -30,14 +30,14 @@ def a_hundred_thousand_pages_begin_at_once_and_end_at_max_pages():
         assert 'it ended at --max-pages 500' in run.stdout, run.stdout
 
 
-def the_front_page_does_not_wait_for_sitemaps():
+def front_page_does_not_wait_for_sitemaps():
     with Site(server=ALL_HIT) as site:
         site.warm('--interval', '20ms', site.url)
         order = [path for _, _, path, *_ in site.log()]
         assert order[:3] == ['/robots.txt', '/', '/sitemap.xml'], order
 
 
-def pages_begin_while_sitemaps_are_still_read():
+def warm_starts_pages_while_sitemaps_are_read():
     """U11: fetching starts after the first hundred entries."""
     with Site(server=ALL_HIT + 'location = /map-slow.xml { limit_rate 30k; }') as site:
         site.list([f'/p/{n}' for n in range(3000)], name='map-slow.xml')
@@ -48,7 +48,7 @@ def pages_begin_while_sitemaps_are_still_read():
         assert report['first_page_s'] < report['seconds'] - 1, report
 
 
-def sitemaps_of_every_form_are_read_by_what_they_are():
+def sitemap_format_is_detected_by_content():
     with Site(server=ALL_HIT) as site:
         forms = {
             'sitemap.xml': urlset([f'{site.url}/p/1?a=1&b=2']),
@@ -64,7 +64,7 @@ def sitemaps_of_every_form_are_read_by_what_they_are():
         assert set(lines) == {f'{site.url}/p/{n}' for n in ('1?a=1&b=2', 2, 3, 4, 5, 6)}, lines
 
 
-def sitemaps_are_found_by_robots_txt_or_in_the_usual_places():
+def sitemaps_are_found_by_robots_or_at_the_usual_paths():
     with Site(server=ALL_HIT) as site:
         site.list(['/p/1'], name='map-odd.xml')
         site.list(['/p/2'], name='sitemap_index.xml')
@@ -76,7 +76,7 @@ def sitemaps_are_found_by_robots_txt_or_in_the_usual_places():
         assert f'{site.url}/p/2' in site.warm('--sitemap', f'{site.url}/sitemap_index.xml')[0]
 
 
-def a_site_without_sitemap_is_said_to_have_none():
+def missing_sitemap_is_reported():
     with Site() as site:
         lines, report, run = site.warm()
         assert run.returncode == 1 and list(lines) == [f'{site.url}/'] and report['sitemaps_failed'] == 0, report
@@ -84,7 +84,7 @@ def a_site_without_sitemap_is_said_to_have_none():
         assert '/sitemap.xml' in site.asked() and '/wp-sitemap.xml' in site.asked()
 
 
-def an_answer_that_is_a_failure_lists_nothing():
+def sitemap_with_an_error_status_lists_nothing():
     lists = "<urlset><url><loc>/p/1</loc></url></urlset>"
     server = f"location = /sitemap.xml {{ return 404 '{lists}'; }} location = /map-bad.xml {{ return 500 '{lists}'; }}"
     with Site(server=ALL_HIT + server) as site:
@@ -95,14 +95,14 @@ def an_answer_that_is_a_failure_lists_nothing():
         assert list(lines) == [f'{site.url}/'] and report['sitemaps_failed'] == 1, (lines, report)
 
 
-def a_site_that_does_not_answer_is_not_searched():
+def sitemaps_of_a_dead_site_are_not_searched():
     with Site() as site:
         lines, report, run = site.warm(f'http://127.0.0.1:{free_port()}', '--attempts', '1')
         assert run.returncode == 1 and report['requests'] == 0 and report['broken'] == 1, report
         assert [line['failure'] for line in lines.values()] == ['connect'], lines
 
 
-def an_index_that_leads_to_itself_ends():
+def sitemap_index_that_names_itself_ends():
     """D9: also indexes that lead to each other, and nested indexes."""
     with Site(server=ALL_HIT) as site:
         maps = [f'{site.url}/map{n}.xml' for n in range(8)]
@@ -116,7 +116,7 @@ def an_index_that_leads_to_itself_ends():
         assert '/map2.xml' in asked and '/map3.xml' not in asked and report['sitemaps_left_out'] == 1, (asked, report)
 
 
-def sitemaps_lead_nowhere_else():
+def sitemap_entries_of_other_hosts_and_schemes_are_ignored():
     """B12, D9: other hosts, ports, schemes and private addresses."""
     with Site(server=ALL_HIT) as site, Site(server=ALL_HIT) as other:
         outside = [f'{other.url}/p/1', 'file:///etc/passwd', 'http://169.254.169.254/latest', 'javascript:alert(1)',
@@ -156,7 +156,7 @@ def hostile_sitemaps_are_bounded_and_shown_escaped():
         assert '<script>' not in run.stdout and 'root:' not in run.stdout
 
 
-def a_sitemap_that_breaks_off_keeps_what_it_listed():
+def truncated_sitemap_keeps_the_pages_it_listed():
     with Site(server=ALL_HIT) as site:
         site.write('sitemap.xml', urlset([f'{site.url}/p/1', f'{site.url}/p/2'])[:-30])
         lines, report, run = site.warm()

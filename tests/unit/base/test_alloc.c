@@ -4,7 +4,7 @@
 #include "lib/alloc.h"
 #include "lib/test.h"
 
-static void block_is_zero_and_goes_back_with_its_size(void **state)
+static void allocated_block_is_zero_and_freed_with_its_size(void **state)
 {
     (void)state;
     test_allocator test;
@@ -20,7 +20,7 @@ static void block_is_zero_and_goes_back_with_its_size(void **state)
     assert_int_equal(test.live_bytes, 0);
 }
 
-static void array_that_overflows_is_never_asked_for(void **state)
+static void array_of_overflowing_size_is_never_allocated(void **state)
 {
     (void)state;
     test_allocator test;
@@ -33,7 +33,7 @@ static void array_that_overflows_is_never_asked_for(void **state)
     wr_free(&test.allocator, array, 15, 1);
 }
 
-static void nothing_is_neither_taken_nor_given(void **state)
+static void empty_blocks_are_neither_allocated_nor_freed(void **state)
 {
     (void)state;
     test_allocator test;
@@ -46,5 +46,5 @@ static void nothing_is_neither_taken_nor_given(void **state)
     assert_int_equal(test.live, 0);
 }
 
-WEIR_TESTS(test(block_is_zero_and_goes_back_with_its_size), test(array_that_overflows_is_never_asked_for),
-           test(nothing_is_neither_taken_nor_given))
+WEIR_TESTS(test(allocated_block_is_zero_and_freed_with_its_size), test(array_of_overflowing_size_is_never_allocated),
+           test(empty_blocks_are_neither_allocated_nor_freed))

@@ -5,7 +5,7 @@
 
 #include <ctype.h>
 
-static void every_byte_is_classed_as_in_the_c_locale(void **state)
+static void every_byte_has_its_class_of_the_c_locale(void **state)
 {
     (void)state;
     for (int byte = 0; byte < 256; byte++) {
@@ -28,7 +28,7 @@ static void hex_digits_have_their_values(void **state)
         assert_int_equal(wr_ascii_hex_value(digits[i]), i < 16 ? i : i - 6);
 }
 
-static void only_letters_are_the_same_in_either_case(void **state)
+static void only_letters_are_equal_in_either_case(void **state)
 {
     (void)state;
     assert_true(wr_ascii_same("X-Forwarded-For", "x-fORWARDED-fOR", 15));
@@ -39,5 +39,5 @@ static void only_letters_are_the_same_in_either_case(void **state)
     assert_false(wr_ascii_same("\xc4", "\xe4", 1));
 }
 
-WEIR_TESTS(test(every_byte_is_classed_as_in_the_c_locale), test(hex_digits_have_their_values),
-           test(only_letters_are_the_same_in_either_case))
+WEIR_TESTS(test(every_byte_has_its_class_of_the_c_locale), test(hex_digits_have_their_values),
+           test(only_letters_are_equal_in_either_case))

@@ -18,7 +18,7 @@ static void expect_taken(test_allocator *test, struct wr_buf *buf, const char *e
     assert_int_equal(test->live_bytes, 0);
 }
 
-static void pieces_become_one_string(void **state)
+static void appended_pieces_become_one_string(void **state)
 {
     (void)state;
     test_allocator test;
@@ -88,7 +88,7 @@ static void first_error_sticks_and_nothing_follows_it(void **state)
     assert_int_equal(test.live, 0);
 }
 
-static void fixed_buffer_cuts_and_stays_terminated(void **state)
+static void fixed_buffer_truncates_and_stays_terminated(void **state)
 {
     (void)state;
     char memory[8];
@@ -108,7 +108,7 @@ static void fixed_buffer_cuts_and_stays_terminated(void **state)
 }
 
 /* Fails the first, second, third ... allocation until the whole test succeeds. */
-static void every_failing_allocation_is_told_at_the_end(void **state)
+static void failed_allocations_of_a_buffer_are_reported_at_the_end(void **state)
 {
     (void)state;
     int error = WEIR_E_NOMEM;
@@ -134,7 +134,7 @@ static void every_failing_allocation_is_told_at_the_end(void **state)
     assert_in_range(n, 4, 6); /* 64, 128, 256, 512 and the exact copy */
 }
 
-static void string_that_cannot_be_taken_can_be_taken_later(void **state)
+static void string_of_a_buffer_can_be_taken_after_a_failed_attempt(void **state)
 {
     (void)state;
     test_allocator test;
@@ -150,7 +150,7 @@ static void string_that_cannot_be_taken_can_be_taken_later(void **state)
     expect_taken(&test, &buf, "abcdef");
 }
 
-static void numbers_and_escapes_are_written(void **state)
+static void buffer_appends_numbers_and_escapes(void **state)
 {
     (void)state;
     char memory[64];
@@ -167,7 +167,7 @@ static void numbers_and_escapes_are_written(void **state)
     assert_int_equal(buf.length, strlen(memory));
 }
 
-static void decimal_numbers_are_written_as_people_write_them(void **state)
+static void decimal_numbers_are_written_without_trailing_zeros(void **state)
 {
     (void)state;
     static const struct {
@@ -190,7 +190,7 @@ static void decimal_numbers_are_written_as_people_write_them(void **state)
     }
 }
 
-static void what_was_appended_can_be_taken_back(void **state)
+static void buffer_can_be_cut_back_to_an_earlier_length(void **state)
 {
     (void)state;
     char memory[6];
@@ -234,7 +234,7 @@ static void an_empty_growing_buffer_can_be_cleared(void **state)
     expect_taken(&test, &buf, "y");
 }
 
-static void room_that_was_reserved_is_filled_without_moving(void **state)
+static void reserved_room_of_a_buffer_is_filled_without_moving(void **state)
 {
     (void)state;
     test_allocator test;
@@ -258,7 +258,7 @@ static void room_that_was_reserved_is_filled_without_moving(void **state)
 }
 
 /* M10 */
-static void of_a_name_only_what_a_name_may_have_is_shown(void **state)
+static void only_the_valid_part_of_a_name_is_shown(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -281,10 +281,11 @@ static void of_a_name_only_what_a_name_may_have_is_shown(void **state)
     assert_int_equal(wr_name_bytes((struct wr_span){name, 41}), 40);
 }
 
-WEIR_TESTS(test(room_that_was_reserved_is_filled_without_moving), test(numbers_and_escapes_are_written),
-           test(decimal_numbers_are_written_as_people_write_them), test(what_was_appended_can_be_taken_back),
-           test(an_empty_growing_buffer_can_be_cleared), test(pieces_become_one_string),
+WEIR_TESTS(test(reserved_room_of_a_buffer_is_filled_without_moving), test(buffer_appends_numbers_and_escapes),
+           test(decimal_numbers_are_written_without_trailing_zeros), test(buffer_can_be_cut_back_to_an_earlier_length),
+           test(an_empty_growing_buffer_can_be_cleared), test(appended_pieces_become_one_string),
            test(empty_buffer_takes_no_memory_until_its_string_is_wanted),
            test(buffer_grows_to_its_maximum_and_no_further), test(first_error_sticks_and_nothing_follows_it),
-           test(fixed_buffer_cuts_and_stays_terminated), test(every_failing_allocation_is_told_at_the_end),
-           test(string_that_cannot_be_taken_can_be_taken_later), test(of_a_name_only_what_a_name_may_have_is_shown))
+           test(fixed_buffer_truncates_and_stays_terminated),
+           test(failed_allocations_of_a_buffer_are_reported_at_the_end),
+           test(string_of_a_buffer_can_be_taken_after_a_failed_attempt), test(only_the_valid_part_of_a_name_is_shown))

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <weir/version.h>
 
-static void every_code_has_its_own_name_and_text(void **state)
+static void every_error_code_has_its_own_name_and_text(void **state)
 {
     (void)state;
     static const int codes[] = {WEIR_OK,
@@ -27,7 +27,7 @@ static void every_code_has_its_own_name_and_text(void **state)
     assert_string_equal(weir_error_text(WEIR_E_NOMEM), "out of memory");
 }
 
-static void number_that_is_no_code_is_an_unknown_error(void **state)
+static void number_that_is_no_error_code_is_an_unknown_error(void **state)
 {
     (void)state;
     static const int numbers[] = {1, -1000, INT32_MIN, INT32_MAX};
@@ -37,7 +37,7 @@ static void number_that_is_no_code_is_an_unknown_error(void **state)
     }
 }
 
-static void detail_is_what_was_said_last(void **state)
+static void error_detail_is_the_latest_one(void **state)
 {
     (void)state;
     assert_int_equal(wr_invalid("capacity is 0; it must be 1 ... 4294967295"), WEIR_E_INVAL);
@@ -57,7 +57,7 @@ static void *detail_of_a_new_thread(void *ret_detail)
     return NULL;
 }
 
-static void each_thread_has_its_own_detail(void **state)
+static void each_thread_has_its_own_error_detail(void **state)
 {
     (void)state;
     char detail[200];
@@ -69,7 +69,7 @@ static void each_thread_has_its_own_detail(void **state)
     assert_string_equal(weir_error_detail(), "of this thread");
 }
 
-static void foreign_bytes_cannot_steer_a_terminal_or_forge_a_line(void **state)
+static void quoted_bytes_cannot_control_a_terminal_or_forge_a_line(void **state)
 {
     (void)state;
     static const char text[] = "a\"b\\c\n\x1b[2J\0\x7f\xe2\x80\xae~";
@@ -80,7 +80,7 @@ static void foreign_bytes_cannot_steer_a_terminal_or_forge_a_line(void **state)
 
 /* Whatever bytes a long text has, the detail is short and printable, and still says what is
  * valid. */
-static void long_text_is_cut(void **state)
+static void long_text_in_an_error_is_truncated(void **state)
 {
     (void)state;
     size_t bytes = 1000000;
@@ -97,7 +97,7 @@ static void long_text_is_cut(void **state)
     free(text);
 }
 
-static void longest_detail_is_cut_and_terminated(void **state)
+static void longest_error_detail_is_truncated_and_terminated(void **state)
 {
     (void)state;
     char words[300];
@@ -107,7 +107,7 @@ static void longest_detail_is_cut_and_terminated(void **state)
     assert_int_equal(strlen(weir_error_detail()), 199);
 }
 
-static void version_is_that_of_the_header(void **state)
+static void library_version_is_that_of_the_header(void **state)
 {
     (void)state;
     char version[32];
@@ -116,7 +116,7 @@ static void version_is_that_of_the_header(void **state)
 }
 
 /* M10 */
-static void plain_detail_has_nothing_of_what_was_quoted(void **state)
+static void plain_error_detail_contains_no_quoted_text(void **state)
 {
     (void)state;
     const char *text = "hunter2";
@@ -140,8 +140,8 @@ static void plain_detail_has_nothing_of_what_was_quoted(void **state)
     assert_string_equal(wr_error_unquoted(), "it is 0");
 }
 
-WEIR_TESTS(test(every_code_has_its_own_name_and_text), test(number_that_is_no_code_is_an_unknown_error),
-           test(detail_is_what_was_said_last), test(each_thread_has_its_own_detail),
-           test(foreign_bytes_cannot_steer_a_terminal_or_forge_a_line), test(long_text_is_cut),
-           test(longest_detail_is_cut_and_terminated), test(plain_detail_has_nothing_of_what_was_quoted),
-           test(version_is_that_of_the_header))
+WEIR_TESTS(test(every_error_code_has_its_own_name_and_text), test(number_that_is_no_error_code_is_an_unknown_error),
+           test(error_detail_is_the_latest_one), test(each_thread_has_its_own_error_detail),
+           test(quoted_bytes_cannot_control_a_terminal_or_forge_a_line), test(long_text_in_an_error_is_truncated),
+           test(longest_error_detail_is_truncated_and_terminated), test(plain_error_detail_contains_no_quoted_text),
+           test(library_version_is_that_of_the_header))

@@ -105,7 +105,7 @@ static void keys_that_collide_under_one_secret_scatter_under_another(void **stat
 
 /* Keys of 1 to 64 equal bytes, except a first byte that compensates the length. If the length were
  * XORed into the first block, all of these keys would share one hash under every secret. */
-static void no_first_byte_makes_up_for_a_different_length(void **state)
+static void no_first_byte_compensates_a_different_length_in_the_hash(void **state)
 {
     (void)state;
     uint8_t secret[WR_HASH_SECRET_BYTES], data[64];
@@ -124,6 +124,6 @@ static void no_first_byte_makes_up_for_a_different_length(void **state)
     }
 }
 
-WEIR_TESTS(test(no_first_byte_makes_up_for_a_different_length), test(portable_hash_is_siphash_1_3),
+WEIR_TESTS(test(no_first_byte_compensates_a_different_length_in_the_hash), test(portable_hash_is_siphash_1_3),
            test(every_byte_and_the_length_change_the_hash),
            test(keys_that_collide_under_one_secret_scatter_under_another))

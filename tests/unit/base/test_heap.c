@@ -7,7 +7,7 @@
 
 #define ITEMS 200
 
-static void earliest_key_comes_first(void **state)
+static void earliest_item_leaves_the_heap_first(void **state)
 {
     (void)state;
     static const int64_t keys[] = {5, INT64_MAX, -3, 0, INT64_MIN, 7, -3};
@@ -34,7 +34,7 @@ static void earliest_key_comes_first(void **state)
 }
 
 /* Items with equal keys leave in the order in which they arrived, even if others are removed. */
-static void equal_keys_come_out_in_the_order_they_went_in(void **state)
+static void equal_keys_leave_the_heap_in_order_of_arrival(void **state)
 {
     (void)state;
     test_allocator test;
@@ -55,7 +55,7 @@ static void equal_keys_come_out_in_the_order_they_went_in(void **state)
     wr_heap_release(&heap);
 }
 
-static void removing_twice_is_harmless(void **state)
+static void removing_an_item_twice_from_a_heap_does_nothing(void **state)
 {
     (void)state;
     test_allocator test;
@@ -76,7 +76,7 @@ static void removing_twice_is_harmless(void **state)
     assert_false(wr_heap_item_is_queued(&b));
 }
 
-static void full_heap_refuses_and_takes_again_after_a_pop(void **state)
+static void full_heap_refuses_items_until_a_pop(void **state)
 {
     (void)state;
     static const size_t maxima[] = {1, 15, 16, 17, 33, ITEMS - 1};
@@ -162,7 +162,7 @@ static void heap_step(struct model *model, struct wr_heap *heap, struct wr_rng *
     }
 }
 
-static void random_operations_agree_with_a_searched_list(void **state)
+static void random_heap_operations_agree_with_a_searched_list(void **state)
 {
     (void)state;
     test_allocator test;
@@ -187,7 +187,7 @@ static void random_operations_agree_with_a_searched_list(void **state)
 }
 
 /* Fails the first, second, third ... allocation until the whole test succeeds. */
-static void failing_allocation_leaves_the_heap_as_it_was(void **state)
+static void failed_allocation_leaves_the_heap_unchanged(void **state)
 {
     (void)state;
     size_t pushed = 0;
@@ -215,6 +215,6 @@ static void failing_allocation_leaves_the_heap_as_it_was(void **state)
     assert_int_equal(n, 6); /* 16, 32, 64, 128, 200, and one that was not reached */
 }
 
-WEIR_TESTS(test(earliest_key_comes_first), test(equal_keys_come_out_in_the_order_they_went_in),
-           test(removing_twice_is_harmless), test(full_heap_refuses_and_takes_again_after_a_pop),
-           test(random_operations_agree_with_a_searched_list), test(failing_allocation_leaves_the_heap_as_it_was))
+WEIR_TESTS(test(earliest_item_leaves_the_heap_first), test(equal_keys_leave_the_heap_in_order_of_arrival),
+           test(removing_an_item_twice_from_a_heap_does_nothing), test(full_heap_refuses_items_until_a_pop),
+           test(random_heap_operations_agree_with_a_searched_list), test(failed_allocation_leaves_the_heap_unchanged))

@@ -7,7 +7,7 @@
 
 static const struct wr_buckets buckets = {3, {WEIR_MILLISECOND, 10 * WEIR_MILLISECOND, WEIR_SECOND}};
 
-static void each_time_is_in_the_first_bucket_that_holds_it(void **state)
+static void each_duration_is_in_the_first_histogram_bucket_that_holds_it(void **state)
 {
     static const struct {
         int64_t ns;
@@ -32,7 +32,7 @@ static void each_time_is_in_the_first_bucket_that_holds_it(void **state)
     }
 }
 
-static void several_are_added_up(void **state)
+static void several_histograms_are_summed(void **state)
 {
     struct wr_histogram first = {0}, second = {0};
     struct wr_histogram_sum sum = {0};
@@ -47,4 +47,4 @@ static void several_are_added_up(void **state)
     assert_int_equal(sum.sum_ns, 11 * WEIR_MILLISECOND + WEIR_MINUTE);
 }
 
-WEIR_TESTS(test(each_time_is_in_the_first_bucket_that_holds_it), test(several_are_added_up))
+WEIR_TESTS(test(each_duration_is_in_the_first_histogram_bucket_that_holds_it), test(several_histograms_are_summed))

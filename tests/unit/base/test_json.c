@@ -40,7 +40,7 @@ static void any_text_becomes_a_string_of_printable_ascii(void **state)
 }
 
 /* A string stays within its line, and only its own quote ends it. */
-static void no_byte_comes_through_that_could_harm(void **state)
+static void no_byte_of_a_json_string_ends_it_or_its_line(void **state)
 {
     (void)state;
     for (int first = 0; first < 256; first++)
@@ -57,7 +57,7 @@ static void no_byte_comes_through_that_could_harm(void **state)
         }
 }
 
-static void members_are_texts_counts_and_decimals(void **state)
+static void json_members_are_texts_counts_and_decimals(void **state)
 {
     static const struct {
         uint64_t number;
@@ -89,5 +89,5 @@ static void members_are_texts_counts_and_decimals(void **state)
     }
 }
 
-WEIR_TESTS(test(any_text_becomes_a_string_of_printable_ascii), test(no_byte_comes_through_that_could_harm),
-           test(members_are_texts_counts_and_decimals))
+WEIR_TESTS(test(any_text_becomes_a_string_of_printable_ascii), test(no_byte_of_a_json_string_ends_it_or_its_line),
+           test(json_members_are_texts_counts_and_decimals))

@@ -29,7 +29,7 @@ static void tear_down(struct fixture *fixture)
     assert_int_equal(fixture->test.live_bytes, 0);
 }
 
-static void key_is_found_by_its_bytes(void **state)
+static void map_finds_a_key_by_its_bytes(void **state)
 {
     (void)state;
     struct fixture f;
@@ -44,7 +44,7 @@ static void key_is_found_by_its_bytes(void **state)
     tear_down(&f);
 }
 
-static void empty_and_zero_bytes_are_keys_like_others(void **state)
+static void empty_key_and_zero_bytes_are_valid_map_keys(void **state)
 {
     (void)state;
     struct fixture f;
@@ -62,7 +62,7 @@ static void empty_and_zero_bytes_are_keys_like_others(void **state)
     tear_down(&f);
 }
 
-static void put_replaces_key_and_value_and_tells_the_old_one(void **state)
+static void map_put_replaces_key_and_value_and_returns_the_old_value(void **state)
 {
     (void)state;
     struct fixture f;
@@ -80,7 +80,7 @@ static void put_replaces_key_and_value_and_tells_the_old_one(void **state)
     tear_down(&f);
 }
 
-static void remove_returns_the_value_once(void **state)
+static void map_remove_returns_the_value_once(void **state)
 {
     (void)state;
     struct fixture f;
@@ -118,7 +118,7 @@ static void full_map_refuses_new_keys_only(void **state)
     }
 }
 
-static void walk_sees_every_key_once(void **state)
+static void map_iteration_visits_every_key_once(void **state)
 {
     (void)state;
     struct fixture f;
@@ -148,7 +148,7 @@ static void walk_sees_every_key_once(void **state)
 
 /* While the map grows, a key may be in either table. Lookup, replacement, removal and iteration
  * find it in both. */
-static void map_moves_its_keys_bit_by_bit_when_it_grows(void **state)
+static void growing_map_moves_a_few_keys_per_call(void **state)
 {
     (void)state;
     struct fixture f;
@@ -176,7 +176,7 @@ static void map_moves_its_keys_bit_by_bit_when_it_grows(void **state)
 
 /* Compares with an array that holds the value of each number, or NULL. The map fills for a while,
  * then empties. */
-static void random_operations_agree_with_an_array(void **state)
+static void random_map_operations_agree_with_an_array(void **state)
 {
     (void)state;
     struct fixture f;
@@ -217,7 +217,7 @@ static void random_operations_agree_with_an_array(void **state)
 }
 
 /* Fails the first, second, third ... allocation until the whole test succeeds. */
-static void failing_allocation_leaves_the_map_as_it_was(void **state)
+static void failed_allocation_leaves_the_map_unchanged(void **state)
 {
     (void)state;
     struct fixture f;
@@ -267,7 +267,7 @@ static size_t longest_probe(const struct wr_map *map)
 /* J4: sequential numbers, and numbers with equal low bits, cluster under weak hashes. Random keys
  * at 3/4 load have a longest probe of some hundred slots; clustering would make it tens of
  * thousands. */
-static void sequential_and_regular_keys_do_not_crowd(void **state)
+static void sequential_and_regular_keys_do_not_cluster(void **state)
 {
     (void)state;
     enum {
@@ -289,7 +289,7 @@ static void sequential_and_regular_keys_do_not_crowd(void **state)
 }
 
 /* J4: keys that an attacker found to share a bucket under one secret are random under ours. */
-static void keys_chosen_against_another_secret_do_not_crowd(void **state)
+static void keys_chosen_against_another_secret_do_not_cluster(void **state)
 {
     (void)state;
     enum {
@@ -313,7 +313,7 @@ static void keys_chosen_against_another_secret_do_not_crowd(void **state)
     tear_down(&f);
 }
 
-static void keys_that_come_and_go_leave_no_trace(void **state)
+static void inserting_and_removing_keys_does_not_grow_the_map(void **state)
 {
     (void)state;
     struct fixture f;
@@ -332,9 +332,10 @@ static void keys_that_come_and_go_leave_no_trace(void **state)
     tear_down(&f);
 }
 
-WEIR_TESTS(test(key_is_found_by_its_bytes), test(empty_and_zero_bytes_are_keys_like_others),
-           test(put_replaces_key_and_value_and_tells_the_old_one), test(remove_returns_the_value_once),
-           test(full_map_refuses_new_keys_only), test(walk_sees_every_key_once),
-           test(map_moves_its_keys_bit_by_bit_when_it_grows), test(random_operations_agree_with_an_array),
-           test(failing_allocation_leaves_the_map_as_it_was), test(sequential_and_regular_keys_do_not_crowd),
-           test(keys_chosen_against_another_secret_do_not_crowd), test(keys_that_come_and_go_leave_no_trace))
+WEIR_TESTS(test(map_finds_a_key_by_its_bytes), test(empty_key_and_zero_bytes_are_valid_map_keys),
+           test(map_put_replaces_key_and_value_and_returns_the_old_value), test(map_remove_returns_the_value_once),
+           test(full_map_refuses_new_keys_only), test(map_iteration_visits_every_key_once),
+           test(growing_map_moves_a_few_keys_per_call), test(random_map_operations_agree_with_an_array),
+           test(failed_allocation_leaves_the_map_unchanged), test(sequential_and_regular_keys_do_not_cluster),
+           test(keys_chosen_against_another_secret_do_not_cluster),
+           test(inserting_and_removing_keys_does_not_grow_the_map))

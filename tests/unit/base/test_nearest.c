@@ -16,7 +16,7 @@ static const char *nearest_of(const char *word)
     return nearest.best;
 }
 
-static void a_word_is_taken_for_another_only_if_few_of_its_letters_differ(void **state)
+static void word_is_suggested_only_if_few_letters_differ(void **state)
 {
     (void)state;
     static const struct {
@@ -67,4 +67,4 @@ static void a_word_is_taken_for_another_only_if_few_of_its_letters_differ(void *
     }
 }
 
-WEIR_TESTS(test(a_word_is_taken_for_another_only_if_few_of_its_letters_differ))
+WEIR_TESTS(test(word_is_suggested_only_if_few_letters_differ))

@@ -39,7 +39,7 @@ static void expect_refused(int error, const struct refusal *row)
 
 /* ---- numbers ---- */
 
-static void numbers_are_read_exactly(void **state)
+static void integers_are_parsed_exactly(void **state)
 {
     (void)state;
     static const struct {
@@ -60,7 +60,7 @@ static void numbers_are_read_exactly(void **state)
     }
 }
 
-static void scanning_and_success_say_nothing(void **state)
+static void scanning_and_success_set_no_error_detail(void **state)
 {
     static const char *const texts[] = {"", "0", "101", "-5", "x", "5 ", "50", "18446744073709551616"};
     const char *detail;
@@ -87,7 +87,7 @@ static void scanning_and_success_say_nothing(void **state)
     free(before);
 }
 
-static void wrong_numbers_are_refused_with_what_where_and_why(void **state)
+static void invalid_numbers_are_refused_with_what_where_and_why(void **state)
 {
     (void)state;
     static const struct refusal rows[] = {
@@ -113,7 +113,7 @@ static void wrong_numbers_are_refused_with_what_where_and_why(void **state)
     }
 }
 
-static void decimal_numbers_are_read_to_the_nearest_double(void **state)
+static void decimal_numbers_are_parsed_to_the_nearest_double(void **state)
 {
     (void)state;
     static const struct {
@@ -133,7 +133,7 @@ static void decimal_numbers_are_read_to_the_nearest_double(void **state)
     }
 }
 
-static void wrong_decimal_numbers_are_refused_with_what_where_and_why(void **state)
+static void invalid_decimals_are_refused_with_what_where_and_why(void **state)
 {
     (void)state;
     static const struct refusal rows[] = {
@@ -157,7 +157,7 @@ static void wrong_decimal_numbers_are_refused_with_what_where_and_why(void **sta
 
 /* ---- durations ---- */
 
-static void durations_are_read_exactly(void **state)
+static void durations_are_parsed_exactly(void **state)
 {
     (void)state;
     static const struct {
@@ -197,7 +197,7 @@ static void durations_are_read_exactly(void **state)
 #define DURATION_LIKE "use for example 500ms, 1.5s or 1h30m"
 #define DURATION_UNITS "use ns, us, ms, s, m, h or d"
 
-static void wrong_durations_are_refused_with_what_where_and_why(void **state)
+static void invalid_durations_are_refused_with_what_where_and_why(void **state)
 {
     (void)state;
     static const struct refusal rows[] = {
@@ -242,7 +242,7 @@ static void wrong_durations_are_refused_with_what_where_and_why(void **state)
     }
 }
 
-static void zero_byte_and_null_are_refused(void **state)
+static void zero_byte_and_null_are_refused_by_parsers(void **state)
 {
     (void)state;
     int64_t duration_ns = -77;
@@ -259,7 +259,7 @@ static void zero_byte_and_null_are_refused(void **state)
 
 /* ---- sizes ---- */
 
-static void sizes_are_read_exactly(void **state)
+static void sizes_are_parsed_exactly(void **state)
 {
     (void)state;
     static const struct {
@@ -297,7 +297,7 @@ static void sizes_are_read_exactly(void **state)
 #define SIZE_LIKE "use for example 4096, 64k, 10MB or 1.5GiB"
 #define SIZE_UNITS "use k, M, G or T, alone or with B or iB"
 
-static void wrong_sizes_are_refused_with_what_where_and_why(void **state)
+static void invalid_sizes_are_refused_with_what_where_and_why(void **state)
 {
     (void)state;
     static const struct refusal rows[] = {
@@ -323,7 +323,7 @@ static void wrong_sizes_are_refused_with_what_where_and_why(void **state)
 
 /* ---- rates ---- */
 
-static void rates_are_read_exactly(void **state)
+static void rates_are_parsed_exactly(void **state)
 {
     (void)state;
     static const struct {
@@ -357,7 +357,7 @@ static void rates_are_read_exactly(void **state)
 
 #define RATE_LIKE "use for example 10/s, 5/10s or 1/day"
 
-static void wrong_rates_are_refused_with_what_where_and_why(void **state)
+static void invalid_rates_are_refused_with_what_where_and_why(void **state)
 {
     (void)state;
     static const struct refusal rows[] = {
@@ -438,11 +438,11 @@ static void any_text_is_read_within_bounds_or_refused_with_words(void **state)
     assert_true(durations > 1000 && sizes > 1000 && rates > 100);
 }
 
-WEIR_TESTS(test(numbers_are_read_exactly), test(scanning_and_success_say_nothing),
-           test(wrong_numbers_are_refused_with_what_where_and_why),
-           test(decimal_numbers_are_read_to_the_nearest_double),
-           test(wrong_decimal_numbers_are_refused_with_what_where_and_why), test(durations_are_read_exactly),
-           test(wrong_durations_are_refused_with_what_where_and_why), test(zero_byte_and_null_are_refused),
-           test(sizes_are_read_exactly), test(wrong_sizes_are_refused_with_what_where_and_why),
-           test(rates_are_read_exactly), test(wrong_rates_are_refused_with_what_where_and_why),
+WEIR_TESTS(test(integers_are_parsed_exactly), test(scanning_and_success_set_no_error_detail),
+           test(invalid_numbers_are_refused_with_what_where_and_why),
+           test(decimal_numbers_are_parsed_to_the_nearest_double),
+           test(invalid_decimals_are_refused_with_what_where_and_why), test(durations_are_parsed_exactly),
+           test(invalid_durations_are_refused_with_what_where_and_why), test(zero_byte_and_null_are_refused_by_parsers),
+           test(sizes_are_parsed_exactly), test(invalid_sizes_are_refused_with_what_where_and_why),
+           test(rates_are_parsed_exactly), test(invalid_rates_are_refused_with_what_where_and_why),
            test(any_text_is_read_within_bounds_or_refused_with_words))

@@ -7,7 +7,7 @@
 
 #include <weir/error.h>
 
-static void full_ring_refuses_and_empty_ring_has_nothing(void **state)
+static void full_ring_refuses_and_empty_ring_returns_nothing(void **state)
 {
     (void)state;
     test_allocator test;
@@ -30,7 +30,7 @@ static void full_ring_refuses_and_empty_ring_has_nothing(void **state)
 
 /* Ascending numbers are pushed. For any mix of pushes and pops they must leave in ascending
  * order. */
-static void order_holds_around_every_wrap(void **state)
+static void ring_keeps_its_order_around_every_wrap(void **state)
 {
     (void)state;
     struct wr_rng rng;
@@ -59,7 +59,7 @@ static void order_holds_around_every_wrap(void **state)
     }
 }
 
-static void elements_of_any_size_come_out_whole(void **state)
+static void ring_returns_elements_of_any_size_unchanged(void **state)
 {
     (void)state;
     test_allocator test;
@@ -79,7 +79,7 @@ static void elements_of_any_size_come_out_whole(void **state)
     wr_ring_release(&ring);
 }
 
-static void ring_that_cannot_be_made_leaves_nothing(void **state)
+static void ring_without_memory_leaks_nothing(void **state)
 {
     (void)state;
     test_allocator test;
@@ -92,5 +92,5 @@ static void ring_that_cannot_be_made_leaves_nothing(void **state)
     assert_int_equal(test.live, 0);
 }
 
-WEIR_TESTS(test(full_ring_refuses_and_empty_ring_has_nothing), test(order_holds_around_every_wrap),
-           test(elements_of_any_size_come_out_whole), test(ring_that_cannot_be_made_leaves_nothing))
+WEIR_TESTS(test(full_ring_refuses_and_empty_ring_returns_nothing), test(ring_keeps_its_order_around_every_wrap),
+           test(ring_returns_elements_of_any_size_unchanged), test(ring_without_memory_leaks_nothing))

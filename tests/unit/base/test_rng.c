@@ -4,7 +4,7 @@
 #include "lib/test.h"
 
 /* Values computed with the authors' xoshiro256starstar.c and s = {1, 2, 3, 4}. */
-static void numbers_are_those_of_the_authors(void **state)
+static void random_numbers_equal_those_of_the_authors_of_xoshiro(void **state)
 {
     (void)state;
     static const uint64_t expected[] = {
@@ -19,7 +19,7 @@ static void numbers_are_those_of_the_authors(void **state)
 }
 
 /* Values computed with the authors' splitmix64.c and x = 1234567. */
-static void seed_is_spread_by_splitmix(void **state)
+static void seed_is_expanded_by_splitmix64(void **state)
 {
     (void)state;
     struct wr_rng rng;
@@ -30,7 +30,7 @@ static void seed_is_spread_by_splitmix(void **state)
     assert_true(rng.s[3] == UINT64_C(4593380528125082431));
 }
 
-static void same_seed_same_numbers_and_neighbours_differ(void **state)
+static void same_seed_gives_same_numbers_and_neighbours_differ(void **state)
 {
     (void)state;
     struct wr_rng a, b, c;
@@ -46,7 +46,7 @@ static void same_seed_same_numbers_and_neighbours_differ(void **state)
 
 /* With n = 3 * 2^62 there are four numbers for every three. A plain remainder would give the lowest
  * third of the range twice as often as the others, and a plain product every third number. */
-static void below_has_no_bias(void **state)
+static void random_number_below_a_bound_has_no_bias(void **state)
 {
     (void)state;
     struct wr_rng rng;
@@ -63,7 +63,7 @@ static void below_has_no_bias(void **state)
     }
 }
 
-static void below_reaches_every_number_and_stays_below(void **state)
+static void random_number_below_a_bound_reaches_every_value(void **state)
 {
     (void)state;
     struct wr_rng rng;
@@ -82,7 +82,7 @@ static void below_reaches_every_number_and_stays_below(void **state)
         assert_true(wr_rng_below(&rng, UINT64_MAX) < UINT64_MAX);
 }
 
-static void unit_fills_zero_to_one_and_never_is_one(void **state)
+static void random_unit_fills_zero_to_one_without_one(void **state)
 {
     (void)state;
     struct wr_rng rng;
@@ -100,6 +100,6 @@ static void unit_fills_zero_to_one_and_never_is_one(void **state)
     assert_true(wr_rng_unit(&most) == 1 - 0x1p-53);
 }
 
-WEIR_TESTS(test(numbers_are_those_of_the_authors), test(seed_is_spread_by_splitmix),
-           test(same_seed_same_numbers_and_neighbours_differ), test(below_has_no_bias),
-           test(below_reaches_every_number_and_stays_below), test(unit_fills_zero_to_one_and_never_is_one))
+WEIR_TESTS(test(random_numbers_equal_those_of_the_authors_of_xoshiro), test(seed_is_expanded_by_splitmix64),
+           test(same_seed_gives_same_numbers_and_neighbours_differ), test(random_number_below_a_bound_has_no_bias),
+           test(random_number_below_a_bound_reaches_every_value), test(random_unit_fills_zero_to_one_without_one))

@@ -152,7 +152,7 @@ static void every_kind_of_field_is_read(void **state)
     expect_whole(&door);
 }
 
-static void what_is_not_said_keeps_its_default(void **state)
+static void unset_fields_keep_their_defaults(void **state)
 {
     (void)state;
     struct door door = defaults;
@@ -179,7 +179,7 @@ static void expect_refused(const struct refusal *row)
     assert_memory_equal(&door, &defaults, sizeof door);
 }
 
-static void wrong_keys_are_refused_where_they_stand(void **state)
+static void wrong_keys_are_refused_with_line_and_column(void **state)
 {
     (void)state;
     static const struct refusal rows[] = {
@@ -205,7 +205,7 @@ static void wrong_keys_are_refused_where_they_stand(void **state)
         expect_refused(&rows[i]);
 }
 
-static void values_of_the_wrong_kind_are_refused_with_the_right_one(void **state)
+static void values_of_the_wrong_kind_are_refused_naming_the_right_kind(void **state)
 {
     (void)state;
     static const struct refusal rows[] = {
@@ -255,7 +255,7 @@ static void values_of_the_wrong_kind_are_refused_with_the_right_one(void **state
         expect_refused(&rows[i]);
 }
 
-static void files_that_are_no_configuration_are_refused(void **state)
+static void files_that_are_not_a_configuration_are_refused(void **state)
 {
     (void)state;
     static const struct refusal rows[] = {
@@ -287,7 +287,7 @@ static void files_that_are_no_configuration_are_refused(void **state)
         expect_refused(&rows[i]);
 }
 
-static void bombs_are_refused_at_their_first_line(void **state)
+static void files_of_endlessly_repeated_syntax_are_refused(void **state)
 {
     (void)state;
     struct door door = defaults;
@@ -318,7 +318,7 @@ static void message_that_does_not_fit_is_cut(void **state)
     assert_string_equal(why, "door.yaml:1");
 }
 
-static void every_failing_allocation_leaves_the_settings(void **state)
+static void failed_allocation_leaves_the_settings_unchanged(void **state)
 {
     (void)state;
     test_allocator test;
@@ -347,7 +347,7 @@ static void every_failing_allocation_leaves_the_settings(void **state)
     unlink(path);
 }
 
-static void file_that_cannot_be_read_says_why(void **state)
+static void unreadable_file_is_refused_with_the_reason(void **state)
 {
     (void)state;
     struct door door = defaults;
@@ -390,7 +390,7 @@ static size_t mutate(struct wr_rng *rng, char *text, size_t bytes, size_t room)
     return bytes;
 }
 
-static void any_text_is_read_within_bounds_or_refused_with_words(void **state)
+static void mutated_file_is_read_within_bounds_or_refused_with_a_message(void **state)
 {
     (void)state;
     struct wr_rng rng;
@@ -421,8 +421,10 @@ static void any_text_is_read_within_bounds_or_refused_with_words(void **state)
     assert_true(read > 100 && refused > 1000); /* otherwise the mutations test nothing */
 }
 
-WEIR_TESTS(test(every_kind_of_field_is_read), test(what_is_not_said_keeps_its_default),
-           test(wrong_keys_are_refused_where_they_stand), test(values_of_the_wrong_kind_are_refused_with_the_right_one),
-           test(files_that_are_no_configuration_are_refused), test(bombs_are_refused_at_their_first_line),
-           test(message_that_does_not_fit_is_cut), test(every_failing_allocation_leaves_the_settings),
-           test(file_that_cannot_be_read_says_why), test(any_text_is_read_within_bounds_or_refused_with_words))
+WEIR_TESTS(test(every_kind_of_field_is_read), test(unset_fields_keep_their_defaults),
+           test(wrong_keys_are_refused_with_line_and_column),
+           test(values_of_the_wrong_kind_are_refused_naming_the_right_kind),
+           test(files_that_are_not_a_configuration_are_refused), test(files_of_endlessly_repeated_syntax_are_refused),
+           test(message_that_does_not_fit_is_cut), test(failed_allocation_leaves_the_settings_unchanged),
+           test(unreadable_file_is_refused_with_the_reason),
+           test(mutated_file_is_read_within_bounds_or_refused_with_a_message))

@@ -104,7 +104,7 @@ static void taker_gets_keys_and_values_in_their_order_and_with_their_lines(void 
     }
 }
 
-static void what_a_taker_refuses_is_told_with_its_place(void **state)
+static void value_refused_by_a_taker_is_reported_with_line_and_column(void **state)
 {
     (void)state;
     static const struct {
@@ -139,7 +139,7 @@ static void what_a_taker_refuses_is_told_with_its_place(void **state)
 }
 
 /* A skipped section is not stored, so it may be nested as deeply as libyaml allows. */
-static void bombs_in_what_is_passed_over_end_in_a_line(void **state)
+static void nesting_bombs_in_skipped_sections_are_refused(void **state)
 {
     (void)state;
     static const char *const units[] = {"[", "{a: ", "[a,", "!", "a: "};
@@ -157,4 +157,5 @@ static void bombs_in_what_is_passed_over_end_in_a_line(void **state)
 }
 
 WEIR_TESTS(test(taker_gets_keys_and_values_in_their_order_and_with_their_lines),
-           test(what_a_taker_refuses_is_told_with_its_place), test(bombs_in_what_is_passed_over_end_in_a_line))
+           test(value_refused_by_a_taker_is_reported_with_line_and_column),
+           test(nesting_bombs_in_skipped_sections_are_refused))

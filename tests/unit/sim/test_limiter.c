@@ -28,7 +28,7 @@ static struct wr_scenario ban(uint32_t quota, int64_t window_ns, int64_t ban_ns)
     return scenario;
 }
 
-static void bucket_lets_in_its_burst_and_then_its_rate(void **state)
+static void simulated_bucket_admits_its_burst_and_then_its_rate(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket(2, 3);
@@ -37,14 +37,14 @@ static void bucket_lets_in_its_burst_and_then_its_rate(void **state)
              OK(60 * S), OK(60 * S), OK(60 * S), NO(60 * S));
 }
 
-static void bucket_that_rejects_takes_nothing(void **state)
+static void simulated_bucket_takes_no_token_for_a_rejection(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket(0.2, 1);
     ARRIVALS(scenario, OK(0), NO(1 * S), NO(2 * S), NO(3 * S), NO(4 * S), OK(5 * S), NO(9999 * MS), OK(10 * S));
 }
 
-static void retry_after_is_in_whole_seconds_rounded_up(void **state)
+static void simulated_retry_after_is_in_whole_seconds_rounded_up(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket(0.4, 1);
@@ -53,7 +53,7 @@ static void retry_after_is_in_whole_seconds_rounded_up(void **state)
              {2400 * MS, 429, 1 * S, 2 * MS}, OK(2500 * MS));
 }
 
-static void windows_turn_over_at_63_hundredths(void **state)
+static void simulated_windows_begin_at_63_hundredths_of_their_length(void **state)
 {
     (void)state;
     struct wr_scenario scenario = window(2, 100 * S);
@@ -61,7 +61,7 @@ static void windows_turn_over_at_63_hundredths(void **state)
              OK(163 * S));
 }
 
-static void window_says_when_it_ends(void **state)
+static void simulated_window_states_its_end(void **state)
 {
     (void)state;
     struct wr_scenario scenario = window(1, 100 * S);
@@ -69,7 +69,7 @@ static void window_says_when_it_ends(void **state)
     ARRIVALS(scenario, OK(0), {2500 * MS, 429, 61 * S, 2 * MS}, {62999 * MS, 429, 1 * S, 2 * MS}, OK(63 * S));
 }
 
-static void quota_over_too_much_within_a_sliding_window_bans(void **state)
+static void simulated_ban_begins_above_the_quota_of_a_sliding_window(void **state)
 {
     (void)state;
     struct wr_scenario scenario = ban(2, 10 * S, 30 * S);
@@ -78,7 +78,7 @@ static void quota_over_too_much_within_a_sliding_window_bans(void **state)
              {47999 * MS, 403, -1, 2 * MS}, OK(48 * S), OK(48 * S), {49 * S, 403, -1, 2 * MS});
 }
 
-static void ban_is_as_long_whether_or_not_one_knocks_unless_it_extends(void **state)
+static void requests_during_a_simulated_ban_extend_it_only_if_configured(void **state)
 {
     (void)state;
     struct wr_scenario scenario = ban(1, 1 * S, 30 * S);
@@ -89,7 +89,7 @@ static void ban_is_as_long_whether_or_not_one_knocks_unless_it_extends(void **st
              {30500 * MS, 429, 30 * S, 2 * MS}, OK(60500 * MS));
 }
 
-static void concurrency_counts_those_that_are_inside(void **state)
+static void simulated_concurrency_limit_counts_requests_in_service(void **state)
 {
     (void)state;
     struct wr_scenario scenario = plain_scenario();
@@ -100,7 +100,7 @@ static void concurrency_counts_those_that_are_inside(void **state)
              OK(150 * MS));
 }
 
-static void without_a_limiter_everything_is_let_in(void **state)
+static void origin_without_a_limiter_admits_everything(void **state)
 {
     (void)state;
     struct wr_scenario scenario = plain_scenario();
@@ -131,7 +131,7 @@ static void quota_of_a_jump_is_larger_in_the_second_half(void **state)
     ARRIVALS(scenario, OK(0), OK(0), NO(0), OK(63 * S), OK(63 * S), OK(63 * S), OK(63 * S), OK(63 * S), NO(63 * S));
 }
 
-static void without_a_limiter_the_service_varies(void **state)
+static void origin_without_a_limiter_varies_its_service_time(void **state)
 {
     (void)state;
     struct wr_scenario scenario = plain_scenario();
@@ -141,7 +141,7 @@ static void without_a_limiter_the_service_varies(void **state)
 }
 
 /* Other clients send 1000 requests in 1000 s: of the bucket's 2000 tokens about half are left. */
-static void others_take_their_share_of_a_bucket(void **state)
+static void other_clients_take_their_share_of_a_simulated_bucket(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket(2, 2);
@@ -169,7 +169,7 @@ static void check_headers(struct wr_sim_origin *site, int64_t at, int64_t limit,
     assert_int_equal(reply.quota_reset_ns, reset_ns);
 }
 
-static void headers_count_a_window_down(void **state)
+static void simulated_headers_count_a_window_down(void **state)
 {
     (void)state;
     struct wr_scenario scenario = window(3, 100 * S);
@@ -184,7 +184,7 @@ static void headers_count_a_window_down(void **state)
     wr_sim_origin_release(&site);
 }
 
-static void headers_tell_of_a_bucket_and_of_a_ban(void **state)
+static void simulated_headers_state_a_bucket_and_a_ban(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket(1, 4);
@@ -207,7 +207,7 @@ static void headers_tell_of_a_bucket_and_of_a_ban(void **state)
 
 /* A bucket that gets a token in eleven days: the wait for ten thousand tokens in ns exceeds 64
  * bits. */
-static void wait_that_is_said_is_at_most_a_billion_seconds(void **state)
+static void stated_wait_is_at_most_a_billion_seconds(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket(1e-6, 1e7);
@@ -221,7 +221,7 @@ static void wait_that_is_said_is_at_most_a_billion_seconds(void **state)
     wr_sim_origin_release(&site);
 }
 
-static void origin_without_headers_says_nothing(void **state)
+static void origin_without_headers_states_no_limit(void **state)
 {
     (void)state;
     struct wr_scenario scenario = window(3, 100 * S);
@@ -241,7 +241,7 @@ static void window_may_begin_with_a_request(void **state)
              OK(29 * S), {29 * S, 429, 1 * S, 2 * MS}, OK(30 * S));
 }
 
-static void one_too_many_in_a_window_blocks_and_counting_begins_anew(void **state)
+static void request_above_the_quota_blocks_and_restarts_the_count(void **state)
 {
     (void)state;
     struct wr_scenario scenario = window(2, 4 * S);
@@ -254,7 +254,7 @@ static void one_too_many_in_a_window_blocks_and_counting_begins_anew(void **stat
 }
 
 /* 2 in any 10 s; rejected requests do not count. */
-static void moving_window_lets_in_what_leaves_it(void **state)
+static void sliding_window_admits_one_for_each_that_leaves_it(void **state)
 {
     (void)state;
     struct wr_scenario scenario = window(2, 10 * S);
@@ -266,7 +266,7 @@ static void moving_window_lets_in_what_leaves_it(void **state)
 }
 
 /* 4 in 10 s: at 15 s, half of the first window's 4 requests still count. */
-static void sliding_counter_takes_a_share_of_the_window_before(void **state)
+static void sliding_counter_counts_a_share_of_the_previous_window(void **state)
 {
     (void)state;
     struct wr_scenario scenario = window(4, 10 * S);
@@ -289,7 +289,7 @@ static void requests_beyond_the_quota_take_longer_each(void **state)
              {4 * S, 200, -1, 600 * MS}, OK(10 * S));
 }
 
-static void refusals_may_come_late_as_a_reset_or_never(void **state)
+static void simulated_refusals_may_be_late_resets_or_missing(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket(1, 1);
@@ -316,17 +316,20 @@ static void retry_after_may_be_fixed_and_on_successes(void **state)
     ARRIVALS(scenario, {0, 200, 10 * S, 100 * MS}, {4 * S, 200, 6 * S, 100 * MS}, {9 * S, 429, 7 * S, 2 * MS});
 }
 
-WEIR_TESTS(test(bucket_lets_in_its_burst_and_then_its_rate), test(bucket_that_rejects_takes_nothing),
-           test(retry_after_is_in_whole_seconds_rounded_up), test(windows_turn_over_at_63_hundredths),
-           test(window_says_when_it_ends), test(quota_over_too_much_within_a_sliding_window_bans),
-           test(ban_is_as_long_whether_or_not_one_knocks_unless_it_extends),
-           test(concurrency_counts_those_that_are_inside), test(without_a_limiter_everything_is_let_in),
+WEIR_TESTS(test(simulated_bucket_admits_its_burst_and_then_its_rate),
+           test(simulated_bucket_takes_no_token_for_a_rejection),
+           test(simulated_retry_after_is_in_whole_seconds_rounded_up),
+           test(simulated_windows_begin_at_63_hundredths_of_their_length), test(simulated_window_states_its_end),
+           test(simulated_ban_begins_above_the_quota_of_a_sliding_window),
+           test(requests_during_a_simulated_ban_extend_it_only_if_configured),
+           test(simulated_concurrency_limit_counts_requests_in_service),
+           test(origin_without_a_limiter_admits_everything),
            test(bucket_of_a_step_refills_at_a_quarter_in_the_middle_third),
-           test(quota_of_a_jump_is_larger_in_the_second_half), test(without_a_limiter_the_service_varies),
-           test(others_take_their_share_of_a_bucket), test(headers_count_a_window_down),
-           test(headers_tell_of_a_bucket_and_of_a_ban), test(wait_that_is_said_is_at_most_a_billion_seconds),
-           test(origin_without_headers_says_nothing), test(window_may_begin_with_a_request),
-           test(one_too_many_in_a_window_blocks_and_counting_begins_anew),
-           test(sliding_counter_takes_a_share_of_the_window_before), test(moving_window_lets_in_what_leaves_it),
-           test(requests_beyond_the_quota_take_longer_each), test(refusals_may_come_late_as_a_reset_or_never),
-           test(retry_after_may_be_fixed_and_on_successes))
+           test(quota_of_a_jump_is_larger_in_the_second_half), test(origin_without_a_limiter_varies_its_service_time),
+           test(other_clients_take_their_share_of_a_simulated_bucket), test(simulated_headers_count_a_window_down),
+           test(simulated_headers_state_a_bucket_and_a_ban), test(stated_wait_is_at_most_a_billion_seconds),
+           test(origin_without_headers_states_no_limit), test(window_may_begin_with_a_request),
+           test(request_above_the_quota_blocks_and_restarts_the_count),
+           test(sliding_counter_counts_a_share_of_the_previous_window),
+           test(sliding_window_admits_one_for_each_that_leaves_it), test(requests_beyond_the_quota_take_longer_each),
+           test(simulated_refusals_may_be_late_resets_or_missing), test(retry_after_may_be_fixed_and_on_successes))

@@ -28,7 +28,7 @@ static struct wr_scenario bucket(void)
     return scenario;
 }
 
-static void bucket_allows_its_rate_and_once_its_burst(void **state)
+static void oracle_of_a_bucket_is_its_rate_and_one_burst(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket();
@@ -37,7 +37,7 @@ static void bucket_allows_its_rate_and_once_its_burst(void **state)
     assert_total(&scenario, 50);
 }
 
-static void windows_allow_their_quota_spread_over_their_length(void **state)
+static void oracle_of_a_window_is_its_quota_over_its_length(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket();
@@ -49,7 +49,7 @@ static void windows_allow_their_quota_spread_over_their_length(void **state)
     assert_total(&scenario, 1000);
 }
 
-static void concurrency_station_and_workers_allow_as_many_as_fit_in_their_time(void **state)
+static void oracle_of_concurrency_is_the_number_that_fits_in_the_time(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket();
@@ -67,7 +67,7 @@ static void concurrency_station_and_workers_allow_as_many_as_fit_in_their_time(v
     assert_total(&scenario, 600 * 1 / 0.15);
 }
 
-static void outage_errors_and_others_are_taken_off(void **state)
+static void oracle_subtracts_outages_errors_and_other_clients(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket();
@@ -82,7 +82,7 @@ static void outage_errors_and_others_are_taken_off(void **state)
     assert_total(&scenario, 7220);
 }
 
-static void capacity_that_varies_is_integrated(void **state)
+static void oracle_integrates_a_varying_capacity(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket();
@@ -99,7 +99,7 @@ static void capacity_that_varies_is_integrated(void **state)
 
 /* The smallest of the limits counts at each moment: the rate, the 426/s of 64 workers / 0.15 s, and
  * the 100/s of the station. */
-static void least_bound_counts_in_each_moment(void **state)
+static void oracle_uses_the_smallest_limit_at_each_moment(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket();
@@ -109,7 +109,7 @@ static void least_bound_counts_in_each_moment(void **state)
     assert_total(&scenario, 300 * 80 + 300 * 100 + 20);
 }
 
-static void factor_is_the_derivative_of_its_sum(void **state)
+static void variation_factor_is_the_derivative_of_its_sum(void **state)
 {
     (void)state;
     const enum wr_vary_kind kinds[] = {WR_VARY_NONE, WR_VARY_STEP, WR_VARY_JUMP, WR_VARY_SINE, WR_VARY_WALK};
@@ -128,7 +128,7 @@ static void factor_is_the_derivative_of_its_sum(void **state)
     }
 }
 
-static void walk_stays_within_its_bounds_and_moves(void **state)
+static void random_walk_of_capacity_moves_within_its_bounds(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket();
@@ -148,7 +148,7 @@ static void walk_stays_within_its_bounds_and_moves(void **state)
     assert_true(most == 1.5);
 }
 
-static void oracle_of_a_backlog_needs_what_the_rate_needs_and_a_last_answer(void **state)
+static void oracle_of_a_backlog_takes_the_rate_and_one_last_answer(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket();
@@ -161,7 +161,7 @@ static void oracle_of_a_backlog_needs_what_the_rate_needs_and_a_last_answer(void
     wr_sim_origin_release(&site);
 }
 
-static void rate_of_the_moment_is_none_in_an_outage(void **state)
+static void oracle_rate_is_zero_in_an_outage(void **state)
 {
     (void)state;
     struct wr_scenario scenario = bucket();
@@ -177,10 +177,9 @@ static void rate_of_the_moment_is_none_in_an_outage(void **state)
     wr_sim_origin_release(&site);
 }
 
-WEIR_TESTS(test(bucket_allows_its_rate_and_once_its_burst), test(windows_allow_their_quota_spread_over_their_length),
-           test(concurrency_station_and_workers_allow_as_many_as_fit_in_their_time),
-           test(outage_errors_and_others_are_taken_off), test(capacity_that_varies_is_integrated),
-           test(least_bound_counts_in_each_moment), test(factor_is_the_derivative_of_its_sum),
-           test(walk_stays_within_its_bounds_and_moves),
-           test(oracle_of_a_backlog_needs_what_the_rate_needs_and_a_last_answer),
-           test(rate_of_the_moment_is_none_in_an_outage))
+WEIR_TESTS(test(oracle_of_a_bucket_is_its_rate_and_one_burst), test(oracle_of_a_window_is_its_quota_over_its_length),
+           test(oracle_of_concurrency_is_the_number_that_fits_in_the_time),
+           test(oracle_subtracts_outages_errors_and_other_clients), test(oracle_integrates_a_varying_capacity),
+           test(oracle_uses_the_smallest_limit_at_each_moment), test(variation_factor_is_the_derivative_of_its_sum),
+           test(random_walk_of_capacity_moves_within_its_bounds),
+           test(oracle_of_a_backlog_takes_the_rate_and_one_last_answer), test(oracle_rate_is_zero_in_an_outage))

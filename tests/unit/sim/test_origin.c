@@ -12,7 +12,7 @@ static struct wr_scenario station(uint32_t servers, uint32_t queue)
     return scenario;
 }
 
-static void station_serves_in_order_and_turns_away_who_finds_the_queue_full(void **state)
+static void station_serves_in_order_and_refuses_when_its_queue_is_full(void **state)
 {
     (void)state;
     struct wr_scenario scenario = station(1, 2);
@@ -28,7 +28,7 @@ static void station_serves_as_many_at_once_as_it_has_servers(void **state)
              {100 * MS, 200, -1, 140 * MS}, {139 * MS, 503, -1, 2 * MS}, {140 * MS, 200, -1, 160 * MS});
 }
 
-static void station_without_a_queue_serves_or_turns_away(void **state)
+static void station_without_a_queue_serves_or_refuses(void **state)
 {
     (void)state;
     struct wr_scenario scenario = station(1, 0);
@@ -36,7 +36,7 @@ static void station_without_a_queue_serves_or_turns_away(void **state)
     ARRIVALS(scenario, OK(0), {99 * MS, 503, 1 * S, 2 * MS}, OK(100 * MS));
 }
 
-static void limiter_stands_before_the_station(void **state)
+static void limiter_is_applied_before_the_station(void **state)
 {
     (void)state;
     struct wr_scenario scenario = station(1, 10);
@@ -85,7 +85,7 @@ static void assert_near(double is, double should, double share)
         fail_msg("%g, should be %g", is, should);
 }
 
-static void service_times_have_the_mean_and_the_spread_that_were_asked_for(void **state)
+static void service_times_have_the_configured_mean_and_deviation(void **state)
 {
     (void)state;
     double mean, deviation;
@@ -130,7 +130,7 @@ static void service_takes_at_least_a_nanosecond_and_never_overflows(void **state
     }
 }
 
-static void errors_come_as_often_as_asked_for_and_take_their_time(void **state)
+static void errors_have_the_configured_rate_and_service_time(void **state)
 {
     (void)state;
     struct wr_scenario scenario = plain_scenario();
@@ -154,7 +154,7 @@ static void errors_come_as_often_as_asked_for_and_take_their_time(void **state)
 
 /* The requests that fail do not depend on how many random numbers the service times use. They
  * depend on the seed. */
-static void streams_of_chance_do_not_disturb_each_other(void **state)
+static void random_streams_of_an_origin_are_independent(void **state)
 {
     (void)state;
     struct wr_scenario plain = plain_scenario();
@@ -180,7 +180,7 @@ static void streams_of_chance_do_not_disturb_each_other(void **state)
     wr_sim_origin_release(&foreign);
 }
 
-static void origin_that_gets_no_memory_says_so_and_leaks_nothing(void **state)
+static void origin_without_memory_is_an_error_and_leaks_nothing(void **state)
 {
     (void)state;
     test_allocator memory;
@@ -204,11 +204,10 @@ static void origin_that_gets_no_memory_says_so_and_leaks_nothing(void **state)
     }
 }
 
-WEIR_TESTS(test(station_serves_in_order_and_turns_away_who_finds_the_queue_full),
-           test(station_serves_as_many_at_once_as_it_has_servers), test(station_without_a_queue_serves_or_turns_away),
-           test(limiter_stands_before_the_station), test(every_answer_in_an_outage_is_a_503_and_costs_nothing),
-           test(service_times_have_the_mean_and_the_spread_that_were_asked_for),
+WEIR_TESTS(test(station_serves_in_order_and_refuses_when_its_queue_is_full),
+           test(station_serves_as_many_at_once_as_it_has_servers), test(station_without_a_queue_serves_or_refuses),
+           test(limiter_is_applied_before_the_station), test(every_answer_in_an_outage_is_a_503_and_costs_nothing),
+           test(service_times_have_the_configured_mean_and_deviation),
            test(service_takes_at_least_a_nanosecond_and_never_overflows),
-           test(errors_come_as_often_as_asked_for_and_take_their_time),
-           test(streams_of_chance_do_not_disturb_each_other),
-           test(origin_that_gets_no_memory_says_so_and_leaks_nothing))
+           test(errors_have_the_configured_rate_and_service_time), test(random_streams_of_an_origin_are_independent),
+           test(origin_without_memory_is_an_error_and_leaks_nothing))

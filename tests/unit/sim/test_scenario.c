@@ -2,7 +2,7 @@
 /* test_scenario.c - tests scenarios: defaults, refused values, and random ones. */
 #include "rig.h"
 
-static void defaults_are_those_of_the_manual(void **state)
+static void scenario_defaults_are_those_of_the_manual(void **state)
 {
     (void)state;
     struct wr_scenario scenario;
@@ -36,7 +36,7 @@ static void defaults_are_those_of_the_manual(void **state)
             fail_msg("%s: %s", word, wrong);                           \
     } while (0)
 
-static void absurd_values_are_refused_with_what_would_be_right(void **state)
+static void invalid_scenarios_are_refused_and_the_error_says_what_is_valid(void **state)
 {
     (void)state;
     REFUSED("duration", s.duration_ns = 0);
@@ -104,7 +104,7 @@ static void check_drawn(draw *drawn, char letter, uint32_t families)
         }
 }
 
-static void drawn_scenarios_are_valid_and_named_after_their_family(void **state)
+static void random_scenarios_are_valid_and_named_after_their_family(void **state)
 {
     (void)state;
     check_drawn(wr_scenario_random, 'P', 11);
@@ -132,7 +132,7 @@ static void check_depends(draw *drawn, uint32_t families)
     assert_int_equal(differ, families);
 }
 
-static void drawn_scenarios_depend_on_seed_and_index_alone(void **state)
+static void random_scenarios_depend_on_seed_and_index_alone(void **state)
 {
     (void)state;
     check_depends(wr_scenario_random, 11);
@@ -140,7 +140,7 @@ static void drawn_scenarios_depend_on_seed_and_index_alone(void **state)
 }
 
 /* The ranges are those of docs/scenarios.md, and both ends are reached. */
-static void drawn_rates_span_their_range(void **state)
+static void random_scenario_rates_span_their_range(void **state)
 {
     (void)state;
     struct wr_scenario scenario;
@@ -156,6 +156,7 @@ static void drawn_rates_span_their_range(void **state)
     assert_true(most <= 200 && most > 150);
 }
 
-WEIR_TESTS(test(defaults_are_those_of_the_manual), test(absurd_values_are_refused_with_what_would_be_right),
-           test(drawn_scenarios_are_valid_and_named_after_their_family),
-           test(drawn_scenarios_depend_on_seed_and_index_alone), test(drawn_rates_span_their_range))
+WEIR_TESTS(test(scenario_defaults_are_those_of_the_manual),
+           test(invalid_scenarios_are_refused_and_the_error_says_what_is_valid),
+           test(random_scenarios_are_valid_and_named_after_their_family),
+           test(random_scenarios_depend_on_seed_and_index_alone), test(random_scenario_rates_span_their_range))

@@ -37,7 +37,7 @@ static struct wr_scenario parsed(const char *text)
     return scenario;
 }
 
-static void every_key_ends_in_its_field(void **state)
+static void every_scenario_key_sets_its_field(void **state)
 {
     (void)state;
     struct wr_scenario scenario = parsed(whole);
@@ -66,7 +66,7 @@ static void every_key_ends_in_its_field(void **state)
     assert_int_equal(scenario.crowd.hosts, 0);
 }
 
-static void every_kind_of_limiter_has_numbers_of_its_own(void **state)
+static void every_kind_of_limiter_has_its_own_scenario_keys(void **state)
 {
     (void)state;
     struct wr_scenario scenario =
@@ -91,7 +91,7 @@ static void every_kind_of_limiter_has_numbers_of_its_own(void **state)
     }
 }
 
-static void what_is_not_said_is_the_simulators_default(void **state)
+static void missing_scenario_keys_have_the_defaults_of_the_simulator(void **state)
 {
     (void)state;
     struct wr_scenario wanted, scenario = parsed("name: x\norigin: {}\n");
@@ -100,7 +100,7 @@ static void what_is_not_said_is_the_simulators_default(void **state)
     assert_memory_equal(&scenario, &wanted, sizeof scenario);
 }
 
-static void crowd_has_a_mix_of_origins_each_with_the_defaults(void **state)
+static void crowd_mixes_origins_that_have_the_usual_defaults(void **state)
 {
     (void)state;
     struct wr_scenario usual, scenario = parsed("name: x\n"
@@ -121,7 +121,7 @@ static void crowd_has_a_mix_of_origins_each_with_the_defaults(void **state)
     assert_int_equal(scenario.mix[1].origin.service.mean_ns, usual.origin.service.mean_ns);
 }
 
-static void built_in_scenarios_are_read_and_put_in_words(void **state)
+static void built_in_scenarios_are_parsed_and_described(void **state)
 {
     (void)state;
     char text[256];
@@ -135,7 +135,7 @@ static void built_in_scenarios_are_read_and_put_in_words(void **state)
     }
 }
 
-static void description_names_what_matters(void **state)
+static void scenario_description_names_the_essentials(void **state)
 {
     (void)state;
     char text[512];
@@ -148,7 +148,7 @@ static void description_names_what_matters(void **state)
     assert_string_equal(text, "token bucket");
 }
 
-static void every_failing_allocation_is_told(void **state)
+static void parsing_a_scenario_reports_each_failed_allocation(void **state)
 {
     (void)state;
     test_allocator test;
@@ -189,7 +189,7 @@ static size_t put_word(struct wr_rng *rng, char *text, size_t bytes, size_t room
     return bytes - over + length;
 }
 
-static void broken_files_are_read_within_bounds_or_refused(void **state)
+static void damaged_scenario_files_are_parsed_within_bounds_or_refused(void **state)
 {
     (void)state;
     struct wr_rng rng;
@@ -224,7 +224,8 @@ static void broken_files_are_read_within_bounds_or_refused(void **state)
     assert_true(read > 200 && refused > 1000); /* otherwise the words are badly chosen */
 }
 
-WEIR_TESTS(test(every_key_ends_in_its_field), test(every_kind_of_limiter_has_numbers_of_its_own),
-           test(what_is_not_said_is_the_simulators_default), test(crowd_has_a_mix_of_origins_each_with_the_defaults),
-           test(built_in_scenarios_are_read_and_put_in_words), test(description_names_what_matters),
-           test(every_failing_allocation_is_told), test(broken_files_are_read_within_bounds_or_refused))
+WEIR_TESTS(test(every_scenario_key_sets_its_field), test(every_kind_of_limiter_has_its_own_scenario_keys),
+           test(missing_scenario_keys_have_the_defaults_of_the_simulator),
+           test(crowd_mixes_origins_that_have_the_usual_defaults), test(built_in_scenarios_are_parsed_and_described),
+           test(scenario_description_names_the_essentials), test(parsing_a_scenario_reports_each_failed_allocation),
+           test(damaged_scenario_files_are_parsed_within_bounds_or_refused))

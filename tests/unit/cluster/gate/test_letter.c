@@ -6,7 +6,7 @@
 
 #define S WEIR_SECOND
 
-static void letter_arrives_as_it_was_sent(void **state)
+static void gate_message_is_parsed_as_it_was_written(void **state)
 {
     (void)state;
     char memory[1000];
@@ -45,7 +45,7 @@ static void letter_arrives_as_it_was_sent(void **state)
     assert_false(wr_gate_report_read(&left, S, 5000 * S, &got));
 }
 
-static void text_that_is_no_letter_is_not_read(void **state)
+static void invalid_gate_message_is_refused(void **state)
 {
     (void)state;
     static const char good[] = "0 1 1 5 200 7 -1 -1 -1 -1 1 \n";
@@ -71,4 +71,4 @@ static void text_that_is_no_letter_is_not_read(void **state)
     }
 }
 
-WEIR_TESTS(test(letter_arrives_as_it_was_sent), test(text_that_is_no_letter_is_not_read))
+WEIR_TESTS(test(gate_message_is_parsed_as_it_was_written), test(invalid_gate_message_is_refused))

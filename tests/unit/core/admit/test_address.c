@@ -74,7 +74,7 @@ static void assert_none_reads(const char *const *cases, size_t count)
     }
 }
 
-static void what_is_not_an_ipv4_address_is_refused(void **state)
+static void invalid_ipv4_addresses_are_refused(void **state)
 {
     static const char *const cases[] = {
         "",
@@ -117,7 +117,7 @@ static void what_is_not_an_ipv4_address_is_refused(void **state)
     assert_none_reads(cases, sizeof cases / sizeof cases[0]);
 }
 
-static void what_is_not_an_ipv6_address_is_refused(void **state)
+static void invalid_ipv6_addresses_are_refused(void **state)
 {
     static const char *const cases[] = {
         "[1.2.3.4]",
@@ -202,7 +202,7 @@ static void rotating_within_a_prefix_does_not_change_the_key(void **state)
         assert_string_equal(canonical(cases[i].text, cases[i].v4_prefix, cases[i].v6_prefix), cases[i].expected);
 }
 
-static void what_is_written_reads_as_the_same_address(void **state)
+static void formatted_address_parses_as_the_same_address(void **state)
 {
     struct wr_rng rng;
 
@@ -221,7 +221,7 @@ static void what_is_written_reads_as_the_same_address(void **state)
     }
 }
 
-static void random_bytes_never_overrun(void **state)
+static void parsing_random_bytes_as_an_address_never_overruns(void **state)
 {
     static const char alphabet[] = "0123456789abcdefF:.[]%/ g\0";
     struct wr_rng rng;
@@ -323,8 +323,8 @@ static void a_network_holds_its_addresses_and_no_others(void **state)
     }
 }
 
-WEIR_TESTS(test(every_spelling_of_an_address_reads_as_one), test(what_is_not_an_ipv4_address_is_refused),
-           test(what_is_not_an_ipv6_address_is_refused), test(nul_within_an_address_is_refused),
-           test(rotating_within_a_prefix_does_not_change_the_key), test(what_is_written_reads_as_the_same_address),
-           test(random_bytes_never_overrun), test(networks_are_read_strictly),
+WEIR_TESTS(test(every_spelling_of_an_address_reads_as_one), test(invalid_ipv4_addresses_are_refused),
+           test(invalid_ipv6_addresses_are_refused), test(nul_within_an_address_is_refused),
+           test(rotating_within_a_prefix_does_not_change_the_key), test(formatted_address_parses_as_the_same_address),
+           test(parsing_random_bytes_as_an_address_never_overruns), test(networks_are_read_strictly),
            test(a_network_holds_its_addresses_and_no_others))

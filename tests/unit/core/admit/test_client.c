@@ -152,7 +152,7 @@ static void an_unreadable_peer_is_malformed_not_missing(void **state)
     }
 }
 
-static void a_unix_socket_is_trusted_only_if_we_say_so(void **state)
+static void unix_socket_peer_is_trusted_only_if_configured(void **state)
 {
     static const struct example examples[] = {
         {"nginx", "unix:", {{"X-Forwarded-For", "198.51.100.1, 203.0.113.7"}}, "203.0.113.7"},
@@ -233,7 +233,7 @@ static void a_long_list_of_hops_is_read_to_its_end(void **state)
 }
 
 /* J1: the work that a client can cause is bounded. More header lines than the bound are refused. */
-static void forwarding_lines_without_end_are_refused(void **state)
+static void too_many_forwarding_header_lines_are_refused(void **state)
 {
     (void)state;
     static weir_header lines[WEIR_HEADER_LINES_MAX + 1];
@@ -261,9 +261,9 @@ static void forwarding_lines_without_end_are_refused(void **state)
     assert_int_equal(fault, WEIR_FAULT_REPEATED);
 }
 
-WEIR_TESTS(test(forwarding_lines_without_end_are_refused),
+WEIR_TESTS(test(too_many_forwarding_header_lines_are_refused),
            test(forged_headers_are_ignored_unless_the_peer_is_a_trusted_proxy),
            test(behind_trusted_proxies_the_right_most_untrusted_hop_is_the_caller),
            test(a_proxy_may_name_the_caller_in_another_header), test(an_unreadable_peer_is_malformed_not_missing),
-           test(a_unix_socket_is_trusted_only_if_we_say_so), test(first_hop_mode_takes_the_first_forwarded_address),
+           test(unix_socket_peer_is_trusted_only_if_configured), test(first_hop_mode_takes_the_first_forwarded_address),
            test(a_mapped_address_and_its_ipv4_address_are_one_caller), test(a_long_list_of_hops_is_read_to_its_end))

@@ -16,7 +16,7 @@ static void assert_digest(struct wr_span first, struct wr_span second, const cha
     assert_string_equal(hex, expected);
 }
 
-static void published_examples_come_out(void **state)
+static void sha256_matches_the_examples_of_fips_180_4(void **state)
 {
     static char million[1000000];
 
@@ -31,7 +31,7 @@ static void published_examples_come_out(void **state)
                   "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-static void where_the_text_is_divided_does_not_matter(void **state)
+static void sha256_does_not_depend_on_where_the_text_is_divided(void **state)
 {
     char text[200];
 
@@ -47,4 +47,4 @@ static void where_the_text_is_divided_does_not_matter(void **state)
     }
 }
 
-WEIR_TESTS(test(published_examples_come_out), test(where_the_text_is_divided_does_not_matter))
+WEIR_TESTS(test(sha256_matches_the_examples_of_fips_180_4), test(sha256_does_not_depend_on_where_the_text_is_divided))

@@ -14,7 +14,7 @@
 
 #include <weir/time.h>
 
-static void refused_requests_are_told_whole_seconds_and_at_least_one(void **state)
+static void retry_after_of_a_refusal_is_whole_seconds_and_at_least_one(void **state)
 {
     (void)state;
     static const struct {
@@ -54,7 +54,7 @@ static bool is_taken(const char *value)
     return wr_credentials_read(wr_span_of(value), &token) == WEIR_FAULT_NONE;
 }
 
-static void base64_whose_last_digit_has_bits_that_are_lost_is_refused(void **state)
+static void base64_credential_with_nonzero_unused_bits_is_refused(void **state)
 {
     (void)state;
     char text[64];
@@ -77,7 +77,7 @@ static void base64_whose_last_digit_has_bits_that_are_lost_is_refused(void **sta
     assert_true(is_taken("Basic =") == false && is_taken("Basic AAA===") == false);
 }
 
-static void base64_is_of_a_length_that_some_bytes_have(void **state)
+static void base64_credential_of_impossible_length_is_refused(void **state)
 {
     (void)state;
     for (int length = 1; length <= 24; length++) {
@@ -93,7 +93,7 @@ static void base64_is_of_a_length_that_some_bytes_have(void **state)
 
 /* ---- paths and hosts ------------------------------------------------------------------------- */
 
-static void patterns_are_taken_or_refused_with_their_reason(void **state)
+static void path_patterns_are_accepted_or_refused_with_a_reason(void **state)
 {
     (void)state;
     static const struct {
@@ -159,7 +159,7 @@ static void host_that_ends_in_a_number_is_an_address_or_refused(void **state)
 
 static struct wr_request_reading asked;
 
-static void what_patterns_tell_apart_makes_readings_of_any_path(void **state)
+static void case_sensitive_patterns_add_a_reading_to_any_path(void **state)
 {
     (void)state;
     weir_request request;
@@ -182,7 +182,7 @@ static void what_patterns_tell_apart_makes_readings_of_any_path(void **state)
     assert_false(wr_request_reading_next(&asked));
 }
 
-static void root_is_read_in_one_way(void **state)
+static void root_path_has_one_reading(void **state)
 {
     (void)state;
     static const struct {
@@ -198,7 +198,7 @@ static void root_is_read_in_one_way(void **state)
     }
 }
 
-static void shortest_form_of_a_character_is_taken_and_a_longer_one_refused(void **state)
+static void shortest_utf8_form_is_accepted_and_over_long_ones_refused(void **state)
 {
     (void)state;
     static const char *const taken[] = {"/%C2%80", "/%DF%BF", "/%E0%A0%80", "/%EF%BF%BD", "/%F0%90%80%80"};
@@ -283,7 +283,7 @@ static void prefixes_of_a_key_are_those_of_an_address(void **state)
     }
 }
 
-static void text_that_is_null_has_no_bytes(void **state)
+static void request_with_a_null_text_and_a_length_is_refused(void **state)
 {
     (void)state;
     for (int what = 0; what < 5; what++) {
@@ -300,7 +300,7 @@ static void text_that_is_null_has_no_bytes(void **state)
     assert_int_equal(wr_request_check(NULL), WEIR_E_INVAL);
 }
 
-static void networks_are_refused_with_their_text(void **state)
+static void error_of_a_refused_network_quotes_its_text(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -315,7 +315,7 @@ static void networks_are_refused_with_their_text(void **state)
     }
 }
 
-static void network_reaches_to_its_last_address(void **state)
+static void network_contains_its_last_address_and_not_the_next(void **state)
 {
     (void)state;
     static const struct {
@@ -370,7 +370,7 @@ static void peer_is_trusted_by_its_network(void **state)
     assert_false(wr_peer_is_trusted(&key, wr_span_of("unix:/run/x")));
 }
 
-static void fault_that_is_none_has_the_words_of_none(void **state)
+static void every_fault_has_a_name_and_a_text_and_unknown_ones_those_of_none(void **state)
 {
     (void)state;
     assert_string_equal(weir_request_fault_name(WEIR_FAULT_NONE), "none");
@@ -384,7 +384,7 @@ static void fault_that_is_none_has_the_words_of_none(void **state)
     }
 }
 
-static void comparing_costs_a_step_for_eight_bytes_and_ends_when_there_are_none(void **state)
+static void pattern_match_costs_one_step_per_eight_bytes_and_fails_at_zero(void **state)
 {
     (void)state;
     static const char text[] = "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -404,7 +404,7 @@ static void comparing_costs_a_step_for_eight_bytes_and_ends_when_there_are_none(
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static void every_source_of_a_key_has_its_word(void **state)
+static void every_key_source_has_a_name(void **state)
 {
     (void)state;
     static const char *const words[] = {"global", "ip", "route", "host", "method"};
@@ -419,7 +419,7 @@ static void every_source_of_a_key_has_its_word(void **state)
     }
 }
 
-static void refused_limits_are_quoted_with_what_is_wrong(void **state)
+static void error_of_a_refused_limit_quotes_it_and_says_why(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -440,7 +440,7 @@ static void refused_limits_are_quoted_with_what_is_wrong(void **state)
     }
 }
 
-static void words_behind_the_list_are_not_read(void **state)
+static void sorting_words_reads_no_entry_beyond_the_count(void **state)
 {
     (void)state;
     struct wr_numbered_key words[] = {{wr_span_of("fig"), 1}, {wr_span_of("pear"), 2}, {wr_span_of("pear"), 3}};
@@ -479,7 +479,7 @@ static void longest_key_fits_a_line_of_state_and_a_longer_one_is_refused(void **
         }
 }
 
-static void past_of_a_nanosecond_is_one(void **state)
+static void state_record_age_is_at_least_a_nanosecond(void **state)
 {
     (void)state;
     static struct wr_usage_record record;
@@ -489,7 +489,7 @@ static void past_of_a_nanosecond_is_one(void **state)
     assert_false(wr_usage_record_parse((struct wr_span){"k 616 5", 7}, &record));
 }
 
-static void refusal_of_arguments_says_which(void **state)
+static void field_format_errors_name_the_bad_argument(void **state)
 {
     (void)state;
     weir_admission_result admission = {.allowed = true};
@@ -505,18 +505,21 @@ static void refusal_of_arguments_says_which(void **state)
     assert_non_null(strstr(weir_error_detail(), "bits that are no field"));
 }
 
-WEIR_TESTS(test(peer_is_trusted_by_its_network), test(fault_that_is_none_has_the_words_of_none),
-           test(comparing_costs_a_step_for_eight_bytes_and_ends_when_there_are_none), test(past_of_a_nanosecond_is_one),
-           test(prefixes_of_a_key_are_those_of_an_address), test(text_that_is_null_has_no_bytes),
-           test(networks_are_refused_with_their_text), test(network_reaches_to_its_last_address),
-           test(shortest_form_of_a_character_is_taken_and_a_longer_one_refused),
-           test(refused_requests_are_told_whole_seconds_and_at_least_one),
-           test(base64_whose_last_digit_has_bits_that_are_lost_is_refused),
-           test(base64_is_of_a_length_that_some_bytes_have), test(patterns_are_taken_or_refused_with_their_reason),
+WEIR_TESTS(test(peer_is_trusted_by_its_network), test(every_fault_has_a_name_and_a_text_and_unknown_ones_those_of_none),
+           test(pattern_match_costs_one_step_per_eight_bytes_and_fails_at_zero),
+           test(state_record_age_is_at_least_a_nanosecond), test(prefixes_of_a_key_are_those_of_an_address),
+           test(request_with_a_null_text_and_a_length_is_refused), test(error_of_a_refused_network_quotes_its_text),
+           test(network_contains_its_last_address_and_not_the_next),
+           test(shortest_utf8_form_is_accepted_and_over_long_ones_refused),
+           test(retry_after_of_a_refusal_is_whole_seconds_and_at_least_one),
+           test(base64_credential_with_nonzero_unused_bits_is_refused),
+           test(base64_credential_of_impossible_length_is_refused),
+           test(path_patterns_are_accepted_or_refused_with_a_reason),
            test(host_that_ends_in_a_number_is_an_address_or_refused),
-           test(what_patterns_tell_apart_makes_readings_of_any_path), test(root_is_read_in_one_way),
+           test(case_sensitive_patterns_add_a_reading_to_any_path), test(root_path_has_one_reading),
            test(known_methods_have_one_spelling_where_a_rule_looks_at_them),
            test(prefix_of_a_trusted_network_is_at_most_128), test(peer_is_a_unix_socket_by_its_first_five_bytes),
-           test(every_source_of_a_key_has_its_word), test(refused_limits_are_quoted_with_what_is_wrong),
-           test(words_behind_the_list_are_not_read), test(longest_key_fits_a_line_of_state_and_a_longer_one_is_refused),
-           test(refusal_of_arguments_says_which))
+           test(every_key_source_has_a_name), test(error_of_a_refused_limit_quotes_it_and_says_why),
+           test(sorting_words_reads_no_entry_beyond_the_count),
+           test(longest_key_fits_a_line_of_state_and_a_longer_one_is_refused),
+           test(field_format_errors_name_the_bad_argument))

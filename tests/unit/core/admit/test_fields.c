@@ -38,7 +38,7 @@ static void assert_lines(const weir_admission_result *admission, unsigned fields
     assert_int_equal(bytes, strlen(expected));
 }
 
-static void an_allowed_request_is_told_what_is_left(void **state)
+static void headers_of_an_allowed_request_show_the_remaining_quota(void **state)
 {
     static weir_admission_result admission;
 
@@ -54,7 +54,7 @@ static void an_allowed_request_is_told_what_is_left(void **state)
     assert_int_equal(weir_admission_result_status(&admission), 200);
 }
 
-static void a_refused_request_is_told_when_to_come_again(void **state)
+static void headers_of_a_refused_request_show_when_to_retry(void **state)
 {
     static weir_admission_result admission;
 
@@ -72,7 +72,7 @@ static void a_refused_request_is_told_when_to_come_again(void **state)
     assert_int_equal(weir_admission_result_status(&admission), 429);
 }
 
-static void several_rules_are_members_of_one_list(void **state)
+static void several_rules_share_one_ratelimit_list(void **state)
 {
     static weir_admission_result admission;
 
@@ -95,7 +95,7 @@ static void several_rules_are_members_of_one_list(void **state)
 }
 
 /* RFC 9651 3.3.3 */
-static void names_are_escaped_as_structured_field_strings(void **state)
+static void rule_names_are_escaped_as_structured_field_strings(void **state)
 {
     static weir_admission_result admission;
 
@@ -105,7 +105,7 @@ static void names_are_escaped_as_structured_field_strings(void **state)
     assert_lines(&admission, WEIR_FIELD_RATELIMIT, WALL, "RateLimit: \"a\\\"b\\\\c, d;q=9\";r=1;t=0\r\n");
 }
 
-static void every_time_is_rounded_up(void **state)
+static void every_time_in_a_response_header_is_rounded_up(void **state)
 {
     static const struct {
         int64_t ns;
@@ -170,7 +170,7 @@ static void a_policy_is_scaled_to_whole_seconds(void **state)
     }
 }
 
-static void where_no_clock_tells_no_time_is_told(void **state)
+static void wait_of_unknown_length_has_no_reset_time_in_headers(void **state)
 {
     static weir_admission_result admission;
 
@@ -188,7 +188,7 @@ static void where_no_clock_tells_no_time_is_told(void **state)
     assert_lines(&admission, WEIR_FIELD_RETRY_AFTER | WEIR_FIELD_RATELIMIT, WALL, "RateLimit: \"at-once\";r=0\r\n");
 }
 
-static void without_a_quota_there_is_nothing_to_tell(void **state)
+static void admission_without_a_quota_formats_no_headers(void **state)
 {
     static weir_admission_result admission;
 
@@ -201,7 +201,7 @@ static void without_a_quota_there_is_nothing_to_tell(void **state)
     assert_lines(&admission, 0, WALL, "");
 }
 
-static void one_value_can_be_had_without_its_name(void **state)
+static void one_header_value_can_be_formatted_without_its_name(void **state)
 {
     static weir_admission_result admission;
     char buffer[64];
@@ -262,7 +262,7 @@ static void the_largest_admission_fits_the_stated_size(void **state)
         0);
 }
 
-static void statuses_fit_the_outcome(void **state)
+static void http_status_follows_from_the_outcome(void **state)
 {
     static weir_admission_result admission;
 
@@ -300,10 +300,11 @@ static void bad_arguments_are_refused(void **state)
     assert_int_equal(bytes, 4711);
 }
 
-WEIR_TESTS(test(an_allowed_request_is_told_what_is_left), test(a_refused_request_is_told_when_to_come_again),
-           test(several_rules_are_members_of_one_list), test(names_are_escaped_as_structured_field_strings),
-           test(every_time_is_rounded_up), test(the_reset_time_is_rounded_once),
-           test(a_policy_is_scaled_to_whole_seconds), test(where_no_clock_tells_no_time_is_told),
-           test(without_a_quota_there_is_nothing_to_tell), test(one_value_can_be_had_without_its_name),
+WEIR_TESTS(test(headers_of_an_allowed_request_show_the_remaining_quota),
+           test(headers_of_a_refused_request_show_when_to_retry), test(several_rules_share_one_ratelimit_list),
+           test(rule_names_are_escaped_as_structured_field_strings),
+           test(every_time_in_a_response_header_is_rounded_up), test(the_reset_time_is_rounded_once),
+           test(a_policy_is_scaled_to_whole_seconds), test(wait_of_unknown_length_has_no_reset_time_in_headers),
+           test(admission_without_a_quota_formats_no_headers), test(one_header_value_can_be_formatted_without_its_name),
            test(a_buffer_of_any_size_is_never_overrun), test(the_largest_admission_fits_the_stated_size),
-           test(statuses_fit_the_outcome), test(bad_arguments_are_refused))
+           test(http_status_follows_from_the_outcome), test(bad_arguments_are_refused))

@@ -120,7 +120,7 @@ static size_t host_key(void *context, const weir_request *request, char *buffer,
 }
 
 /* S3-29 */
-static void a_custom_key_is_what_the_function_says(void **state)
+static void custom_key_is_the_result_of_the_function(void **state)
 {
     static char long_host[WEIR_KEY_MAX + 1];
     weir_key_rule key;
@@ -331,7 +331,7 @@ static void malformed_keys_are_refused_or_share_one_key(void **state)
     }
 }
 
-static void what_is_well_formed_is_taken_as_it_is(void **state)
+static void well_formed_user_key_is_used_unchanged(void **state)
 {
     static char longest[WEIR_KEY_MAX];
     static const struct raw cases[] = {
@@ -354,7 +354,7 @@ static void what_is_well_formed_is_taken_as_it_is(void **state)
     }
 }
 
-static void a_key_that_does_not_fit_the_buffer_is_told_so(void **state)
+static void key_that_does_not_fit_the_buffer_is_an_error(void **state)
 {
     char buffer[8] = "1234567";
     size_t bytes = 4711;
@@ -372,7 +372,7 @@ static void a_key_that_does_not_fit_the_buffer_is_told_so(void **state)
     assert_string_equal(buffer, "alice67");
 }
 
-static void a_missing_key_is_refused_where_nothing_stands_in(void **state)
+static void missing_key_without_a_fallback_is_refused(void **state)
 {
     weir_key_rule key;
     struct request request;
@@ -590,11 +590,11 @@ static void digest_of_a_secret_is_a_hash_sign_and_32_hex_digits_in_small_letters
 }
 
 WEIR_TESTS(test(the_global_key_is_the_same_for_all), test(the_user_key_is_a_header_or_anonymous),
-           test(the_route_key_is_the_path), test(a_custom_key_is_what_the_function_says),
+           test(the_route_key_is_the_path), test(custom_key_is_the_result_of_the_function),
            test(a_composite_key_joins_its_parts), test(a_composite_has_no_key_if_a_part_has_none),
            test(different_parts_never_make_the_same_key), test(malformed_keys_are_refused_or_share_one_key),
-           test(what_is_well_formed_is_taken_as_it_is), test(a_key_that_does_not_fit_the_buffer_is_told_so),
-           test(a_missing_key_is_refused_where_nothing_stands_in), test(a_secret_value_does_not_show_in_its_key),
+           test(well_formed_user_key_is_used_unchanged), test(key_that_does_not_fit_the_buffer_is_an_error),
+           test(missing_key_without_a_fallback_is_refused), test(a_secret_value_does_not_show_in_its_key),
            test(costs_from_a_header_are_checked), test(a_repeated_cost_is_refused),
            test(keys_that_make_no_sense_are_refused), test(bad_requests_and_buffers_are_refused),
            test(faults_have_names), test(digest_of_a_secret_is_a_hash_sign_and_32_hex_digits_in_small_letters))

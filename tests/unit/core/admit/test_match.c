@@ -100,7 +100,7 @@ static void a_star_costs_no_more_than_the_lengths_multiplied(void **state)
     assert_false(fits(wr_glob_parse_path, pattern, path));
 }
 
-static void patterns_follow_the_reading(void **state)
+static void patterns_are_compared_with_each_reading_of_a_path(void **state)
 {
     (void)state;
     static const struct {
@@ -131,7 +131,7 @@ static void patterns_follow_the_reading(void **state)
     }
 }
 
-static void a_pattern_tells_which_readings_differ_for_it(void **state)
+static void pattern_reports_which_readings_matter_to_it(void **state)
 {
     (void)state;
     static const struct {
@@ -203,7 +203,7 @@ static bool fits_request(const struct wr_match *match, const char *method, const
     return wr_match_fits(match, &asked);
 }
 
-static void every_list_must_have_one_that_fits_and_all_headers_must(void **state)
+static void rule_matches_one_entry_of_each_list_and_all_headers(void **state)
 {
     (void)state;
     struct wr_span methods[] = {{"POST", 4}, {"PUT", 3}};
@@ -227,6 +227,6 @@ static void every_list_must_have_one_that_fits_and_all_headers_must(void **state
 
 WEIR_TESTS(test(paths_fit_exactly_below_a_prefix_or_by_stars), test(stars_in_hosts_and_values_stand_for_anything),
            test(patterns_that_no_path_could_fit_are_refused), test(a_star_costs_no_more_than_the_lengths_multiplied),
-           test(patterns_follow_the_reading), test(a_pattern_tells_which_readings_differ_for_it),
+           test(patterns_are_compared_with_each_reading_of_a_path), test(pattern_reports_which_readings_matter_to_it),
            test(a_path_too_long_to_rewrite_is_malformed), test(a_host_that_is_too_long_is_malformed),
-           test(every_list_must_have_one_that_fits_and_all_headers_must))
+           test(rule_matches_one_entry_of_each_list_and_all_headers))

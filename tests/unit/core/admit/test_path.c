@@ -76,7 +76,7 @@ static void all_spellings_of_a_path_are_one_route(void **state)
     }
 }
 
-static void what_services_tell_apart_is_told_apart(void **state)
+static void exact_bits_keep_differences_between_paths(void **state)
 {
     static const struct {
         unsigned exact;
@@ -111,7 +111,7 @@ static void assert_refused(const struct refused *cases, size_t count)
     }
 }
 
-static void what_is_no_path_has_no_route(void **state)
+static void target_that_is_not_a_path_has_no_route(void **state)
 {
     static const struct refused cases[] = {
         {"*", WEIR_FAULT_TARGET},
@@ -142,7 +142,7 @@ static void what_is_no_path_has_no_route(void **state)
     assert_int_equal(route(NULL), WEIR_FAULT_MISSING);
 }
 
-static void what_services_disagree_about_and_no_client_needs_is_refused(void **state)
+static void ambiguous_paths_that_no_client_needs_are_refused(void **state)
 {
     static const struct refused cases[] = {
         {"/.", WEIR_FAULT_DOTS},
@@ -546,8 +546,8 @@ static void spellings_of_one_credential_are_one(void **state)
     }
 }
 
-WEIR_TESTS(test(all_spellings_of_a_path_are_one_route), test(what_services_tell_apart_is_told_apart),
-           test(what_is_no_path_has_no_route), test(what_services_disagree_about_and_no_client_needs_is_refused),
+WEIR_TESTS(test(all_spellings_of_a_path_are_one_route), test(exact_bits_keep_differences_between_paths),
+           test(target_that_is_not_a_path_has_no_route), test(ambiguous_paths_that_no_client_needs_are_refused),
            test(a_route_fits_up_to_the_last_byte), test(a_route_is_its_own_route),
            test(a_path_is_read_in_each_way_that_a_service_may_read_it), test(a_path_with_many_readings_must_be_short),
            test(callers_cannot_make_up_methods), test(methods_are_compared_without_case_and_head_is_a_get),

@@ -8,7 +8,7 @@
 #include "core/admit/usage_record.h"
 #include "lib/test.h"
 
-static void limits_are_read_as_they_are_written(void **state)
+static void limits_are_parsed_as_written(void **state)
 {
     (void)state;
     static const struct {
@@ -37,7 +37,7 @@ static void limits_are_read_as_they_are_written(void **state)
     }
 }
 
-static void limits_that_make_no_sense_are_refused_with_what_would_be_right(void **state)
+static void invalid_limits_are_refused_with_a_valid_example(void **state)
 {
     (void)state;
     static const char *const texts[] = {"",
@@ -69,7 +69,7 @@ static void limits_that_make_no_sense_are_refused_with_what_would_be_right(void 
     }
 }
 
-static void limit_without_a_rate_is_told_apart_from_one_with_two_measures(void **state)
+static void limit_without_a_rate_and_limit_with_two_get_different_errors(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -79,7 +79,7 @@ static void limit_without_a_rate_is_told_apart_from_one_with_two_measures(void *
     assert_non_null(strstr(weir_error_detail(), "both a rate and concurrent="));
 }
 
-static void keys_name_their_source_and_secrets_are_not_shown(void **state)
+static void key_texts_name_their_source_and_hide_secrets(void **state)
 {
     (void)state;
     enum wr_key_source source;
@@ -98,7 +98,7 @@ static void keys_name_their_source_and_secrets_are_not_shown(void **state)
         assert_int_equal(wr_key_source_parse(wrong[i], &source, &header), WEIR_E_INVAL);
 }
 
-static void an_address_is_found_among_networks_that_meet(void **state)
+static void address_is_found_among_adjacent_and_nested_networks(void **state)
 {
     (void)state;
     static const char *const texts[] = {"10.0.0.0/8",    "10.1.0.0/16",  "192.0.2.7",       "192.0.2.0/31",
@@ -154,7 +154,7 @@ static void networks_may_be_listed_in_any_order(void **state)
         }
 }
 
-static void words_are_found_and_one_that_is_there_twice_is_told(void **state)
+static void words_are_found_and_duplicates_reported(void **state)
 {
     (void)state;
     struct wr_numbered_key words[] = {{wr_span_of("pear"), 1}, {wr_span_of("fig"), 2}, {wr_span_of("apple"), 3}};
@@ -167,7 +167,7 @@ static void words_are_found_and_one_that_is_there_twice_is_told(void **state)
     assert_non_null(wr_numbered_keys_sort(words, 3));
 }
 
-static void a_line_of_state_is_read_as_it_was_written_and_no_other(void **state)
+static void state_line_parses_as_written_and_invalid_ones_are_refused(void **state)
 {
     (void)state;
     char memory[WR_USAGE_RECORD_BYTES_MAX];
@@ -207,9 +207,7 @@ static void a_line_of_state_is_read_as_it_was_written_and_no_other(void **state)
 }
 
 WEIR_TESTS(test(networks_may_be_listed_in_any_order),
-           test(limit_without_a_rate_is_told_apart_from_one_with_two_measures),
-           test(limits_are_read_as_they_are_written),
-           test(limits_that_make_no_sense_are_refused_with_what_would_be_right),
-           test(keys_name_their_source_and_secrets_are_not_shown), test(an_address_is_found_among_networks_that_meet),
-           test(words_are_found_and_one_that_is_there_twice_is_told),
-           test(a_line_of_state_is_read_as_it_was_written_and_no_other))
+           test(limit_without_a_rate_and_limit_with_two_get_different_errors), test(limits_are_parsed_as_written),
+           test(invalid_limits_are_refused_with_a_valid_example), test(key_texts_name_their_source_and_hide_secrets),
+           test(address_is_found_among_adjacent_and_nested_networks), test(words_are_found_and_duplicates_reported),
+           test(state_line_parses_as_written_and_invalid_ones_are_refused))

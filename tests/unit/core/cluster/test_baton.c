@@ -417,7 +417,7 @@ static weir_pace_options strict(int64_t interval_ns)
     return options;
 }
 
-static void starts_of_all_are_an_interval_apart_whatever_goes_wrong(void **state)
+static void starts_of_all_processes_are_an_interval_apart_despite_faults(void **state)
 {
     (void)state;
     uint64_t seed = weir_test_seed(), starts = 0;
@@ -436,7 +436,7 @@ static void starts_of_all_are_an_interval_apart_whatever_goes_wrong(void **state
 
 /* A late send is reported while another process has the turn. The holder learns of it within a few
  * messages, and then waits a whole interval. */
-static void send_that_was_late_is_known_to_whoever_has_the_turn(void **state)
+static void late_send_is_known_to_the_holder_of_the_turn(void **state)
 {
     (void)state;
     static struct world world;
@@ -452,7 +452,7 @@ static void send_that_was_late_is_known_to_whoever_has_the_turn(void **state)
     assert_true(late_starts > 50 && letters > 20);
 }
 
-static void five_are_as_fast_as_one(void **state)
+static void five_processes_are_as_fast_as_one(void **state)
 {
     (void)state;
     static struct world world;
@@ -466,7 +466,7 @@ static void five_are_as_fast_as_one(void **state)
     assert_true(world.starts >= 5500);
 }
 
-static void crashed_holder_is_succeeded_when_its_turn_has_run_out(void **state)
+static void crashed_holder_is_replaced_at_the_end_of_its_turn(void **state)
 {
     (void)state;
     struct store store = {.is_born = true, .born_at = S - WR_GATE_LEASE_NS};
@@ -485,6 +485,5 @@ static void crashed_holder_is_succeeded_when_its_turn_has_run_out(void **state)
     assert_false(reply.told.is_ours || store.has_gate);
 }
 
-WEIR_TESTS(test(starts_of_all_are_an_interval_apart_whatever_goes_wrong), test(five_are_as_fast_as_one),
-           test(send_that_was_late_is_known_to_whoever_has_the_turn),
-           test(crashed_holder_is_succeeded_when_its_turn_has_run_out))
+WEIR_TESTS(test(starts_of_all_processes_are_an_interval_apart_despite_faults), test(five_processes_are_as_fast_as_one),
+           test(late_send_is_known_to_the_holder_of_the_turn), test(crashed_holder_is_replaced_at_the_end_of_its_turn))

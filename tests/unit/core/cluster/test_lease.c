@@ -71,7 +71,7 @@ static void terms_out_of_range_are_refused(void **state)
     assert_int_equal(wr_permit_lease_terms_make(&stack, 10000, 1000000, &terms), 0);
 }
 
-static void a_batch_is_asked_for_once_and_then_spent_without_asking(void **state)
+static void batch_is_asked_for_once_and_spent_without_the_store(void **state)
 {
     (void)state;
     struct wr_permit_lease lease = {0};
@@ -98,7 +98,7 @@ static void a_batch_is_asked_for_once_and_then_spent_without_asking(void **state
     assert_int_equal(wr_permit_lease_try(&TEN, &lease, &membership, MS, 1).way, WR_PERMIT_LEASE_ASK);
 }
 
-static void a_refused_key_spares_the_store_until_asking_may_help(void **state)
+static void refused_key_sends_no_ask_until_it_may_succeed(void **state)
 {
     (void)state;
     struct wr_permit_lease lease = {0};
@@ -116,7 +116,7 @@ static void a_refused_key_spares_the_store_until_asking_may_help(void **state)
     assert_int_equal(wr_permit_lease_try(&EXACT, &lease, &membership, 50 * MS, 2).way, WR_PERMIT_LEASE_ASK);
 }
 
-static void a_key_in_demand_is_asked_for_by_the_batch_not_by_the_permit(void **state)
+static void key_in_demand_waits_for_a_batch_not_for_single_permits(void **state)
 {
     (void)state;
     struct wr_permit_lease lease = {0};
@@ -133,7 +133,7 @@ static void a_key_in_demand_is_asked_for_by_the_batch_not_by_the_permit(void **s
     assert_int_equal(wr_permit_lease_try(&TEN, &lease, &membership, 11 * MS, 1).wait_ns, WR_BATCH_WAIT_NS);
 }
 
-static void a_short_batch_is_spent_and_not_asked_for_again_at_once(void **state)
+static void partial_batch_is_spent_before_the_next_ask(void **state)
 {
     (void)state;
     struct wr_permit_lease lease = {0};
@@ -153,7 +153,7 @@ static void a_short_batch_is_spent_and_not_asked_for_again_at_once(void **state)
     assert_int_equal(wr_permit_lease_try(&TEN, &lease, &membership, 8 * MS, 1).extra, 10);
 }
 
-static void a_late_answer_is_not_taken_in(void **state)
+static void late_answer_of_the_store_is_ignored(void **state)
 {
     (void)state;
     struct wr_permit_lease lease = {0};
@@ -172,7 +172,7 @@ static void a_late_answer_is_not_taken_in(void **state)
     assert_int_equal(lease.left, 10);
 }
 
-static void what_was_held_goes_with_the_seat_even_if_it_is_won_again(void **state)
+static void lease_ends_with_its_seat_even_if_that_is_won_anew(void **state)
 {
     (void)state;
     struct wr_permit_lease lease = {0};
@@ -200,7 +200,7 @@ static void what_was_held_goes_with_the_seat_even_if_it_is_won_again(void **stat
     assert_int_equal(wr_permit_lease_try(&TEN, &lease, &membership, 540 * MS, 1).way, WR_PERMIT_LEASE_GO);
 }
 
-static void a_smaller_limit_shrinks_what_is_held(void **state)
+static void smaller_limit_shrinks_the_lease(void **state)
 {
     (void)state;
     struct wr_permit_lease lease = {0};
@@ -225,7 +225,7 @@ static struct wr_permit_lease holding(const struct wr_membership *membership, ui
     return lease;
 }
 
-static void permits_that_come_back_are_held_up_to_a_batch(void **state)
+static void returned_permits_stay_in_the_lease_up_to_a_batch(void **state)
 {
     (void)state;
     struct wr_membership membership = seated();
@@ -248,7 +248,7 @@ static void permits_that_come_back_are_held_up_to_a_batch(void **state)
     assert_int_equal(lease.left, 0);
 }
 
-static void only_the_ask_that_was_missed_is_given_up(void **state)
+static void only_the_unanswered_ask_is_given_up(void **state)
 {
     (void)state;
     struct wr_membership membership = seated();
@@ -265,7 +265,7 @@ static void only_the_ask_that_was_missed_is_given_up(void **state)
     assert_int_equal(lease.number, 1); /* 0 means no ask */
 }
 
-static void answer_with_more_than_was_asked_for_or_to_no_ask_is_not_taken_in(void **state)
+static void unasked_or_excessive_answer_of_the_store_is_ignored(void **state)
 {
     (void)state;
     struct wr_membership membership = seated();
@@ -283,7 +283,7 @@ static void answer_with_more_than_was_asked_for_or_to_no_ask_is_not_taken_in(voi
     assert_int_equal(lease.asked, 0);
 }
 
-static void batch_is_asked_for_again_when_half_of_it_is_left_and_not_when_all_is(void **state)
+static void next_batch_is_asked_for_when_half_is_left(void **state)
 {
     (void)state;
     struct wr_membership membership = seated();
@@ -300,7 +300,7 @@ static void batch_is_asked_for_again_when_half_of_it_is_left_and_not_when_all_is
     assert_int_equal(lease.left, 10);
 }
 
-static void key_is_shut_for_as_long_as_the_store_says_within_bounds(void **state)
+static void refused_key_waits_as_long_as_the_store_says_within_bounds(void **state)
 {
     (void)state;
     static const struct {
@@ -335,7 +335,7 @@ static void key_is_shut_for_as_long_as_the_store_says_within_bounds(void **state
     }
 }
 
-static void lease_is_idle_when_it_holds_nothing_awaits_nothing_and_is_not_shut(void **state)
+static void lease_is_idle_without_permits_pending_asks_or_a_wait(void **state)
 {
     (void)state;
     struct wr_membership membership = seated();
@@ -359,7 +359,7 @@ static void lease_is_idle_when_it_holds_nothing_awaits_nothing_and_is_not_shut(v
     assert_int_equal(lease.left, 0);
 }
 
-static void seat_that_is_won_anew_is_another_and_one_that_is_renewed_the_same(void **state)
+static void seat_won_anew_has_a_new_tenure_and_a_renewed_one_keeps_it(void **state)
 {
     (void)state;
     struct wr_membership membership = {0};
@@ -378,16 +378,15 @@ static void seat_that_is_won_anew_is_another_and_one_that_is_renewed_the_same(vo
     assert_int_equal(membership.tenure, 2);
 }
 
-WEIR_TESTS(test(permits_that_come_back_are_held_up_to_a_batch), test(only_the_ask_that_was_missed_is_given_up),
-           test(answer_with_more_than_was_asked_for_or_to_no_ask_is_not_taken_in),
-           test(batch_is_asked_for_again_when_half_of_it_is_left_and_not_when_all_is),
-           test(key_is_shut_for_as_long_as_the_store_says_within_bounds),
-           test(lease_is_idle_when_it_holds_nothing_awaits_nothing_and_is_not_shut),
-           test(seat_that_is_won_anew_is_another_and_one_that_is_renewed_the_same),
+WEIR_TESTS(test(returned_permits_stay_in_the_lease_up_to_a_batch), test(only_the_unanswered_ask_is_given_up),
+           test(unasked_or_excessive_answer_of_the_store_is_ignored), test(next_batch_is_asked_for_when_half_is_left),
+           test(refused_key_waits_as_long_as_the_store_says_within_bounds),
+           test(lease_is_idle_without_permits_pending_asks_or_a_wait),
+           test(seat_won_anew_has_a_new_tenure_and_a_renewed_one_keeps_it),
            test(batches_divide_the_overshoot_among_nodes_and_round_down),
            test(spaced_starts_and_permits_in_flight_are_never_leased), test(terms_out_of_range_are_refused),
-           test(a_batch_is_asked_for_once_and_then_spent_without_asking),
-           test(a_refused_key_spares_the_store_until_asking_may_help),
-           test(a_key_in_demand_is_asked_for_by_the_batch_not_by_the_permit),
-           test(a_short_batch_is_spent_and_not_asked_for_again_at_once), test(a_late_answer_is_not_taken_in),
-           test(what_was_held_goes_with_the_seat_even_if_it_is_won_again), test(a_smaller_limit_shrinks_what_is_held))
+           test(batch_is_asked_for_once_and_spent_without_the_store),
+           test(refused_key_sends_no_ask_until_it_may_succeed),
+           test(key_in_demand_waits_for_a_batch_not_for_single_permits),
+           test(partial_batch_is_spent_before_the_next_ask), test(late_answer_of_the_store_is_ignored),
+           test(lease_ends_with_its_seat_even_if_that_is_won_anew), test(smaller_limit_shrinks_the_lease))

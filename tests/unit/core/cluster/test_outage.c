@@ -25,7 +25,7 @@ static void three_misses_in_a_row_or_a_broken_connection_open_the_breaker(void *
     assert_false(wr_outage_may_ask(&outage, 0));
 }
 
-static void a_store_that_is_down_is_looked_at_one_probe_at_a_time_ever_more_seldom(void **state)
+static void store_that_is_down_gets_single_probes_at_growing_intervals(void **state)
 {
     (void)state;
     struct wr_outage outage = {0};
@@ -44,7 +44,7 @@ static void a_store_that_is_down_is_looked_at_one_probe_at_a_time_ever_more_seld
     }
 }
 
-static void next_look_is_after_half_of_the_longest_wait_and_a_part_of_the_rest_by_chance(void **state)
+static void next_probe_of_the_store_is_jittered_over_the_second_half_of_its_wait(void **state)
 {
     (void)state;
     static const struct {
@@ -64,7 +64,7 @@ static void next_look_is_after_half_of_the_longest_wait_and_a_part_of_the_rest_b
     assert_int_equal(outage.probe_at, WR_OUTAGE_LONGEST / 2);
 }
 
-static void asks_from_before_the_outage_do_not_put_off_the_next_look(void **state)
+static void asks_from_before_an_outage_do_not_delay_the_next_probe(void **state)
 {
     (void)state;
     struct wr_outage outage = {0};
@@ -78,7 +78,7 @@ static void asks_from_before_the_outage_do_not_put_off_the_next_look(void **stat
 
 /* A store that answers late may still decide for other nodes. A silent or disconnected one decides
  * for none. */
-static void a_store_that_is_late_is_not_lost_until_a_probe_hears_nothing(void **state)
+static void late_store_is_not_lost_until_a_probe_gets_no_answer(void **state)
 {
     (void)state;
     struct wr_outage outage = {0};
@@ -100,7 +100,7 @@ static void a_store_that_is_late_is_not_lost_until_a_probe_hears_nothing(void **
 }
 
 /* The parts of all nodes together grant no more than the rule, neither at once nor over time. */
-static void parts_of_a_rule_add_up_to_no_more_than_the_rule(void **state)
+static void parts_of_a_rule_sum_to_at_most_the_rule(void **state)
 {
     (void)state;
     weir_limit rules[6];
@@ -124,9 +124,8 @@ static void parts_of_a_rule_add_up_to_no_more_than_the_rule(void **state)
     assert_int_equal(part.period_ns, 7 * WEIR_SECOND);
 }
 
-WEIR_TESTS(test(next_look_is_after_half_of_the_longest_wait_and_a_part_of_the_rest_by_chance),
+WEIR_TESTS(test(next_probe_of_the_store_is_jittered_over_the_second_half_of_its_wait),
            test(three_misses_in_a_row_or_a_broken_connection_open_the_breaker),
-           test(a_store_that_is_down_is_looked_at_one_probe_at_a_time_ever_more_seldom),
-           test(asks_from_before_the_outage_do_not_put_off_the_next_look),
-           test(a_store_that_is_late_is_not_lost_until_a_probe_hears_nothing),
-           test(parts_of_a_rule_add_up_to_no_more_than_the_rule))
+           test(store_that_is_down_gets_single_probes_at_growing_intervals),
+           test(asks_from_before_an_outage_do_not_delay_the_next_probe),
+           test(late_store_is_not_lost_until_a_probe_gets_no_answer), test(parts_of_a_rule_sum_to_at_most_the_rule))

@@ -45,7 +45,7 @@ static void keep(struct wr_gate_lease *gate_lease, int64_t now)
     assert_false(wr_gate_lease_answered(gate_lease, &reply, now));
 }
 
-static void turn_lasts_from_when_it_was_asked_for_a_hundredth_less_than_the_store_says(void **state)
+static void turn_counts_from_its_call_and_ends_one_percent_early(void **state)
 {
     (void)state;
     struct wr_gate_lease gate_lease = {0};
@@ -60,7 +60,7 @@ static void turn_lasts_from_when_it_was_asked_for_a_hundredth_less_than_the_stor
     assert_int_equal(gate_lease.token, 0);
 }
 
-static void turn_is_kept_often_while_others_are_there_and_seldom_alone(void **state)
+static void turn_is_extended_more_often_while_other_processes_are_present(void **state)
 {
     (void)state;
     static const struct {
@@ -86,7 +86,7 @@ static void turn_is_kept_often_while_others_are_there_and_seldom_alone(void **st
     }
 }
 
-static void turn_ends_after_400_ms_if_others_wait_and_something_has_started(void **state)
+static void turn_ends_after_400_ms_if_others_wait_and_a_start_was_made(void **state)
 {
     (void)state;
     struct wr_gate_lease alone = with_turn(0), none = with_turn(1), one = with_turn(1);
@@ -109,7 +109,7 @@ static void turn_ends_after_400_ms_if_others_wait_and_something_has_started(void
     assert_false(wr_gate_lease_is_held(&one, end_at));
 }
 
-static void turn_in_the_rest_of_which_nothing_can_start_is_passed_at_once(void **state)
+static void turn_is_passed_at_once_if_nothing_can_start_before_its_end(void **state)
 {
     (void)state;
     static const struct {
@@ -125,7 +125,7 @@ static void turn_in_the_rest_of_which_nothing_can_start_is_passed_at_once(void *
     }
 }
 
-static void turn_that_is_not_wanted_is_let_go_after_30_ms_if_others_wait_and_else_after_500_ms(void **state)
+static void idle_turn_ends_after_30_ms_with_waiters_and_500_ms_without(void **state)
 {
     (void)state;
     struct wr_gate_lease gate_lease = with_turn(1);
@@ -149,7 +149,7 @@ static void turn_that_is_not_wanted_is_let_go_after_30_ms_if_others_wait_and_els
     assert_move(wr_gate_lease_next(&gate_lease, &rests, T0 + 750 * MS), WR_GATE_LEASE_PASS, T0 + 750 * MS);
 }
 
-static void start_without_a_waiter_counts_as_wanting(void **state)
+static void start_without_a_waiter_counts_as_wanting_the_turn(void **state)
 {
     (void)state;
     struct wr_gate_lease gate_lease = with_turn(1);
@@ -164,7 +164,7 @@ static void start_without_a_waiter_counts_as_wanting(void **state)
     assert_int_equal(gate_lease.wanted_at, T0 + 40 * MS);
 }
 
-static void turn_is_passed_at_the_end_and_kept_while_a_start_is_reserved(void **state)
+static void turn_is_kept_while_a_start_is_reserved_and_passed_on_leaving(void **state)
 {
     (void)state;
     struct wr_gate_lease gate_lease = with_turn(1);
@@ -209,7 +209,7 @@ static void waiters_are_told_when_the_turn_will_be_passed(void **state)
     }
 }
 
-static void waiter_asks_again_the_later_the_farther_it_is_from_its_turn(void **state)
+static void waiter_asks_again_later_the_longer_its_turn_takes(void **state)
 {
     (void)state;
     static const struct {
@@ -241,7 +241,7 @@ static void waiter_asks_again_the_later_the_farther_it_is_from_its_turn(void **s
     }
 }
 
-static void waiter_that_no_longer_wants_the_turn_leaves_the_line(void **state)
+static void waiter_that_no_longer_wants_the_turn_leaves_the_queue(void **state)
 {
     (void)state;
     const struct wr_gate_lease_local leaves = {.wants = true, .leaves = true};
@@ -259,7 +259,7 @@ static void waiter_that_no_longer_wants_the_turn_leaves_the_line(void **state)
     assert_true(move.is_over);
 }
 
-static void letters_are_written_at_once(void **state)
+static void messages_to_the_holder_are_sent_at_once(void **state)
 {
     (void)state;
     struct wr_gate_lease_local here = {.has_letters = true};
@@ -271,7 +271,7 @@ static void letters_are_written_at_once(void **state)
     assert_move(wr_gate_lease_next(&gate_lease, &here, T0), WR_GATE_LEASE_WANT, T0);
 }
 
-static void requests_in_flight_are_told_every_second_and_once_when_none_is_left(void **state)
+static void requests_in_flight_are_reported_every_second_and_once_at_zero(void **state)
 {
     (void)state;
     struct wr_gate_lease_local here = {.flights = 2};
@@ -294,7 +294,7 @@ static void requests_in_flight_are_told_every_second_and_once_when_none_is_left(
     assert_true(move.is_over);
 }
 
-static void call_that_was_not_answered_is_made_again_after_50_ms(void **state)
+static void unanswered_call_is_repeated_after_50_ms(void **state)
 {
     (void)state;
     struct wr_gate_lease gate_lease = {0};
@@ -312,7 +312,7 @@ static void call_that_was_not_answered_is_made_again_after_50_ms(void **state)
     assert_false(gate_lease.is_in_queue); /* extending a turn is not waiting for one */
 }
 
-static void turn_that_the_store_says_is_over_is_over(void **state)
+static void turn_ends_when_the_store_says_so(void **state)
 {
     (void)state;
     struct wr_gate_lease gate_lease = with_turn(0);
@@ -325,15 +325,14 @@ static void turn_that_the_store_says_is_over_is_over(void **state)
     assert_move(wr_gate_lease_next(&gate_lease, &WANTS, T0 + 2 * MS), WR_GATE_LEASE_WANT, T0 + 2 * MS);
 }
 
-WEIR_TESTS(test(turn_lasts_from_when_it_was_asked_for_a_hundredth_less_than_the_store_says),
-           test(turn_is_kept_often_while_others_are_there_and_seldom_alone),
-           test(turn_ends_after_400_ms_if_others_wait_and_something_has_started),
-           test(turn_in_the_rest_of_which_nothing_can_start_is_passed_at_once),
-           test(turn_that_is_not_wanted_is_let_go_after_30_ms_if_others_wait_and_else_after_500_ms),
-           test(start_without_a_waiter_counts_as_wanting),
-           test(turn_is_passed_at_the_end_and_kept_while_a_start_is_reserved),
-           test(waiters_are_told_when_the_turn_will_be_passed),
-           test(waiter_asks_again_the_later_the_farther_it_is_from_its_turn),
-           test(waiter_that_no_longer_wants_the_turn_leaves_the_line), test(letters_are_written_at_once),
-           test(requests_in_flight_are_told_every_second_and_once_when_none_is_left),
-           test(call_that_was_not_answered_is_made_again_after_50_ms), test(turn_that_the_store_says_is_over_is_over))
+WEIR_TESTS(test(turn_counts_from_its_call_and_ends_one_percent_early),
+           test(turn_is_extended_more_often_while_other_processes_are_present),
+           test(turn_ends_after_400_ms_if_others_wait_and_a_start_was_made),
+           test(turn_is_passed_at_once_if_nothing_can_start_before_its_end),
+           test(idle_turn_ends_after_30_ms_with_waiters_and_500_ms_without),
+           test(start_without_a_waiter_counts_as_wanting_the_turn),
+           test(turn_is_kept_while_a_start_is_reserved_and_passed_on_leaving),
+           test(waiters_are_told_when_the_turn_will_be_passed), test(waiter_asks_again_later_the_longer_its_turn_takes),
+           test(waiter_that_no_longer_wants_the_turn_leaves_the_queue), test(messages_to_the_holder_are_sent_at_once),
+           test(requests_in_flight_are_reported_every_second_and_once_at_zero),
+           test(unanswered_call_is_repeated_after_50_ms), test(turn_ends_when_the_store_says_so))

@@ -9,12 +9,12 @@
 #define MS WEIR_MILLISECOND
 #define T0 (1000 * WEIR_SECOND) /* start of timelines; not 0, so that the clock can go back */
 
-struct rig {
+struct limit_fixture {
     weir_stack stack;
     void *state; /* allocated at its exact size, so that sanitizers detect overruns */
 };
 
-static inline void rig_init(struct rig *ret_rig, const weir_limit *limits, size_t count, int64_t now)
+static inline void rig_init(struct limit_fixture *ret_rig, const weir_limit *limits, size_t count, int64_t now)
 {
     assert_int_equal(weir_stack_init(&ret_rig->stack, limits, count), 0);
     ret_rig->state = calloc(1, ret_rig->stack.state_bytes);
@@ -22,18 +22,18 @@ static inline void rig_init(struct rig *ret_rig, const weir_limit *limits, size_
     weir_stack_start(&ret_rig->stack, ret_rig->state, now);
 }
 
-static inline void rig_release(struct rig *rig)
+static inline void rig_release(struct limit_fixture *rig)
 {
     free(rig->state);
     rig->state = NULL;
 }
 
-static inline bool rig_try(struct rig *rig, int64_t now, uint32_t permits)
+static inline bool rig_try(struct limit_fixture *rig, int64_t now, uint32_t permits)
 {
     return weir_stack_try(&rig->stack, rig->state, now, permits, NULL).verdict == WEIR_GO;
 }
 
-static inline weir_receipt rig_reserve(struct rig *rig, int64_t now, uint32_t permits)
+static inline weir_receipt rig_reserve(struct limit_fixture *rig, int64_t now, uint32_t permits)
 {
     weir_receipt receipt;
     weir_decision decision = weir_stack_try(&rig->stack, rig->state, now, permits, &receipt);
@@ -42,18 +42,18 @@ static inline weir_receipt rig_reserve(struct rig *rig, int64_t now, uint32_t pe
     return receipt;
 }
 
-static inline void rig_settle(struct rig *rig, int64_t now, weir_receipt *receipt, uint32_t used)
+static inline void rig_settle(struct limit_fixture *rig, int64_t now, weir_receipt *receipt, uint32_t used)
 {
     weir_stack_settle(&rig->stack, rig->state, now, receipt, used);
     assert_int_equal(receipt->permits, 0);
 }
 
-static inline int64_t rig_wait(const struct rig *rig, int64_t now, uint32_t permits)
+static inline int64_t rig_wait(const struct limit_fixture *rig, int64_t now, uint32_t permits)
 {
     return weir_stack_ask(&rig->stack, rig->state, now, permits).wait_ns;
 }
 
-static inline weir_quota rig_peek(const struct rig *rig, int64_t now)
+static inline weir_quota rig_peek(const struct limit_fixture *rig, int64_t now)
 {
     weir_quota quota;
     weir_stack_peek(&rig->stack, rig->state, now, &quota);
@@ -61,9 +61,9 @@ static inline weir_quota rig_peek(const struct rig *rig, int64_t now)
 }
 
 /* Replaces the rules by others and carries the state over. */
-static inline void rig_change(struct rig *rig, const weir_limit *limits, size_t count, int64_t now)
+static inline void rig_change(struct limit_fixture *rig, const weir_limit *limits, size_t count, int64_t now)
 {
-    struct rig old = *rig;
+    struct limit_fixture old = *rig;
     rig_init(rig, limits, count, now);
     memset(rig->state, 0, rig->stack.state_bytes);
     assert_int_equal(weir_stack_carry(&old.stack, old.state, &rig->stack, rig->state, now), 0);
@@ -71,7 +71,7 @@ static inline void rig_change(struct rig *rig, const weir_limit *limits, size_t 
 }
 
 /* Takes single permits at `now` until one is refused, and returns how many were granted. */
-static inline uint32_t rig_drain(struct rig *rig, int64_t now)
+static inline uint32_t rig_drain(struct limit_fixture *rig, int64_t now)
 {
     uint32_t count = 0;
     while (rig_try(rig, now, 1))
@@ -95,7 +95,7 @@ struct tick {
     int64_t wait_ns;
 };
 
-static inline weir_decision tick_run(struct rig *rig, const struct tick *tick)
+static inline weir_decision tick_run(struct limit_fixture *rig, const struct tick *tick)
 {
     weir_decision decision = {.verdict = WEIR_GO};
     int64_t now = T0 + tick->at_ns;
@@ -111,7 +111,7 @@ static inline weir_decision tick_run(struct rig *rig, const struct tick *tick)
     return decision;
 }
 
-static inline void timeline(struct rig *rig, const struct tick *ticks, size_t count)
+static inline void timeline(struct limit_fixture *rig, const struct tick *ticks, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         weir_decision decision = tick_run(rig, &ticks[i]);
@@ -127,7 +127,7 @@ static inline void timeline(struct rig *rig, const struct tick *ticks, size_t co
 #define TIMELINE(limit, ...)                                       \
     do {                                                           \
         const struct tick ticks_[] = {__VA_ARGS__};                \
-        struct rig rig_;                                           \
+        struct limit_fixture rig_;                                 \
         rig_init(&rig_, &(limit), 1, T0);                          \
         timeline(&rig_, ticks_, sizeof ticks_ / sizeof ticks_[0]); \
         rig_release(&rig_);                                        \

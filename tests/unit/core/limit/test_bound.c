@@ -18,7 +18,7 @@ struct grants {
 /* Asks for 1 to 5 permits at random steps below step_ns. If `back` is set, some steps go back. */
 static void demand(struct wr_rng *rng, const weir_limit *limit, int64_t step_ns, bool back, struct grants *ret_grants)
 {
-    struct rig rig;
+    struct limit_fixture rig;
     int64_t now = T0;
     rig_init(&rig, limit, 1, now);
     ret_grants->count = 0;
@@ -101,12 +101,12 @@ static void bucket_admits_at_most_burst_plus_rate_times_time(void **state)
 
 /* A bucket whose permits are taken as soon as they are granted gives exactly burst + rate x
  * time. */
-static void saturated_bucket_admits_all_of_it(void **state)
+static void saturated_bucket_admits_exactly_burst_plus_rate_times_time(void **state)
 {
     (void)state;
     const uint32_t refills[] = {1, 3, 7, 999, 1000, 1000003};
     for (size_t i = 0; i < sizeof refills / sizeof refills[0]; i++) {
-        struct rig rig;
+        struct limit_fixture rig;
         weir_limit limit;
         int64_t admitted = 0, now = T0;
         assert_int_equal(weir_limit_token_bucket(&limit, 100, refills[i], WEIR_SECOND), 0);
@@ -186,7 +186,7 @@ static void reserve_and_settle(struct wr_rng *rng, const weir_limit *limit, uint
 {
     weir_receipt open[16] = {{0}};
     size_t which[16] = {0};
-    struct rig rig;
+    struct limit_fixture rig;
     int64_t now = T0;
 
     rig_init(&rig, limit, 1, now);
@@ -225,6 +225,7 @@ static void cancelled_reservations_leave_the_bound_as_it_is(void **state)
     }
 }
 
-WEIR_TESTS(test(bucket_admits_at_most_burst_plus_rate_times_time), test(saturated_bucket_admits_all_of_it),
+WEIR_TESTS(test(bucket_admits_at_most_burst_plus_rate_times_time),
+           test(saturated_bucket_admits_exactly_burst_plus_rate_times_time),
            test(stepped_bucket_admits_at_most_burst_plus_whole_steps), test(windows_admit_at_most_their_bound),
            test(leaky_bucket_admits_one_per_interval), test(cancelled_reservations_leave_the_bound_as_it_is))

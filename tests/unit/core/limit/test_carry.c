@@ -31,7 +31,7 @@ static void changes(const struct change *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct change *row = &rows[i];
         int64_t now = T0 + row->after_ns;
-        struct rig rig;
+        struct limit_fixture rig;
         rig_init(&rig, &row->from, 1, T0);
         weir_stack_take(&rig.stack, rig.state, T0, row->taken, NULL);
         rig_change(&rig, &row->to, 1, now);
@@ -51,7 +51,7 @@ static void changes(const struct change *rows, size_t count)
 static void new_rate_is_in_force_at_once_without_a_leftover_burst(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit fast = smooth(10, 10, WEIR_SECOND), slow = smooth(1, 1, WEIR_SECOND);
     rig_init(&rig, &fast, 1, T0);
     rig_change(&rig, &slow, 1, T0);
@@ -88,7 +88,7 @@ static void deepest_debts_and_largest_rules_carry_without_overflow(void **state)
     weir_limit slowest = smooth(1, 1, WEIR_DURATION_MAX), fastest = smooth(UINT32_MAX, UINT32_MAX, 1);
     CHANGES({slowest, fastest, 1, 0, 1, 1}, {fastest, slowest, UINT32_MAX, 0, 1, WEIR_DURATION_MAX},
             {slowest, fastest, UINT32_MAX, 0, 1, 1}, {fastest, slowest, UINT32_MAX, 1, 1, 0});
-    struct rig rig;
+    struct limit_fixture rig;
     rig_init(&rig, &fastest, 1, T0);
     for (int i = 0; i < 1000; i++)
         weir_stack_take(&rig.stack, rig.state, T0, UINT32_MAX, NULL);
@@ -140,7 +140,7 @@ static void sliding_windows_keep_both_counts(void **state)
 static void log_keeps_the_newest_instants(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit five, two, nine;
     assert_int_equal(weir_limit_sliding_log(&five, 5, WEIR_SECOND), 0);
     assert_int_equal(weir_limit_sliding_log(&two, 2, WEIR_SECOND), 0);
@@ -162,7 +162,7 @@ static void log_keeps_the_newest_instants(void **state)
 static void quotas_that_shrink_and_grow_again_forget_nothing(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit ten, one;
     uint32_t granted = 0;
     assert_int_equal(weir_limit_sliding_log(&ten, 10, WEIR_SECOND), 0);
@@ -183,7 +183,7 @@ static void quotas_that_shrink_and_grow_again_forget_nothing(void **state)
 static void the_same_rule_put_in_force_again_grants_nothing(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit leaky;
     int64_t granted = 0;
     assert_int_equal(weir_limit_leaky_bucket(&leaky, 100, WEIR_SECOND), 0);
@@ -211,10 +211,10 @@ static void leaky_bucket_spaces_the_next_start_from_the_last(void **state)
             {second, slow, 0, 300 * MS, 1, 0});
 }
 
-static void concurrency_keeps_what_is_in_flight(void **state)
+static void concurrency_limit_carries_permits_in_flight(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit five, two;
     assert_int_equal(weir_limit_concurrency(&five, 5), 0);
     assert_int_equal(weir_limit_concurrency(&two, 2), 0);
@@ -234,7 +234,7 @@ static void receipts_survive_only_an_unchanged_rule(void **state)
     const weir_limit rules[] = {smooth(10, 1, WEIR_SECOND), stepped(10, 1, WEIR_SECOND)};
     const weir_limit others[] = {smooth(20, 1, WEIR_SECOND), stepped(20, 1, WEIR_SECOND)};
     for (size_t i = 0; i < 2; i++) {
-        struct rig rig;
+        struct limit_fixture rig;
         rig_init(&rig, &rules[i], 1, T0);
         weir_receipt first = rig_reserve(&rig, T0, 3), second = rig_reserve(&rig, T0, 3);
         rig_change(&rig, &rules[i], 1, T0);
@@ -250,7 +250,7 @@ static void receipts_survive_only_an_unchanged_rule(void **state)
     }
 }
 
-static void other_algorithms_are_refused_and_nothing_is_touched(void **state)
+static void carry_to_another_algorithm_is_refused_and_changes_nothing(void **state)
 {
     (void)state;
     weir_limit limits[3];
@@ -275,5 +275,6 @@ WEIR_TESTS(test(new_rate_is_in_force_at_once_without_a_leftover_burst), test(buc
            test(sliding_windows_keep_both_counts), test(log_keeps_the_newest_instants),
            test(quotas_that_shrink_and_grow_again_forget_nothing),
            test(the_same_rule_put_in_force_again_grants_nothing),
-           test(leaky_bucket_spaces_the_next_start_from_the_last), test(concurrency_keeps_what_is_in_flight),
-           test(receipts_survive_only_an_unchanged_rule), test(other_algorithms_are_refused_and_nothing_is_touched))
+           test(leaky_bucket_spaces_the_next_start_from_the_last), test(concurrency_limit_carries_permits_in_flight),
+           test(receipts_survive_only_an_unchanged_rule),
+           test(carry_to_another_algorithm_is_refused_and_changes_nothing))

@@ -10,7 +10,7 @@ static weir_limit at_once(uint32_t permits)
 }
 
 /* S3-13 */
-static void so_many_at_once_until_one_is_released(void **state)
+static void concurrency_limit_holds_until_a_permit_is_released(void **state)
 {
     (void)state;
     weir_limit limit = at_once(3);
@@ -30,10 +30,10 @@ static void release_at_zero_is_a_no_op(void **state)
              {0, TRY, 1, WEIR_UNTIL_RELEASE});
 }
 
-static void refusal_says_concurrency(void **state)
+static void concurrency_refusal_has_reason_concurrency(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = at_once(1);
     rig_init(&rig, &limit, 1, T0);
     assert_true(rig_try(&rig, T0, 1));
@@ -45,7 +45,7 @@ static void refusal_says_concurrency(void **state)
 static void quota_and_freshness_follow_what_is_in_flight(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = at_once(3);
     rig_init(&rig, &limit, 1, T0);
     assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
@@ -62,5 +62,5 @@ static void quota_and_freshness_follow_what_is_in_flight(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(so_many_at_once_until_one_is_released), test(release_at_zero_is_a_no_op),
-           test(refusal_says_concurrency), test(quota_and_freshness_follow_what_is_in_flight))
+WEIR_TESTS(test(concurrency_limit_holds_until_a_permit_is_released), test(release_at_zero_is_a_no_op),
+           test(concurrency_refusal_has_reason_concurrency), test(quota_and_freshness_follow_what_is_in_flight))

@@ -33,7 +33,7 @@ static void windows_advance_by_whole_ones_without_drift(void **state)
 static void twice_the_quota_passes_around_a_boundary(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = fixed(5, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
     assert_int_equal(rig_drain(&rig, T0 + 1000 * MS - 1), 5);
@@ -65,7 +65,7 @@ static void longest_window_and_largest_quota_do_not_overflow(void **state)
 static void quota_and_freshness_follow_the_window(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = fixed(10, WEIR_MINUTE);
     rig_init(&rig, &limit, 1, T0);
     assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));

@@ -24,7 +24,7 @@ static void one_start_per_interval_and_no_burst(void **state)
 static void starts_are_never_closer_than_the_interval(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = leaky(3, 10);
     int64_t last_at = T0 - 10;
     rig_init(&rig, &limit, 1, T0);
@@ -45,10 +45,10 @@ static void capacity_is_the_length_of_the_queue(void **state)
     assert_int_equal(leaky(UINT32_MAX, 1).queue_max, WEIR_QUEUE_MAX);
 }
 
-static void refusal_says_pace(void **state)
+static void leaky_bucket_refusal_has_reason_pace(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = leaky(2, 10);
     rig_init(&rig, &limit, 1, T0);
     assert_true(rig_try(&rig, T0, 1));
@@ -60,7 +60,7 @@ static void refusal_says_pace(void **state)
     rig_release(&rig);
 }
 
-static void heavy_start_closes_the_line_for_its_weight(void **state)
+static void weighted_start_delays_the_next_by_its_weight(void **state)
 {
     (void)state;
     weir_limit limit = leaky(5, 100 * MS);
@@ -83,10 +83,10 @@ static void longest_interval_does_not_overflow(void **state)
              {WEIR_DURATION_MAX, FORCE, UINT32_MAX, 0}, {WEIR_DURATION_MAX, ASK, 1, 2 * WEIR_DURATION_MAX});
 }
 
-static void quota_is_one_start(void **state)
+static void quota_of_a_leaky_bucket_is_one_start(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = leaky(5, 100);
     rig_init(&rig, &limit, 1, T0);
     assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
@@ -105,6 +105,6 @@ static void quota_is_one_start(void **state)
 }
 
 WEIR_TESTS(test(one_start_per_interval_and_no_burst), test(starts_are_never_closer_than_the_interval),
-           test(capacity_is_the_length_of_the_queue), test(refusal_says_pace),
-           test(heavy_start_closes_the_line_for_its_weight), test(clock_going_back_only_delays),
-           test(longest_interval_does_not_overflow), test(quota_is_one_start))
+           test(capacity_is_the_length_of_the_queue), test(leaky_bucket_refusal_has_reason_pace),
+           test(weighted_start_delays_the_next_by_its_weight), test(clock_going_back_only_delays),
+           test(longest_interval_does_not_overflow), test(quota_of_a_leaky_bucket_is_one_start))

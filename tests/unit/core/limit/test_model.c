@@ -19,7 +19,7 @@ struct open {
 
 struct world {
     struct wr_rng rng;
-    struct rig rig;
+    struct limit_fixture rig;
     size_t count;
     struct model *models; /* array of RULES_MAX */
     int64_t now;

@@ -44,7 +44,7 @@ static void constructors_refuse_zero_and_absurd_values(void **state)
 
 /* Known bug of other limiters: a rate of zero. Here the call is refused, and the error suggests a
  * longer period. */
-static void zero_rate_is_refused_with_a_way_out(void **state)
+static void zero_rate_is_refused_and_the_error_suggests_a_longer_period(void **state)
 {
     (void)state;
     weir_limit l = {.permits = 4711};
@@ -64,7 +64,7 @@ static void buckets_that_never_fill_are_refused(void **state)
     assert_int_equal(weir_limit_stepped_bucket(&l, 2, 2, WEIR_DURATION_MAX, 0), 0);
 }
 
-static void null_is_refused(void **state)
+static void null_arguments_of_limit_constructors_are_refused(void **state)
 {
     (void)state;
     const weir_limit untouched = {.permits = 4711};
@@ -80,7 +80,7 @@ static void null_is_refused(void **state)
     assert_string_equal(weir_limit_name(&untouched), "none");
 }
 
-static void derived_costs_are_exact(void **state)
+static void derived_costs_of_a_token_bucket_are_exact(void **state)
 {
     (void)state;
     const struct {
@@ -120,7 +120,7 @@ static size_t just_enough(const weir_limit *limit)
 }
 
 /* S3-46: errors in a custom algorithm are reported before it runs. */
-static void own_algorithm_is_checked_before_it_runs(void **state)
+static void custom_algorithm_is_checked_before_it_runs(void **state)
 {
     (void)state;
     weir_limit l = {.permits = 4711};
@@ -157,7 +157,7 @@ static void own_algorithm_is_checked_before_it_runs(void **state)
 }
 
 /* R28 */
-static void reasons_have_the_names_of_the_one_vocabulary(void **state)
+static void every_wait_reason_has_its_documented_name(void **state)
 {
     static const char *const words[] = {
         "none",    "pace",        "tokens", "robots_delay", "retry_after", "rate_limit_reset",
@@ -213,7 +213,8 @@ static void rules_changed_by_hand_are_refused(void **state)
     assert_int_equal(weir_stack_init(&stack, &good, 1), 0);
 }
 
-WEIR_TESTS(test(constructors_refuse_zero_and_absurd_values), test(zero_rate_is_refused_with_a_way_out),
-           test(buckets_that_never_fill_are_refused), test(null_is_refused), test(derived_costs_are_exact),
-           test(own_algorithm_is_checked_before_it_runs), test(reasons_have_the_names_of_the_one_vocabulary),
+WEIR_TESTS(test(constructors_refuse_zero_and_absurd_values),
+           test(zero_rate_is_refused_and_the_error_suggests_a_longer_period), test(buckets_that_never_fill_are_refused),
+           test(null_arguments_of_limit_constructors_are_refused), test(derived_costs_of_a_token_bucket_are_exact),
+           test(custom_algorithm_is_checked_before_it_runs), test(every_wait_reason_has_its_documented_name),
            test(rules_changed_by_hand_are_refused))

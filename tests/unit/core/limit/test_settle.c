@@ -34,7 +34,7 @@ static void cancel_gives_back_exactly_what_was_taken(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
-        struct rig rig;
+        struct limit_fixture rig;
         weir_limit limit = rule(kind);
         rig_init(&rig, &limit, 1, T0);
         for (int i = 0; i < 50; i++) {
@@ -53,7 +53,7 @@ static void settling_for_less_gives_back_the_rest(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
-        struct rig rig, other;
+        struct limit_fixture rig, other;
         weir_limit limit = rule(kind);
         rig_init(&rig, &limit, 1, T0);
         rig_init(&other, &limit, 1, T0);
@@ -67,13 +67,13 @@ static void settling_for_less_gives_back_the_rest(void **state)
     }
 }
 
-static void settling_for_more_charges_whatever_the_limit_says(void **state)
+static void settling_for_more_charges_even_beyond_the_limit(void **state)
 {
     (void)state;
     const int64_t waits[KINDS] = {5 * WEIR_SECOND,  6 * WEIR_SECOND,  10 * WEIR_SECOND,  12857142858,
                                   10 * WEIR_SECOND, 14 * WEIR_SECOND, WEIR_UNTIL_RELEASE};
     for (int kind = 0; kind < KINDS; kind++) {
-        struct rig rig;
+        struct limit_fixture rig;
         weir_limit limit = rule(kind);
         rig_init(&rig, &limit, 1, T0);
         weir_receipt receipt = rig_reserve(&rig, T0, 8);
@@ -89,7 +89,7 @@ static void receipt_settles_once(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
-        struct rig rig;
+        struct limit_fixture rig;
         weir_limit limit = rule(kind);
         rig_init(&rig, &limit, 1, T0);
         weir_receipt zero = {0}, receipt = rig_reserve(&rig, T0, 5);
@@ -106,7 +106,7 @@ static void receipt_settles_once(void **state)
 static void settled_permits_in_flight_stay_until_released(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = rule(AT_ONCE);
     rig_init(&rig, &limit, 1, T0);
     weir_receipt receipt = rig_reserve(&rig, T0, 9);
@@ -123,7 +123,7 @@ static void cancel_after_a_full_refill_gives_nothing(void **state)
 {
     (void)state;
     for (int kind = SMOOTH; kind <= STEPPED; kind++) {
-        struct rig rig;
+        struct limit_fixture rig;
         weir_limit limit = rule(kind);
         rig_init(&rig, &limit, 1, T0);
         weir_receipt receipt = rig_reserve(&rig, T0, 5);
@@ -139,7 +139,7 @@ static void cancel_after_a_full_refill_gives_nothing(void **state)
 static void cancel_after_nearly_a_full_refill_gives_no_second_burst(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = rule(SMOOTH);
     int64_t now = T0 + 10 * WEIR_SECOND - 1;
     rig_init(&rig, &limit, 1, T0);
@@ -156,7 +156,7 @@ static void cancel_after_nearly_a_full_refill_gives_no_second_burst(void **state
 static void several_cancels_give_no_second_burst(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = rule(SMOOTH);
     rig_init(&rig, &limit, 1, T0);
     weir_receipt first = rig_reserve(&rig, T0, 5), second = rig_reserve(&rig, T0, 5);
@@ -173,7 +173,7 @@ static void receipt_of_a_forgotten_state_gives_nothing(void **state)
     (void)state;
     for (int kind = SMOOTH; kind <= LEAKY; kind++) {
         for (int64_t later = 1; later < 50; later++) {
-            struct rig rig, anew;
+            struct limit_fixture rig, anew;
             weir_limit limit = rule(kind);
             rig_init(&rig, &limit, 1, T0);
             weir_receipt receipt = rig_reserve(&rig, T0, 10);
@@ -190,7 +190,7 @@ static void receipt_of_a_forgotten_state_gives_nothing(void **state)
 static void windows_take_back_only_what_they_counted(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = rule(FIXED);
     rig_init(&rig, &limit, 1, T0);
     weir_receipt receipt = rig_reserve(&rig, T0 + 9 * WEIR_SECOND, 10);
@@ -217,7 +217,7 @@ static void reservation_with_a_stale_now_is_given_back(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
-        struct rig rig;
+        struct limit_fixture rig;
         weir_limit limit = rule(kind);
         if (kind == LEAKY)
             continue; /* the leaky bucket grants one at a time */
@@ -235,7 +235,7 @@ static void reservation_with_a_stale_now_is_given_back(void **state)
 static void leaky_bucket_takes_back_the_last_start_only(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = rule(LEAKY);
     rig_init(&rig, &limit, 1, T0);
     weir_receipt first = rig_reserve(&rig, T0, 1);
@@ -253,10 +253,10 @@ static void leaky_bucket_takes_back_the_last_start_only(void **state)
 }
 
 /* Charges so large that they were clipped cannot be recognised later, and are not given back. */
-static void charges_that_were_cut_off_are_not_given_back(void **state)
+static void clipped_charges_are_not_given_back(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit;
     weir_receipt receipt;
     assert_int_equal(weir_limit_sliding_window(&limit, UINT32_MAX, WEIR_SECOND), 0);
@@ -277,7 +277,7 @@ static void charges_that_were_cut_off_are_not_given_back(void **state)
 
 /* Estimates in practice: each request reserves five permits, uses one, and settles three seconds
  * later. */
-static void estimates_under_load_cost_what_they_used(void **state)
+static void reservations_settled_for_less_cost_only_the_used_permits(void **state)
 {
     (void)state;
     enum {
@@ -285,7 +285,7 @@ static void estimates_under_load_cost_what_they_used(void **state)
         FLIGHT = 3 * 100, /* 3 s in ticks of 10 ms */
     };
     static weir_receipt open[SECONDS * 100 + FLIGHT][8];
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit;
     uint32_t granted = 0;
     memset(open, 0, sizeof open);
@@ -318,17 +318,17 @@ struct history {
 };
 
 /* Runs the same limit as if every reservation had asked only for what it used. */
-static void replay(const weir_limit *limit, const struct history *history, struct rig *ret_rig)
+static void replay(const weir_limit *limit, const struct history *history, struct limit_fixture *ret_rig)
 {
     rig_init(ret_rig, limit, 1, T0);
     for (size_t i = 0; i < history->count; i++)
         weir_stack_take(&ret_rig->stack, ret_rig->state, history->at[i], history->kept[i], NULL);
 }
 
-static void compare(struct rig *rig, const struct history *history, int64_t now, bool exactly)
+static void compare(struct limit_fixture *rig, const struct history *history, int64_t now, bool exactly)
 {
     const weir_limit *limit = &rig->stack.limits[0];
-    struct rig never;
+    struct limit_fixture never;
     replay(limit, history, &never);
     for (uint32_t n = 1; n <= limit->permits; n++) {
         int64_t real = rig_wait(rig, now, n), would = rig_wait(&never, now, n);
@@ -343,7 +343,7 @@ static void compare(struct rig *rig, const struct history *history, int64_t now,
 static void random_history(struct wr_rng *rng, int kind, uint64_t step_ns, bool exactly)
 {
     struct history history = {.count = 0};
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = rule(kind);
     int64_t now = T0;
 
@@ -370,7 +370,7 @@ static void random_history(struct wr_rng *rng, int kind, uint64_t step_ns, bool 
 }
 
 /* V8 with reservations: no algorithm admits more than it would have without them. */
-static void settling_never_grants_more_than_would_have_been(void **state)
+static void settling_never_grants_more_than_charging_the_used_permits(void **state)
 {
     (void)state;
     struct wr_rng rng;
@@ -401,7 +401,7 @@ static void copy_of_a_settled_receipt_gives_back_at_most_what_is_missing(void **
     assert_int_equal(weir_limit_token_bucket(&limits[0], 10, 3, 10), 0);
     assert_int_equal(weir_limit_stepped_bucket(&limits[1], 10, 3, 10, 10), 0);
     for (size_t i = 0; i < 2; i++) {
-        struct rig rig;
+        struct limit_fixture rig;
         rig_init(&rig, &limits[i], 1, T0);
         weir_receipt first = rig_reserve(&rig, T0, 5), copy = first;
         (void)rig_reserve(&rig, T0, 3);
@@ -418,10 +418,11 @@ static void copy_of_a_settled_receipt_gives_back_at_most_what_is_missing(void **
 
 WEIR_TESTS(test(copy_of_a_settled_receipt_gives_back_at_most_what_is_missing),
            test(cancel_gives_back_exactly_what_was_taken), test(settling_for_less_gives_back_the_rest),
-           test(settling_for_more_charges_whatever_the_limit_says), test(receipt_settles_once),
+           test(settling_for_more_charges_even_beyond_the_limit), test(receipt_settles_once),
            test(settled_permits_in_flight_stay_until_released), test(cancel_after_a_full_refill_gives_nothing),
            test(cancel_after_nearly_a_full_refill_gives_no_second_burst), test(several_cancels_give_no_second_burst),
            test(receipt_of_a_forgotten_state_gives_nothing), test(windows_take_back_only_what_they_counted),
            test(reservation_with_a_stale_now_is_given_back), test(leaky_bucket_takes_back_the_last_start_only),
-           test(charges_that_were_cut_off_are_not_given_back), test(estimates_under_load_cost_what_they_used),
-           test(settling_never_grants_more_than_would_have_been), test(settling_at_once_is_exact_in_any_order))
+           test(clipped_charges_are_not_given_back), test(reservations_settled_for_less_cost_only_the_used_permits),
+           test(settling_never_grants_more_than_charging_the_used_permits),
+           test(settling_at_once_is_exact_in_any_order))

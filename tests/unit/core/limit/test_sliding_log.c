@@ -25,7 +25,7 @@ static void each_permit_comes_back_a_window_after_it_was_taken(void **state)
 static void no_double_quota_passes_at_a_boundary(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = logged(5, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
     assert_int_equal(rig_drain(&rig, T0 + 1000 * MS - 1), 5);
@@ -40,7 +40,7 @@ static void never_more_than_the_quota_in_any_half_open_window(void **state)
 {
     (void)state;
     static int64_t granted[20000];
-    struct rig rig;
+    struct limit_fixture rig;
     struct wr_rng rng;
     weir_limit limit = logged(7, 1000);
     size_t count = 0;
@@ -80,7 +80,7 @@ static void longest_window_and_largest_log_hold(void **state)
 static void state_is_eight_bytes_per_permit(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = logged(100, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
     assert_int_equal(rig.stack.state_bytes, 816);
@@ -100,7 +100,7 @@ static void overcharge_delays_by_a_window_at_most(void **state)
 static void quota_and_freshness_follow_the_log(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = logged(5, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
     assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));

@@ -21,7 +21,7 @@ static void estimate_weighs_the_previous_slot_by_what_is_left_of_it(void **state
 
 /* S3-10: a permit is granted if the estimate is below the maximum; n are if the first n - 1 leave
  * it below. */
-static void one_more_goes_while_the_estimate_is_below_the_quota(void **state)
+static void permit_is_granted_while_the_estimate_is_below_the_quota(void **state)
 {
     (void)state;
     weir_limit limit = sliding(4, 1000);
@@ -49,7 +49,7 @@ static void previous_slot_is_dropped_after_more_than_one(void **state)
 static void no_double_quota_passes_around_a_boundary(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = sliding(100, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
     assert_int_equal(rig_drain(&rig, T0 + 1000 * MS - 1), 100);
@@ -58,7 +58,7 @@ static void no_double_quota_passes_around_a_boundary(void **state)
     rig_release(&rig);
 }
 
-static void wait_may_lead_through_two_slots(void **state)
+static void sliding_window_wait_may_span_two_slots(void **state)
 {
     (void)state;
     weir_limit limit = sliding(10, 1000);
@@ -90,7 +90,7 @@ static void longest_window_and_largest_quota_do_not_overflow(void **state)
 static void quota_and_freshness_follow_both_slots(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = sliding(10, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
     assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
@@ -108,10 +108,10 @@ static void quota_and_freshness_follow_both_slots(void **state)
     rig_release(&rig);
 }
 
-static void quota_that_is_whole_again_has_nothing_to_wait_for(void **state)
+static void full_sliding_window_quota_has_a_reset_time_of_zero(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = sliding(10, 1000);
     rig_init(&rig, &limit, 1, T0);
     assert_int_equal(rig_drain(&rig, T0), 10);
@@ -125,20 +125,20 @@ static void quota_that_is_whole_again_has_nothing_to_wait_for(void **state)
 }
 
 /* S3-47: the state is two counters, whatever the quota. */
-static void state_is_two_words_whatever_the_quota(void **state)
+static void sliding_window_state_is_two_words_whatever_the_quota(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = sliding(UINT32_MAX, WEIR_DAY);
     rig_init(&rig, &limit, 1, T0);
     assert_int_equal(rig.stack.state_bytes, 16);
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(quota_that_is_whole_again_has_nothing_to_wait_for),
+WEIR_TESTS(test(full_sliding_window_quota_has_a_reset_time_of_zero),
            test(estimate_weighs_the_previous_slot_by_what_is_left_of_it),
-           test(one_more_goes_while_the_estimate_is_below_the_quota),
+           test(permit_is_granted_while_the_estimate_is_below_the_quota),
            test(previous_slot_is_dropped_after_more_than_one), test(no_double_quota_passes_around_a_boundary),
-           test(wait_may_lead_through_two_slots), test(clock_going_back_stays_at_the_beginning_of_its_slot),
+           test(sliding_window_wait_may_span_two_slots), test(clock_going_back_stays_at_the_beginning_of_its_slot),
            test(longest_window_and_largest_quota_do_not_overflow), test(quota_and_freshness_follow_both_slots),
-           test(state_is_two_words_whatever_the_quota))
+           test(sliding_window_state_is_two_words_whatever_the_quota))

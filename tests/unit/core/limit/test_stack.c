@@ -17,7 +17,7 @@ static size_t three_rules(weir_limit limits[3])
 static void all_rules_must_grant(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limits[3];
     rig_init(&rig, limits, three_rules(limits), T0);
     const struct tick ticks[] = {
@@ -44,7 +44,7 @@ static void denial_charges_nothing_in_any_rule(void **state)
     size_t count = three_rules(limits);
     for (size_t order = 0; order < 3; order++) {
         weir_limit turned[3] = {limits[order], limits[(order + 1) % 3], limits[(order + 2) % 3]};
-        struct rig rig;
+        struct limit_fixture rig;
         unsigned char before[128];
         rig_init(&rig, turned, count, T0);
         assert_true(rig_try(&rig, T0, 2));
@@ -63,14 +63,14 @@ static void denial_charges_nothing_in_any_rule(void **state)
     }
 }
 
-static void decision_is_that_of_the_rule_that_holds_longest(void **state)
+static void stack_decision_is_that_of_the_rule_with_the_longest_wait(void **state)
 {
     (void)state;
     weir_limit limits[3];
     size_t count = three_rules(limits);
     for (size_t order = 0; order < 3; order++) {
         weir_limit turned[3] = {limits[order], limits[(order + 1) % 3], limits[(order + 2) % 3]};
-        struct rig rig;
+        struct limit_fixture rig;
         rig_init(&rig, turned, count, T0);
         weir_stack_take(&rig.stack, rig.state, T0, 5, NULL);
         weir_decision decision = weir_stack_ask(&rig.stack, rig.state, T0, 1);
@@ -93,7 +93,7 @@ static void asking_for_nothing_is_granted_and_charges_nothing(void **state)
     (void)state;
     weir_limit limits[3];
     for (size_t count = 1; count <= three_rules(limits); count += 2) {
-        struct rig rig;
+        struct limit_fixture rig;
         rig_init(&rig, limits, count, T0);
         weir_receipt receipt = {.permits = 77};
         assert_int_equal(weir_stack_try(&rig.stack, rig.state, T0, 0, &receipt).verdict, WEIR_GO);
@@ -105,10 +105,10 @@ static void asking_for_nothing_is_granted_and_charges_nothing(void **state)
     }
 }
 
-static void quota_is_that_of_the_smallest_share(void **state)
+static void stack_quota_is_that_of_the_rule_with_the_smallest_share_left(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limits[3];
     rig_init(&rig, limits, three_rules(limits), T0);
     assert_true(rig_try(&rig, T0, 1));
@@ -128,7 +128,7 @@ static void quota_is_that_of_the_smallest_share(void **state)
 static void stack_is_fresh_when_all_its_rules_are(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limits[3];
     rig_init(&rig, limits, three_rules(limits), T0);
     assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
@@ -141,7 +141,7 @@ static void stack_is_fresh_when_all_its_rules_are(void **state)
     rig_release(&rig);
 }
 
-static void stack_is_of_one_to_eight_rules(void **state)
+static void stack_has_one_to_eight_rules(void **state)
 {
     (void)state;
     weir_limit limits[WEIR_STACK_MAX + 1];
@@ -163,10 +163,10 @@ static void stack_is_of_one_to_eight_rules(void **state)
 }
 
 /* S3-46 */
-static void own_algorithm_runs_in_a_stack_like_ours(void **state)
+static void custom_algorithm_runs_in_a_stack_like_built_in_ones(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limits[3];
     int64_t gap_ns = 200 * MS;
     assert_int_equal(weir_limit_custom(&limits[0], &spaced_algorithm, 4, 0, &gap_ns), 0);
@@ -189,10 +189,10 @@ static void own_algorithm_runs_in_a_stack_like_ours(void **state)
     rig_release(&rig);
 }
 
-static void own_algorithm_gives_back_and_starts_anew_on_a_change(void **state)
+static void custom_algorithm_gives_back_and_restarts_on_a_change(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit;
     int64_t gap_ns = 0;
     assert_int_equal(weir_limit_custom(&limit, &spaced_algorithm, 4, 0, &gap_ns), 0);
@@ -236,7 +236,7 @@ static void first_rule_that_gives_up_decides_and_no_other_is_asked(void **state)
     /* has no give_up function */
     assert_int_equal(weir_limit_token_bucket(&limits[2], 2, 1, WEIR_SECOND), 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct rig rig;
+        struct limit_fixture rig;
         rig_init(&rig, limits, 4, T0);
         refusals = rows[i].says;
         asked = 0;
@@ -246,7 +246,7 @@ static void first_rule_that_gives_up_decides_and_no_other_is_asked(void **state)
     }
 }
 
-static void rule_of_our_own_is_made_anew_by_its_own_maker(void **state)
+static void stack_checks_a_custom_rule_with_its_own_constructor(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -268,10 +268,10 @@ static weir_reason say_why(const weir_limit *limit, const void *state, int64_t n
     return now == T0 ? WEIR_REASON_PAUSED : WEIR_REASON_BREAKER;
 }
 
-static void reason_is_what_the_rule_says_of_this_wait(void **state)
+static void custom_rule_may_give_a_reason_for_each_wait(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_algorithm telling = spaced_algorithm;
     weir_limit limit;
     int64_t gap_ns = WEIR_SECOND;
@@ -292,7 +292,7 @@ static size_t no_bytes(const weir_limit *limit)
     return 0;
 }
 
-static void stack_of_rules_without_a_state_takes_a_word(void **state)
+static void stack_of_stateless_rules_has_a_state_of_one_word(void **state)
 {
     (void)state;
     weir_algorithm stateless = spaced_algorithm;
@@ -327,11 +327,13 @@ static void states_begin_at_multiples_of_8_without_gaps(void **state)
     assert_int_equal(stack.state_bytes, 56);
 }
 
-WEIR_TESTS(test(reason_is_what_the_rule_says_of_this_wait), test(stack_of_rules_without_a_state_takes_a_word),
+WEIR_TESTS(test(custom_rule_may_give_a_reason_for_each_wait), test(stack_of_stateless_rules_has_a_state_of_one_word),
            test(states_begin_at_multiples_of_8_without_gaps), test(all_rules_must_grant),
-           test(denial_charges_nothing_in_any_rule), test(decision_is_that_of_the_rule_that_holds_longest),
-           test(asking_for_nothing_is_granted_and_charges_nothing), test(quota_is_that_of_the_smallest_share),
-           test(stack_is_fresh_when_all_its_rules_are), test(stack_is_of_one_to_eight_rules),
+           test(denial_charges_nothing_in_any_rule), test(stack_decision_is_that_of_the_rule_with_the_longest_wait),
+           test(asking_for_nothing_is_granted_and_charges_nothing),
+           test(stack_quota_is_that_of_the_rule_with_the_smallest_share_left),
+           test(stack_is_fresh_when_all_its_rules_are), test(stack_has_one_to_eight_rules),
            test(first_rule_that_gives_up_decides_and_no_other_is_asked),
-           test(rule_of_our_own_is_made_anew_by_its_own_maker), test(own_algorithm_runs_in_a_stack_like_ours),
-           test(own_algorithm_gives_back_and_starts_anew_on_a_change))
+           test(stack_checks_a_custom_rule_with_its_own_constructor),
+           test(custom_algorithm_runs_in_a_stack_like_built_in_ones),
+           test(custom_algorithm_gives_back_and_restarts_on_a_change))

@@ -68,7 +68,7 @@ static void long_idleness_fills_the_bucket_once(void **state)
     TIMELINE(slow, {0, TRY, 2, 0}, {WEIR_DURATION_MAX - 1, TRY, 1, 1}, {WEIR_DURATION_MAX, TRY, 2, 0});
 }
 
-static void forced_charges_delay_and_end_somewhere(void **state)
+static void forced_charges_delay_and_the_debt_is_bounded(void **state)
 {
     (void)state;
     weir_limit limit = stepped(4, 2, WEIR_SECOND, 4);
@@ -80,7 +80,7 @@ static void forced_charges_delay_and_end_somewhere(void **state)
 static void quota_and_freshness_follow_the_steps(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = stepped(10, 4, WEIR_SECOND, 10);
     rig_init(&rig, &limit, 1, T0);
     assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
@@ -101,7 +101,7 @@ static void quota_and_freshness_follow_the_steps(void **state)
 static void bucket_with_its_initial_permits_may_be_forgotten(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = stepped(10, 1, WEIR_SECOND, 2);
     rig_init(&rig, &limit, 1, T0);
     assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
@@ -115,5 +115,5 @@ static void bucket_with_its_initial_permits_may_be_forgotten(void **state)
 WEIR_TESTS(test(refill_comes_at_once_at_the_end_of_each_period), test(initial_permits_are_clamped_to_the_capacity),
            test(late_reads_catch_up_with_every_period_missed), test(steps_stay_on_the_grid_of_the_start),
            test(clock_going_back_never_steps_twice), test(long_idleness_fills_the_bucket_once),
-           test(forced_charges_delay_and_end_somewhere), test(quota_and_freshness_follow_the_steps),
+           test(forced_charges_delay_and_the_debt_is_bounded), test(quota_and_freshness_follow_the_steps),
            test(bucket_with_its_initial_permits_may_be_forgotten))

@@ -50,7 +50,7 @@ static void weighted_permits_wait_for_all_of_them(void **state)
 static void refusal_charges_nothing(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = bucket(5, 1, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
     assert_true(rig_try(&rig, T0, 3));
@@ -72,7 +72,7 @@ static void refusal_charges_nothing(void **state)
 }
 
 /* Known bug of other limiters: the same second is refilled twice when the clock goes back. */
-static void time_going_back_never_pays_twice(void **state)
+static void clock_going_back_never_refills_twice(void **state)
 {
     (void)state;
     weir_limit limit = bucket(10, 10, WEIR_SECOND);
@@ -84,7 +84,7 @@ static void time_going_back_never_pays_twice(void **state)
 static void clock_going_back_never_grants_more(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = bucket(5, 3, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
     assert_int_equal(rig_drain(&rig, T0 + 100 * WEIR_SECOND), 5);
@@ -107,7 +107,7 @@ static void stale_now_of_another_thread_grants_no_more(void **state)
 static void clock_that_stands_still_grants_the_burst_once(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = bucket(7, 4000000000, 1000);
     rig_init(&rig, &limit, 1, T0);
     assert_int_equal(rig_drain(&rig, T0), 7);
@@ -126,7 +126,7 @@ static void long_idleness_is_worth_one_burst(void **state)
                                  bucket(1, UINT32_MAX, WEIR_DURATION_MAX)};
     for (size_t i = 0; i < 3; i++) {
         for (size_t j = 0; j < 4; j++) {
-            struct rig rig;
+            struct limit_fixture rig;
             rig_init(&rig, &limits[j], 1, T0);
             assert_true(rig_try(&rig, T0, limits[j].permits));
             assert_true(rig_try(&rig, T0 + idle[i], limits[j].permits));
@@ -142,7 +142,7 @@ static void burst_is_the_capacity_and_not_one_more(void **state)
 {
     (void)state;
     for (uint32_t capacity = 1; capacity <= 300; capacity++) {
-        struct rig rig;
+        struct limit_fixture rig;
         weir_limit limit = bucket(capacity, 7, WEIR_SECOND);
         rig_init(&rig, &limit, 1, T0);
         assert_int_equal(rig_drain(&rig, T0), capacity);
@@ -158,7 +158,7 @@ static void wait_is_rounded_up_and_never_longer_than_needed(void **state)
     (void)state;
     const uint32_t refills[] = {1, 3, 7, 10, 999, 1000003, 4000000000};
     for (size_t i = 0; i < sizeof refills / sizeof refills[0]; i++) {
-        struct rig rig;
+        struct limit_fixture rig;
         weir_limit limit = bucket(2, refills[i], WEIR_SECOND);
         rig_init(&rig, &limit, 1, T0);
         int64_t now = T0;
@@ -191,7 +191,7 @@ static void remainder_of_a_rate_is_never_dropped(void **state)
         {999999937, WEIR_SECOND, 100000, 99999}, /* 1.000000063 ns each */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct rig rig;
+        struct limit_fixture rig;
         weir_limit limit = bucket(2, rows[i].refill, rows[i].period_ns);
         rig_init(&rig, &limit, 1, T0);
         int64_t granted = -2;
@@ -228,7 +228,7 @@ static void slowest_and_largest_rules_do_not_overflow(void **state)
              {WEIR_DURATION_MAX, TRY, 2147483648, 0}, {WEIR_DURATION_MAX, TRY, 1, 268435457});
 }
 
-static void forced_charges_delay_and_end_somewhere(void **state)
+static void forced_charges_delay_and_the_debt_is_bounded(void **state)
 {
     (void)state;
     weir_limit limit = bucket(2, 1, WEIR_SECOND);
@@ -237,10 +237,10 @@ static void forced_charges_delay_and_end_somewhere(void **state)
     TIMELINE(slow, {0, FORCE, UINT32_MAX, 0}, {0, FORCE, UINT32_MAX, 0}, {0, ASK, 1, 2 * WEIR_DURATION_MAX});
 }
 
-static void peek_tells_what_ask_would(void **state)
+static void peek_agrees_with_ask(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = bucket(10, 3, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
     weir_quota quota = rig_peek(&rig, T0);
@@ -261,7 +261,7 @@ static void peek_tells_what_ask_would(void **state)
 static void bucket_is_fresh_exactly_when_it_is_full(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = bucket(10, 3, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
     assert_true(weir_stack_fresh(&rig.stack, rig.state, T0));
@@ -271,17 +271,17 @@ static void bucket_is_fresh_exactly_when_it_is_full(void **state)
     rig_release(&rig);
 }
 
-static void state_is_two_words(void **state)
+static void token_bucket_state_is_two_words(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct limit_fixture rig;
     weir_limit limit = bucket(10, 3, WEIR_SECOND);
     rig_init(&rig, &limit, 1, T0);
     assert_int_equal(rig.stack.state_bytes, 16);
     rig_release(&rig);
 }
 
-static void quota_names_the_time_that_it_takes_to_fill_rounded_up(void **state)
+static void quota_period_is_the_fill_time_rounded_up(void **state)
 {
     (void)state;
     static const struct {
@@ -289,7 +289,7 @@ static void quota_names_the_time_that_it_takes_to_fill_rounded_up(void **state)
         int64_t period_ns, fills_in_ns;
     } rows[] = {{10, 10, WEIR_SECOND, WEIR_SECOND}, {10, 3, WEIR_SECOND, 3333333334}, {4, 2, 3, 6}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct rig rig;
+        struct limit_fixture rig;
         weir_limit limit;
         assert_int_equal(weir_limit_token_bucket(&limit, rows[i].capacity, rows[i].refill, rows[i].period_ns), 0);
         rig_init(&rig, &limit, 1, T0);
@@ -298,13 +298,13 @@ static void quota_names_the_time_that_it_takes_to_fill_rounded_up(void **state)
     }
 }
 
-WEIR_TESTS(test(quota_names_the_time_that_it_takes_to_fill_rounded_up),
-           test(bucket_starts_full_and_each_grant_takes_exactly_one), test(wait_is_the_missing_part_over_the_rate),
-           test(refill_stops_at_the_capacity), test(weighted_permits_wait_for_all_of_them),
-           test(refusal_charges_nothing), test(time_going_back_never_pays_twice),
-           test(clock_going_back_never_grants_more), test(stale_now_of_another_thread_grants_no_more),
-           test(clock_that_stands_still_grants_the_burst_once), test(long_idleness_is_worth_one_burst),
-           test(burst_is_the_capacity_and_not_one_more), test(wait_is_rounded_up_and_never_longer_than_needed),
-           test(remainder_of_a_rate_is_never_dropped), test(rates_beyond_one_per_nanosecond_are_exact),
-           test(slowest_and_largest_rules_do_not_overflow), test(forced_charges_delay_and_end_somewhere),
-           test(peek_tells_what_ask_would), test(bucket_is_fresh_exactly_when_it_is_full), test(state_is_two_words))
+WEIR_TESTS(test(quota_period_is_the_fill_time_rounded_up), test(bucket_starts_full_and_each_grant_takes_exactly_one),
+           test(wait_is_the_missing_part_over_the_rate), test(refill_stops_at_the_capacity),
+           test(weighted_permits_wait_for_all_of_them), test(refusal_charges_nothing),
+           test(clock_going_back_never_refills_twice), test(clock_going_back_never_grants_more),
+           test(stale_now_of_another_thread_grants_no_more), test(clock_that_stands_still_grants_the_burst_once),
+           test(long_idleness_is_worth_one_burst), test(burst_is_the_capacity_and_not_one_more),
+           test(wait_is_rounded_up_and_never_longer_than_needed), test(remainder_of_a_rate_is_never_dropped),
+           test(rates_beyond_one_per_nanosecond_are_exact), test(slowest_and_largest_rules_do_not_overflow),
+           test(forced_charges_delay_and_the_debt_is_bounded), test(peek_agrees_with_ask),
+           test(bucket_is_fresh_exactly_when_it_is_full), test(token_bucket_state_is_two_words))

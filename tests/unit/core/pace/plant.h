@@ -51,7 +51,7 @@ static inline void plant_receive(struct plant *plant, int64_t now)
     plant->sent++;
 }
 
-static inline void plant_answer(struct plant *plant, struct rig *rig)
+static inline void plant_answer(struct plant *plant, struct strategy_fixture *rig)
 {
     struct flight flight = plant->flights[0];
     memmove(&plant->flights[0], &plant->flights[1], --plant->count * sizeof flight);
@@ -66,7 +66,7 @@ static inline void plant_answer(struct plant *plant, struct rig *rig)
 }
 
 /* Runs from `now` until `end_at`, with counters reset to 0 at first. Returns end_at. */
-static inline int64_t plant_run(struct plant *plant, struct rig *rig, int64_t now, int64_t end_at)
+static inline int64_t plant_run(struct plant *plant, struct strategy_fixture *rig, int64_t now, int64_t end_at)
 {
     plant->sent = plant->ok = plant->refused = 0;
     plant->latency_sum_ns = plant->latency_max_ns = 0;

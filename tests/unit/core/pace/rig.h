@@ -12,7 +12,7 @@
 #define T0 (1000 * WEIR_SECOND) /* start of timelines; not 0, so that the clock can go back */
 #define WALL0 (1700000000 * WEIR_SECOND)
 
-struct rig {
+struct gate_fixture {
     weir_pace_options options;
     struct wr_gate *gate; /* allocated at its exact size, so that sanitizers detect overruns */
     uint32_t news;        /* WR_NEWS_... bits of the last wr_gate_tell */
@@ -34,7 +34,7 @@ static inline weir_pace_options profile_options(weir_profile profile)
     return options;
 }
 
-static inline void rig_restore(struct rig *ret_rig, weir_pace_options options, const weir_pace_memory *memory,
+static inline void rig_restore(struct gate_fixture *ret_rig, weir_pace_options options, const weir_pace_memory *memory,
                                int64_t now, int64_t wall_now)
 {
     assert_int_equal(wr_pace_options_check(&options, &ret_rig->options), 0);
@@ -44,29 +44,29 @@ static inline void rig_restore(struct rig *ret_rig, weir_pace_options options, c
     assert_true(wr_gate_ok(ret_rig->gate, &ret_rig->options));
 }
 
-static inline void rig_init(struct rig *ret_rig, weir_pace_options options)
+static inline void rig_init(struct gate_fixture *ret_rig, weir_pace_options options)
 {
     rig_restore(ret_rig, options, NULL, T0, WALL0);
 }
 
-static inline void rig_release(struct rig *rig)
+static inline void rig_release(struct gate_fixture *rig)
 {
     free(rig->gate);
     rig->gate = NULL;
 }
 
-static inline weir_decision rig_ask(const struct rig *rig, int64_t now)
+static inline weir_decision rig_ask(const struct gate_fixture *rig, int64_t now)
 {
     return wr_gate_ask(rig->gate, &rig->options, now);
 }
 
-static inline bool rig_goes(const struct rig *rig, int64_t now)
+static inline bool rig_goes(const struct gate_fixture *rig, int64_t now)
 {
     return rig_ask(rig, now).verdict == WEIR_GO;
 }
 
 /* Asks, reserves and sends at `now`. Fails the test if the gate does not grant it. */
-static inline struct wr_gate_start rig_send(struct rig *rig, int64_t now)
+static inline struct wr_gate_start rig_send(struct gate_fixture *rig, int64_t now)
 {
     weir_decision decision = rig_ask(rig, now);
     if (decision.verdict != WEIR_GO)
@@ -77,7 +77,7 @@ static inline struct wr_gate_start rig_send(struct rig *rig, int64_t now)
     return start;
 }
 
-static inline uint32_t rig_tell_all(struct rig *rig, const struct wr_gate_start *start, weir_outcome outcome,
+static inline uint32_t rig_tell_all(struct gate_fixture *rig, const struct wr_gate_start *start, weir_outcome outcome,
                                     int64_t now, double unit)
 {
     outcome.size = sizeof outcome;
@@ -87,12 +87,12 @@ static inline uint32_t rig_tell_all(struct rig *rig, const struct wr_gate_start 
 }
 
 /* Reports an answer of this status, without jitter. */
-static inline uint32_t rig_tell(struct rig *rig, struct wr_gate_start start, int status, int64_t now)
+static inline uint32_t rig_tell(struct gate_fixture *rig, struct wr_gate_start start, int status, int64_t now)
 {
     return rig_tell_all(rig, &start, (weir_outcome){.status = status}, now, 0);
 }
 
-static inline uint32_t rig_tell_retry_after(struct rig *rig, struct wr_gate_start start, int status,
+static inline uint32_t rig_tell_retry_after(struct gate_fixture *rig, struct wr_gate_start start, int status,
                                             int64_t retry_after_ns, int64_t now)
 {
     weir_outcome outcome = {.status = status, .has_retry_after = true, .retry_after_ns = retry_after_ns};
@@ -100,12 +100,12 @@ static inline uint32_t rig_tell_retry_after(struct rig *rig, struct wr_gate_star
 }
 
 /* Sends a request that is answered at the same instant. */
-static inline uint32_t rig_answer(struct rig *rig, int status, int64_t now)
+static inline uint32_t rig_answer(struct gate_fixture *rig, int status, int64_t now)
 {
     return rig_tell(rig, rig_send(rig, now), status, now);
 }
 
-static inline weir_pace_entry rig_look(const struct rig *rig, int64_t now)
+static inline weir_pace_entry rig_look(const struct gate_fixture *rig, int64_t now)
 {
     weir_pace_entry entry = {0};
     wr_gate_inspect(rig->gate, &rig->options, now, &entry);

@@ -10,7 +10,7 @@
 #define MS WEIR_MILLISECOND
 #define T0 (1000 * WEIR_SECOND) /* start of timelines */
 
-struct rig {
+struct strategy_fixture {
     const struct wr_strategy *strategy;
     weir_pace_options options;
     void *state; /* allocated at its exact size, so that sanitizers detect overruns */
@@ -41,42 +41,43 @@ static inline weir_pace_options rig_options(void)
     };
 }
 
-static inline void rig_init(struct rig *ret_rig, const struct wr_strategy *strategy, const weir_pace_options *options,
-                            const weir_pace_memory *memory, int64_t now)
+static inline void rig_init(struct strategy_fixture *ret_rig, const struct wr_strategy *strategy,
+                            const weir_pace_options *options, const weir_pace_memory *memory, int64_t now)
 {
-    *ret_rig = (struct rig){.strategy = strategy, .options = *options, .state = calloc(1, strategy->state_bytes)};
+    *ret_rig =
+        (struct strategy_fixture){.strategy = strategy, .options = *options, .state = calloc(1, strategy->state_bytes)};
     assert_non_null(ret_rig->state);
     /* alignment is 4 on 32-bit x86 */
     assert_int_equal(strategy->state_bytes % _Alignof(struct { int64_t at; }), 0);
     strategy->start(&ret_rig->options, ret_rig->state, memory, now);
 }
 
-static inline void rig_release(struct rig *rig)
+static inline void rig_release(struct strategy_fixture *rig)
 {
     free(rig->state);
     rig->state = NULL;
 }
 
-static inline struct wr_pace_bounds rig_want(const struct rig *rig, int64_t now)
+static inline struct wr_pace_bounds rig_want(const struct strategy_fixture *rig, int64_t now)
 {
     return rig->strategy->want(&rig->options, rig->state, now);
 }
 
 /* Returns the wait until the next start; 0 if it may be now. */
-static inline int64_t rig_wait(const struct rig *rig, int64_t now)
+static inline int64_t rig_wait(const struct strategy_fixture *rig, int64_t now)
 {
     int64_t earliest_at = rig_want(rig, now).earliest_at;
     return earliest_at > now ? earliest_at - now : 0;
 }
 
-static inline void rig_send(struct rig *rig, int64_t now)
+static inline void rig_send(struct strategy_fixture *rig, int64_t now)
 {
     struct wr_pace_start start = {.seq = ++rig->seq, .in_flight = ++rig->in_flight};
     rig->strategy->sent(&rig->options, rig->state, &start, now);
 }
 
 /* Sends if the strategy permits it, as a gate would. Returns whether it sent. */
-static inline bool rig_try(struct rig *rig, int64_t now)
+static inline bool rig_try(struct strategy_fixture *rig, int64_t now)
 {
     if (rig_wait(rig, now) > 0 || rig->in_flight >= rig_want(rig, now).cap)
         return false;
@@ -85,7 +86,8 @@ static inline bool rig_try(struct rig *rig, int64_t now)
 }
 
 /* Reports an answer to a request sent latency_ns ago. retry_after_ns -1: no Retry-After. */
-static inline void rig_tell(struct rig *rig, int64_t now, int status, int64_t latency_ns, int64_t retry_after_ns)
+static inline void rig_tell(struct strategy_fixture *rig, int64_t now, int status, int64_t latency_ns,
+                            int64_t retry_after_ns)
 {
     rig->in_flight -= rig->in_flight > 0;
     struct wr_pace_response answer = {
@@ -104,7 +106,7 @@ static inline void rig_tell(struct rig *rig, int64_t now, int status, int64_t la
     rig->strategy->tell(&rig->options, rig->state, &answer, now);
 }
 
-static inline weir_pace_memory rig_memory(const struct rig *rig, int64_t now)
+static inline weir_pace_memory rig_memory(const struct strategy_fixture *rig, int64_t now)
 {
     weir_pace_memory memory = {0};
     rig->strategy->remember(&rig->options, rig->state, now, &memory);

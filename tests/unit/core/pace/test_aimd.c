@@ -3,14 +3,14 @@
  * S0-27, S0-39, S0-84, S0-85, R2, R3, R22, R25). */
 #include "strategy_rig.h"
 
-static struct rig aimd(weir_pace_options options)
+static struct strategy_fixture aimd(weir_pace_options options)
 {
-    struct rig rig;
+    struct strategy_fixture rig;
     rig_init(&rig, &wr_aimd, &options, NULL, T0);
     return rig;
 }
 
-static double rate(const struct rig *rig)
+static double rate(const struct strategy_fixture *rig)
 {
     return rig_want(rig, T0).rate;
 }
@@ -26,7 +26,7 @@ static void bucket_starts_full_refills_by_the_rate_and_stops_at_its_capacity(voi
     } rows[] = {
         {0, 4, 0}, {499, 0, 0.998}, {500, 1, 0}, {1750, 2, 0.5}, {2000, 1, 0}, {3600000, 4, 0}, {3600500, 1, 0},
     };
-    struct rig rig = aimd(rig_options());
+    struct strategy_fixture rig = aimd(rig_options());
     assert_near(rig_want(&rig, T0).tokens, 4, 1e-9);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t now = T0 + rows[i].at_ms * MS;
@@ -47,7 +47,7 @@ static void wait_is_the_missing_part_of_a_token_over_the_rate(void **state)
     (void)state;
     weir_pace_options options = rig_options();
     options.burst = 1;
-    struct rig rig = aimd(options);
+    struct strategy_fixture rig = aimd(options);
     assert_int_equal(rig_wait(&rig, T0), 0);
     rig_send(&rig, T0);
     assert_int_equal(rig_wait(&rig, T0), 500 * MS);
@@ -63,7 +63,7 @@ static void each_start_takes_exactly_one_token(void **state)
     (void)state;
     weir_pace_options options = rig_options();
     options.initial_rate = 3; /* a token is not a whole number of ns */
-    struct rig rig = aimd(options);
+    struct strategy_fixture rig = aimd(options);
     int64_t granted = 0;
     for (int64_t now = T0; now <= T0 + WEIR_HOUR; now += 100 * MS)
         granted += rig_try(&rig, now);
@@ -79,14 +79,14 @@ static void first_rate_is_the_initial_one_within_its_bounds(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         weir_pace_options options = rig_options();
         options.initial_rate = rows[i][0];
-        struct rig rig = aimd(options);
+        struct strategy_fixture rig = aimd(options);
         assert_near(rate(&rig), rows[i][1], 0);
         rig_release(&rig);
     }
 }
 
 /* S0-20, S0-21, S0-22, S0-25, S0-27, R22, R25: the effect of one answer on a rate of 4. */
-static void one_answer_raises_cuts_or_leaves_the_rate(void **state)
+static void one_answer_raises_cuts_or_keeps_the_aimd_rate(void **state)
 {
     (void)state;
     const struct {
@@ -120,7 +120,7 @@ static void one_answer_raises_cuts_or_leaves_the_rate(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         weir_pace_options options = rig_options();
         options.initial_rate = 4;
-        struct rig rig = aimd(options);
+        struct strategy_fixture rig = aimd(options);
         rig_send(&rig, T0);
         rig_tell(&rig, T0 + rows[i].latency_ms * MS, rows[i].status, rows[i].latency_ms * MS, -1);
         if (fabs(rate(&rig) - rows[i].rate) > 1e-12)
@@ -130,10 +130,10 @@ static void one_answer_raises_cuts_or_leaves_the_rate(void **state)
 }
 
 /* S0-24: the latency target is a moving mean that starts at the configured target. */
-static void target_follows_what_is_usual_for_the_host(void **state)
+static void latency_target_follows_the_usual_latency_of_the_host(void **state)
 {
     (void)state;
-    struct rig rig = aimd(rig_options());
+    struct strategy_fixture rig = aimd(rig_options());
     int64_t now = T0;
     rig_tell(&rig, now, 200, 600 * MS, -1); /* the target falls from 1000 to 920 ms */
     assert_near(rate(&rig), 2.25, 1e-12);
@@ -153,7 +153,7 @@ static void target_follows_what_is_usual_for_the_host(void **state)
 static void latency_that_never_changes_still_raises(void **state)
 {
     (void)state;
-    struct rig rig = aimd(rig_options());
+    struct strategy_fixture rig = aimd(rig_options());
     for (int i = 0; i < 1000; i++)
         rig_tell(&rig, T0 + i * MS, 200, 40 * MS, -1);
     assert_near(rate(&rig), 8, 0);
@@ -168,7 +168,7 @@ static void rate_never_leaves_its_bounds(void **state)
 {
     (void)state;
     const int answers[] = {200, 429, 503, 404, 0};
-    struct rig rig = aimd(rig_options());
+    struct strategy_fixture rig = aimd(rig_options());
     bool least = false, most = false;
     for (int i = 0; i < 5000; i++) {
         int run = i / 50 % 5; /* long runs of one status, to reach both bounds */
@@ -182,7 +182,7 @@ static void rate_never_leaves_its_bounds(void **state)
 }
 
 /* S0-85, R3: one change per answer. */
-static void rate_climbs_in_a_line_and_falls_by_halves(void **state)
+static void rate_rises_linearly_and_falls_by_halves(void **state)
 {
     (void)state;
     const struct {
@@ -190,7 +190,7 @@ static void rate_climbs_in_a_line_and_falls_by_halves(void **state)
         double rate;
     } rows[] = {{200, 4, 3},   {200, 8, 5},     {429, 1, 2.5}, {503, 1, 1.25},
                 {200, 1, 1.5}, {429, 2, 0.375}, {500, 5, 0.25}};
-    struct rig rig = aimd(rig_options());
+    struct strategy_fixture rig = aimd(rig_options());
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (int k = 0; k < rows[i].times; k++)
             rig_tell(&rig, T0, rows[i].status, 10 * MS, -1);
@@ -205,7 +205,7 @@ static void retry_after_is_one_decrease(void **state)
     (void)state;
     weir_pace_options options = rig_options();
     options.initial_rate = 8;
-    struct rig rig = aimd(options);
+    struct strategy_fixture rig = aimd(options);
     for (int i = 0; i < 10; i++)
         rig_tell(&rig, T0 + i * MS, i % 2 == 0 ? 429 : 503, 10 * MS, 30 * WEIR_SECOND);
     assert_near(rate(&rig), 4, 0);
@@ -220,7 +220,7 @@ static void retry_after_is_one_decrease(void **state)
 static void change_of_the_rate_keeps_the_tokens(void **state)
 {
     (void)state;
-    struct rig rig = aimd(rig_options());
+    struct strategy_fixture rig = aimd(rig_options());
     for (int i = 0; i < 3; i++)
         rig_send(&rig, T0);
     assert_near(rig_want(&rig, T0).tokens, 1, 1e-9);
@@ -238,10 +238,10 @@ static void change_of_the_rate_keeps_the_tokens(void **state)
 
 /* R2, R23: the memory has the interval and the last safe interval. A known host starts with the
  * interval and without a burst. */
-static void memory_is_the_interval_and_the_last_safe_one(void **state)
+static void aimd_memory_is_the_interval_and_the_last_safe_interval(void **state)
 {
     (void)state;
-    struct rig rig = aimd(rig_options());
+    struct strategy_fixture rig = aimd(rig_options());
     assert_int_equal(rig_memory(&rig, T0).delay_ns, 500 * MS);
     assert_int_equal(rig_memory(&rig, T0).floor_ns, 0);
     for (int i = 0; i < 8; i++)
@@ -251,7 +251,7 @@ static void memory_is_the_interval_and_the_last_safe_one(void **state)
     assert_int_equal(memory.delay_ns, 500 * MS);
     assert_int_equal(memory.floor_ns, 266666667);
     memory.delay_ns = WEIR_SECOND;
-    struct rig later;
+    struct strategy_fixture later;
     rig_init(&later, &wr_aimd, &rig.options, &memory, T0);
     assert_near(rate(&later), 1, 0);
     assert_int_equal(rig_wait(&later, T0), WEIR_SECOND);
@@ -267,7 +267,7 @@ static void memory_is_the_interval_and_the_last_safe_one(void **state)
 
 /* The slowest rate, the largest burst and the deepest cut that options allow. Sanitizers detect
  * overflows. */
-static void extreme_numbers_do_not_overflow(void **state)
+static void extreme_aimd_options_do_not_overflow(void **state)
 {
     (void)state;
     weir_pace_options options = rig_options();
@@ -276,7 +276,7 @@ static void extreme_numbers_do_not_overflow(void **state)
     options.burst = 1e9;
     options.decrease = 0.001;
     options.increase = 1e9;
-    struct rig rig = aimd(options);
+    struct strategy_fixture rig = aimd(options);
     int64_t now = T0;
     for (int i = 0; i < 2000; i++) {
         for (int k = 0; k < 5 && rig_wait(&rig, now) == 0; k++)
@@ -292,7 +292,7 @@ static void extreme_numbers_do_not_overflow(void **state)
 static void host_may_be_forgotten_once_its_bucket_is_full(void **state)
 {
     (void)state;
-    struct rig rig = aimd(rig_options());
+    struct strategy_fixture rig = aimd(rig_options());
     assert_true(wr_aimd.settled(&rig.options, rig.state, T0));
     rig_send(&rig, T0);
     assert_false(wr_aimd.settled(&rig.options, rig.state, T0 + 499 * MS));
@@ -300,11 +300,11 @@ static void host_may_be_forgotten_once_its_bucket_is_full(void **state)
     rig_release(&rig);
 }
 
-static void debt_of_a_nanosecond_is_stretched_as_any_other(void **state)
+static void cut_of_the_rate_stretches_even_a_debt_of_a_nanosecond(void **state)
 {
     (void)state;
     weir_pace_options options = rig_options();
-    struct rig rig;
+    struct strategy_fixture rig;
     rig_init(&rig, &wr_aimd, &options, NULL, T0);
     rig_send(&rig, T0); /* the bucket is full after 500 ms */
     rig_tell(&rig, T0 + 500 * MS - 1, 500, 10 * MS, -1);
@@ -313,12 +313,12 @@ static void debt_of_a_nanosecond_is_stretched_as_any_other(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(debt_of_a_nanosecond_is_stretched_as_any_other),
+WEIR_TESTS(test(cut_of_the_rate_stretches_even_a_debt_of_a_nanosecond),
            test(bucket_starts_full_refills_by_the_rate_and_stops_at_its_capacity),
            test(wait_is_the_missing_part_of_a_token_over_the_rate), test(each_start_takes_exactly_one_token),
-           test(first_rate_is_the_initial_one_within_its_bounds), test(one_answer_raises_cuts_or_leaves_the_rate),
-           test(target_follows_what_is_usual_for_the_host), test(latency_that_never_changes_still_raises),
-           test(rate_never_leaves_its_bounds), test(rate_climbs_in_a_line_and_falls_by_halves),
+           test(first_rate_is_the_initial_one_within_its_bounds), test(one_answer_raises_cuts_or_keeps_the_aimd_rate),
+           test(latency_target_follows_the_usual_latency_of_the_host), test(latency_that_never_changes_still_raises),
+           test(rate_never_leaves_its_bounds), test(rate_rises_linearly_and_falls_by_halves),
            test(retry_after_is_one_decrease), test(change_of_the_rate_keeps_the_tokens),
-           test(memory_is_the_interval_and_the_last_safe_one), test(extreme_numbers_do_not_overflow),
+           test(aimd_memory_is_the_interval_and_the_last_safe_interval), test(extreme_aimd_options_do_not_overflow),
            test(host_may_be_forgotten_once_its_bucket_is_full))

@@ -15,7 +15,7 @@ static weir_outcome quota(int64_t limit, int64_t remaining, int64_t reset_ns)
 }
 
 /* Sets up a bare gate that received one answer with this outcome at T0. */
-static void rig_told(struct rig *ret_rig, weir_outcome outcome)
+static void rig_told(struct gate_fixture *ret_rig, weir_outcome outcome)
 {
     rig_init(ret_rig, bare_options());
     struct wr_gate_start start = rig_send(ret_rig, T0);
@@ -26,7 +26,7 @@ static void rig_told(struct rig *ret_rig, weir_outcome outcome)
 static void nothing_starts_before_retry_after_has_passed(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
     assert_true(rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, 30 * S, T0) & WR_GATE_CHANGE_RETRY_AFTER);
     assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 30 * S);
@@ -40,7 +40,7 @@ static void retry_after_counts_on_every_status(void **state)
     (void)state;
     static const int statuses[] = {200, 301, 404, 403, 429, 500, 503};
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
-        struct rig rig;
+        struct gate_fixture rig;
         rig_told(&rig, (weir_outcome){.status = statuses[i], .has_retry_after = true, .retry_after_ns = 5 * S});
         assert_waits(&rig, T0, WEIR_REASON_RETRY_AFTER, 5 * S);
         rig_release(&rig);
@@ -60,7 +60,7 @@ static void absurd_waits_are_clamped(void **state)
                                        {WEIR_DURATION_MAX, WEIR_DAY},
                                        {INT64_MAX, WEIR_DAY}};
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
-        struct rig rig;
+        struct gate_fixture rig;
         rig_told(&rig, (weir_outcome){.status = 200, .has_retry_after = true, .retry_after_ns = waits[i][0]});
         assert_int_equal(rig_ask(&rig, T0).wait_ns, waits[i][1]);
         assert_int_equal((rig.news & WR_GATE_CHANGE_RETRY_AFTER) != 0, waits[i][1] > 0);
@@ -69,10 +69,10 @@ static void absurd_waits_are_clamped(void **state)
 }
 
 /* C4, K2 */
-static void most_restrictive_wait_wins_whatever_comes_first(void **state)
+static void most_restrictive_wait_wins_in_any_order(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_outcome both = quota(100, 0, 60 * S);
     both.has_retry_after = true;
     both.retry_after_ns = 10 * S;
@@ -105,7 +105,7 @@ static void most_restrictive_wait_wins_whatever_comes_first(void **state)
 static void generous_quota_never_raises_the_pace(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.max_rate = 2;
     rig_init(&rig, options);
@@ -116,10 +116,10 @@ static void generous_quota_never_raises_the_pace(void **state)
 }
 
 /* N6-6: Flask-Limiter and rate-limiter-flexible send Retry-After with every response. */
-static void retry_after_on_a_success_with_something_left_does_not_hold(void **state)
+static void retry_after_on_a_success_with_requests_left_does_not_hold(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_outcome outcome = quota(100, 99, -1);
     outcome.has_retry_after = true;
     outcome.retry_after_ns = 60 * S;
@@ -143,11 +143,11 @@ static void retry_after_on_a_success_with_something_left_does_not_hold(void **st
 }
 
 /* N6-6 */
-static void a_refusal_that_names_only_the_reset_holds_until_then(void **state)
+static void refusal_with_only_a_reset_time_holds_until_then(void **state)
 {
     (void)state;
     static const int refusals[] = {420, 429, 430, 509, 529, 999};
-    struct rig rig;
+    struct gate_fixture rig;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         weir_outcome outcome = quota(100, -1, 4 * S);
         outcome.status = refusals[i];
@@ -169,7 +169,7 @@ static void quota_that_is_used_up_waits_for_its_reset(void **state)
                                         {INT64_MAX, WEIR_DAY}, {0, 0},
                                         {-5 * S, 0}, /* in the past: no wait */
                                         {INT64_MIN, 0}};
-    struct rig rig;
+    struct gate_fixture rig;
     for (size_t i = 0; i < sizeof resets / sizeof *resets; i++) {
         rig_told(&rig, quota(100, 0, resets[i][0]));
         assert_int_equal(rig_ask(&rig, T0).wait_ns, resets[i][1]);
@@ -192,10 +192,10 @@ static void quota_that_is_used_up_waits_for_its_reset(void **state)
 }
 
 /* C8 */
-static void quota_of_nothing_pauses_the_host(void **state)
+static void quota_of_zero_pauses_the_host(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_told(&rig, quota(0, -1, 60 * S));
     assert_waits(&rig, T0, WEIR_REASON_RATE_LIMIT_RESET, 60 * S);
     rig_release(&rig);
@@ -209,7 +209,7 @@ static void jitter_lengthens_long_waits_by_up_to_a_tenth_and_never_shortens(void
 {
     (void)state;
     static const double units[] = {0, 0.25, 0.5, 0.999};
-    struct rig rig;
+    struct gate_fixture rig;
     for (size_t i = 0; i < 4; i++) {
         weir_outcome outcome = {.status = 429, .has_retry_after = true, .retry_after_ns = 100 * S};
         rig_init(&rig, bare_options());
@@ -236,7 +236,7 @@ static void each_rejection_pushes_back_by_100_ms(void **state)
 {
     (void)state;
     static const int rejections[] = {429, 403, 503, 420, 430, 509, 529, 999};
-    struct rig rig;
+    struct gate_fixture rig;
     for (size_t i = 0; i < sizeof rejections / sizeof *rejections; i++) {
         rig_told(&rig, (weir_outcome){.status = rejections[i]});
         assert_waits(&rig, T0, WEIR_REASON_PACE, 100 * MS);
@@ -257,7 +257,7 @@ static void each_rejection_pushes_back_by_100_ms(void **state)
 static void breaker_opens_on_endless_429s_without_retry_after(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     int starts = 0;
     options.breaker = true;
@@ -273,10 +273,10 @@ static void breaker_opens_on_endless_429s_without_retry_after(void **state)
 
 /* S0-38, R4: if the strategy does not handle 403, the gate treats a row of 403s as a ban and asks
  * rarely. The breaker stays closed. */
-static void row_of_403s_is_a_ban_and_is_left_alone_as_long_as_an_open_breaker(void **state)
+static void row_of_403s_is_a_ban_and_waits_as_long_as_an_open_breaker(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
     for (int64_t i = 0; i < 4; i++) {
         rig_answer(&rig, 403, T0 + i * S);
@@ -297,10 +297,10 @@ static void row_of_403s_is_a_ban_and_is_left_alone_as_long_as_an_open_breaker(vo
 }
 
 /* S0-38: 403s between successful answers are not a ban. */
-static void pages_that_are_forbidden_between_others_are_no_ban(void **state)
+static void single_403s_between_successes_are_no_ban(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
     for (int64_t i = 0; i < 100; i++) {
         rig_answer(&rig, i % 5 == 0 ? 200 : 403, T0 + i * S);
@@ -313,7 +313,7 @@ static void pages_that_are_forbidden_between_others_are_no_ban(void **state)
 static void own_push_back_does_not_end_a_wait_that_the_server_named(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_memory memory;
     rig_init(&rig, bare_options());
     struct wr_gate_start first = rig_send(&rig, T0), second = rig_send(&rig, T0);
@@ -330,7 +330,7 @@ static void own_push_back_does_not_end_a_wait_that_the_server_named(void **state
 static void one_response_has_one_effect_on_each_part(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
     uint32_t news = rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, 2 * S, T0);
     assert_int_equal(news, WR_GATE_CHANGE_REJECTED | WR_GATE_CHANGE_RETRY_AFTER | WR_GATE_CHANGE_DELAY);
@@ -353,7 +353,7 @@ static void streaks_count_good_answers_and_rejections_in_a_row(void **state)
         uint32_t successes, errors;
     } rows[] = {{200, 1, 0}, {304, 2, 0}, {404, 3, 0}, {500, 0, 0}, {200, 1, 0}, {429, 0, 1}, {503, 0, 2},
                 {500, 0, 2}, {0, 0, 2},   {403, 0, 3}, {200, 1, 0}, {0, 0, 0},   {200, 1, 0}, {200, 2, 0}};
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     assert_int_equal(rig_look(&rig, T0).last_success_at, 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -370,10 +370,10 @@ static void streaks_count_good_answers_and_rejections_in_a_row(void **state)
     rig_release(&rig);
 }
 
-static void latency_is_what_was_told_or_the_time_since_the_send(void **state)
+static void latency_is_the_reported_one_or_the_time_since_the_send(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.latency_weight = 1;
     rig_init(&rig, options);
@@ -390,10 +390,10 @@ static void latency_is_what_was_told_or_the_time_since_the_send(void **state)
 }
 
 /* S0-2: feedback from a caller that holds no permit. */
-static void feedback_without_a_start_is_heard_and_ends_nothing(void **state)
+static void feedback_without_a_start_counts_and_ends_no_request(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     rig_send(&rig, T0);
     rig_tell_all(&rig, NULL, (weir_outcome){.status = 429, .has_retry_after = true, .retry_after_ns = 9 * S}, T0, 0);
@@ -403,10 +403,10 @@ static void feedback_without_a_start_is_heard_and_ends_nothing(void **state)
 }
 
 /* S2-14 */
-static void hopeless_is_said_once_after_so_many_429s_at_the_longest_delay(void **state)
+static void hopeless_is_reported_once_after_20_429s_at_the_longest_delay(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = profile_options(WEIR_PROFILE_LEARNED);
     int64_t now = T0;
     options.cancel_after = 20;
@@ -436,10 +436,10 @@ static void hopeless_is_said_once_after_so_many_429s_at_the_longest_delay(void *
 }
 
 /* S2-23 */
-static void change_of_the_learned_delay_is_news(void **state)
+static void change_of_the_learned_delay_is_reported(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = profile_options(WEIR_PROFILE_LEARNED);
     int changes = 0;
     int64_t now = T0;
@@ -459,17 +459,17 @@ static void change_of_the_learned_delay_is_news(void **state)
     rig_release(&rig);
 }
 
-static double rate_of(const struct rig *rig, int64_t now)
+static double rate_of(const struct gate_fixture *rig, int64_t now)
 {
     return rig_look(rig, now).rate;
 }
 
 /* N6-6: servers round resets up to whole seconds. The last request is sent a second before the end
  * of the window, so that the wait that the server then names is exact. */
-static void quota_is_spread_until_the_earliest_end_told_of_its_window(void **state)
+static void quota_is_spread_until_the_earliest_stated_end_of_its_window(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_ADAPTIVE));
     struct wr_gate_start start = rig_send(&rig, T0);
     rig_tell_all(&rig, &start, quota(60, 10, 30 * S), T0, 0);
@@ -488,19 +488,18 @@ static void quota_is_spread_until_the_earliest_end_told_of_its_window(void **sta
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(quota_is_spread_until_the_earliest_end_told_of_its_window),
+WEIR_TESTS(test(quota_is_spread_until_the_earliest_stated_end_of_its_window),
            test(nothing_starts_before_retry_after_has_passed), test(retry_after_counts_on_every_status),
-           test(absurd_waits_are_clamped), test(most_restrictive_wait_wins_whatever_comes_first),
-           test(generous_quota_never_raises_the_pace), test(retry_after_on_a_success_with_something_left_does_not_hold),
-           test(a_refusal_that_names_only_the_reset_holds_until_then), test(quota_that_is_used_up_waits_for_its_reset),
-           test(quota_of_nothing_pauses_the_host),
-           test(jitter_lengthens_long_waits_by_up_to_a_tenth_and_never_shortens),
+           test(absurd_waits_are_clamped), test(most_restrictive_wait_wins_in_any_order),
+           test(generous_quota_never_raises_the_pace), test(retry_after_on_a_success_with_requests_left_does_not_hold),
+           test(refusal_with_only_a_reset_time_holds_until_then), test(quota_that_is_used_up_waits_for_its_reset),
+           test(quota_of_zero_pauses_the_host), test(jitter_lengthens_long_waits_by_up_to_a_tenth_and_never_shortens),
            test(each_rejection_pushes_back_by_100_ms), test(breaker_opens_on_endless_429s_without_retry_after),
-           test(row_of_403s_is_a_ban_and_is_left_alone_as_long_as_an_open_breaker),
-           test(pages_that_are_forbidden_between_others_are_no_ban),
+           test(row_of_403s_is_a_ban_and_waits_as_long_as_an_open_breaker),
+           test(single_403s_between_successes_are_no_ban),
            test(own_push_back_does_not_end_a_wait_that_the_server_named),
            test(one_response_has_one_effect_on_each_part), test(streaks_count_good_answers_and_rejections_in_a_row),
-           test(latency_is_what_was_told_or_the_time_since_the_send),
-           test(feedback_without_a_start_is_heard_and_ends_nothing),
-           test(hopeless_is_said_once_after_so_many_429s_at_the_longest_delay),
-           test(change_of_the_learned_delay_is_news))
+           test(latency_is_the_reported_one_or_the_time_since_the_send),
+           test(feedback_without_a_start_counts_and_ends_no_request),
+           test(hopeless_is_reported_once_after_20_429s_at_the_longest_delay),
+           test(change_of_the_learned_delay_is_reported))

@@ -3,28 +3,28 @@
  * delay wins. */
 #include "strategy_rig.h"
 
-static struct rig begin(const weir_pace_memory *memory)
+static struct strategy_fixture begin(const weir_pace_memory *memory)
 {
     weir_pace_options options = rig_options();
-    struct rig rig;
+    struct strategy_fixture rig;
     rig_init(&rig, &wr_aimd_learned, &options, memory, T0);
     return rig;
 }
 
-static void pace_of_learned_is_named_where_both_wait_as_long(void **state)
+static void equal_waits_of_aimd_and_learned_have_reason_pace(void **state)
 {
     (void)state;
     weir_pace_memory memory = {.delay_ns = 2 * WEIR_SECOND, .floor_ns = WEIR_SECOND};
-    struct rig rig = begin(&memory);
+    struct strategy_fixture rig = begin(&memory);
     assert_int_equal(rig_wait(&rig, T0), 2 * WEIR_SECOND);
     assert_int_equal(rig_want(&rig, T0).reason, WEIR_REASON_PACE);
     rig_release(&rig);
 }
 
-static void rate_is_the_smaller_of_the_two(void **state)
+static void combined_rate_is_the_smaller_of_aimd_and_learned(void **state)
 {
     (void)state;
-    struct rig rig = begin(NULL);
+    struct strategy_fixture rig = begin(NULL);
     assert_near(rig_want(&rig, T0).rate, 2, 1e-9); /* both allow two a second */
     for (int i = 1; i <= 8; i++)
         rig_tell(&rig, T0 + i * 10 * WEIR_SECOND, 200, 100 * MS, -1);
@@ -42,10 +42,10 @@ static void rate_is_the_smaller_of_the_two(void **state)
     rig_release(&rig);
 }
 
-static void tokens_are_those_of_the_bucket(void **state)
+static void combined_strategy_reports_the_tokens_of_aimd(void **state)
 {
     (void)state;
-    struct rig rig = begin(NULL);
+    struct strategy_fixture rig = begin(NULL);
     assert_near(rig_want(&rig, T0).tokens, 4, 1e-9);
     rig_send(&rig, T0);
     assert_near(rig_want(&rig, T0).tokens, 3, 1e-9);
@@ -55,7 +55,7 @@ static void tokens_are_those_of_the_bucket(void **state)
     rig_release(&rig);
 }
 
-static void longer_delay_and_longer_floor_are_remembered(void **state)
+static void combined_strategy_stores_the_longer_delay_and_the_longer_floor(void **state)
 {
     (void)state;
     static const struct {
@@ -69,7 +69,7 @@ static void longer_delay_and_longer_floor_are_remembered(void **state)
         {429, 2, 2500 * MS, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct rig rig = begin(NULL);
+        struct strategy_fixture rig = begin(NULL);
         for (int k = 0; k < rows[i].times; k++)
             rig_tell(&rig, T0 + k * WEIR_SECOND, rows[i].status, 100 * MS, -1);
         weir_pace_memory memory = rig_memory(&rig, T0 + 10 * WEIR_SECOND);
@@ -78,16 +78,16 @@ static void longer_delay_and_longer_floor_are_remembered(void **state)
         rig_release(&rig);
     }
     weir_pace_memory both = {.delay_ns = 3 * WEIR_SECOND, .floor_ns = 2 * WEIR_SECOND};
-    struct rig rig = begin(&both);
+    struct strategy_fixture rig = begin(&both);
     assert_int_equal(rig_memory(&rig, T0).floor_ns, 2 * WEIR_SECOND);
     assert_int_equal(rig_memory(&rig, T0).delay_ns, 3 * WEIR_SECOND);
     rig_release(&rig);
 }
 
-static void probe_of_learned_is_the_mode_and_else_that_of_aimd(void **state)
+static void combined_mode_is_a_probe_of_learned_or_the_mode_of_aimd(void **state)
 {
     (void)state;
-    struct rig rig = begin(NULL);
+    struct strategy_fixture rig = begin(NULL);
     assert_string_equal(rig.strategy->mode(rig.state), "hold");
     rig_tell(&rig, T0, 200, 100 * MS, -1);
     assert_string_equal(rig.strategy->mode(rig.state), "raise");
@@ -99,10 +99,10 @@ static void probe_of_learned_is_the_mode_and_else_that_of_aimd(void **state)
     rig_release(&rig);
 }
 
-static void host_may_be_forgotten_once_both_have_nothing_left_to_wait_for(void **state)
+static void host_may_be_forgotten_once_neither_aimd_nor_learned_waits(void **state)
 {
     (void)state;
-    struct rig rig = begin(NULL);
+    struct strategy_fixture rig = begin(NULL);
     rig_send(&rig, T0); /* one token is missing for 500 ms, as long as the delay */
     assert_false(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS - 1));
     assert_true(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS));
@@ -116,10 +116,10 @@ static void host_may_be_forgotten_once_both_have_nothing_left_to_wait_for(void *
     rig_release(&rig);
 }
 
-static void change_of_the_options_reaches_both(void **state)
+static void change_of_options_reaches_both_aimd_and_learned(void **state)
 {
     (void)state;
-    struct rig rig = begin(NULL);
+    struct strategy_fixture rig = begin(NULL);
     rig_send(&rig, T0);
     rig.options.rate_ceiling = 1; /* limits aimd to one a second */
     rig.options.min_rate = 0.25;
@@ -132,8 +132,9 @@ static void change_of_the_options_reaches_both(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(pace_of_learned_is_named_where_both_wait_as_long), test(rate_is_the_smaller_of_the_two),
-           test(tokens_are_those_of_the_bucket), test(longer_delay_and_longer_floor_are_remembered),
-           test(probe_of_learned_is_the_mode_and_else_that_of_aimd),
-           test(host_may_be_forgotten_once_both_have_nothing_left_to_wait_for),
-           test(change_of_the_options_reaches_both))
+WEIR_TESTS(test(equal_waits_of_aimd_and_learned_have_reason_pace),
+           test(combined_rate_is_the_smaller_of_aimd_and_learned), test(combined_strategy_reports_the_tokens_of_aimd),
+           test(combined_strategy_stores_the_longer_delay_and_the_longer_floor),
+           test(combined_mode_is_a_probe_of_learned_or_the_mode_of_aimd),
+           test(host_may_be_forgotten_once_neither_aimd_nor_learned_waits),
+           test(change_of_options_reaches_both_aimd_and_learned))

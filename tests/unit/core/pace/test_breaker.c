@@ -20,30 +20,30 @@ static weir_pace_options tide_options(void)
     return options;
 }
 
-static weir_breaker_state state_at(const struct rig *rig, int64_t now)
+static weir_breaker_state state_at(const struct gate_fixture *rig, int64_t now)
 {
     return rig_look(rig, now).breaker;
 }
 
 /* Reports `times` answers at `now` to requests that this gate did not start, so that push-backs do
  * not matter. */
-static void tells(struct rig *rig, int status, int times, int64_t now)
+static void tells(struct gate_fixture *rig, int status, int times, int64_t now)
 {
     for (int i = 0; i < times; i++)
         rig_tell_all(rig, NULL, (weir_outcome){.status = status, .latency_ns = MS}, now, 0);
 }
 
-static void open_it(struct rig *rig, int64_t now)
+static void open_it(struct gate_fixture *rig, int64_t now)
 {
     tells(rig, 500, 5, now);
     assert_int_equal(state_at(rig, now), WEIR_BREAKER_OPEN);
 }
 
 /* S0-30, S0-87 */
-static void error_rate_opens_it_once_there_are_enough_samples(void **state)
+static void error_rate_opens_the_breaker_after_enough_samples(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, breaker_options());
     for (int i = 0; i < 4; i++) { /* 4 failures of 8, never two in a row */
         tells(&rig, 200, 1, T0);
@@ -65,10 +65,10 @@ static void error_rate_opens_it_once_there_are_enough_samples(void **state)
     rig_release(&rig);
 }
 
-static void errors_that_left_the_window_do_not_open_it(void **state)
+static void errors_outside_the_window_do_not_open_the_breaker(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, breaker_options());
     for (int i = 0; i < 4; i++) {
         tells(&rig, 200, 1, T0);
@@ -81,12 +81,12 @@ static void errors_that_left_the_window_do_not_open_it(void **state)
 }
 
 /* S0-31, S0-37, S0-38 */
-static void five_failures_in_a_row_open_it(void **state)
+static void five_failures_in_a_row_open_the_breaker(void **state)
 {
     (void)state;
     static const int failures[] = {0, 429, 500, 502, 503, 599, 999};
     static const int no_failures[] = {200, 204, 301, 304, 400, 401, 403, 404, 410, 418};
-    struct rig rig;
+    struct gate_fixture rig;
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         rig_init(&rig, breaker_options());
         tells(&rig, failures[i], 4, T0);
@@ -109,10 +109,10 @@ static void five_failures_in_a_row_open_it(void **state)
 }
 
 /* S0-32, S0-33, R30: the breaker half-opens by time alone, without a call. */
-static void open_breaker_says_wait_until_its_time_has_come(void **state)
+static void open_breaker_waits_until_its_time_has_passed(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, breaker_options());
     open_it(&rig, T0);
     assert_waits(&rig, T0, WEIR_REASON_BREAKER, 15 * S);
@@ -127,7 +127,7 @@ static void open_breaker_says_wait_until_its_time_has_come(void **state)
 static void open_breaker_is_named_before_all_other_bounds(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = breaker_options();
     options.max_in_flight = 1;
     rig_init(&rig, options);
@@ -143,10 +143,10 @@ static void open_breaker_is_named_before_all_other_bounds(void **state)
 }
 
 /* S0-34, R8, E6 */
-static void half_open_breaker_lets_no_more_probes_fly_than_its_budget(void **state)
+static void half_open_breaker_keeps_probes_in_flight_within_its_budget(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     struct wr_gate_start probes[3];
     int count = 0;
     int64_t now = T0 + 15 * S;
@@ -169,10 +169,10 @@ static void half_open_breaker_lets_no_more_probes_fly_than_its_budget(void **sta
 }
 
 /* E6: the budget counts a reservation and requests that were in flight before. */
-static void budget_counts_what_is_reserved_and_what_still_flies_from_before(void **state)
+static void probe_budget_counts_reservations_and_earlier_requests_in_flight(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     int64_t now = T0 + 15 * S;
     rig_init(&rig, breaker_options());
     struct wr_gate_start old = rig_send(&rig, T0);
@@ -188,10 +188,10 @@ static void budget_counts_what_is_reserved_and_what_still_flies_from_before(void
 }
 
 /* S0-35, S0-87 */
-static void three_good_probes_close_it(void **state)
+static void three_good_probes_close_the_breaker(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     int64_t now = T0 + 15 * S;
     rig_init(&rig, breaker_options());
     open_it(&rig, T0);
@@ -208,10 +208,10 @@ static void three_good_probes_close_it(void **state)
 }
 
 /* S0-36, R8 */
-static void first_bad_probe_opens_it_again_for_the_whole_time(void **state)
+static void first_bad_probe_reopens_the_breaker_for_the_full_time(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     int64_t now = T0 + 20 * S;
     rig_init(&rig, breaker_options());
     open_it(&rig, T0);
@@ -231,10 +231,10 @@ static void first_bad_probe_opens_it_again_for_the_whole_time(void **state)
     rig_release(&rig);
 }
 
-static void answers_to_what_was_sent_before_are_no_probes(void **state)
+static void answers_to_requests_sent_before_the_probes_are_no_probes(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     struct wr_gate_start old[8];
     int64_t now = T0 + 15 * S;
     rig_init(&rig, breaker_options());
@@ -255,10 +255,10 @@ static void answers_to_what_was_sent_before_are_no_probes(void **state)
 }
 
 /* S0-39, R7 */
-static void answers_with_retry_after_never_trip_it(void **state)
+static void answers_with_retry_after_never_open_the_breaker(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, breaker_options());
     for (int i = 0; i < 100; i++) {
         weir_outcome outcome = {
@@ -284,7 +284,7 @@ static void answers_with_retry_after_never_trip_it(void **state)
 }
 
 /* A15: a host that sends "Retry-After: 0" with every failure still opens the breaker. */
-static void retry_after_of_0_does_not_keep_it_closed(void **state)
+static void retry_after_of_0_does_not_keep_the_breaker_closed(void **state)
 {
     (void)state;
     static const struct {
@@ -295,7 +295,7 @@ static void retry_after_of_0_does_not_keep_it_closed(void **state)
         {WEIR_PROFILE_STRICT, 502},   {WEIR_PROFILE_LEARNED, 500}, {WEIR_PROFILE_ORIGIN_TUNED, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct rig rig;
+        struct gate_fixture rig;
         rig_init(&rig, profile_options(rows[i].profile));
         for (int k = 0; k < 5; k++)
             rig_tell_retry_after(&rig, rig_send(&rig, T0 + k * 10 * S), rows[i].status, -k, T0 + k * 10 * S);
@@ -304,10 +304,10 @@ static void retry_after_of_0_does_not_keep_it_closed(void **state)
     }
 }
 
-static void breaker_that_is_switched_off_never_opens(void **state)
+static void disabled_breaker_never_opens(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     tells(&rig, 500, 100, T0);
     assert_int_equal(state_at(&rig, T0), WEIR_BREAKER_CLOSED);
@@ -319,7 +319,7 @@ static void breaker_that_is_switched_off_never_opens(void **state)
 static void open_time_is_jittered_upwards_only(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, breaker_options());
     tells(&rig, 500, 4, T0);
     rig_tell_all(&rig, NULL, (weir_outcome){.status = 500}, T0, 0.5);
@@ -328,11 +328,11 @@ static void open_time_is_jittered_upwards_only(void **state)
 }
 
 /* R8 */
-static void under_tide_only_a_broken_host_opens_it(void **state)
+static void under_tide_only_a_broken_host_opens_the_breaker(void **state)
 {
     (void)state;
     static const int rejections[] = {429, 403, 503}, failures[] = {0, 500, 502, 504};
-    struct rig rig;
+    struct gate_fixture rig;
     for (size_t i = 0; i < 3; i++) {
         rig_init(&rig, tide_options());
         tells(&rig, rejections[i], 50, T0);
@@ -348,10 +348,10 @@ static void under_tide_only_a_broken_host_opens_it(void **state)
 }
 
 /* R8, E6: one probe at a time, at intervals of at most a tenth of the outage. */
-static void under_tide_the_end_of_an_outage_is_noticed_within_a_tenth_of_its_length(void **state)
+static void tide_notices_the_end_of_an_outage_within_a_tenth_of_its_length(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     int64_t now = T0 + S, probes = 0;
     weir_pace_options options = tide_options();
     options.open_ns = WEIR_HOUR;
@@ -376,10 +376,10 @@ static void under_tide_the_end_of_an_outage_is_noticed_within_a_tenth_of_its_len
 }
 
 /* R23 */
-static void open_breaker_comes_back_half_open(void **state)
+static void open_breaker_is_half_open_after_a_restart(void **state)
 {
     (void)state;
-    struct rig rig, again;
+    struct gate_fixture rig, again;
     weir_pace_memory memory;
     rig_init(&rig, breaker_options());
     open_it(&rig, T0);
@@ -394,14 +394,15 @@ static void open_breaker_comes_back_half_open(void **state)
     rig_release(&again);
 }
 
-WEIR_TESTS(test(error_rate_opens_it_once_there_are_enough_samples), test(errors_that_left_the_window_do_not_open_it),
-           test(five_failures_in_a_row_open_it), test(open_breaker_says_wait_until_its_time_has_come),
-           test(open_breaker_is_named_before_all_other_bounds),
-           test(half_open_breaker_lets_no_more_probes_fly_than_its_budget),
-           test(budget_counts_what_is_reserved_and_what_still_flies_from_before), test(three_good_probes_close_it),
-           test(first_bad_probe_opens_it_again_for_the_whole_time), test(answers_to_what_was_sent_before_are_no_probes),
-           test(answers_with_retry_after_never_trip_it), test(retry_after_of_0_does_not_keep_it_closed),
-           test(breaker_that_is_switched_off_never_opens), test(open_time_is_jittered_upwards_only),
-           test(under_tide_only_a_broken_host_opens_it),
-           test(under_tide_the_end_of_an_outage_is_noticed_within_a_tenth_of_its_length),
-           test(open_breaker_comes_back_half_open))
+WEIR_TESTS(test(error_rate_opens_the_breaker_after_enough_samples),
+           test(errors_outside_the_window_do_not_open_the_breaker), test(five_failures_in_a_row_open_the_breaker),
+           test(open_breaker_waits_until_its_time_has_passed), test(open_breaker_is_named_before_all_other_bounds),
+           test(half_open_breaker_keeps_probes_in_flight_within_its_budget),
+           test(probe_budget_counts_reservations_and_earlier_requests_in_flight),
+           test(three_good_probes_close_the_breaker), test(first_bad_probe_reopens_the_breaker_for_the_full_time),
+           test(answers_to_requests_sent_before_the_probes_are_no_probes),
+           test(answers_with_retry_after_never_open_the_breaker),
+           test(retry_after_of_0_does_not_keep_the_breaker_closed), test(disabled_breaker_never_opens),
+           test(open_time_is_jittered_upwards_only), test(under_tide_only_a_broken_host_opens_the_breaker),
+           test(tide_notices_the_end_of_an_outage_within_a_tenth_of_its_length),
+           test(open_breaker_is_half_open_after_a_restart))

@@ -3,9 +3,9 @@
 #include "rig.h"
 
 /* Replaces the options and carries the gate over. */
-static void change(struct rig *rig, weir_pace_options options, int64_t now)
+static void change(struct gate_fixture *rig, weir_pace_options options, int64_t now)
 {
-    struct rig old = *rig;
+    struct gate_fixture old = *rig;
     assert_int_equal(wr_pace_options_check(&options, &rig->options), 0);
     rig->gate = calloc(1, wr_gate_bytes(&rig->options));
     assert_non_null(rig->gate);
@@ -15,10 +15,10 @@ static void change(struct rig *rig, weir_pace_options options, int64_t now)
 }
 
 /* K7 */
-static void new_rate_holds_at_once_and_without_leftovers(void **state)
+static void new_rate_of_a_gate_applies_at_once_without_leftovers(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.max_rate = 10;
     rig_init(&rig, options);
@@ -40,7 +40,7 @@ static void new_rate_holds_at_once_and_without_leftovers(void **state)
 static void new_bounds_of_a_strategy_hold_at_once(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = profile_options(WEIR_PROFILE_AIMD);
     options.initial_rate = 8;
     rig_init(&rig, options);
@@ -68,10 +68,10 @@ static void new_bounds_of_a_strategy_hold_at_once(void **state)
 }
 
 /* K7: a bucket of four tokens shrinks to one. */
-static void burst_that_was_saved_up_is_not_carried_into_a_smaller_bucket(void **state)
+static void saved_up_burst_is_not_carried_into_a_smaller_bucket(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = profile_options(WEIR_PROFILE_AIMD);
     rig_init(&rig, options);
     options.burst = 1;
@@ -84,7 +84,7 @@ static void burst_that_was_saved_up_is_not_carried_into_a_smaller_bucket(void **
 static void change_keeps_waits_within_the_new_bounds(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.breaker = true;
     rig_init(&rig, options);
@@ -105,10 +105,10 @@ static void change_keeps_waits_within_the_new_bounds(void **state)
 }
 
 /* Requests that were in flight when pacing was switched off do not stay in flight for ever. */
-static void switching_off_and_on_again_loses_no_ends(void **state)
+static void switching_pacing_off_and_on_loses_no_ends_of_requests(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     rig_init(&rig, options);
     struct wr_gate_start first = rig_send(&rig, T0), second = rig_send(&rig, T0);
@@ -128,6 +128,6 @@ static void switching_off_and_on_again_loses_no_ends(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(new_rate_holds_at_once_and_without_leftovers), test(new_bounds_of_a_strategy_hold_at_once),
-           test(burst_that_was_saved_up_is_not_carried_into_a_smaller_bucket),
-           test(change_keeps_waits_within_the_new_bounds), test(switching_off_and_on_again_loses_no_ends))
+WEIR_TESTS(test(new_rate_of_a_gate_applies_at_once_without_leftovers), test(new_bounds_of_a_strategy_hold_at_once),
+           test(saved_up_burst_is_not_carried_into_a_smaller_bucket), test(change_keeps_waits_within_the_new_bounds),
+           test(switching_pacing_off_and_on_loses_no_ends_of_requests))

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-static void statuses_are_sorted_into_four_kinds(void **state)
+static void statuses_are_classified_into_four_kinds(void **state)
 {
     (void)state;
     static const struct {
@@ -29,10 +29,10 @@ static void statuses_are_sorted_into_four_kinds(void **state)
             fail_msg("%d is of kind %d", rows[i].status, (int)wr_pace_response_kind(rows[i].status));
 }
 
-static void request_that_is_being_written_does_not_count_against_itself(void **state)
+static void request_being_written_does_not_count_against_itself(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.max_in_flight = 2;
     rig_init(&rig, options);
@@ -47,10 +47,10 @@ static void request_that_is_being_written_does_not_count_against_itself(void **s
     rig_release(&rig);
 }
 
-static void request_before_its_first_byte_is_denied_where_starts_are_spaced(void **state)
+static void unwritten_request_is_denied_where_starts_are_spaced(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
     weir_decision decision = wr_gate_ask_unwritten(rig.gate, &rig.options, T0);
     assert_true(decision.verdict == WEIR_DENY && decision.reason == WEIR_REASON_PACE && decision.wait_ns == 0);
@@ -67,10 +67,10 @@ static void request_before_its_first_byte_is_denied_where_starts_are_spaced(void
     rig_release(&rig);
 }
 
-static void robots_txt_is_named_where_another_bound_is_as_long(void **state)
+static void robots_delay_is_the_reason_if_another_bound_is_as_long(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT)); /* one request a second */
     wr_gate_robots_delay(rig.gate, S, T0);
     rig_send(&rig, T0);
@@ -82,10 +82,10 @@ static void robots_txt_is_named_where_another_bound_is_as_long(void **state)
     rig_release(&rig);
 }
 
-static void look_tells_the_limit_that_tide_believes_in(void **state)
+static void host_view_shows_the_limit_that_tide_believes_in(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_ADAPTIVE));
     for (int64_t i = 0; i < 3; i++)
         rig_tell(&rig, rig_send(&rig, T0 + i * 10 * S), 200, T0 + i * 10 * S);
@@ -101,17 +101,17 @@ static void look_tells_the_limit_that_tide_believes_in(void **state)
     rig_release(&rig);
 }
 
-static void open_breaker(struct rig *rig, int64_t now)
+static void open_breaker(struct gate_fixture *rig, int64_t now)
 {
     for (int i = 0; i < 5; i++)
         rig_tell_all(rig, NULL, (weir_outcome){.status = 500}, now, 0);
     assert_int_equal(wr_gate_breaker(rig->gate, now), WEIR_BREAKER_OPEN);
 }
 
-static void first_good_probe_is_no_news_and_the_last_one_is(void **state)
+static void closing_of_the_breaker_is_reported_by_the_last_good_probe_only(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.breaker = true;
     rig_init(&rig, options);
@@ -127,7 +127,7 @@ static void first_good_probe_is_no_news_and_the_last_one_is(void **state)
 static void answer_without_a_start_was_sent_its_latency_ago(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.breaker = true;
     options.probes = 1;
@@ -149,7 +149,7 @@ static void tide_opens_the_breaker_for_a_tenth_of_the_outage_within_bounds(void 
         int64_t outage_ns, open_ns;
     } rows[] = {{5 * S, S}, {10 * S, S}, {20 * S, 2 * S}, {50 * S, 5 * S}, {WEIR_HOUR, 15 * S}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct rig rig;
+        struct gate_fixture rig;
         rig_init(&rig, profile_options(WEIR_PROFILE_ADAPTIVE));
         rig_tell(&rig, rig_send(&rig, T0), 200, T0);
         int64_t now = T0 + rows[i].outage_ns;
@@ -158,7 +158,7 @@ static void tide_opens_the_breaker_for_a_tenth_of_the_outage_within_bounds(void 
         assert_int_equal(wr_gate_breaker(rig.gate, now + rows[i].open_ns), WEIR_BREAKER_HALF_OPEN);
         rig_release(&rig);
     }
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_ADAPTIVE)); /* no success so far */
     open_breaker(&rig, T0 + 20 * S);
     assert_int_equal(wr_gate_breaker(rig.gate, T0 + 35 * S - 1), WEIR_BREAKER_OPEN);
@@ -175,7 +175,7 @@ static void streaks_and_rejections_are_counted_one_by_one(void **state)
     } rows[] = {{200, 1, 0, 0}, {404, 2, 0, 0}, {429, 0, 1, 1}, {403, 0, 2, 2}, {500, 0, 2, 2},
                 {0, 0, 2, 2},   {503, 0, 3, 3}, {301, 1, 0, 3}, {200, 2, 0, 3}, {0, 0, 0, 3},
                 {200, 1, 0, 3}, {500, 0, 0, 3}, {429, 0, 1, 4}};
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rig_tell_all(&rig, NULL, (weir_outcome){.status = rows[i].status}, T0, 0);
@@ -188,10 +188,10 @@ static void streaks_and_rejections_are_counted_one_by_one(void **state)
     rig_release(&rig);
 }
 
-static void count_of_flights_leaves_the_reservation_in_place(void **state)
+static void setting_the_count_in_flight_keeps_the_reservation(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0);
     wr_gate_set_in_flight(rig.gate, 3);
@@ -203,12 +203,12 @@ static void count_of_flights_leaves_the_reservation_in_place(void **state)
 }
 
 /* Both gates have a state of the same size, and rings of the same sizes. */
-static void gate_of_another_strategy_of_the_same_size_is_not_taken_whole(void **state)
+static void packed_state_of_another_strategy_of_equal_size_is_not_used(void **state)
 {
     (void)state;
     weir_pace_options fixed = profile_options(WEIR_PROFILE_STRICT), pid = fixed, checked;
     pid.strategy = WEIR_STRATEGY_PID;
-    struct rig here, there;
+    struct gate_fixture here, there;
     assert_int_equal(wr_pace_options_check(&fixed, &checked), 0);
     pid.latency_ring =
         checked.latency_ring -
@@ -232,7 +232,7 @@ static void gate_of_another_strategy_of_the_same_size_is_not_taken_whole(void **
     rig_release(&there);
 }
 
-static void remembered_cap_is_clamped_and_else_as_it_was(void **state)
+static void stored_cap_and_rate_are_clamped_and_otherwise_unchanged(void **state)
 {
     (void)state;
     weir_pace_options checked, options = profile_options(WEIR_PROFILE_ADAPTIVE);
@@ -254,10 +254,10 @@ static void remembered_cap_is_clamped_and_else_as_it_was(void **state)
     assert_int_equal(wr_memory_wait(&memory, &checked, -5 * S), 3 * S);
 }
 
-static void gate_that_is_off_takes_no_notice_of_late_starts_and_heads(void **state)
+static void gate_that_is_off_ignores_late_starts_and_response_heads(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = profile_options(WEIR_PROFILE_STRICT);
     weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = S};
     options.off = true;
@@ -273,10 +273,10 @@ static void gate_that_is_off_takes_no_notice_of_late_starts_and_heads(void **sta
     rig_release(&rig);
 }
 
-static void head_of_an_answer_binds_at_once_and_frees_nothing(void **state)
+static void head_of_a_response_binds_at_once_and_ends_no_request(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = 7 * S};
     rig_init(&rig, bare_options());
     struct wr_gate_start start = rig_send(&rig, T0);
@@ -291,10 +291,10 @@ static void head_of_an_answer_binds_at_once_and_frees_nothing(void **state)
     rig_release(&rig);
 }
 
-static void pause_is_told_until_it_ends(void **state)
+static void gate_reports_a_pause_until_it_ends(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     assert_false(wr_gate_paused(rig.gate));
     wr_gate_pause(rig.gate, true);
@@ -304,10 +304,10 @@ static void pause_is_told_until_it_ends(void **state)
     rig_release(&rig);
 }
 
-static void reservation_of_another_is_no_bound_for_who_looks_beyond_it(void **state)
+static void asking_beyond_a_reservation_ignores_it(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT)); /* one request a second */
     rig_tell(&rig, rig_send(&rig, T0), 200, T0);
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + S);
@@ -321,7 +321,7 @@ static void reservation_of_another_is_no_bound_for_who_looks_beyond_it(void **st
 static void reservation_is_kept_given_and_used_by_its_holder_only(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0);
     wr_gate_keep(rig.gate, &rig.options, seq + 1, true, T0);
@@ -342,10 +342,10 @@ static void reservation_is_kept_given_and_used_by_its_holder_only(void **state)
     rig_release(&rig);
 }
 
-static void bytes_that_are_too_few_for_a_gate_are_not_taken(void **state)
+static void truncated_packed_gate_is_refused(void **state)
 {
     (void)state;
-    struct rig here, there;
+    struct gate_fixture here, there;
     rig_init(&here, profile_options(WEIR_PROFILE_STRICT));
     rig_init(&there, profile_options(WEIR_PROFILE_STRICT));
     size_t bytes = wr_gate_packed_bytes(&here.options);
@@ -365,10 +365,10 @@ static void bytes_that_are_too_few_for_a_gate_are_not_taken(void **state)
     rig_release(&there);
 }
 
-static void counters_stay_at_their_most(void **state)
+static void gate_counters_saturate_at_their_maximum(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     rig.gate->streak = INT32_MAX - 1;
     for (int i = 0; i < 3; i++)
@@ -383,10 +383,10 @@ static void counters_stay_at_their_most(void **state)
     rig_release(&rig);
 }
 
-static void wait_that_is_over_when_it_is_told_is_no_news(void **state)
+static void wait_that_has_already_ended_needs_no_saving(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     wr_gate_saved(rig.gate);
     wr_gate_hold(rig.gate, &rig.options, T0, T0);
@@ -399,11 +399,11 @@ static void wait_that_is_over_when_it_is_told_is_no_news(void **state)
     rig_release(&rig);
 }
 
-static void host_is_hopeless_once_after_so_many_rejections_at_the_longest_delay(void **state)
+static void host_is_hopeless_once_after_n_rejections_at_the_longest_delay(void **state)
 {
     (void)state;
     for (int64_t delay_ns = S; delay_ns <= S + 1; delay_ns++) {
-        struct rig rig;
+        struct gate_fixture rig;
         weir_pace_options options = profile_options(WEIR_PROFILE_STRICT); /* one request a second */
         options.breaker = false;
         options.cancel_after = 3;
@@ -417,10 +417,10 @@ static void host_is_hopeless_once_after_so_many_rejections_at_the_longest_delay(
     }
 }
 
-static void gate_whose_holder_was_lost_waits_no_longer_than_a_server_may_say(void **state)
+static void gate_of_a_lost_holder_waits_at_most_the_longest_retry_after(void **state)
 {
     (void)state;
-    struct rig here, there;
+    struct gate_fixture here, there;
     weir_pace_options options = profile_options(WEIR_PROFILE_STRICT);
     options.min_interval_ns = 10 * WEIR_DAY;
     rig_init(&here, options);
@@ -455,7 +455,7 @@ static double plain_rate(const int *good, int64_t second, int64_t span_ns, int64
     return count * 1e9 / (double)span_ns;
 }
 
-static void good_rate_is_what_a_list_would_count(void **state)
+static void good_rate_equals_that_of_a_list_of_answers(void **state)
 {
     (void)state;
     weir_pace_options checked, options = profile_options(WEIR_PROFILE_STRICT);
@@ -481,10 +481,10 @@ static void good_rate_is_what_a_list_would_count(void **state)
     free(window);
 }
 
-static void good_answer_without_a_breaker_is_no_news(void **state)
+static void good_answer_without_a_breaker_reports_nothing(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     assert_int_equal(rig_answer(&rig, 200, T0), 0);
     assert_int_equal(rig_answer(&rig, 500, T0), 0);
@@ -492,10 +492,10 @@ static void good_answer_without_a_breaker_is_no_news(void **state)
     rig_release(&rig);
 }
 
-static void start_that_is_dropped_leaves_a_reservation_in_place(void **state)
+static void dropped_start_keeps_the_reservation_in_place(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     struct wr_gate_start start = rig_send(&rig, T0);
     (void)wr_gate_reserve(rig.gate, &rig.options, T0);
@@ -507,7 +507,7 @@ static void start_that_is_dropped_leaves_a_reservation_in_place(void **state)
     rig_release(&rig);
 }
 
-static void retry_after_beside_a_quota_holds_but_on_a_success(void **state)
+static void retry_after_beside_a_quota_holds_except_on_a_success(void **state)
 {
     (void)state;
     static const struct {
@@ -515,7 +515,7 @@ static void retry_after_beside_a_quota_holds_but_on_a_success(void **state)
         bool holds;
     } rows[] = {{199, true}, {200, false}, {299, false}, {300, true}, {404, true}, {503, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct rig rig;
+        struct gate_fixture rig;
         rig_init(&rig, bare_options());
         weir_outcome outcome = {.status = rows[i].status,
                                 .has_retry_after = true,
@@ -532,7 +532,7 @@ static void retry_after_beside_a_quota_holds_but_on_a_success(void **state)
 }
 
 /* The ring covers thirty seconds, of which the last bucket of two has just begun. */
-static void good_rate_is_of_at_most_what_the_ring_holds(void **state)
+static void good_rate_covers_at_most_the_length_of_the_ring(void **state)
 {
     (void)state;
     weir_pace_options checked, options = profile_options(WEIR_PROFILE_STRICT);
@@ -553,21 +553,23 @@ static void good_rate_is_of_at_most_what_the_ring_holds(void **state)
     free(window);
 }
 
-WEIR_TESTS(test(good_answer_without_a_breaker_is_no_news), test(start_that_is_dropped_leaves_a_reservation_in_place),
-           test(retry_after_beside_a_quota_holds_but_on_a_success), test(counters_stay_at_their_most),
-           test(wait_that_is_over_when_it_is_told_is_no_news),
-           test(host_is_hopeless_once_after_so_many_rejections_at_the_longest_delay),
-           test(gate_whose_holder_was_lost_waits_no_longer_than_a_server_may_say),
-           test(good_rate_is_what_a_list_would_count), test(gate_that_is_off_takes_no_notice_of_late_starts_and_heads),
-           test(head_of_an_answer_binds_at_once_and_frees_nothing), test(pause_is_told_until_it_ends),
-           test(reservation_of_another_is_no_bound_for_who_looks_beyond_it),
-           test(reservation_is_kept_given_and_used_by_its_holder_only),
-           test(bytes_that_are_too_few_for_a_gate_are_not_taken), test(good_rate_is_of_at_most_what_the_ring_holds),
-           test(statuses_are_sorted_into_four_kinds), test(request_that_is_being_written_does_not_count_against_itself),
-           test(request_before_its_first_byte_is_denied_where_starts_are_spaced),
-           test(robots_txt_is_named_where_another_bound_is_as_long), test(look_tells_the_limit_that_tide_believes_in),
-           test(first_good_probe_is_no_news_and_the_last_one_is), test(answer_without_a_start_was_sent_its_latency_ago),
+WEIR_TESTS(test(good_answer_without_a_breaker_reports_nothing), test(dropped_start_keeps_the_reservation_in_place),
+           test(retry_after_beside_a_quota_holds_except_on_a_success), test(gate_counters_saturate_at_their_maximum),
+           test(wait_that_has_already_ended_needs_no_saving),
+           test(host_is_hopeless_once_after_n_rejections_at_the_longest_delay),
+           test(gate_of_a_lost_holder_waits_at_most_the_longest_retry_after),
+           test(good_rate_equals_that_of_a_list_of_answers),
+           test(gate_that_is_off_ignores_late_starts_and_response_heads),
+           test(head_of_a_response_binds_at_once_and_ends_no_request), test(gate_reports_a_pause_until_it_ends),
+           test(asking_beyond_a_reservation_ignores_it), test(reservation_is_kept_given_and_used_by_its_holder_only),
+           test(truncated_packed_gate_is_refused), test(good_rate_covers_at_most_the_length_of_the_ring),
+           test(statuses_are_classified_into_four_kinds), test(request_being_written_does_not_count_against_itself),
+           test(unwritten_request_is_denied_where_starts_are_spaced),
+           test(robots_delay_is_the_reason_if_another_bound_is_as_long),
+           test(host_view_shows_the_limit_that_tide_believes_in),
+           test(closing_of_the_breaker_is_reported_by_the_last_good_probe_only),
+           test(answer_without_a_start_was_sent_its_latency_ago),
            test(tide_opens_the_breaker_for_a_tenth_of_the_outage_within_bounds),
-           test(streaks_and_rejections_are_counted_one_by_one), test(count_of_flights_leaves_the_reservation_in_place),
-           test(gate_of_another_strategy_of_the_same_size_is_not_taken_whole),
-           test(remembered_cap_is_clamped_and_else_as_it_was))
+           test(streaks_and_rejections_are_counted_one_by_one), test(setting_the_count_in_flight_keeps_the_reservation),
+           test(packed_state_of_another_strategy_of_equal_size_is_not_used),
+           test(stored_cap_and_rate_are_clamped_and_otherwise_unchanged))

@@ -11,7 +11,7 @@ static void starts_are_one_interval_apart_and_the_first_is_at_once(void **state)
         int64_t at_ms, start_ms;
     } rows[] = {{0, 0}, {500, 1000}, {1200, 2000}, {3000, 3000}, {3400, 4000}, {90000, 90000}};
     weir_pace_options options = rig_options();
-    struct rig rig;
+    struct strategy_fixture rig;
     rig_init(&rig, &wr_fixed, &options, NULL, T0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t now = T0 + rows[i].at_ms * MS;
@@ -31,7 +31,7 @@ static void interval_is_the_minimum_or_a_second_and_no_answer_changes_it(void **
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         weir_pace_options options = rig_options();
         options.min_interval_ns = rows[i][0];
-        struct rig rig;
+        struct strategy_fixture rig;
         rig_init(&rig, &wr_fixed, &options, NULL, T0);
         int64_t now = T0;
         for (size_t k = 0; k < sizeof answers / sizeof *answers; k++) {
@@ -64,12 +64,12 @@ enum {
 
 /* S1-32: compares ten workers that each sleep a second between their own requests with ten workers
  * that share one state. */
-static void ten_workers_who_sleep_separately_fail_the_observer_that_a_shared_state_passes(void **state)
+static void ten_workers_with_separate_pauses_break_the_spacing_of_a_shared_state(void **state)
 {
     (void)state;
     weir_pace_options options = rig_options();
     for (int naive = 0; naive <= 1; naive++) {
-        struct rig rigs[WORKERS];
+        struct strategy_fixture rigs[WORKERS];
         int64_t starts_at[WORKERS * ROUNDS], now[WORKERS];
         size_t count = 0;
         for (int i = 0; i < WORKERS; i++) {
@@ -78,7 +78,7 @@ static void ten_workers_who_sleep_separately_fail_the_observer_that_a_shared_sta
         }
         for (int round = 0; round < ROUNDS; round++) {
             for (int i = 0; i < WORKERS; i++) {
-                struct rig *rig = &rigs[naive ? i : 0];
+                struct strategy_fixture *rig = &rigs[naive ? i : 0];
                 now[i] += rig_wait(rig, now[i]);
                 rig_send(rig, now[i]);
                 starts_at[count++] = now[i];
@@ -91,11 +91,11 @@ static void ten_workers_who_sleep_separately_fail_the_observer_that_a_shared_sta
 }
 
 /* R2: AIMD and the learned delay combined. */
-static void of_both_the_larger_delay_wins_and_never_the_sum(void **state)
+static void combined_wait_is_the_larger_of_aimd_and_learned_never_the_sum(void **state)
 {
     (void)state;
     weir_pace_options options = rig_options();
-    struct rig both, aimd, learned;
+    struct strategy_fixture both, aimd, learned;
     rig_init(&both, &wr_aimd_learned, &options, NULL, T0);
     rig_init(&aimd, &wr_aimd, &options, NULL, T0);
     rig_init(&learned, &wr_learned, &options, NULL, T0);
@@ -111,7 +111,7 @@ static void of_both_the_larger_delay_wins_and_never_the_sum(void **state)
         by_delay = by_delay || b > a;
         now += wait_ns;
         int status = answers[i / 10 % 12];
-        struct rig *all[] = {&both, &aimd, &learned};
+        struct strategy_fixture *all[] = {&both, &aimd, &learned};
         for (int k = 0; k < 3; k++) {
             rig_send(all[k], now);
             rig_tell(all[k], now + 10 * MS, status, 10 * MS, -1);
@@ -127,14 +127,14 @@ static void of_both_the_larger_delay_wins_and_never_the_sum(void **state)
 }
 
 /* R2: each strategy can start from the memory of another. */
-static void any_strategy_begins_where_another_left_off(void **state)
+static void any_strategy_starts_from_the_memory_of_another(void **state)
 {
     (void)state;
     const struct wr_strategy *const all[] = {&wr_aimd, &wr_learned, &wr_aimd_learned, &wr_gradient, &wr_pid};
     weir_pace_options options = rig_options();
     weir_pace_memory memory = {.delay_ns = 3 * WEIR_SECOND, .floor_ns = 2 * WEIR_SECOND};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        struct rig rig;
+        struct strategy_fixture rig;
         rig_init(&rig, all[i], &options, &memory, T0);
         assert_int_equal(rig_wait(&rig, T0), 3 * WEIR_SECOND);
         assert_int_equal(rig_memory(&rig, T0).delay_ns, 3 * WEIR_SECOND);
@@ -146,5 +146,6 @@ static void any_strategy_begins_where_another_left_off(void **state)
 
 WEIR_TESTS(test(starts_are_one_interval_apart_and_the_first_is_at_once),
            test(interval_is_the_minimum_or_a_second_and_no_answer_changes_it),
-           test(ten_workers_who_sleep_separately_fail_the_observer_that_a_shared_state_passes),
-           test(of_both_the_larger_delay_wins_and_never_the_sum), test(any_strategy_begins_where_another_left_off))
+           test(ten_workers_with_separate_pauses_break_the_spacing_of_a_shared_state),
+           test(combined_wait_is_the_larger_of_aimd_and_learned_never_the_sum),
+           test(any_strategy_starts_from_the_memory_of_another))

@@ -2,10 +2,10 @@
 /* test_forget.c - tests that a gate can forget what it learned. */
 #include "rig.h"
 
-static void forgetting_drops_what_was_learned_and_keeps_what_was_said(void **state)
+static void forgetting_drops_learned_values_and_keeps_those_the_server_named(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
     rig_init(&rig, options);
     wr_gate_robots_delay(rig.gate, 3 * S, T0);
@@ -34,7 +34,7 @@ static void forgetting_drops_what_was_learned_and_keeps_what_was_said(void **sta
 static void forgetting_takes_a_reservation_back(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
     options.min_interval_ns = S;
     rig_init(&rig, options);
@@ -51,4 +51,5 @@ static void forgetting_takes_a_reservation_back(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(forgetting_drops_what_was_learned_and_keeps_what_was_said), test(forgetting_takes_a_reservation_back))
+WEIR_TESTS(test(forgetting_drops_learned_values_and_keeps_those_the_server_named),
+           test(forgetting_takes_a_reservation_back))

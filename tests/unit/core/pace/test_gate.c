@@ -8,7 +8,7 @@
 static void first_start_is_at_once_and_the_next_an_interval_later(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
     rig_send(&rig, T0);
     assert_waits(&rig, T0, WEIR_REASON_PACE, S);
@@ -21,10 +21,10 @@ static void first_start_is_at_once_and_the_next_an_interval_later(void **state)
 }
 
 /* S1-2 */
-static void interval_is_the_longest_of_all(void **state)
+static void interval_is_the_longest_of_all_bounds(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.min_interval_ns = S;
     options.max_rate = 0.5;
@@ -46,7 +46,7 @@ static void interval_is_the_longest_of_all(void **state)
 static void calls_at_0_and_500_and_1200_ms_start_a_second_apart(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     wr_gate_robots_delay(rig.gate, S, T0);
     rig_send(&rig, T0);
@@ -61,7 +61,7 @@ static void calls_at_0_and_500_and_1200_ms_start_a_second_apart(void **state)
 static void crawl_delay_forbids_bursts(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
     for (int i = 0; i < 4; i++)
         rig_send(&rig, T0);
@@ -75,10 +75,10 @@ static void crawl_delay_forbids_bursts(void **state)
 }
 
 /* A slow connect followed by a reused connection must not put two requests closer together. */
-static void start_counts_from_the_send_and_nothing_starts_before_it(void **state)
+static void interval_counts_from_the_send_and_a_reservation_blocks_others(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0);
     assert_waits(&rig, T0 + 10 * S, WEIR_REASON_PACE, 110 * S);
@@ -94,7 +94,7 @@ static void start_counts_from_the_send_and_nothing_starts_before_it(void **state
 }
 
 /* F3: the process may be stopped between reporting a send and writing it. */
-static void start_that_got_out_late_counts_from_then(void **state)
+static void late_send_moves_the_interval_to_its_time(void **state)
 {
     (void)state;
     static const struct {
@@ -105,7 +105,7 @@ static void start_that_got_out_late_counts_from_then(void **state)
                  {WEIR_PROFILE_LEARNED, 500 * MS},
                  {WEIR_PROFILE_UNLIMITED, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct rig rig;
+        struct gate_fixture rig;
         rig_init(&rig, profile_options(cases[i].profile));
         int64_t out_at = T0 + 90 * S;
         rig_send(&rig, T0);
@@ -127,10 +127,10 @@ static void start_that_got_out_late_counts_from_then(void **state)
     }
 }
 
-static void a_little_late_moves_the_next_start_and_takes_no_burst_away(void **state)
+static void slightly_late_send_delays_the_next_and_keeps_the_burst(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
     rig_send(&rig, T0);
     wr_gate_sent_late(rig.gate, &rig.options, 0, T0 + MS);
@@ -148,7 +148,7 @@ static void a_little_late_moves_the_next_start_and_takes_no_burst_away(void **st
 static void reservation_that_is_given_back_leaves_no_trace(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
     rig_send(&rig, T0);
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0 + S);
@@ -162,7 +162,7 @@ static void reservation_that_is_given_back_leaves_no_trace(void **state)
 static void reservation_that_is_not_used_in_time_is_taken_back(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
     uint32_t lost = wr_gate_reserve(rig.gate, &rig.options, T0);
     assert_waits(&rig, T0 + 120 * S - 1, WEIR_REASON_PACE, 1);
@@ -186,10 +186,10 @@ static void reservation_that_is_not_used_in_time_is_taken_back(void **state)
 
 /* The holder of an abandoned reservation may never report it. The gate must name a time for its
  * end, even where otherwise only an answer makes room. */
-static void reservation_left_behind_is_waited_for_by_the_clock(void **state)
+static void abandoned_reservation_ends_by_the_clock(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.max_in_flight = 2;
     rig_init(&rig, options);
@@ -205,10 +205,10 @@ static void reservation_left_behind_is_waited_for_by_the_clock(void **state)
 }
 
 /* E6 */
-static void probe_left_behind_unsent_is_waited_for_by_the_clock(void **state)
+static void abandoned_unsent_probe_ends_by_the_clock(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_ADAPTIVE));
     for (int i = 0; i < 5; i++)
         rig_answer(&rig, 500, T0 + i * 2 * S);
@@ -225,10 +225,10 @@ static void probe_left_behind_unsent_is_waited_for_by_the_clock(void **state)
 
 /* A caller with an expired reservation is treated like any other: within the cap, and last in the
  * order that strategies count by. */
-static void late_holder_of_a_reservation_starts_like_anybody_else(void **state)
+static void holder_of_an_expired_reservation_has_no_privilege(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.max_in_flight = 2;
     rig_init(&rig, options);
@@ -246,10 +246,10 @@ static void late_holder_of_a_reservation_starts_like_anybody_else(void **state)
 }
 
 /* K2: an answer arrives between reserving and sending. */
-static void holder_of_a_reservation_can_ask_whether_it_still_may(void **state)
+static void holder_of_a_reservation_can_ask_again_before_sending(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     struct wr_gate_start first = rig_send(&rig, T0);
     uint32_t seq = wr_gate_reserve(rig.gate, &rig.options, T0);
@@ -260,10 +260,10 @@ static void holder_of_a_reservation_can_ask_whether_it_still_may(void **state)
     rig_release(&rig);
 }
 
-static void gate_without_spacing_says_so(void **state)
+static void gate_reports_whether_it_spaces_starts(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     assert_false(wr_gate_spaces(rig.gate, &rig.options));
     wr_gate_robots_delay(rig.gate, S, T0);
@@ -278,7 +278,7 @@ static void gate_without_spacing_says_so(void **state)
 static void requests_in_flight_never_exceed_the_most_allowed(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.max_in_flight = 2;
     rig_init(&rig, options);
@@ -293,10 +293,10 @@ static void requests_in_flight_never_exceed_the_most_allowed(void **state)
     rig_release(&rig);
 }
 
-static void more_ends_than_starts_free_nothing(void **state)
+static void surplus_ends_of_requests_free_no_place(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = bare_options();
     options.max_in_flight = 1;
     rig_init(&rig, options);
@@ -313,7 +313,7 @@ static void more_ends_than_starts_free_nothing(void **state)
 static void paused_host_waits_until_it_is_resumed(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     wr_gate_pause(rig.gate, true);
     assert_waits(&rig, T0 + WEIR_DAY, WEIR_REASON_PAUSED, WEIR_UNTIL_RELEASE);
@@ -326,7 +326,7 @@ static void paused_host_waits_until_it_is_resumed(void **state)
 static void clock_going_back_only_delays(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
     struct wr_gate_start start = rig_send(&rig, T0);
     assert_waits(&rig, T0 - WEIR_HOUR, WEIR_REASON_PACE, WEIR_HOUR + S);
@@ -345,7 +345,7 @@ static void after_8_hours_asleep_there_is_one_start_and_no_burst(void **state)
     (void)state;
     static const weir_profile profiles[] = {WEIR_PROFILE_STRICT, WEIR_PROFILE_LEARNED};
     for (size_t i = 0; i < 2; i++) {
-        struct rig rig;
+        struct gate_fixture rig;
         rig_init(&rig, profile_options(profiles[i]));
         rig_answer(&rig, 200, T0);
         int64_t now = T0 + 8 * WEIR_HOUR;
@@ -353,7 +353,7 @@ static void after_8_hours_asleep_there_is_one_start_and_no_burst(void **state)
         assert_waits(&rig, now, WEIR_REASON_PACE, profiles[i] == WEIR_PROFILE_STRICT ? S : 500 * MS);
         rig_release(&rig);
     }
-    struct rig rig;
+    struct gate_fixture rig;
     int starts = 0;
     rig_init(&rig, profile_options(WEIR_PROFILE_ADAPTIVE));
     rig_answer(&rig, 200, T0);
@@ -368,13 +368,13 @@ static void after_8_hours_asleep_there_is_one_start_and_no_burst(void **state)
     rig_release(&rig);
 }
 
-static void instants_before_0_and_far_away_are_like_all_others(void **state)
+static void gate_works_at_negative_and_far_instants(void **state)
 {
     (void)state;
     static const int64_t begins[] = {0, -WEIR_DURATION_MAX, WEIR_DURATION_MAX, -2 * WEIR_DURATION_MAX + 1,
                                      2 * WEIR_DURATION_MAX - WEIR_DAY};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-        struct rig rig;
+        struct gate_fixture rig;
         weir_pace_options options = profile_options(WEIR_PROFILE_STRICT);
         int64_t now = begins[i];
         rig_restore(&rig, options, NULL, now, 0);
@@ -388,10 +388,10 @@ static void instants_before_0_and_far_away_are_like_all_others(void **state)
 }
 
 /* R24, S0-48, S1-30 */
-static void pacing_that_is_off_lets_all_go_and_knows_nothing(void **state)
+static void disabled_pacing_admits_everything_and_records_nothing(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = profile_options(WEIR_PROFILE_STRICT);
     options.off = true;
     rig_init(&rig, options);
@@ -412,10 +412,10 @@ static void pacing_that_is_off_lets_all_go_and_knows_nothing(void **state)
 }
 
 /* R9 */
-static void host_may_be_forgotten_only_when_nothing_holds(void **state)
+static void host_may_be_forgotten_only_if_no_bound_holds(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = profile_options(WEIR_PROFILE_STRICT);
 #define FORGETTABLE(at) wr_gate_forgettable(rig.gate, &rig.options, (at))
     rig_init(&rig, options);
@@ -448,7 +448,7 @@ static void host_may_be_forgotten_only_when_nothing_holds(void **state)
 static void crawl_delay_is_not_forgotten_within_a_day(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
     wr_gate_robots_delay(rig.gate, 10 * S, T0);
     assert_false(FORGETTABLE(T0 + WEIR_DAY - 1));
@@ -462,13 +462,13 @@ static void crawl_delay_is_not_forgotten_within_a_day(void **state)
 }
 
 /* V6 */
-static void host_is_forgotten_whatever_its_strategy_was_doing(void **state)
+static void idle_host_is_forgotten_in_any_state_of_its_strategy(void **state)
 {
     (void)state;
     static const int answers[] = {200, 429, 503, 403, 500, 0};
     for (int strategy = 0; weir_strategy_name((weir_strategy)strategy) != NULL; strategy++)
         for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
-            struct rig rig;
+            struct gate_fixture rig;
             weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
             options.strategy = (weir_strategy)strategy;
             rig_init(&rig, options);
@@ -484,10 +484,10 @@ static void host_is_forgotten_whatever_its_strategy_was_doing(void **state)
 }
 
 /* The list of bounds that `weir why` prints. */
-static void every_bound_is_listed_with_its_own_wait(void **state)
+static void every_bound_of_a_gate_is_listed_with_its_own_wait(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = profile_options(WEIR_PROFILE_AIMD);
     options.min_interval_ns = 100 * MS;
     options.max_in_flight = 1;
@@ -524,7 +524,7 @@ static void every_bound_is_listed_with_its_own_wait(void **state)
 static void push_backs_reservations_and_the_breaker_are_listed_until_they_end(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_bound bounds[WEIR_PACE_BOUNDS_MAX];
     weir_pace_options options = bare_options();
     options.breaker = true;
@@ -546,10 +546,10 @@ static void push_backs_reservations_and_the_breaker_are_listed_until_they_end(vo
     rig_release(&rig);
 }
 
-static void look_shows_what_the_gate_knows(void **state)
+static void host_view_shows_the_state_of_the_gate(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_options options = profile_options(WEIR_PROFILE_AIMD);
     rig_init(&rig, options);
     weir_pace_entry entry = {.key = "a", .key_bytes = 1, .waiters = 7};
@@ -577,19 +577,20 @@ static void look_shows_what_the_gate_knows(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(
-    test(first_start_is_at_once_and_the_next_an_interval_later), test(interval_is_the_longest_of_all),
-    test(calls_at_0_and_500_and_1200_ms_start_a_second_apart), test(crawl_delay_forbids_bursts),
-    test(start_counts_from_the_send_and_nothing_starts_before_it), test(start_that_got_out_late_counts_from_then),
-    test(a_little_late_moves_the_next_start_and_takes_no_burst_away),
-    test(reservation_that_is_given_back_leaves_no_trace), test(reservation_that_is_not_used_in_time_is_taken_back),
-    test(reservation_left_behind_is_waited_for_by_the_clock), test(probe_left_behind_unsent_is_waited_for_by_the_clock),
-    test(late_holder_of_a_reservation_starts_like_anybody_else),
-    test(holder_of_a_reservation_can_ask_whether_it_still_may), test(gate_without_spacing_says_so),
-    test(requests_in_flight_never_exceed_the_most_allowed), test(more_ends_than_starts_free_nothing),
-    test(paused_host_waits_until_it_is_resumed), test(clock_going_back_only_delays),
-    test(after_8_hours_asleep_there_is_one_start_and_no_burst),
-    test(instants_before_0_and_far_away_are_like_all_others), test(pacing_that_is_off_lets_all_go_and_knows_nothing),
-    test(host_may_be_forgotten_only_when_nothing_holds), test(crawl_delay_is_not_forgotten_within_a_day),
-    test(host_is_forgotten_whatever_its_strategy_was_doing), test(every_bound_is_listed_with_its_own_wait),
-    test(push_backs_reservations_and_the_breaker_are_listed_until_they_end), test(look_shows_what_the_gate_knows))
+WEIR_TESTS(test(first_start_is_at_once_and_the_next_an_interval_later), test(interval_is_the_longest_of_all_bounds),
+           test(calls_at_0_and_500_and_1200_ms_start_a_second_apart), test(crawl_delay_forbids_bursts),
+           test(interval_counts_from_the_send_and_a_reservation_blocks_others),
+           test(late_send_moves_the_interval_to_its_time), test(slightly_late_send_delays_the_next_and_keeps_the_burst),
+           test(reservation_that_is_given_back_leaves_no_trace),
+           test(reservation_that_is_not_used_in_time_is_taken_back), test(abandoned_reservation_ends_by_the_clock),
+           test(abandoned_unsent_probe_ends_by_the_clock), test(holder_of_an_expired_reservation_has_no_privilege),
+           test(holder_of_a_reservation_can_ask_again_before_sending), test(gate_reports_whether_it_spaces_starts),
+           test(requests_in_flight_never_exceed_the_most_allowed), test(surplus_ends_of_requests_free_no_place),
+           test(paused_host_waits_until_it_is_resumed), test(clock_going_back_only_delays),
+           test(after_8_hours_asleep_there_is_one_start_and_no_burst), test(gate_works_at_negative_and_far_instants),
+           test(disabled_pacing_admits_everything_and_records_nothing),
+           test(host_may_be_forgotten_only_if_no_bound_holds), test(crawl_delay_is_not_forgotten_within_a_day),
+           test(idle_host_is_forgotten_in_any_state_of_its_strategy),
+           test(every_bound_of_a_gate_is_listed_with_its_own_wait),
+           test(push_backs_reservations_and_the_breaker_are_listed_until_they_end),
+           test(host_view_shows_the_state_of_the_gate))

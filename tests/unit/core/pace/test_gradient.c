@@ -4,18 +4,18 @@
 #include "base/rng.h"
 #include "plant.h"
 
-static struct rig gradient(void)
+static struct strategy_fixture gradient(void)
 {
     weir_pace_options options = rig_options();
-    struct rig rig;
+    struct strategy_fixture rig;
     rig_init(&rig, &wr_gradient, &options, NULL, T0);
     return rig;
 }
 
-static void begins_at_the_initial_rate_with_one_in_flight(void **state)
+static void gradient_starts_at_the_initial_rate_with_one_in_flight(void **state)
 {
     (void)state;
-    struct rig rig = gradient();
+    struct strategy_fixture rig = gradient();
     assert_near(rig_want(&rig, T0).rate, 2, 0);
     assert_int_equal(rig_want(&rig, T0).cap, 1);
     assert_true(rig_try(&rig, T0));
@@ -25,11 +25,11 @@ static void begins_at_the_initial_rate_with_one_in_flight(void **state)
 
 /* The controller finds the queue of the host by its delay alone. No request is refused, and the
  * queue stays short. */
-static void queue_is_kept_full_and_short(void **state)
+static void gradient_keeps_the_queue_of_the_host_full_and_short(void **state)
 {
     (void)state;
     struct plant plant = {.served = 50, .latency_ns = 100 * MS, .workers = 200};
-    struct rig rig = gradient();
+    struct strategy_fixture rig = gradient();
     int64_t now = plant_run(&plant, &rig, T0, T0 + WEIR_MINUTE);
     now = plant_run(&plant, &rig, now, now + 5 * WEIR_MINUTE);
     assert_in_range(plant.ok, 50 * 300 * 95 / 100, 50 * 300 + 1);
@@ -37,24 +37,24 @@ static void queue_is_kept_full_and_short(void **state)
     rig_release(&rig);
 }
 
-static void host_without_a_limit_is_asked_by_all_workers(void **state)
+static void host_without_a_limit_gets_requests_from_all_workers(void **state)
 {
     (void)state;
     struct plant plant = {.latency_ns = 200 * MS, .workers = 64};
-    struct rig rig = gradient();
+    struct strategy_fixture rig = gradient();
     int64_t now = plant_run(&plant, &rig, T0, T0 + WEIR_MINUTE);
     plant_run(&plant, &rig, now, now + WEIR_MINUTE);
     assert_true(plant.ok > 60 * 64 * 5 * 95 / 100);
     rig_release(&rig);
 }
 
-static void refusals_cut_the_window_and_the_limit_is_held(void **state)
+static void refusals_cut_the_gradient_window_to_the_limit_of_the_host(void **state)
 {
     (void)state;
     const double rates[] = {1, 20, 200};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         struct plant plant = {.rate = rates[i], .burst = 10, .tokens = 10, .latency_ns = 100 * MS, .workers = 64};
-        struct rig rig = gradient();
+        struct strategy_fixture rig = gradient();
         plant.filled_at = T0;
         int64_t now = plant_run(&plant, &rig, T0, T0 + 10 * WEIR_MINUTE);
         plant_run(&plant, &rig, now, now + 20 * WEIR_MINUTE);
@@ -65,10 +65,10 @@ static void refusals_cut_the_window_and_the_limit_is_held(void **state)
 }
 
 /* Eight requests that were in flight together are refused: this is one signal. */
-static void one_round_trip_cuts_once(void **state)
+static void rejections_of_one_round_trip_cut_the_window_once(void **state)
 {
     (void)state;
-    struct rig rig = gradient();
+    struct strategy_fixture rig = gradient();
     for (int i = 0; i < 200; i++)
         rig_tell(&rig, T0 + i * WEIR_SECOND, 200, 100 * MS, -1);
     int64_t now = T0 + 200 * WEIR_SECOND;
@@ -81,11 +81,11 @@ static void one_round_trip_cuts_once(void **state)
     rig_release(&rig);
 }
 
-static void rate_stays_above_its_least(void **state)
+static void gradient_rate_stays_above_its_minimum(void **state)
 {
     (void)state;
     for (int warm = 0; warm <= 1; warm++) {
-        struct rig rig = gradient();
+        struct strategy_fixture rig = gradient();
         if (warm)
             rig_tell(&rig, T0, 200, 100 * MS, -1);
         for (int i = 1; i < 100; i++)
@@ -96,11 +96,11 @@ static void rate_stays_above_its_least(void **state)
 }
 
 /* Page errors, lost connections and idle windows teach nothing. */
-static void window_that_is_not_used_does_not_grow(void **state)
+static void unused_gradient_window_does_not_grow(void **state)
 {
     (void)state;
     struct plant plant = {.latency_ns = 200 * MS, .workers = 2};
-    struct rig rig = gradient();
+    struct strategy_fixture rig = gradient();
     plant_run(&plant, &rig, T0, T0 + 10 * WEIR_MINUTE);
     assert_true(rig_want(&rig, T0).cap <= 8);
     double before = rig_want(&rig, T0).rate;
@@ -111,11 +111,11 @@ static void window_that_is_not_used_does_not_grow(void **state)
 }
 
 /* The largest minimum rate, with answers that take an hour: the cap stays bounded. */
-static void window_is_bounded_whatever_the_least_rate_asks_for(void **state)
+static void gradient_window_is_bounded_whatever_the_minimum_rate(void **state)
 {
     (void)state;
     weir_pace_options options = rig_options();
-    struct rig rig;
+    struct strategy_fixture rig;
     options.min_rate = 1e9;
     rig_init(&rig, &wr_gradient, &options, NULL, T0);
     for (int i = 1; i <= 10; i++) {
@@ -187,7 +187,7 @@ static void model_tell(struct model *model, int64_t now, int status, int64_t lat
         model_step(model, now);
 }
 
-static void assert_as(const struct rig *rig, const struct model *model, int64_t now)
+static void assert_as(const struct strategy_fixture *rig, const struct model *model, int64_t now)
 {
     weir_pace_memory memory = rig_memory(rig, now);
     assert_near((double)memory.delay_ns, (double)model->interval_ns, 1 + 1e-9 * (double)model->interval_ns);
@@ -204,7 +204,7 @@ static void assert_as(const struct rig *rig, const struct model *model, int64_t 
 static void assert_formula_holds(uint64_t seed, unsigned refused, unsigned burst, int64_t least_ns, int64_t most_ns,
                                  int slower)
 {
-    struct rig rig = gradient();
+    struct strategy_fixture rig = gradient();
     struct wr_rng rng;
     struct model model = {.interval_ns = 500 * MS, .stepped_at = T0, .cut_at = T0};
     int64_t now = T0;
@@ -225,7 +225,7 @@ static void assert_formula_holds(uint64_t seed, unsigned refused, unsigned burst
     rig_release(&rig);
 }
 
-static void window_follows_the_formulas_round_by_round(void **state)
+static void gradient_window_follows_its_formulas_in_each_round(void **state)
 {
     (void)state;
     assert_formula_holds(1, 0, 2, 50 * MS, 60 * MS, 1);   /* no problems */
@@ -241,12 +241,12 @@ static void window_follows_the_formulas_round_by_round(void **state)
     assert_formula_holds(10, 60, 1, 5 * MS, 60 * MS, 5);
 }
 
-static void known_host_begins_at_its_interval(void **state)
+static void gradient_starts_at_the_stored_interval_of_a_known_host(void **state)
 {
     (void)state;
     weir_pace_options options = rig_options();
     weir_pace_memory known = {.delay_ns = 250 * MS, .floor_ns = 100 * MS}, unknown = {.floor_ns = 100 * MS};
-    struct rig rig;
+    struct strategy_fixture rig;
     rig_init(&rig, &wr_gradient, &options, &known, T0);
     assert_int_equal(rig_wait(&rig, T0), 250 * MS);
     assert_int_equal(rig_memory(&rig, T0).delay_ns, 250 * MS);
@@ -261,16 +261,19 @@ static void known_host_begins_at_its_interval(void **state)
 static void host_may_be_forgotten_once_its_interval_is_over(void **state)
 {
     (void)state;
-    struct rig rig = gradient();
+    struct strategy_fixture rig = gradient();
     rig_send(&rig, T0);
     assert_false(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS - 1));
     assert_true(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS));
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(begins_at_the_initial_rate_with_one_in_flight), test(queue_is_kept_full_and_short),
-           test(host_without_a_limit_is_asked_by_all_workers), test(refusals_cut_the_window_and_the_limit_is_held),
-           test(one_round_trip_cuts_once), test(rate_stays_above_its_least),
-           test(window_that_is_not_used_does_not_grow), test(window_is_bounded_whatever_the_least_rate_asks_for),
-           test(window_follows_the_formulas_round_by_round), test(known_host_begins_at_its_interval),
+WEIR_TESTS(test(gradient_starts_at_the_initial_rate_with_one_in_flight),
+           test(gradient_keeps_the_queue_of_the_host_full_and_short),
+           test(host_without_a_limit_gets_requests_from_all_workers),
+           test(refusals_cut_the_gradient_window_to_the_limit_of_the_host),
+           test(rejections_of_one_round_trip_cut_the_window_once), test(gradient_rate_stays_above_its_minimum),
+           test(unused_gradient_window_does_not_grow), test(gradient_window_is_bounded_whatever_the_minimum_rate),
+           test(gradient_window_follows_its_formulas_in_each_round),
+           test(gradient_starts_at_the_stored_interval_of_a_known_host),
            test(host_may_be_forgotten_once_its_interval_is_over))

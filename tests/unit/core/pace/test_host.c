@@ -49,7 +49,7 @@ static void ipv6_stays_in_brackets_and_has_one_spelling(void **state)
 }
 
 /* S0-7 */
-static void nonsense_is_no_host(void **state)
+static void invalid_host_names_are_refused(void **state)
 {
     (void)state;
     CHECK({"", NULL}, {":80", NULL}, {"invalid::domain", NULL}, {".", NULL}, {"..", NULL}, {"a..b", NULL}, {".a", NULL},
@@ -60,7 +60,7 @@ static void nonsense_is_no_host(void **state)
     assert_non_null(strstr(weir_error_detail(), "ret_key"));
 }
 
-static void refusal_says_what_is_wrong_and_what_would_be_right(void **state)
+static void refusal_of_a_host_says_what_is_wrong_and_what_is_valid(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -113,7 +113,7 @@ static void hostile_names_are_refused_before_they_become_keys(void **state)
     assert_int_equal(weir_host_key(long_name + 1, 63, key, sizeof key, NULL), 0);
 }
 
-static void key_that_does_not_fit_is_not_cut(void **state)
+static void host_key_that_does_not_fit_is_not_truncated(void **state)
 {
     (void)state;
     char key[] = "untouched";
@@ -125,6 +125,6 @@ static void key_that_does_not_fit_is_not_cut(void **state)
 }
 
 WEIR_TESTS(test(host_keys_are_lower_case_without_default_ports), test(ipv6_stays_in_brackets_and_has_one_spelling),
-           test(nonsense_is_no_host), test(refusal_says_what_is_wrong_and_what_would_be_right),
+           test(invalid_host_names_are_refused), test(refusal_of_a_host_says_what_is_wrong_and_what_is_valid),
            test(ports_are_numbers_from_1_to_65535_and_spellings_of_one_host_are_one),
-           test(hostile_names_are_refused_before_they_become_keys), test(key_that_does_not_fit_is_not_cut))
+           test(hostile_names_are_refused_before_they_become_keys), test(host_key_that_does_not_fit_is_not_truncated))

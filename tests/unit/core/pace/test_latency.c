@@ -36,7 +36,7 @@ static void mean_begins_at_the_target_and_takes_a_fifth_of_each_answer(void **st
     free(latency);
 }
 
-static void weight_and_target_are_options(void **state)
+static void latency_weight_and_target_are_options(void **state)
 {
     (void)state;
     weir_pace_options options = bare_options();
@@ -94,7 +94,7 @@ static void percentile_is_that_of_a_sorted_list_in_rings_of_every_size(void **st
     }
 }
 
-static void absurd_latencies_are_the_largest_and_the_smallest(void **state)
+static void extreme_latencies_are_clamped(void **state)
 {
     (void)state;
     weir_pace_options options = bare_options();
@@ -107,7 +107,6 @@ static void absurd_latencies_are_the_largest_and_the_smallest(void **state)
     free(latency);
 }
 
-WEIR_TESTS(test(mean_begins_at_the_target_and_takes_a_fifth_of_each_answer), test(weight_and_target_are_options),
-           test(percentile_is_the_95th_of_the_last_64),
-           test(percentile_is_that_of_a_sorted_list_in_rings_of_every_size),
-           test(absurd_latencies_are_the_largest_and_the_smallest))
+WEIR_TESTS(test(mean_begins_at_the_target_and_takes_a_fifth_of_each_answer),
+           test(latency_weight_and_target_are_options), test(percentile_is_the_95th_of_the_last_64),
+           test(percentile_is_that_of_a_sorted_list_in_rings_of_every_size), test(extreme_latencies_are_clamped))

@@ -3,21 +3,21 @@
  * U7). */
 #include "strategy_rig.h"
 
-static struct rig learned(weir_pace_options options)
+static struct strategy_fixture learned(weir_pace_options options)
 {
-    struct rig rig;
+    struct strategy_fixture rig;
     rig_init(&rig, &wr_learned, &options, NULL, T0);
     return rig;
 }
 
-static int64_t delay_ms(const struct rig *rig, int64_t now)
+static int64_t delay_ms(const struct strategy_fixture *rig, int64_t now)
 {
     return rig_memory(rig, now).delay_ns / MS;
 }
 
 /* Sends `times` requests as soon as the strategy permits. Each is answered with this status after
  * 10 ms. Returns the time of the last answer. */
-static int64_t answers(struct rig *rig, int64_t now, int status, int times)
+static int64_t answers(struct strategy_fixture *rig, int64_t now, int status, int times)
 {
     for (int i = 0; i < times; i++) {
         now += rig_wait(rig, now);
@@ -29,10 +29,10 @@ static int64_t answers(struct rig *rig, int64_t now, int status, int times)
 }
 
 /* S2-1, S1-3: at least the base delay after the first start, and no delay before it. */
-static void starts_are_the_delay_apart(void **state)
+static void starts_are_the_learned_delay_apart(void **state)
 {
     (void)state;
-    struct rig rig = learned(rig_options());
+    struct strategy_fixture rig = learned(rig_options());
     assert_int_equal(rig_wait(&rig, T0), 0);
     rig_send(&rig, T0);
     assert_int_equal(rig_wait(&rig, T0), 500 * MS);
@@ -46,7 +46,7 @@ static void starts_are_the_delay_apart(void **state)
 static void each_429_of_a_streak_adds_a_second_up_to_the_cap(void **state)
 {
     (void)state;
-    struct rig rig = learned(rig_options());
+    struct strategy_fixture rig = learned(rig_options());
     int64_t now = T0;
     for (int i = 1; i <= 59; i++) {
         now = answers(&rig, now, 429, 1);
@@ -58,10 +58,10 @@ static void each_429_of_a_streak_adds_a_second_up_to_the_cap(void **state)
 }
 
 /* S2-27: the next start waits the whole new delay from the moment of the refusal. */
-static void after_a_429_the_whole_new_delay_is_waited(void **state)
+static void start_after_a_429_waits_the_whole_new_delay(void **state)
 {
     (void)state;
-    struct rig rig = learned(rig_options());
+    struct strategy_fixture rig = learned(rig_options());
     rig_send(&rig, T0);
     rig_tell(&rig, T0 + 300 * MS, 429, 300 * MS, -1);
     assert_int_equal(rig_wait(&rig, T0 + 300 * MS), 1500 * MS);
@@ -72,7 +72,7 @@ static void after_a_429_the_whole_new_delay_is_waited(void **state)
 static void twenty_good_answers_in_a_row_begin_a_probe(void **state)
 {
     (void)state;
-    struct rig rig = learned(rig_options());
+    struct strategy_fixture rig = learned(rig_options());
     int64_t now = answers(&rig, T0, 429, 3);
     now = answers(&rig, now, 200, 19);
     assert_int_equal(delay_ms(&rig, now), 3500);
@@ -88,10 +88,10 @@ static void twenty_good_answers_in_a_row_begin_a_probe(void **state)
 }
 
 /* S2-26: a 429 ends the row of successes. */
-static void row_of_good_answers_begins_anew_after_a_429(void **state)
+static void row_of_good_answers_restarts_after_a_429(void **state)
 {
     (void)state;
-    struct rig rig = learned(rig_options());
+    struct strategy_fixture rig = learned(rig_options());
     int64_t now = answers(&rig, T0, 429, 2);
     now = answers(&rig, now, 200, 19);
     now = answers(&rig, now, 429, 1);
@@ -104,10 +104,10 @@ static void row_of_good_answers_begins_anew_after_a_429(void **state)
 }
 
 /* S2-4, S2-5, S2-30, U7: the floor is the delay before the probe, not the delay that failed. */
-static void failed_probe_goes_back_and_its_floor_is_the_last_safe_delay(void **state)
+static void failed_probe_restores_the_last_safe_delay_as_its_floor(void **state)
 {
     (void)state;
-    struct rig rig = learned(rig_options());
+    struct strategy_fixture rig = learned(rig_options());
     int64_t now = answers(&rig, T0, 429, 3);
     now = answers(&rig, now, 200, 20); /* the probe is at 2.5 s */
     assert_int_equal(rig_memory(&rig, now).floor_ns, 0);
@@ -128,7 +128,7 @@ static void failed_probe_goes_back_and_its_floor_is_the_last_safe_delay(void **s
 static void probe_that_was_confirmed_cannot_fail_later(void **state)
 {
     (void)state;
-    struct rig rig = learned(rig_options());
+    struct strategy_fixture rig = learned(rig_options());
     weir_pace_memory memory = {.delay_ns = 5 * WEIR_SECOND, .floor_ns = 4 * WEIR_SECOND};
     rig_release(&rig);
     rig_init(&rig, &wr_learned, &rig.options, &memory, T0);
@@ -146,7 +146,7 @@ static void probe_that_was_confirmed_cannot_fail_later(void **state)
 static void late_429_from_before_the_probe_raises_the_delay_before_it(void **state)
 {
     (void)state;
-    struct rig rig = learned(rig_options());
+    struct strategy_fixture rig = learned(rig_options());
     int64_t now = answers(&rig, T0, 429, 3);
     now = answers(&rig, now, 200, 20);
     assert_int_equal(delay_ms(&rig, now), 2500);
@@ -157,11 +157,11 @@ static void late_429_from_before_the_probe_raises_the_delay_before_it(void **sta
 }
 
 /* T1: the probe begins at the instant of the answer that completed the row. */
-static void probe_fails_by_what_was_sent_at_the_instant_it_began(void **state)
+static void probe_fails_by_a_request_sent_at_the_instant_it_began(void **state)
 {
     (void)state;
     for (int64_t before_ns = 0; before_ns <= 1; before_ns++) {
-        struct rig rig = learned(rig_options());
+        struct strategy_fixture rig = learned(rig_options());
         int64_t now = answers(&rig, T0, 429, 3);
         now = answers(&rig, now, 200, 20); /* the probe is at 2.5 s */
         rig_tell(&rig, now + 4 * WEIR_SECOND, 429, 4 * WEIR_SECOND + before_ns, -1);
@@ -176,7 +176,7 @@ static void probe_fails_by_what_was_sent_at_the_instant_it_began(void **state)
 static void floor_ages_from_the_answer_that_found_it(void **state)
 {
     (void)state;
-    struct rig rig = learned(rig_options());
+    struct strategy_fixture rig = learned(rig_options());
     int64_t now = answers(&rig, T0, 429, 4);
     now = answers(&rig, now, 200, 20);
     now += 2 * WEIR_HOUR;
@@ -193,7 +193,7 @@ static void probes_never_go_below_the_base(void **state)
     (void)state;
     weir_pace_options options = rig_options();
     options.base_delay_ns = 800 * MS;
-    struct rig rig = learned(options);
+    struct strategy_fixture rig = learned(options);
     int64_t now = answers(&rig, T0, 200, 100);
     assert_int_equal(delay_ms(&rig, now), 800);
     now = answers(&rig, now, 429, 1);
@@ -211,7 +211,7 @@ static void steps_are_exact_to_the_nanosecond(void **state)
     options.delay_up_ns = 500 * MS + 1;
     options.delay_down_ns = 500 * MS;
     options.probe_after = 5;
-    struct rig rig = learned(options);
+    struct strategy_fixture rig = learned(options);
     int64_t now = answers(&rig, T0, 429, 7);
     assert_int_equal(rig_memory(&rig, now).delay_ns, 4000 * MS + 7);
     now = answers(&rig, now, 200, 15);
@@ -221,7 +221,7 @@ static void steps_are_exact_to_the_nanosecond(void **state)
 
 /* U2: from 21 s to 10 s takes an hour with the default numbers, and a quarter of that if 5 good
  * answers start a probe. */
-static void recovery_takes_as_long_as_its_numbers_say(void **state)
+static void recovery_takes_as_long_as_its_options_imply(void **state)
 {
     (void)state;
     const struct {
@@ -234,7 +234,7 @@ static void recovery_takes_as_long_as_its_numbers_say(void **state)
         options.probe_after = rows[i].probe_after;
         options.delay_down_ns = rows[i].down_ns;
         weir_pace_memory memory = {.delay_ns = 21 * WEIR_SECOND};
-        struct rig rig;
+        struct strategy_fixture rig;
         rig_init(&rig, &wr_learned, &options, &memory, T0);
         int64_t now = T0;
         while (delay_ms(&rig, now) > 10000)
@@ -245,7 +245,7 @@ static void recovery_takes_as_long_as_its_numbers_say(void **state)
 }
 
 /* R4 */
-static void blocks_teach_only_where_asked(void **state)
+static void blocking_statuses_raise_the_delay_only_if_configured(void **state)
 {
     (void)state;
     const struct {
@@ -260,7 +260,7 @@ static void blocks_teach_only_where_asked(void **state)
         weir_pace_options options = rig_options();
         options.learn_on_403 = rows[i].on_403;
         options.learn_on_503 = rows[i].on_503;
-        struct rig rig = learned(options);
+        struct strategy_fixture rig = learned(options);
         int64_t now = answers(&rig, T0, rows[i].status, 1);
         assert_int_equal(delay_ms(&rig, now), rows[i].delay_ms);
         rig_release(&rig);
@@ -268,12 +268,12 @@ static void blocks_teach_only_where_asked(void **state)
 }
 
 /* S2-13: other errors are not successes, but they do not end a row of successes. */
-static void errors_that_say_nothing_about_pace_are_passed_over(void **state)
+static void errors_that_say_nothing_about_pace_are_ignored(void **state)
 {
     (void)state;
     const int others[] = {500, 503, 403, 0};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct rig rig = learned(rig_options());
+        struct strategy_fixture rig = learned(rig_options());
         int64_t now = answers(&rig, T0, 429, 2);
         now = answers(&rig, now, 200, 19);
         now = answers(&rig, now, others[i], 30);
@@ -288,7 +288,7 @@ static void errors_that_say_nothing_about_pace_are_passed_over(void **state)
 static void delay_above_the_base_halves_with_every_half_life_of_idleness(void **state)
 {
     (void)state;
-    struct rig rig = learned(rig_options());
+    struct strategy_fixture rig = learned(rig_options());
     int64_t now = answers(&rig, T0, 429, 8); /* the delay is 8.5 s */
     int64_t due_at = now + rig_wait(&rig, now);
     assert_int_equal(delay_ms(&rig, due_at + 6 * WEIR_HOUR - 1), 8500);
@@ -311,10 +311,10 @@ static void delay_above_the_base_halves_with_every_half_life_of_idleness(void **
 }
 
 /* U2, U3: the floor ages, so that a host that became faster is used faster. */
-static void floor_ages_so_that_a_better_host_is_found_again(void **state)
+static void floor_ages_so_that_a_faster_host_is_noticed(void **state)
 {
     (void)state;
-    struct rig rig = learned(rig_options());
+    struct strategy_fixture rig = learned(rig_options());
     int64_t now = answers(&rig, T0, 429, 4);
     now = answers(&rig, now, 200, 20);
     now = answers(&rig, now, 429, 1);
@@ -336,7 +336,7 @@ static void floor_ages_so_that_a_better_host_is_found_again(void **state)
 
 /* S2-6, S2-9, R2, R23: a known host starts with the stored values within the bounds, one delay
  * before the first start. */
-static void stored_delay_and_floor_are_where_a_known_host_begins(void **state)
+static void known_host_starts_at_its_stored_delay_and_floor(void **state)
 {
     (void)state;
     const struct {
@@ -345,7 +345,7 @@ static void stored_delay_and_floor_are_where_a_known_host_begins(void **state)
     weir_pace_options options = rig_options();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         weir_pace_memory memory = {.delay_ns = rows[i].stored_ms * MS, .floor_ns = rows[i].floor_ms * MS};
-        struct rig rig;
+        struct strategy_fixture rig;
         rig_init(&rig, &wr_learned, &options, &memory, T0);
         assert_int_equal(delay_ms(&rig, T0), rows[i].delay_ms);
         assert_int_equal(rig_wait(&rig, T0), rows[i].delay_ms * MS);
@@ -353,22 +353,21 @@ static void stored_delay_and_floor_are_where_a_known_host_begins(void **state)
         rig_release(&rig);
     }
     weir_pace_memory memory = {.delay_ns = 7 * WEIR_SECOND, .floor_ns = 6 * WEIR_SECOND};
-    struct rig rig;
+    struct strategy_fixture rig;
     rig_init(&rig, &wr_learned, &options, &memory, T0);
     int64_t now = answers(&rig, T0, 200, 100);
     assert_int_equal(delay_ms(&rig, now), 6000);
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(probe_fails_by_what_was_sent_at_the_instant_it_began), test(floor_ages_from_the_answer_that_found_it),
-           test(starts_are_the_delay_apart), test(each_429_of_a_streak_adds_a_second_up_to_the_cap),
-           test(after_a_429_the_whole_new_delay_is_waited), test(twenty_good_answers_in_a_row_begin_a_probe),
-           test(row_of_good_answers_begins_anew_after_a_429),
-           test(failed_probe_goes_back_and_its_floor_is_the_last_safe_delay),
+WEIR_TESTS(test(probe_fails_by_a_request_sent_at_the_instant_it_began), test(floor_ages_from_the_answer_that_found_it),
+           test(starts_are_the_learned_delay_apart), test(each_429_of_a_streak_adds_a_second_up_to_the_cap),
+           test(start_after_a_429_waits_the_whole_new_delay), test(twenty_good_answers_in_a_row_begin_a_probe),
+           test(row_of_good_answers_restarts_after_a_429), test(failed_probe_restores_the_last_safe_delay_as_its_floor),
            test(probe_that_was_confirmed_cannot_fail_later),
            test(late_429_from_before_the_probe_raises_the_delay_before_it), test(probes_never_go_below_the_base),
-           test(steps_are_exact_to_the_nanosecond), test(recovery_takes_as_long_as_its_numbers_say),
-           test(blocks_teach_only_where_asked), test(errors_that_say_nothing_about_pace_are_passed_over),
+           test(steps_are_exact_to_the_nanosecond), test(recovery_takes_as_long_as_its_options_imply),
+           test(blocking_statuses_raise_the_delay_only_if_configured),
+           test(errors_that_say_nothing_about_pace_are_ignored),
            test(delay_above_the_base_halves_with_every_half_life_of_idleness),
-           test(floor_ages_so_that_a_better_host_is_found_again),
-           test(stored_delay_and_floor_are_where_a_known_host_begins))
+           test(floor_ages_so_that_a_faster_host_is_noticed), test(known_host_starts_at_its_stored_delay_and_floor))

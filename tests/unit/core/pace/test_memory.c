@@ -12,7 +12,7 @@ static int64_t base = 500 * MS;
 static void known_host_waits_one_full_interval_after_a_restart(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_memory memory = {.delay_ns = 4 * S, .saved_wall_at = WALL0};
     rig_restore(&rig, profile_options(WEIR_PROFILE_LEARNED), &memory, T0, WALL0);
     assert_waits(&rig, T0, WEIR_REASON_PACE, 4 * S);
@@ -30,7 +30,7 @@ static void known_host_waits_one_full_interval_after_a_restart(void **state)
     rig_release(&rig);
 }
 
-static void restore_rested(struct rig *rig, weir_pace_options options, const weir_pace_memory *memory)
+static void restore_rested(struct gate_fixture *rig, weir_pace_options options, const weir_pace_memory *memory)
 {
     rig_restore(rig, options, memory, T0, WALL0);
     memset(rig->gate, 0, wr_gate_bytes(&rig->options));
@@ -39,10 +39,10 @@ static void restore_rested(struct rig *rig, weir_pace_options options, const wei
 
 /* A caller that knows that the host rested for the interval may start at once. A window that the
  * server named still binds. */
-static void host_that_has_rested_waits_for_no_interval(void **state)
+static void rested_host_waits_for_no_interval_after_a_restart(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_memory memory = {.delay_ns = 4 * S, .saved_wall_at = WALL0};
     restore_rested(&rig, profile_options(WEIR_PROFILE_LEARNED), &memory);
     rig_send(&rig, T0);
@@ -63,7 +63,7 @@ static void host_that_has_rested_waits_for_no_interval(void **state)
 static void window_that_the_server_named_is_honoured_after_a_restart(void **state)
 {
     (void)state;
-    struct rig rig, again;
+    struct gate_fixture rig, again;
     weir_pace_memory memory;
     rig_init(&rig, profile_options(WEIR_PROFILE_AIMD));
     rig_tell_retry_after(&rig, rig_send(&rig, T0), 429, WEIR_HOUR, T0);
@@ -84,10 +84,10 @@ static void window_that_the_server_named_is_honoured_after_a_restart(void **stat
 }
 
 /* A window that the server named is unsaved even if nothing else changed. */
-static void window_that_the_server_named_is_unsaved(void **state)
+static void new_window_named_by_the_server_is_unsaved(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     rig_init(&rig, bare_options());
     assert_int_equal(rig_tell_retry_after(&rig, rig_send(&rig, T0), 200, S, T0), WR_GATE_CHANGE_RETRY_AFTER);
     assert_true(wr_gate_unsaved(rig.gate));
@@ -100,10 +100,10 @@ static void window_that_the_server_named_is_unsaved(void **state)
 }
 
 /* S2-8: the gate's own push-backs are not stored. */
-static void own_push_back_is_forgotten(void **state)
+static void own_push_back_is_not_stored(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_memory memory;
     rig_init(&rig, bare_options());
     rig_answer(&rig, 429, T0);
@@ -140,7 +140,7 @@ static void stored_deadline_is_clamped_however_the_wall_clock_was_set(void **sta
 }
 
 /* U3 */
-static void what_is_above_the_base_halves_in_each_half_life(void **state)
+static void stored_delay_above_the_base_halves_in_each_half_life(void **state)
 {
     (void)state;
     static const struct {
@@ -162,7 +162,7 @@ static void what_is_above_the_base_halves_in_each_half_life(void **state)
     assert_int_equal(wr_memory_aged(&memory, &options, WALL0 + WEIR_DAY).delay_ns, base / 2);
 }
 
-static void damaged_memory_is_put_into_range(void **state)
+static void damaged_memory_is_clamped_into_range(void **state)
 {
     (void)state;
     weir_pace_options options = profile_options(WEIR_PROFILE_LEARNED);
@@ -180,7 +180,7 @@ static void damaged_memory_is_put_into_range(void **state)
     assert_true(aged.delay_ns == 60 * S && aged.floor_ns == 0 && aged.robots_delay_ns == WEIR_DURATION_MAX);
     assert_true(aged.rate == 0 && aged.block_ns == 0);
     for (int i = 0; weir_strategy_name((weir_strategy)i) != NULL; i++) {
-        struct rig rig;
+        struct gate_fixture rig;
         options.strategy = (weir_strategy)i;
         rig_restore(&rig, options, &worst, T0, WALL0);
         assert_true(rig_ask(&rig, T0).wait_ns <= WEIR_DURATION_MAX);
@@ -190,7 +190,7 @@ static void damaged_memory_is_put_into_range(void **state)
 }
 
 /* H2: no value of a damaged store lets a burst through or holds a host for years under tide. */
-static void absurd_rates_are_put_into_range(void **state)
+static void absurd_stored_rates_are_clamped_into_range(void **state)
 {
     (void)state;
     static const double rates[] = {1e-300,           1e-45,      1e-30, 1e-12, 1e-5, 1, 1e9, 1e10, 1e308, -1,
@@ -198,7 +198,7 @@ static void absurd_rates_are_put_into_range(void **state)
     static const uint32_t traits[] = {0, 1, 2, 4, 8, 15, UINT32_MAX};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
         for (size_t k = 0; k < sizeof traits / sizeof *traits; k++) {
-            struct rig rig;
+            struct gate_fixture rig;
             weir_pace_memory memory = {
                 .rate = rates[i], .traits = traits[k], .cap = UINT32_MAX, .saved_wall_at = WALL0};
             weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
@@ -215,10 +215,10 @@ static void absurd_rates_are_put_into_range(void **state)
 }
 
 /* S2-9 */
-static void what_was_learned_is_known_again(void **state)
+static void learned_delay_is_restored_after_a_restart(void **state)
 {
     (void)state;
-    struct rig rig, again;
+    struct gate_fixture rig, again;
     weir_pace_memory memory;
     weir_pace_options options = profile_options(WEIR_PROFILE_LEARNED);
     options.breaker = false;
@@ -235,7 +235,7 @@ static void what_was_learned_is_known_again(void **state)
 
 /* Sets up a gate of this strategy that received the eight statuses repeatedly, 200 answers in
  * all. */
-static void learn(struct rig *rig, weir_strategy strategy, const int *statuses)
+static void learn(struct gate_fixture *rig, weir_strategy strategy, const int *statuses)
 {
     weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
     options.strategy = strategy;
@@ -251,7 +251,7 @@ static void learn(struct rig *rig, weir_strategy strategy, const int *statuses)
 }
 
 /* Storing and restoring repeatedly does not change the memory. */
-static void what_is_seeded_is_stored_as_it_was(void **state)
+static void memory_is_unchanged_by_storing_and_restoring(void **state)
 {
     (void)state;
     static const int histories[][8] = {{200, 200, 200, 200, 200, 200, 200, 200},
@@ -261,7 +261,7 @@ static void what_is_seeded_is_stored_as_it_was(void **state)
                                        {200, 403, 403, 403, 403, 403, 403, 403}};
     for (int i = 0; weir_strategy_name((weir_strategy)i) != NULL; i++)
         for (size_t k = 0; k < sizeof histories / sizeof *histories; k++) {
-            struct rig rig;
+            struct gate_fixture rig;
             weir_pace_memory first, again;
             learn(&rig, (weir_strategy)i, histories[k]);
             wr_gate_remember(rig.gate, &rig.options, T0 + WEIR_DAY, WALL0, &first);
@@ -299,13 +299,13 @@ static weir_pace_memory random_memory(struct wr_rng *rng)
 
 /* H2: whatever a store returns, requests are sent within two days or the Crawl-delay, and the gate
  * stays valid. */
-static void stored_bytes_of_any_kind_start_a_sound_gate(void **state)
+static void memory_of_random_values_starts_a_valid_gate(void **state)
 {
     (void)state;
     struct wr_rng rng;
     wr_rng_init(&rng, weir_test_seed());
     for (int i = 0; i < 4000; i++) {
-        struct rig rig;
+        struct gate_fixture rig;
         weir_pace_memory memory = random_memory(&rng), again;
         weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE);
         options.strategy = (weir_strategy)(i % (WEIR_STRATEGY_NONE + 1));
@@ -331,7 +331,7 @@ static void stored_bytes_of_any_kind_start_a_sound_gate(void **state)
 static void crawl_delay_is_stored_and_changes_are_unsaved(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct gate_fixture rig;
     weir_pace_memory memory;
     rig_init(&rig, bare_options());
     assert_false(wr_gate_unsaved(rig.gate));
@@ -346,11 +346,12 @@ static void crawl_delay_is_stored_and_changes_are_unsaved(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(known_host_waits_one_full_interval_after_a_restart), test(host_that_has_rested_waits_for_no_interval),
+WEIR_TESTS(test(known_host_waits_one_full_interval_after_a_restart),
+           test(rested_host_waits_for_no_interval_after_a_restart),
            test(window_that_the_server_named_is_honoured_after_a_restart),
-           test(window_that_the_server_named_is_unsaved), test(own_push_back_is_forgotten),
+           test(new_window_named_by_the_server_is_unsaved), test(own_push_back_is_not_stored),
            test(stored_deadline_is_clamped_however_the_wall_clock_was_set),
-           test(what_is_above_the_base_halves_in_each_half_life), test(damaged_memory_is_put_into_range),
-           test(absurd_rates_are_put_into_range), test(what_was_learned_is_known_again),
-           test(what_is_seeded_is_stored_as_it_was), test(stored_bytes_of_any_kind_start_a_sound_gate),
+           test(stored_delay_above_the_base_halves_in_each_half_life), test(damaged_memory_is_clamped_into_range),
+           test(absurd_stored_rates_are_clamped_into_range), test(learned_delay_is_restored_after_a_restart),
+           test(memory_is_unchanged_by_storing_and_restoring), test(memory_of_random_values_starts_a_valid_gate),
            test(crawl_delay_is_stored_and_changes_are_unsaved))

@@ -11,7 +11,7 @@
 
 struct world {
     struct wr_rng rng;
-    struct rig rig;
+    struct gate_fixture rig;
     struct model *model;
     bool exact; /* no strategy: the gate must decide exactly like the model */
     int64_t now, wall_now;
@@ -189,7 +189,7 @@ static void step_order(struct world *world)
 
 static void step_change(struct world *world)
 {
-    struct rig old = world->rig;
+    struct gate_fixture old = world->rig;
     world->rig.options = random_options(world, old.options.strategy);
     world->rig.gate = calloc(1, wr_gate_bytes(&world->rig.options));
     assert_non_null(world->rig.gate);
@@ -202,7 +202,7 @@ static void step_change(struct world *world)
 /* R23: stores the memory, ends the process, and starts another one later with another clock. */
 static void step_restart(struct world *world)
 {
-    struct rig old = world->rig;
+    struct gate_fixture old = world->rig;
     weir_pace_memory memory;
     int64_t away_ns = pick_ns(world);
     model_see(world->model, world->now);

@@ -100,7 +100,7 @@ static void profiles_choose_strategy_and_numbers(void **state)
     assert_int_equal(weir_pace_options_profile(NULL, WEIR_PROFILE_STRICT), WEIR_E_INVAL);
 }
 
-static void names_and_numbers_fit_together(void **state)
+static void names_of_profiles_and_strategies_match_their_numbers(void **state)
 {
     (void)state;
     weir_profile profile = WEIR_PROFILE_STRICT;
@@ -124,7 +124,7 @@ static void names_and_numbers_fit_together(void **state)
 }
 
 /* R26, S0-69 */
-static void zero_means_the_default(void **state)
+static void zero_option_means_its_default(void **state)
 {
     (void)state;
     weir_pace_options zero = {.size = sizeof zero, .breaker = true}, filled, normal;
@@ -155,7 +155,7 @@ static void refuses(weir_pace_options options, const char *why)
     } while (0)
 
 /* R26 */
-static void what_is_invalid_is_refused_with_what_would_be_right(void **state)
+static void invalid_pace_options_are_refused_and_the_error_says_what_is_valid(void **state)
 {
     (void)state;
     REFUSES(size, 8, "weir_pace_options_init");
@@ -275,7 +275,7 @@ static void every_option_can_be_set_by_its_name(void **state)
 }
 
 /* The text that prints an option also sets it. */
-static void every_option_can_be_told_and_set_again(void **state)
+static void every_printed_option_value_can_be_set(void **state)
 {
     (void)state;
     weir_pace_options from = all_set(), to = profile_options(WEIR_PROFILE_UNLIMITED);
@@ -295,7 +295,7 @@ static void every_option_can_be_told_and_set_again(void **state)
     assert_string_equal(wr_pace_option_wanted("open"), "a duration of 1ms or more");
 }
 
-static void bad_texts_are_refused_and_change_nothing(void **state)
+static void invalid_texts_for_options_are_refused_and_change_nothing(void **state)
 {
     (void)state;
     static const char *const bad[][2] = {
@@ -407,7 +407,7 @@ static void no_text_sets_an_option_out_of_range(void **state)
 }
 
 WEIR_TESTS(test(every_number_has_the_default_of_the_documents), test(profiles_choose_strategy_and_numbers),
-           test(names_and_numbers_fit_together), test(zero_means_the_default),
-           test(what_is_invalid_is_refused_with_what_would_be_right), test(every_option_can_be_set_by_its_name),
-           test(every_option_can_be_told_and_set_again), test(bad_texts_are_refused_and_change_nothing),
-           test(no_text_sets_an_option_out_of_range))
+           test(names_of_profiles_and_strategies_match_their_numbers), test(zero_option_means_its_default),
+           test(invalid_pace_options_are_refused_and_the_error_says_what_is_valid),
+           test(every_option_can_be_set_by_its_name), test(every_printed_option_value_can_be_set),
+           test(invalid_texts_for_options_are_refused_and_change_nothing), test(no_text_sets_an_option_out_of_range))

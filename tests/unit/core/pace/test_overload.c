@@ -9,7 +9,7 @@
 
 /* A host that is overloaded between two instants, with one busy client. */
 struct site {
-    struct rig rig;
+    struct gate_fixture rig;
     int status; /* status of answers while overloaded */
     int64_t overload_at, over_at;
     /* in the order of their answers, which all take equally long */
@@ -108,7 +108,7 @@ static void breaker_opens_within_5_s_of_an_overload_and_recovers_by_itself(void 
 }
 
 /* S0-94: at least nine of ten answers are good after the overload. */
-static void most_answers_are_good_although_the_host_breaks_down(void **state)
+static void most_answers_are_good_although_the_host_is_overloaded(void **state)
 {
     (void)state;
     static struct site site;
@@ -120,7 +120,7 @@ static void most_answers_are_good_although_the_host_breaks_down(void **state)
 }
 
 /* S0-8, S0-97: each start is at the same time as without the other host. */
-static void host_that_fails_leaves_the_others_untouched(void **state)
+static void failing_host_does_not_affect_the_starts_of_another(void **state)
 {
     (void)state;
     static struct site alone, beside, bad;
@@ -150,7 +150,7 @@ static int64_t least_spacing(const struct site *site, int64_t from_at)
 }
 
 /* E4: the host does not answer, or a gateway answers 502 or 503. */
-static void host_that_is_gone_for_an_hour_is_asked_rarely_and_resumed_politely_within_a_tenth_of_it(void **state)
+static void host_down_for_an_hour_is_probed_rarely_and_resumed_within_a_tenth(void **state)
 {
     (void)state;
     const int statuses[] = {0, 502, 503};
@@ -173,5 +173,6 @@ static void host_that_is_gone_for_an_hour_is_asked_rarely_and_resumed_politely_w
 }
 
 WEIR_TESTS(test(breaker_opens_within_5_s_of_an_overload_and_recovers_by_itself),
-           test(most_answers_are_good_although_the_host_breaks_down), test(host_that_fails_leaves_the_others_untouched),
-           test(host_that_is_gone_for_an_hour_is_asked_rarely_and_resumed_politely_within_a_tenth_of_it))
+           test(most_answers_are_good_although_the_host_is_overloaded),
+           test(failing_host_does_not_affect_the_starts_of_another),
+           test(host_down_for_an_hour_is_probed_rarely_and_resumed_within_a_tenth))

@@ -4,23 +4,23 @@
 #include "base/rng.h"
 #include "plant.h"
 
-static struct rig pid(void)
+static struct strategy_fixture pid(void)
 {
     weir_pace_options options = rig_options();
-    struct rig rig;
+    struct strategy_fixture rig;
     rig_init(&rig, &wr_pid, &options, NULL, T0);
     return rig;
 }
 
-static double rate(const struct rig *rig)
+static double rate(const struct strategy_fixture *rig)
 {
     return rig_want(rig, T0).rate;
 }
 
-static void begins_at_the_initial_rate(void **state)
+static void pid_starts_at_the_initial_rate(void **state)
 {
     (void)state;
-    struct rig rig = pid();
+    struct strategy_fixture rig = pid();
     assert_near(rate(&rig), 2, 0);
     assert_true(rig_try(&rig, T0));
     assert_int_equal(rig_wait(&rig, T0), 500 * MS);
@@ -28,7 +28,7 @@ static void begins_at_the_initial_rate(void **state)
 }
 
 /* Stores the lowest and the highest rate of ten minutes, sampled every second. */
-static void swing(struct plant *plant, struct rig *rig, int64_t now, double *ret_least, double *ret_most)
+static void swing(struct plant *plant, struct strategy_fixture *rig, int64_t now, double *ret_least, double *ret_most)
 {
     *ret_least = INFINITY, *ret_most = 0;
     uint32_t refused = 0, sent = 0;
@@ -43,13 +43,13 @@ static void swing(struct plant *plant, struct rig *rig, int64_t now, double *ret
     plant->sent = sent;
 }
 
-static void limit_is_held_without_wild_swings(void **state)
+static void pid_holds_the_limit_without_wild_swings(void **state)
 {
     (void)state;
     const double rates[] = {2, 20, 200};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         struct plant plant = {.rate = rates[i], .burst = 10, .tokens = 10, .latency_ns = 100 * MS, .workers = 64};
-        struct rig rig = pid();
+        struct strategy_fixture rig = pid();
         double least, most;
         plant.filled_at = T0;
         int64_t now = plant_run(&plant, &rig, T0, T0 + 10 * WEIR_MINUTE);
@@ -60,11 +60,11 @@ static void limit_is_held_without_wild_swings(void **state)
     }
 }
 
-static void latency_is_held_at_its_set_point(void **state)
+static void pid_holds_the_latency_at_its_set_point(void **state)
 {
     (void)state;
     struct plant plant = {.served = 50, .latency_ns = 100 * MS, .workers = 200};
-    struct rig rig = pid();
+    struct strategy_fixture rig = pid();
     int64_t now = plant_run(&plant, &rig, T0, T0 + 5 * WEIR_MINUTE);
     plant_run(&plant, &rig, now, now + 10 * WEIR_MINUTE);
     assert_in_range(plant.ok, 50 * 600 * 90 / 100, 50 * 600 + 1);
@@ -74,11 +74,11 @@ static void latency_is_held_at_its_set_point(void **state)
 
 /* Hours at another bound (few workers, little work) must not delay the reaction to what comes
  * next. */
-static void controller_does_not_wind_up_at_other_bounds(void **state)
+static void pid_does_not_wind_up_at_other_bounds(void **state)
 {
     (void)state;
     struct plant plant = {.latency_ns = 500 * MS, .workers = 4};
-    struct rig rig = pid();
+    struct strategy_fixture rig = pid();
     int64_t now = plant_run(&plant, &rig, T0, T0 + 3 * WEIR_HOUR);
     double before = rate(&rig);
     assert_true(before <= 2 * 8 + 2); /* four workers can send eight a second */
@@ -91,10 +91,10 @@ static void controller_does_not_wind_up_at_other_bounds(void **state)
     rig_release(&rig);
 }
 
-static void long_time_at_the_least_rate_is_left_at_once(void **state)
+static void pid_leaves_the_minimum_rate_at_once_after_a_long_time(void **state)
 {
     (void)state;
-    struct rig rig = pid();
+    struct strategy_fixture rig = pid();
     int64_t now = T0;
     for (int i = 0; i < 1000; i++)
         rig_tell(&rig, now += WEIR_SECOND, 429, 10 * MS, -1);
@@ -109,21 +109,21 @@ static void long_time_at_the_least_rate_is_left_at_once(void **state)
     rig_release(&rig);
 }
 
-static void broken_pages_say_nothing_about_pace(void **state)
+static void page_errors_do_not_change_the_pid_rate(void **state)
 {
     (void)state;
-    struct rig rig = pid();
+    struct strategy_fixture rig = pid();
     for (int i = 0; i < 100; i++)
         rig_tell(&rig, T0 + i * WEIR_SECOND, i % 2 == 0 ? 500 : 0, 10 * MS, -1);
     assert_near(rate(&rig), 2, 0);
     rig_release(&rig);
 }
 
-static void most_is_the_most_whatever_the_least_rate_asks_for(void **state)
+static void pid_rate_is_bounded_whatever_the_minimum_rate(void **state)
 {
     (void)state;
     weir_pace_options options = rig_options();
-    struct rig rig;
+    struct strategy_fixture rig;
     options.min_rate = 1e9;
     rig_init(&rig, &wr_pid, &options, NULL, T0);
     for (int i = 1; i <= 100; i++) {
@@ -179,7 +179,7 @@ static void model_tell(struct model *model, int64_t now, int status, int64_t lat
         model_step(model, now);
 }
 
-static void assert_as(const struct rig *rig, const struct model *model, int64_t now)
+static void assert_as(const struct strategy_fixture *rig, const struct model *model, int64_t now)
 {
     weir_pace_memory memory = rig_memory(rig, now);
     assert_near(rate(rig), model->rate, 1e-9 * model->rate);
@@ -192,7 +192,7 @@ static void assert_as(const struct rig *rig, const struct model *model, int64_t 
  * A request is sent before each answer, unless `idle` is set. */
 static void assert_formula_holds(uint64_t seed, unsigned refused, bool idle, int64_t least_ns, int64_t most_ns)
 {
-    struct rig rig = pid();
+    struct strategy_fixture rig = pid();
     struct wr_rng rng;
     struct model model = {.rate = 2, .sample_at = T0};
     int64_t now = T0;
@@ -212,7 +212,7 @@ static void assert_formula_holds(uint64_t seed, unsigned refused, bool idle, int
     rig_release(&rig);
 }
 
-static void rate_follows_the_formula_sample_by_sample(void **state)
+static void pid_rate_follows_its_formula_in_each_sample(void **state)
 {
     (void)state;
     /* no problems: the rate rises as far as it is used */
@@ -226,10 +226,10 @@ static void rate_follows_the_formula_sample_by_sample(void **state)
     assert_formula_holds(6, 0, false, 0, 2000); /* latencies below 1 us count as 1 us */
 }
 
-static void sample_needs_four_answers_and_a_second(void **state)
+static void pid_sample_needs_four_answers_and_a_second(void **state)
 {
     (void)state;
-    struct rig rig = pid();
+    struct strategy_fixture rig = pid();
     rig_send(&rig, T0);
     for (int i = 0; i < 4; i++)
         rig_tell(&rig, T0 + WEIR_SECOND - 1, 429, 10 * MS, -1);
@@ -248,12 +248,12 @@ static void sample_needs_four_answers_and_a_second(void **state)
     rig_release(&rig);
 }
 
-static void known_host_begins_at_its_rate_after_one_interval(void **state)
+static void pid_starts_at_the_stored_rate_after_one_interval(void **state)
 {
     (void)state;
     weir_pace_options options = rig_options();
     weir_pace_memory known = {.delay_ns = 250 * MS, .floor_ns = 100 * MS}, unknown = {.floor_ns = 100 * MS};
-    struct rig rig;
+    struct strategy_fixture rig;
     rig_init(&rig, &wr_pid, &options, &known, T0);
     assert_near(rate(&rig), 4, 0);
     assert_int_equal(rig_wait(&rig, T0), 250 * MS);
@@ -270,16 +270,16 @@ static void known_host_begins_at_its_rate_after_one_interval(void **state)
 static void host_may_be_forgotten_once_its_interval_is_over(void **state)
 {
     (void)state;
-    struct rig rig = pid();
+    struct strategy_fixture rig = pid();
     rig_send(&rig, T0);
     assert_false(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS - 1));
     assert_true(rig.strategy->settled(&rig.options, rig.state, T0 + 500 * MS));
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(begins_at_the_initial_rate), test(limit_is_held_without_wild_swings),
-           test(latency_is_held_at_its_set_point), test(controller_does_not_wind_up_at_other_bounds),
-           test(long_time_at_the_least_rate_is_left_at_once), test(broken_pages_say_nothing_about_pace),
-           test(most_is_the_most_whatever_the_least_rate_asks_for), test(rate_follows_the_formula_sample_by_sample),
-           test(sample_needs_four_answers_and_a_second), test(known_host_begins_at_its_rate_after_one_interval),
+WEIR_TESTS(test(pid_starts_at_the_initial_rate), test(pid_holds_the_limit_without_wild_swings),
+           test(pid_holds_the_latency_at_its_set_point), test(pid_does_not_wind_up_at_other_bounds),
+           test(pid_leaves_the_minimum_rate_at_once_after_a_long_time), test(page_errors_do_not_change_the_pid_rate),
+           test(pid_rate_is_bounded_whatever_the_minimum_rate), test(pid_rate_follows_its_formula_in_each_sample),
+           test(pid_sample_needs_four_answers_and_a_second), test(pid_starts_at_the_stored_rate_after_one_interval),
            test(host_may_be_forgotten_once_its_interval_is_over))

@@ -6,7 +6,7 @@
 static void start_sends_one_a_second_and_doubles_within_eight_successes(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = T0;
     assert_int_equal(rig_wait(&rig, now), 0);
     assert_mode(&rig, "start");
@@ -20,7 +20,7 @@ static void start_sends_one_a_second_and_doubles_within_eight_successes(void **s
 static void first_rejection_halves_the_rate_and_searches(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 20);
     double before = rate_at(&rig, now);
     now = answer(&rig, now, 429);
@@ -33,7 +33,7 @@ static void first_rejection_halves_the_rate_and_searches(void **state)
 static void rejections_measure_the_limit_within_one_over_n(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     struct bucket bucket = {.rate = 5, .burst = 10, .tokens = 10, .at = T0};
     int64_t now = T0;
     int rejections = 0;
@@ -50,7 +50,7 @@ static void rejections_measure_the_limit_within_one_over_n(void **state)
 static void cruise_hovers_around_the_limit_and_is_rarely_rejected(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     struct bucket bucket = {.rate = 5, .burst = 10, .tokens = 10, .at = T0};
     int64_t now = T0;
     int rejections = 0, sent = 0;
@@ -62,10 +62,10 @@ static void cruise_hovers_around_the_limit_and_is_rarely_rejected(void **state)
 }
 
 /* Requests sent before the cut are rejected, too. They carry no new information. */
-static void one_round_trip_gets_one_reaction(void **state)
+static void rejections_of_one_round_trip_cut_the_tide_rate_once(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 30);
     struct wr_pace_response answers[5];
     for (int i = 0; i < 5; i++) {
@@ -90,10 +90,10 @@ static void one_round_trip_gets_one_reaction(void **state)
     rig_release(&rig);
 }
 
-static void clean_search_goes_up_to_the_geometric_mean(void **state)
+static void search_without_rejections_rises_to_the_geometric_mean(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 20);
     double bad = rate_at(&rig, now);
     now = answer(&rig, now, 429);
@@ -106,10 +106,10 @@ static void clean_search_goes_up_to_the_geometric_mean(void **state)
 }
 
 /* The limit rises from 5 to 20, and tide finds the new one without a signal from the server. */
-static void limit_that_rose_is_found(void **state)
+static void tide_finds_a_limit_that_rose(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     struct bucket bucket = {.rate = 5, .burst = 5, .tokens = 5, .at = T0};
     int64_t now = T0;
     int rejections = 0;
@@ -123,10 +123,10 @@ static void limit_that_rose_is_found(void **state)
     rig_release(&rig);
 }
 
-static void limit_that_fell_is_followed_within_seconds(void **state)
+static void tide_follows_a_limit_that_fell_within_seconds(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     struct bucket bucket = {.rate = 20, .burst = 5, .tokens = 5, .at = T0};
     int64_t now = T0;
     int rejections = 0;
@@ -143,10 +143,10 @@ static void limit_that_fell_is_followed_within_seconds(void **state)
 }
 
 /* A client that sends a request every ten seconds learns nothing about higher rates. */
-static void slow_work_does_not_raise_the_rate(void **state)
+static void rare_requests_do_not_raise_the_tide_rate(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 10);
     double rate = rate_at(&rig, now);
     for (int i = 0; i < 500; i++)
@@ -159,7 +159,7 @@ static void slow_work_does_not_raise_the_rate(void **state)
 static void bound_of_the_gate_is_no_evidence_of_capacity(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = T0, last = T0 - WEIR_SECOND;
     for (int i = 0; i < 2000; i++) {
         now += rig_wait(&rig, now);
@@ -174,10 +174,10 @@ static void bound_of_the_gate_is_no_evidence_of_capacity(void **state)
     rig_release(&rig);
 }
 
-static void idle_time_spoils_the_measurement_and_not_the_rate(void **state)
+static void idle_time_discards_the_measurement_and_keeps_the_rate(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     struct bucket bucket = {.rate = 5, .burst = 10, .tokens = 10, .at = T0};
     int64_t now = T0;
     int rejections = 0;
@@ -192,12 +192,12 @@ static void idle_time_spoils_the_measurement_and_not_the_rate(void **state)
 }
 
 /* R25: single page errors say nothing about pace. */
-static void single_5xx_and_lost_answers_leave_the_rate_alone(void **state)
+static void single_5xx_and_lost_answers_do_not_change_the_tide_rate(void **state)
 {
     (void)state;
     const int statuses[] = {500, 502, 504, 0};
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
-        struct rig rig = tide(NULL);
+        struct strategy_fixture rig = tide(NULL);
         int64_t now = succeed(&rig, T0, 20);
         double rate = rate_at(&rig, now);
         for (int n = 0; n < 5; n++) {
@@ -210,10 +210,10 @@ static void single_5xx_and_lost_answers_leave_the_rate_alone(void **state)
     }
 }
 
-static void single_403_is_the_pages_own(void **state)
+static void single_403s_do_not_change_the_tide_rate(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 20);
     double rate = rate_at(&rig, now);
     for (int i = 0; i < 10; i++) {
@@ -225,10 +225,10 @@ static void single_403_is_the_pages_own(void **state)
     rig_release(&rig);
 }
 
-static void single_503s_that_come_whatever_the_rate_are_recognised(void **state)
+static void single_503s_unrelated_to_the_rate_are_recognised(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = T0;
     for (int i = 0; i < 40; i++) {
         now = succeed(&rig, now, 30);
@@ -244,7 +244,7 @@ static void single_503s_that_come_whatever_the_rate_are_recognised(void **state)
 static void quota_of_headers_is_spread_over_the_time_until_reset(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 30);
     assert_true(rate_at(&rig, now) > 2);
     now += rig_wait(&rig, now);
@@ -268,11 +268,11 @@ static void quota_of_headers_is_spread_over_the_time_until_reset(void **state)
     rig_release(&rig);
 }
 
-static void warm_start_begins_just_below_what_was_known(void **state)
+static void warm_start_begins_just_below_the_stored_rate(void **state)
 {
     (void)state;
     weir_pace_memory memory = {.rate = 12, .cap = 9};
-    struct rig rig = tide(&memory);
+    struct strategy_fixture rig = tide(&memory);
     assert_mode(&rig, "cruise");
     double rate = rate_at(&rig, T0);
     assert_true(rate < 12 && rate > 0.95 * 12);
@@ -285,7 +285,7 @@ static void warm_start_is_corrected_by_the_first_rejections(void **state)
 {
     (void)state;
     weir_pace_memory memory = {.rate = 12, .cap = 9};
-    struct rig rig = tide(&memory);
+    struct strategy_fixture rig = tide(&memory);
     struct bucket bucket = {.rate = 3, .burst = 5, .tokens = 5, .at = T0};
     int64_t now = T0;
     int rejections = 0;
@@ -296,10 +296,10 @@ static void warm_start_is_corrected_by_the_first_rejections(void **state)
     rig_release(&rig);
 }
 
-static void memory_says_what_a_run_learned(void **state)
+static void tide_memory_holds_the_learned_values(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 40);
     weir_pace_memory memory = rig_memory(&rig, now);
     assert_true(memory.traits & WR_TIDE_FREE);
@@ -313,10 +313,10 @@ static void memory_says_what_a_run_learned(void **state)
 }
 
 /* The gate ensures that time does not go back, but it may jump forward. */
-static void time_that_jumps_is_survived(void **state)
+static void tide_survives_jumps_of_time(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = T0;
     for (int i = 0; i < 60; i++) {
         now = answer(&rig, now, i % 7 == 6 ? 429 : 200);
@@ -328,7 +328,7 @@ static void time_that_jumps_is_survived(void **state)
     rig_release(&rig);
 }
 
-static void state_is_small(void **state)
+static void state_of_tide_is_at_most_192_bytes(void **state)
 {
     (void)state;
     assert_true(wr_tide.state_bytes <= 192);
@@ -336,12 +336,15 @@ static void state_is_small(void **state)
 
 WEIR_TESTS(test(start_sends_one_a_second_and_doubles_within_eight_successes),
            test(first_rejection_halves_the_rate_and_searches), test(rejections_measure_the_limit_within_one_over_n),
-           test(cruise_hovers_around_the_limit_and_is_rarely_rejected), test(one_round_trip_gets_one_reaction),
-           test(clean_search_goes_up_to_the_geometric_mean), test(limit_that_rose_is_found),
-           test(limit_that_fell_is_followed_within_seconds), test(slow_work_does_not_raise_the_rate),
-           test(bound_of_the_gate_is_no_evidence_of_capacity), test(idle_time_spoils_the_measurement_and_not_the_rate),
-           test(single_5xx_and_lost_answers_leave_the_rate_alone), test(single_403_is_the_pages_own),
-           test(single_503s_that_come_whatever_the_rate_are_recognised),
+           test(cruise_hovers_around_the_limit_and_is_rarely_rejected),
+           test(rejections_of_one_round_trip_cut_the_tide_rate_once),
+           test(search_without_rejections_rises_to_the_geometric_mean), test(tide_finds_a_limit_that_rose),
+           test(tide_follows_a_limit_that_fell_within_seconds), test(rare_requests_do_not_raise_the_tide_rate),
+           test(bound_of_the_gate_is_no_evidence_of_capacity),
+           test(idle_time_discards_the_measurement_and_keeps_the_rate),
+           test(single_5xx_and_lost_answers_do_not_change_the_tide_rate), test(single_403s_do_not_change_the_tide_rate),
+           test(single_503s_unrelated_to_the_rate_are_recognised),
            test(quota_of_headers_is_spread_over_the_time_until_reset),
-           test(warm_start_begins_just_below_what_was_known), test(warm_start_is_corrected_by_the_first_rejections),
-           test(memory_says_what_a_run_learned), test(time_that_jumps_is_survived), test(state_is_small))
+           test(warm_start_begins_just_below_the_stored_rate), test(warm_start_is_corrected_by_the_first_rejections),
+           test(tide_memory_holds_the_learned_values), test(tide_survives_jumps_of_time),
+           test(state_of_tide_is_at_most_192_bytes))

@@ -5,7 +5,7 @@
 
 /* Rejects every request until `until`. Returns the time of the first success, and the number of
  * failed probes. */
-static int64_t block(struct rig *rig, int64_t now, int64_t until, int status, int *ret_failed)
+static int64_t block(struct strategy_fixture *rig, int64_t now, int64_t until, int status, int *ret_failed)
 {
     int failed = 0;
     for (;;) {
@@ -22,7 +22,7 @@ static int64_t block(struct rig *rig, int64_t now, int64_t until, int status, in
 static void three_rejections_in_a_row_are_a_block_of_single_probes(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 30);
     for (int i = 0; i < 3; i++)
         now = answer(&rig, now, 429);
@@ -35,7 +35,7 @@ static void three_rejections_in_a_row_are_a_block_of_single_probes(void **state)
 static void pauses_between_probes_grow(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 30), longest = 0, first = now;
     for (int i = 0; i < 13; i++) {
         int64_t wait = rig_wait(&rig, now);
@@ -47,10 +47,10 @@ static void pauses_between_probes_grow(void **state)
     rig_release(&rig);
 }
 
-static void block_without_end_is_probed_once_a_day(void **state)
+static void endless_block_is_probed_once_a_day(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 30), wait = 0;
     for (int i = 0; i < 300; i++) {
         wait = rig_wait(&rig, now);
@@ -64,7 +64,7 @@ static void block_without_end_is_probed_once_a_day(void **state)
 static void long_retry_after_is_a_block_at_once(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 30);
     now += rig_wait(&rig, now);
     rig_send(&rig, now);
@@ -77,12 +77,12 @@ static void long_retry_after_is_a_block_at_once(void **state)
 
 /* The end of an outage is noticed within a tenth of its length, with at most 10 probes in its first
  * 40 s. */
-static void outage_is_probed_gently_and_left_at_the_old_rate(void **state)
+static void outage_gets_few_probes_and_ends_at_the_old_rate(void **state)
 {
     (void)state;
     const int64_t lengths[] = {60 * WEIR_SECOND, 200 * WEIR_SECOND, 600 * WEIR_SECOND};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        struct rig rig = tide(NULL);
+        struct strategy_fixture rig = tide(NULL);
         int64_t now = succeed(&rig, T0, 60), until = now + lengths[i];
         double rate = rate_at(&rig, now);
         int failed;
@@ -95,10 +95,10 @@ static void outage_is_probed_gently_and_left_at_the_old_rate(void **state)
     }
 }
 
-static void ban_is_held_below_after_its_second_time(void **state)
+static void tide_stays_below_the_limit_after_a_second_ban(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = T0, sent[20] = {0}, banned_until = 0;
     int n = 0, bans = 0, failed = 0; /* the host accepts 20 in 10 s, and bans for 60 s with 403 */
     while (now < T0 + 30 * WEIR_MINUTE) {
@@ -126,7 +126,7 @@ static void warm_start_after_a_ban_does_not_try_the_limit(void **state)
 {
     (void)state;
     weir_pace_memory memory = {.rate = 2, .traits = WR_TIDE_BANS, .block_ns = WEIR_MINUTE};
-    struct rig rig = tide(&memory);
+    struct strategy_fixture rig = tide(&memory);
     assert_mode(&rig, "hold");
     int64_t now = succeed(&rig, T0, 3000);
     assert_near(rate_at(&rig, now), 2, 1e-6);
@@ -134,10 +134,10 @@ static void warm_start_after_a_ban_does_not_try_the_limit(void **state)
 }
 
 /* A window of 60 requests a minute, whose start the client does not know. */
-static void quota_per_window_is_found(void **state)
+static void tide_finds_a_quota_per_window(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = T0, window = -1;
     int used = 0, ok = 0, rejected = 0;
     while (now < T0 + 30 * WEIR_MINUTE) {
@@ -156,10 +156,10 @@ static void quota_per_window_is_found(void **state)
 }
 
 /* A16: a limit of 60 in 20 s, beyond which the host answers 500 as if it were down. */
-static void silence_that_comes_again_is_no_outage(void **state)
+static void recurring_server_errors_are_a_limit_and_no_outage(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = T0, window = -1;
     int used = 0, ok = 0, rejected = 0;
     while (now < T0 + 10 * WEIR_MINUTE) {
@@ -181,7 +181,7 @@ static void silence_that_comes_again_is_no_outage(void **state)
 
 /* Answers `count` requests of a client that keeps its cap full. The latency is `base`, and grows
  * with the requests in flight above `servers`. More than `limit` in flight are rejected. */
-static int64_t crowd(struct rig *rig, int64_t now, int count, int64_t base, double servers, uint32_t limit)
+static int64_t crowd(struct strategy_fixture *rig, int64_t now, int count, int64_t base, double servers, uint32_t limit)
 {
     while (count-- > 0) {
         uint32_t cap = rig_want(rig, now).cap;
@@ -201,7 +201,7 @@ static int64_t crowd(struct rig *rig, int64_t now, int count, int64_t base, doub
 static void cap_grows_while_answers_do_not_slow_down(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     assert_int_equal(rig_want(&rig, T0).cap, 4);
     int64_t now = crowd(&rig, T0, 3000, 200 * MS, 1e9, 1000);
     assert_true(rig_want(&rig, now).cap > 50);
@@ -211,7 +211,7 @@ static void cap_grows_while_answers_do_not_slow_down(void **state)
 static void cap_stops_where_a_queue_begins(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = crowd(&rig, T0, 20000, 200 * MS, 8, 1000);
     uint32_t cap = rig_want(&rig, now).cap;
     assert_true(cap >= 8 && cap <= 30);
@@ -220,22 +220,22 @@ static void cap_stops_where_a_queue_begins(void **state)
 
 /* A heavy tail of latencies looks like a queue. A smaller cap then only lowers the rate, so it is
  * undone. */
-static void cap_test_is_undone_for_heavy_tails(void **state)
+static void smaller_cap_is_undone_if_latencies_have_a_heavy_tail(void **state)
 {
     (void)state;
     weir_pace_memory memory = {.rate = 1000, .cap = 40, .traits = WR_TIDE_FREE | (uint32_t)(24 * 16) << 16};
     /* 2^24 ns = 17 ms was the latency without load; now it is 200 ms */
-    struct rig rig = tide(&memory);
+    struct strategy_fixture rig = tide(&memory);
     int64_t now = crowd(&rig, T0, 40000, 200 * MS, 1e9, 1000);
     assert_true(rig_want(&rig, now).cap >= 40);
     rig_release(&rig);
 }
 
-static void limit_of_concurrency_is_found_and_kept(void **state)
+static void concurrency_limit_is_found_and_kept(void **state)
 {
     (void)state;
     weir_pace_memory memory = {.rate = 200, .cap = 6, .traits = WR_TIDE_CONCURRENCY};
-    struct rig rig = tide(&memory);
+    struct strategy_fixture rig = tide(&memory);
     int64_t now = crowd(&rig, T0, 20, 200 * MS, 1e9, 4);
     assert_int_equal(rig_want(&rig, now).cap, 4);
     now = crowd(&rig, now, 300, 200 * MS, 1e9, 4);
@@ -243,11 +243,11 @@ static void limit_of_concurrency_is_found_and_kept(void **state)
     rig_release(&rig);
 }
 
-static void limit_of_concurrency_that_rose_is_found_however_long_it_was_kept(void **state)
+static void concurrency_limit_that_rose_is_found_after_any_time(void **state)
 {
     (void)state;
     weir_pace_memory memory = {.rate = 200, .cap = 4, .traits = WR_TIDE_CONCURRENCY};
-    struct rig rig = tide(&memory);
+    struct strategy_fixture rig = tide(&memory);
     int64_t now = crowd(&rig, T0, 200000, 200 * MS, 1e9, 4);
     assert_int_equal(rig_want(&rig, now).cap, 4);
     now = crowd(&rig, now, 60000, 200 * MS, 1e9, 10);
@@ -256,11 +256,11 @@ static void limit_of_concurrency_that_rose_is_found_however_long_it_was_kept(voi
 }
 
 /* A15: a host that refuses single requests has no concurrency limit. */
-static void host_that_refuses_single_requests_is_not_hammered(void **state)
+static void host_that_refuses_even_single_requests_gets_few(void **state)
 {
     (void)state;
     weir_pace_memory memory = {.rate = 40, .cap = 1, .traits = WR_TIDE_CONCURRENCY};
-    struct rig rig = tide(&memory);
+    struct strategy_fixture rig = tide(&memory);
     int64_t now = T0;
     int sent = 0;
     for (; now < T0 + 600 * WEIR_SECOND; sent++)
@@ -270,12 +270,12 @@ static void host_that_refuses_single_requests_is_not_hammered(void **state)
 }
 
 /* A15, N6-6: mod_qos and HAProxy's tarpit refuse with 500, silent-drop without an answer. */
-static void refusals_without_429_are_heard_when_they_come_in_a_row(void **state)
+static void refusals_without_429_count_if_they_come_in_a_row(void **state)
 {
     (void)state;
     static const int statuses[] = {500, 502, 503, 504, 0};
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
-        struct rig rig = tide(NULL);
+        struct strategy_fixture rig = tide(NULL);
         int64_t now = succeed(&rig, T0, 30);
         for (int n = 0; n < 6; n++)
             now = answer(&rig, now, statuses[i]);
@@ -287,7 +287,7 @@ static void refusals_without_429_are_heard_when_they_come_in_a_row(void **state)
 /* Runs against a quota of 20 in 4 s, whose window starts with the first request. A request above it
  * is refused, and so are all others for `block_ns`, or until the window ends if that is 0. Returns
  * how many were accepted in the last minute of `seconds`. */
-static int live_with_quota(struct rig *rig, int64_t block_ns, int64_t seconds)
+static int live_with_quota(struct strategy_fixture *rig, int64_t block_ns, int64_t seconds)
 {
     int64_t now = T0, window_at = T0 - WEIR_HOUR, blocked_until = 0;
     int used = 0, late = 0;
@@ -310,10 +310,10 @@ static int live_with_quota(struct rig *rig, int64_t block_ns, int64_t seconds)
 }
 
 /* N6-6: the quota allows 300 a minute. */
-static void short_windows_and_short_bans_are_told_apart(void **state)
+static void short_windows_and_short_bans_are_distinguished(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int windows = live_with_quota(&rig, 0, 240);
     rig_release(&rig);
     rig = tide(NULL);
@@ -327,7 +327,7 @@ static void short_windows_and_short_bans_are_told_apart(void **state)
 
 /* ---- the limit that tide believes in --------------------------------------------------------- */
 
-static const char *belief(const struct rig *rig, int64_t now, char text[160])
+static const char *belief(const struct strategy_fixture *rig, int64_t now, char text[160])
 {
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, text, 160);
@@ -336,12 +336,12 @@ static const char *belief(const struct rig *rig, int64_t now, char text[160])
     return kind;
 }
 
-static void belief_tells_a_bucket_with_its_rate_and_its_burst(void **state)
+static void tide_describes_a_bucket_with_its_rate_and_its_burst(void **state)
 {
     (void)state;
     char text[160];
     int rejections = 0;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     struct bucket bucket = {.rate = 10, .burst = 20, .tokens = 20, .at = T0};
     int64_t now = T0;
     assert_string_equal(belief(&rig, now, text), "none");
@@ -357,11 +357,11 @@ static void belief_tells_a_bucket_with_its_rate_and_its_burst(void **state)
     rig_release(&rig);
 }
 
-static void belief_tells_a_limit_of_concurrency_with_its_evidence(void **state)
+static void tide_describes_a_concurrency_limit_with_its_evidence(void **state)
 {
     (void)state;
     char text[160];
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = crowd(&rig, T0, 6000, 200 * MS, 1e9, 6);
     assert_string_equal(belief(&rig, now, text), "concurrency");
     assert_memory_equal(text, "at most 6 in flight: of ", 24);
@@ -369,11 +369,11 @@ static void belief_tells_a_limit_of_concurrency_with_its_evidence(void **state)
     rig_release(&rig);
 }
 
-static void belief_tells_that_nothing_is_accepted(void **state)
+static void tide_reports_that_nothing_is_accepted(void **state)
 {
     (void)state;
     char text[160];
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 30), began = 0;
     for (int i = 0; i < 4; i++) {
         now = answer(&rig, now, 503);
@@ -384,28 +384,26 @@ static void belief_tells_that_nothing_is_accepted(void **state)
     rig_release(&rig);
 }
 
-static void belief_of_a_ban_tells_its_length_and_what_is_held(void **state)
+static void tide_describes_a_ban_with_its_length_and_the_held_rate(void **state)
 {
     (void)state;
     char text[160];
     weir_pace_memory memory = {.rate = 2, .traits = WR_TIDE_BANS, .block_ns = WEIR_MINUTE};
-    struct rig rig = tide(&memory);
+    struct strategy_fixture rig = tide(&memory);
     assert_string_equal(belief(&rig, T0, text), "ban");
     assert_string_equal(text, "a ban of 60 s: met 2 times; held below it at 2 a second; known from an earlier run");
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(host_that_refuses_single_requests_is_not_hammered),
-           test(refusals_without_429_are_heard_when_they_come_in_a_row),
-           test(short_windows_and_short_bans_are_told_apart),
+WEIR_TESTS(test(host_that_refuses_even_single_requests_gets_few),
+           test(refusals_without_429_count_if_they_come_in_a_row), test(short_windows_and_short_bans_are_distinguished),
            test(three_rejections_in_a_row_are_a_block_of_single_probes), test(pauses_between_probes_grow),
-           test(block_without_end_is_probed_once_a_day), test(long_retry_after_is_a_block_at_once),
-           test(outage_is_probed_gently_and_left_at_the_old_rate), test(ban_is_held_below_after_its_second_time),
-           test(warm_start_after_a_ban_does_not_try_the_limit), test(quota_per_window_is_found),
-           test(silence_that_comes_again_is_no_outage), test(cap_grows_while_answers_do_not_slow_down),
-           test(cap_stops_where_a_queue_begins), test(cap_test_is_undone_for_heavy_tails),
-           test(limit_of_concurrency_is_found_and_kept),
-           test(limit_of_concurrency_that_rose_is_found_however_long_it_was_kept),
-           test(belief_tells_a_bucket_with_its_rate_and_its_burst),
-           test(belief_tells_a_limit_of_concurrency_with_its_evidence), test(belief_tells_that_nothing_is_accepted),
-           test(belief_of_a_ban_tells_its_length_and_what_is_held))
+           test(endless_block_is_probed_once_a_day), test(long_retry_after_is_a_block_at_once),
+           test(outage_gets_few_probes_and_ends_at_the_old_rate), test(tide_stays_below_the_limit_after_a_second_ban),
+           test(warm_start_after_a_ban_does_not_try_the_limit), test(tide_finds_a_quota_per_window),
+           test(recurring_server_errors_are_a_limit_and_no_outage), test(cap_grows_while_answers_do_not_slow_down),
+           test(cap_stops_where_a_queue_begins), test(smaller_cap_is_undone_if_latencies_have_a_heavy_tail),
+           test(concurrency_limit_is_found_and_kept), test(concurrency_limit_that_rose_is_found_after_any_time),
+           test(tide_describes_a_bucket_with_its_rate_and_its_burst),
+           test(tide_describes_a_concurrency_limit_with_its_evidence), test(tide_reports_that_nothing_is_accepted),
+           test(tide_describes_a_ban_with_its_length_and_the_held_rate))

@@ -55,7 +55,7 @@ static int status_of(struct host *host, int64_t at)
     return 200;
 }
 
-static void tell(struct rig *rig, const struct host *host, struct wr_pace_response answer, int64_t now)
+static void tell(struct strategy_fixture *rig, const struct host *host, struct wr_pace_response answer, int64_t now)
 {
     answer.kind = wr_pace_response_kind(answer.status);
     answer.seq = rig->seq;
@@ -67,7 +67,7 @@ static void tell(struct rig *rig, const struct host *host, struct wr_pace_respon
 }
 
 /* Sends requests for `seconds`. Returns the rate of accepted requests in the second half. */
-static double rate_of(struct rig *rig, struct host *host, double seconds)
+static double rate_of(struct strategy_fixture *rig, struct host *host, double seconds)
 {
     int64_t now = T0, until = T0 + (int64_t)(seconds * 1e9), half = T0 + (int64_t)(seconds * 5e8);
     int before = -1;
@@ -85,10 +85,10 @@ static double rate_of(struct rig *rig, struct host *host, double seconds)
     return (host->count - before) / (seconds / 2);
 }
 
-static void what_a_window_accepted_before_the_first_rejection_is_tried_when_it_has_passed(void **state)
+static void requests_accepted_in_the_first_window_set_the_rate_of_the_next(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     struct host host = {.quota = 50, .window_s = 10, .slides = true, .status = 429};
     assert_true(rate_of(&rig, &host, 120) > 0.93 * 5);
     rig_release(&rig);
@@ -97,7 +97,7 @@ static void what_a_window_accepted_before_the_first_rejection_is_tried_when_it_h
 static void window_of_503s_is_found_within_seconds(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     struct host host = {.quota = 30, .window_s = 5, .status = 503};
     assert_true(rate_of(&rig, &host, 120) > 0.85 * 6);
     rig_release(&rig);
@@ -111,7 +111,7 @@ static void limit_below_two_bans_by_403_is_found(void **state)
         {.quota = 80, .window_s = 10, .ban_s = 20, .status = 403},
     };
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
-        struct rig rig = tide(NULL);
+        struct strategy_fixture rig = tide(NULL);
         double rate = rate_of(&rig, &hosts[i], 240);
         assert_int_equal(hosts[i].bans, 2);
         assert_true(rate > 0.75 * hosts[i].quota / hosts[i].window_s);
@@ -119,7 +119,7 @@ static void limit_below_two_bans_by_403_is_found(void **state)
     }
 }
 
-static void quota_that_a_test_found_is_used_with_one_more_ban_at_most(void **state)
+static void quota_found_by_a_test_is_used_with_at_most_one_more_ban(void **state)
 {
     (void)state;
     struct host hosts[] = {
@@ -127,7 +127,7 @@ static void quota_that_a_test_found_is_used_with_one_more_ban_at_most(void **sta
         {.quota = 60, .window_s = 10, .ban_s = 20, .status = 429},
     };
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
-        struct rig rig = tide(NULL);
+        struct strategy_fixture rig = tide(NULL);
         double rate = rate_of(&rig, &hosts[i], 240);
         assert_true(hosts[i].bans <= 3);
         assert_true(rate > 0.93 * hosts[i].quota / hosts[i].window_s);
@@ -135,20 +135,20 @@ static void quota_that_a_test_found_is_used_with_one_more_ban_at_most(void **sta
     }
 }
 
-static void end_of_a_window_that_is_met_in_hold_is_no_ban(void **state)
+static void end_of_a_window_during_hold_is_no_ban(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     struct host host = {.quota = 60, .window_s = 10, .status = 429};
     assert_true(rate_of(&rig, &host, 240) > 0.93 * 6);
     assert_false(rig_memory(&rig, T0 + WEIR_HOUR).traits & WR_TIDE_BANS);
     rig_release(&rig);
 }
 
-static void probes_after_a_403_leave_time_for_a_ban_that_each_prolongs(void **state)
+static void probes_after_a_403_outlast_a_ban_that_each_one_prolongs(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 30);
     for (int i = 0; i < 3; i++)
         now = answer(&rig, now, 403);
@@ -160,11 +160,11 @@ static void probes_after_a_403_leave_time_for_a_ban_that_each_prolongs(void **st
     rig_release(&rig);
 }
 
-static void single_5xx_do_not_lower_what_is_held(void **state)
+static void single_5xx_do_not_lower_the_held_rate(void **state)
 {
     (void)state;
     weir_pace_memory memory = {.rate = 2, .traits = WR_TIDE_BANS, .block_ns = WEIR_MINUTE};
-    struct rig rig = tide(&memory);
+    struct strategy_fixture rig = tide(&memory);
     int64_t now = T0;
     for (int i = 0; i < 10; i++) {
         now = succeed(&rig, now, 20);
@@ -174,10 +174,10 @@ static void single_5xx_do_not_lower_what_is_held(void **state)
     rig_release(&rig);
 }
 
-static void test_of_a_silence_that_no_refusal_ends_is_over_after_a_while(void **state)
+static void hold_after_an_outage_ends_without_a_refusal(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 60);
     for (int i = 0; i < 6; i++)
         now = answer(&rig, now, 500);
@@ -196,7 +196,7 @@ static void most_in_flight_follows_from_rate_and_latency(void **state)
     const int64_t latencies[] = {40 * MS, 80 * MS, 160 * MS, 320 * MS};
     for (size_t i = 0; i < sizeof latencies / sizeof *latencies; i++) {
         weir_pace_memory memory = {.rate = 20, .cap = 1000, .traits = WR_TIDE_BANS, .block_ns = WEIR_MINUTE};
-        struct rig rig = tide(&memory);
+        struct strategy_fixture rig = tide(&memory);
         int64_t now = T0;
         for (int n = 0; n < 5000; n++) {
             now += rig_wait(&rig, now);
@@ -209,10 +209,8 @@ static void most_in_flight_follows_from_rate_and_latency(void **state)
     }
 }
 
-WEIR_TESTS(test(what_a_window_accepted_before_the_first_rejection_is_tried_when_it_has_passed),
+WEIR_TESTS(test(requests_accepted_in_the_first_window_set_the_rate_of_the_next),
            test(window_of_503s_is_found_within_seconds), test(limit_below_two_bans_by_403_is_found),
-           test(quota_that_a_test_found_is_used_with_one_more_ban_at_most),
-           test(end_of_a_window_that_is_met_in_hold_is_no_ban),
-           test(probes_after_a_403_leave_time_for_a_ban_that_each_prolongs), test(single_5xx_do_not_lower_what_is_held),
-           test(test_of_a_silence_that_no_refusal_ends_is_over_after_a_while),
-           test(most_in_flight_follows_from_rate_and_latency))
+           test(quota_found_by_a_test_is_used_with_at_most_one_more_ban), test(end_of_a_window_during_hold_is_no_ban),
+           test(probes_after_a_403_outlast_a_ban_that_each_one_prolongs), test(single_5xx_do_not_lower_the_held_rate),
+           test(hold_after_an_outage_ends_without_a_refusal), test(most_in_flight_follows_from_rate_and_latency))

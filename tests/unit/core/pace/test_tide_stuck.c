@@ -14,7 +14,8 @@ static double seconds(int64_t now)
 
 /* Sends requests as soon as tide permits, until `end` seconds after T0. Returns the time, and the
  * highest rate since `from`. */
-static int64_t live(struct rig *rig, int64_t now, answers host, double from, double end, double *ret_highest)
+static int64_t live(struct strategy_fixture *rig, int64_t now, answers host, double from, double end,
+                    double *ret_highest)
 {
     *ret_highest = 0;
     while (seconds(now) < end) {
@@ -43,12 +44,12 @@ static int limited_after_a_few(double t, uint32_t n)
     return n < 30 || t > 1800 ? 200 : 429;
 }
 
-static void block_before_anything_was_accepted_is_no_quota(void **state)
+static void block_before_the_first_success_is_no_quota(void **state)
 {
     (void)state;
     static const answers hosts[] = {limited_at_first, forbidden_at_first};
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
-        struct rig rig = tide(NULL);
+        struct strategy_fixture rig = tide(NULL);
         double highest;
         int64_t now = live(&rig, T0, hosts[i], 0, 2100, &highest);
         assert_true(rate_at(&rig, now) > 10);
@@ -58,10 +59,10 @@ static void block_before_anything_was_accepted_is_no_quota(void **state)
     }
 }
 
-static void block_that_did_not_come_again_is_forgotten(void **state)
+static void block_that_does_not_recur_is_forgotten(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     double highest;
     int64_t now = live(&rig, T0, limited_after_a_few, 0, 1900, &highest);
     assert_mode(&rig, "hold");
@@ -72,19 +73,19 @@ static void block_that_did_not_come_again_is_forgotten(void **state)
     rig_release(&rig);
 }
 
-static void memory_of_a_standstill_is_not_believed(void **state)
+static void stored_rate_near_zero_is_raised_to_one_a_minute(void **state)
 {
     (void)state;
     weir_pace_memory memory = {.rate = 0.001, .cap = 4, .traits = WR_TIDE_BANS, .block_ns = 1800 * WEIR_SECOND};
-    struct rig rig = tide(&memory);
+    struct strategy_fixture rig = tide(&memory);
     assert_near(rate_at(&rig, T0), 1.0 / 60, 1e-6);
     rig_release(&rig);
 }
 
-static void limit_that_nearly_vanished_is_found_again(void **state)
+static void tide_recovers_after_the_limit_nearly_vanished(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     struct bucket bucket = {.rate = 10, .burst = 20, .tokens = 20, .at = T0};
     int rejections = 0;
     int64_t now = T0;
@@ -119,12 +120,12 @@ static int forbidden_in_turn(double t, uint32_t n)
 }
 
 /* A16 */
-static void good_and_bad_in_turn_are_asked_once_a_minute_and_recover_slowly(void **state)
+static void alternating_good_and_bad_answers_get_one_request_a_minute(void **state)
 {
     (void)state;
     static const answers hosts[] = {limited_in_turn, unavailable_in_turn};
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
-        struct rig rig = tide(NULL);
+        struct strategy_fixture rig = tide(NULL);
         double highest;
         int64_t now = live(&rig, T0, hosts[i], 600, 7200, &highest);
         assert_true(highest < 0.1);
@@ -137,10 +138,10 @@ static void good_and_bad_in_turn_are_asked_once_a_minute_and_recover_slowly(void
     }
 }
 
-static void many_403s_are_asked_once_a_second(void **state)
+static void host_with_many_403s_gets_one_request_a_second(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     double highest;
     int64_t now = live(&rig, T0, forbidden_in_turn, 60, 7200, &highest);
     assert_true(highest < 2);
@@ -152,7 +153,7 @@ static void many_403s_are_asked_once_a_second(void **state)
 
 /* ---- headers ---- */
 
-static int64_t answer_quota(struct rig *rig, int64_t now, int64_t remaining)
+static int64_t answer_quota(struct strategy_fixture *rig, int64_t now, int64_t remaining)
 {
     now += rig_wait(rig, now);
     rig_send(rig, now);
@@ -174,10 +175,10 @@ static int64_t answer_quota(struct rig *rig, int64_t now, int64_t remaining)
     return now;
 }
 
-static void later_word_of_the_server_replaces_an_earlier_one(void **state)
+static void later_quota_header_replaces_an_earlier_one(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     int64_t now = succeed(&rig, T0, 20);
     now = answer_quota(&rig, now, 1); /* the next request would be due in half an hour */
     now = answer_quota(&rig, now, 1000000);
@@ -190,15 +191,15 @@ static void later_word_of_the_server_replaces_an_earlier_one(void **state)
 
 /* ---- forgetting ---- */
 
-static bool settled(const struct rig *rig, int64_t now)
+static bool settled(const struct strategy_fixture *rig, int64_t now)
 {
     return rig->strategy->settled(&rig->options, rig->state, now);
 }
 
-static void only_what_holds_back_is_worth_keeping(void **state)
+static void only_a_tide_state_that_slows_down_is_worth_keeping(void **state)
 {
     (void)state;
-    struct rig rig = tide(NULL);
+    struct strategy_fixture rig = tide(NULL);
     assert_true(settled(&rig, T0));
     int64_t now = succeed(&rig, T0, 30);
     assert_mode(&rig, "start");
@@ -220,13 +221,13 @@ static void only_what_holds_back_is_worth_keeping(void **state)
     rig_release(&rig);
 }
 
-static void ban_and_small_crowd_are_worth_keeping(void **state)
+static void ban_and_small_concurrency_limit_are_worth_keeping(void **state)
 {
     (void)state;
     weir_pace_memory ban = {.rate = 5, .cap = 8, .traits = WR_TIDE_BANS, .block_ns = WEIR_MINUTE};
     weir_pace_memory crowd = {.rate = 50, .cap = 2, .traits = WR_TIDE_CONCURRENCY};
     weir_pace_memory limit = {.rate = 5, .cap = 8};
-    struct rig rig = tide(&ban);
+    struct strategy_fixture rig = tide(&ban);
     assert_false(settled(&rig, T0));
     rig_release(&rig);
     rig = tide(&crowd);
@@ -237,8 +238,9 @@ static void ban_and_small_crowd_are_worth_keeping(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(block_before_anything_was_accepted_is_no_quota), test(block_that_did_not_come_again_is_forgotten),
-           test(memory_of_a_standstill_is_not_believed), test(limit_that_nearly_vanished_is_found_again),
-           test(good_and_bad_in_turn_are_asked_once_a_minute_and_recover_slowly),
-           test(many_403s_are_asked_once_a_second), test(later_word_of_the_server_replaces_an_earlier_one),
-           test(only_what_holds_back_is_worth_keeping), test(ban_and_small_crowd_are_worth_keeping))
+WEIR_TESTS(test(block_before_the_first_success_is_no_quota), test(block_that_does_not_recur_is_forgotten),
+           test(stored_rate_near_zero_is_raised_to_one_a_minute), test(tide_recovers_after_the_limit_nearly_vanished),
+           test(alternating_good_and_bad_answers_get_one_request_a_minute),
+           test(host_with_many_403s_gets_one_request_a_second), test(later_quota_header_replaces_an_earlier_one),
+           test(only_a_tide_state_that_slows_down_is_worth_keeping),
+           test(ban_and_small_concurrency_limit_are_worth_keeping))

@@ -14,8 +14,8 @@
 #define FLIGHTS 64
 
 /* Packs the gate `from` and unpacks it into `to`. Returns whether it could be unpacked. */
-static bool hand_over(const struct rig *from, int64_t from_now, struct rig *to, int64_t to_now, int64_t elapsed_ns,
-                      bool lost)
+static bool hand_over(const struct gate_fixture *from, int64_t from_now, struct gate_fixture *to, int64_t to_now,
+                      int64_t elapsed_ns, bool lost)
 {
     size_t bytes = wr_gate_packed_bytes(&from->options);
     char *packed = malloc(bytes);
@@ -50,7 +50,7 @@ static weir_outcome random_outcome(struct wr_rng *rng)
  * decisions must always be equal. */
 static void play(weir_pace_options options, uint64_t seed)
 {
-    struct rig stays, travels[2];
+    struct gate_fixture stays, travels[2];
     struct flight flights[FLIGHTS];
     size_t count = 0, at = 0;
     struct wr_rng rng;
@@ -96,7 +96,7 @@ static void play(weir_pace_options options, uint64_t seed)
     rig_release(&travels[1]);
 }
 
-static void gate_that_travels_decides_as_one_that_stays(void **state)
+static void gate_handed_between_processes_decides_as_one_that_stays(void **state)
 {
     (void)state;
     uint64_t seed = weir_test_seed();
@@ -110,10 +110,10 @@ static void gate_that_travels_decides_as_one_that_stays(void **state)
     }
 }
 
-static void time_on_the_way_that_is_not_told_only_delays(void **state)
+static void unknown_transfer_time_of_a_gate_only_delays(void **state)
 {
     (void)state;
-    struct rig here, there;
+    struct gate_fixture here, there;
     rig_init(&here, profile_options(WEIR_PROFILE_STRICT));
     rig_init(&there, profile_options(WEIR_PROFILE_STRICT));
     rig_send(&here, T0);
@@ -126,10 +126,10 @@ static void time_on_the_way_that_is_not_told_only_delays(void **state)
     rig_release(&there);
 }
 
-static void gate_whose_holder_was_lost_waits_a_full_interval(void **state)
+static void gate_of_a_lost_holder_waits_a_full_interval(void **state)
 {
     (void)state;
-    struct rig here, there;
+    struct gate_fixture here, there;
     rig_init(&here, profile_options(WEIR_PROFILE_STRICT));
     rig_init(&there, profile_options(WEIR_PROFILE_STRICT));
     rig_send(&here, T0);
@@ -139,10 +139,10 @@ static void gate_whose_holder_was_lost_waits_a_full_interval(void **state)
     rig_release(&there);
 }
 
-static void time_that_a_server_named_travels_and_none_is_forgotten_there(void **state)
+static void server_named_times_are_kept_by_sender_and_receiver_of_a_gate(void **state)
 {
     (void)state;
-    struct rig here, there;
+    struct gate_fixture here, there;
     rig_init(&here, bare_options());
     rig_init(&there, bare_options());
     rig_tell_retry_after(&here, rig_send(&here, T0), 429, 60 * S, T0);
@@ -159,10 +159,10 @@ static void time_that_a_server_named_travels_and_none_is_forgotten_there(void **
     rig_release(&there);
 }
 
-static void reservation_does_not_travel_and_flights_are_counted_anew(void **state)
+static void reservation_is_not_handed_over_and_requests_are_recounted(void **state)
 {
     (void)state;
-    struct rig here, there;
+    struct gate_fixture here, there;
     rig_init(&here, bare_options());
     rig_init(&there, bare_options());
     rig_send(&here, T0);
@@ -178,10 +178,10 @@ static void reservation_does_not_travel_and_flights_are_counted_anew(void **stat
     rig_release(&there);
 }
 
-static void gate_of_another_strategy_gives_what_the_server_said(void **state)
+static void gate_of_another_strategy_hands_over_server_named_times(void **state)
 {
     (void)state;
-    struct rig here, there;
+    struct gate_fixture here, there;
     rig_init(&here, profile_options(WEIR_PROFILE_ADAPTIVE));
     rig_init(&there, profile_options(WEIR_PROFILE_STRICT));
     rig_tell_retry_after(&here, rig_send(&here, T0), 429, 60 * S, T0);
@@ -193,11 +193,11 @@ static void gate_of_another_strategy_gives_what_the_server_said(void **state)
 
 /* The ring is longer and the window is shorter, so that the sizes are equal but the layouts
  * differ. */
-static void gate_whose_rings_are_of_other_sizes_gives_what_the_server_said(void **state)
+static void gate_with_other_ring_sizes_hands_over_server_named_times(void **state)
 {
     (void)state;
     weir_pace_options options = profile_options(WEIR_PROFILE_ADAPTIVE), others = options, checked, others_checked;
-    struct rig here, there;
+    struct gate_fixture here, there;
     others.latency_ring = options.latency_ring + 3;
     others.window_ns = options.window_ns - options.window_step_ns;
     assert_int_equal(wr_pace_options_check(&options, &checked), 0);
@@ -221,14 +221,14 @@ static void gate_whose_rings_are_of_other_sizes_gives_what_the_server_said(void 
 }
 
 /* A process that can write to the store may write anything, with a correct checksum. */
-static void gate_that_points_beyond_itself_is_not_taken(void **state)
+static void packed_gate_with_state_out_of_range_keeps_the_receivers_state(void **state)
 {
     (void)state;
     weir_pace_options checked, options = profile_options(WEIR_PROFILE_ADAPTIVE);
     assert_int_equal(wr_pace_options_check(&options, &checked), 0);
     const struct wr_strategy *strategy = wr_strategy_of(checked.strategy);
     for (int what = 0; what < 5; what++) {
-        struct rig here, there;
+        struct gate_fixture here, there;
         rig_init(&here, checked);
         rig_init(&there, checked);
         size_t bytes = wr_gate_bytes(&checked) - sizeof(struct wr_gate);
@@ -253,11 +253,11 @@ static void gate_that_points_beyond_itself_is_not_taken(void **state)
     }
 }
 
-static void gate_of_absurd_numbers_is_not_taken_and_costs_an_interval(void **state)
+static void packed_gate_of_absurd_values_is_refused_and_costs_an_interval(void **state)
 {
     (void)state;
     for (int what = 0; what < 5; what++) {
-        struct rig here, there;
+        struct gate_fixture here, there;
         rig_init(&here, profile_options(WEIR_PROFILE_STRICT));
         rig_init(&there, profile_options(WEIR_PROFILE_STRICT));
         if (what == 0)
@@ -277,10 +277,10 @@ static void gate_of_absurd_numbers_is_not_taken_and_costs_an_interval(void **sta
     }
 }
 
-static void bytes_that_are_damaged_are_not_taken_and_cost_an_interval(void **state)
+static void damaged_packed_gate_is_refused_and_costs_an_interval(void **state)
 {
     (void)state;
-    struct rig rig, other;
+    struct gate_fixture rig, other;
     rig_init(&rig, profile_options(WEIR_PROFILE_STRICT));
     rig_init(&other, profile_options(WEIR_PROFILE_STRICT));
     size_t bytes = wr_gate_packed_bytes(&rig.options);
@@ -313,12 +313,13 @@ static void gate_with_any_strategy_is_at_most_512_bytes(void **state)
     }
 }
 
-WEIR_TESTS(test(gate_with_any_strategy_is_at_most_512_bytes), test(gate_that_travels_decides_as_one_that_stays),
-           test(time_on_the_way_that_is_not_told_only_delays), test(gate_whose_holder_was_lost_waits_a_full_interval),
-           test(time_that_a_server_named_travels_and_none_is_forgotten_there),
-           test(reservation_does_not_travel_and_flights_are_counted_anew),
-           test(gate_of_another_strategy_gives_what_the_server_said),
-           test(gate_whose_rings_are_of_other_sizes_gives_what_the_server_said),
-           test(gate_that_points_beyond_itself_is_not_taken),
-           test(gate_of_absurd_numbers_is_not_taken_and_costs_an_interval),
-           test(bytes_that_are_damaged_are_not_taken_and_cost_an_interval))
+WEIR_TESTS(test(gate_with_any_strategy_is_at_most_512_bytes),
+           test(gate_handed_between_processes_decides_as_one_that_stays),
+           test(unknown_transfer_time_of_a_gate_only_delays), test(gate_of_a_lost_holder_waits_a_full_interval),
+           test(server_named_times_are_kept_by_sender_and_receiver_of_a_gate),
+           test(reservation_is_not_handed_over_and_requests_are_recounted),
+           test(gate_of_another_strategy_hands_over_server_named_times),
+           test(gate_with_other_ring_sizes_hands_over_server_named_times),
+           test(packed_gate_with_state_out_of_range_keeps_the_receivers_state),
+           test(packed_gate_of_absurd_values_is_refused_and_costs_an_interval),
+           test(damaged_packed_gate_is_refused_and_costs_an_interval))

@@ -26,7 +26,7 @@ static double rate_at(const struct wr_window *window, const weir_pace_options *o
 }
 
 /* S0-28 */
-static void answers_are_counted_by_kind(void **state)
+static void window_counts_answers_by_kind(void **state)
 {
     (void)state;
     weir_pace_options options = bare_options();
@@ -82,7 +82,7 @@ static void error_rate_is_errors_over_answers_and_0_without_any(void **state)
 }
 
 /* S0-86: T0 is a multiple of the 2 s of a bucket. */
-static void buckets_fall_out_at_their_edge_and_not_a_nanosecond_sooner(void **state)
+static void window_drops_a_bucket_exactly_at_its_edge(void **state)
 {
     (void)state;
     weir_pace_options options = bare_options();
@@ -102,7 +102,7 @@ static void buckets_fall_out_at_their_edge_and_not_a_nanosecond_sooner(void **st
     free(window);
 }
 
-static void full_buckets_are_halved_and_keep_their_share(void **state)
+static void full_window_buckets_are_halved_and_keep_their_error_share(void **state)
 {
     (void)state;
     weir_pace_options options = bare_options();
@@ -117,7 +117,7 @@ static void full_buckets_are_halved_and_keep_their_share(void **state)
     free(window);
 }
 
-static void buckets_are_as_long_before_time_0_as_after_it(void **state)
+static void window_buckets_are_as_long_before_time_0_as_after_it(void **state)
 {
     (void)state;
     weir_pace_options options = bare_options();
@@ -129,7 +129,7 @@ static void buckets_are_as_long_before_time_0_as_after_it(void **state)
 }
 
 /* Compares the window with a list of all answers. */
-static void window_counts_what_a_list_would(void **state)
+static void window_counts_equal_those_of_a_list(void **state)
 {
     (void)state;
     static const int64_t shapes[][2] = {{30 * S, 2 * S}, {S, S}, {10 * S, 3 * S}, {128 * S, S}, {MS, MS}};
@@ -153,8 +153,7 @@ static void window_counts_what_a_list_would(void **state)
     }
 }
 
-WEIR_TESTS(test(answers_are_counted_by_kind), test(good_rate_counts_the_share_of_the_oldest_bucket),
-           test(error_rate_is_errors_over_answers_and_0_without_any),
-           test(buckets_fall_out_at_their_edge_and_not_a_nanosecond_sooner),
-           test(full_buckets_are_halved_and_keep_their_share), test(buckets_are_as_long_before_time_0_as_after_it),
-           test(window_counts_what_a_list_would))
+WEIR_TESTS(test(window_counts_answers_by_kind), test(good_rate_counts_the_share_of_the_oldest_bucket),
+           test(error_rate_is_errors_over_answers_and_0_without_any), test(window_drops_a_bucket_exactly_at_its_edge),
+           test(full_window_buckets_are_halved_and_keep_their_error_share),
+           test(window_buckets_are_as_long_before_time_0_as_after_it), test(window_counts_equal_those_of_a_list))

@@ -8,27 +8,27 @@
 
 #define LATENCY (20 * MS)
 
-static inline struct rig tide(const weir_pace_memory *memory)
+static inline struct strategy_fixture tide(const weir_pace_memory *memory)
 {
-    struct rig rig;
+    struct strategy_fixture rig;
     weir_pace_options options = rig_options();
     rig_init(&rig, &wr_tide, &options, memory, T0);
     return rig;
 }
 
-static inline double rate_at(const struct rig *rig, int64_t now)
+static inline double rate_at(const struct strategy_fixture *rig, int64_t now)
 {
     return rig_want(rig, now).rate;
 }
 
-static inline void assert_mode(const struct rig *rig, const char *word)
+static inline void assert_mode(const struct strategy_fixture *rig, const char *word)
 {
     assert_string_equal(rig->strategy->mode(rig->state), word);
 }
 
 /* Waits until tide permits a request, sends it, and answers it after LATENCY. Returns the time of
  * the answer. */
-static inline int64_t answer(struct rig *rig, int64_t now, int status)
+static inline int64_t answer(struct strategy_fixture *rig, int64_t now, int status)
 {
     now += rig_wait(rig, now);
     rig_send(rig, now);
@@ -37,7 +37,7 @@ static inline int64_t answer(struct rig *rig, int64_t now, int status)
     return now;
 }
 
-static inline int64_t succeed(struct rig *rig, int64_t now, int count)
+static inline int64_t succeed(struct strategy_fixture *rig, int64_t now, int count)
 {
     while (count-- > 0)
         now = answer(rig, now, 200);
@@ -50,7 +50,7 @@ struct bucket {
     int64_t at;
 };
 
-static inline int64_t step_bucket(struct rig *rig, struct bucket *bucket, int64_t now, int *rejections)
+static inline int64_t step_bucket(struct strategy_fixture *rig, struct bucket *bucket, int64_t now, int *rejections)
 {
     int64_t at = now + rig_wait(rig, now);
     bucket->tokens = fmin(bucket->burst, bucket->tokens + bucket->rate * (double)(at - bucket->at) / 1e9);

@@ -2,7 +2,7 @@
 /* rig.c - runs a plan in virtual time, with a store that answers at once. */
 #include "rig.h"
 
-void rig_init(struct rig *rig)
+void rig_init(struct plan_store_fixture *rig)
 {
     static const unsigned char secret[WR_HASH_SECRET_BYTES] = {7};
     static const struct wr_robots_lifecycle_options robots = {.on_error = WR_ROBOTS_ON_ERROR_RFC9309};
@@ -21,12 +21,12 @@ void rig_init(struct rig *rig)
     rig->now = 100 * S;
 }
 
-void rig_begin(struct rig *rig)
+void rig_begin(struct plan_store_fixture *rig)
 {
     assert_int_equal(wr_plan_new(&rig->options, &rig->plan), 0);
 }
 
-void rig_release(struct rig *rig)
+void rig_release(struct plan_store_fixture *rig)
 {
     assert_true(wr_plan_ok(rig->plan));
     wr_plan_free(rig->plan);
@@ -34,18 +34,18 @@ void rig_release(struct rig *rig)
     assert_int_equal(rig->allocator.live_bytes, 0);
 }
 
-void rig_job(struct rig *rig, uint32_t id)
+void rig_job(struct plan_store_fixture *rig, uint32_t id)
 {
     assert_int_equal(wr_plan_job_add(rig->plan, &(struct wr_plan_job){.id = id}), 0);
 }
 
-void rig_begin_job(struct rig *rig)
+void rig_begin_job(struct plan_store_fixture *rig)
 {
     rig_begin(rig);
     rig_job(rig, 1);
 }
 
-void rig_plain(struct rig *rig)
+void rig_plain(struct plan_store_fixture *rig)
 {
     rig_init(rig);
     rig_begin_job(rig);
@@ -56,7 +56,8 @@ static void parse(const char *text, char memory[WR_URL_ROOM], struct wr_url *ret
     assert_int_equal(wr_url_parse(wr_span_of(text), NULL, NULL, memory, WR_URL_ROOM, ret_url), WR_URL_OK);
 }
 
-enum wr_add_url_verdict rig_offer_at(struct rig *rig, uint32_t job, const char *text, uint32_t depth, uint32_t hops)
+enum wr_add_url_verdict rig_offer_at(struct plan_store_fixture *rig, uint32_t job, const char *text, uint32_t depth,
+                                     uint32_t hops)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
@@ -73,12 +74,12 @@ enum wr_add_url_verdict rig_offer_at(struct rig *rig, uint32_t job, const char *
     return verdict;
 }
 
-enum wr_add_url_verdict rig_offer(struct rig *rig, uint32_t job, const char *text)
+enum wr_add_url_verdict rig_offer(struct plan_store_fixture *rig, uint32_t job, const char *text)
 {
     return rig_offer_at(rig, job, text, 0, 0);
 }
 
-void rig_offer_many(struct rig *rig, uint32_t job, const char *host, int count)
+void rig_offer_many(struct plan_store_fixture *rig, uint32_t job, const char *host, int count)
 {
     char url[128];
     for (int i = 0; i < count; i++) {
@@ -89,7 +90,7 @@ void rig_offer_many(struct rig *rig, uint32_t job, const char *host, int count)
 
 /* Loads row i if `action` asks for rows of its host and job. Returns 1 if it was loaded, 0 if it
  * was not asked for, and -1 if the plan has no memory for it. */
-static int give_row(struct rig *rig, const struct wr_plan_action *action, size_t i)
+static int give_row(struct plan_store_fixture *rig, const struct wr_plan_action *action, size_t i)
 {
     char memory[WR_URL_ROOM], key[WEIR_PACE_KEY_MAX + 1];
     struct wr_url url;
@@ -112,7 +113,7 @@ static int give_row(struct rig *rig, const struct wr_plan_action *action, size_t
     return error == 0 ? 1 : -1;
 }
 
-void rig_answer_load(struct rig *rig, const struct wr_plan_action *action)
+void rig_answer_load(struct plan_store_fixture *rig, const struct wr_plan_action *action)
 {
     uint64_t given = 0;
     int taken = 0;
@@ -132,7 +133,7 @@ void rig_answer_load(struct rig *rig, const struct wr_plan_action *action)
     wr_plan_load_end(rig->plan, action->host, action->job, taken >= 0 && given < action->count, 0, rig->now);
 }
 
-struct wr_plan_action rig_next(struct rig *rig)
+struct wr_plan_action rig_next(struct plan_store_fixture *rig)
 {
     struct wr_plan_action action;
     for (size_t loads = 0;; loads++) {
@@ -145,7 +146,7 @@ struct wr_plan_action rig_next(struct rig *rig)
     }
 }
 
-struct wr_plan_action rig_wait(struct rig *rig, int64_t until)
+struct wr_plan_action rig_wait(struct plan_store_fixture *rig, int64_t until)
 {
     for (;;) {
         struct wr_plan_action action = rig_next(rig);
@@ -158,7 +159,7 @@ struct wr_plan_action rig_wait(struct rig *rig, int64_t until)
     }
 }
 
-struct wr_plan_action rig_page(struct rig *rig, int64_t until)
+struct wr_plan_action rig_page(struct plan_store_fixture *rig, int64_t until)
 {
     struct wr_plan_action action = rig_wait(rig, until);
     while (action.kind == WR_PLAN_DRAINED)
@@ -167,20 +168,20 @@ struct wr_plan_action rig_page(struct rig *rig, int64_t until)
     return action;
 }
 
-void rig_send(struct rig *rig, const struct wr_plan_action *action)
+void rig_send(struct plan_store_fixture *rig, const struct wr_plan_action *action)
 {
     assert_int_equal(wr_plan_may_send(rig->plan, action->task, rig->now).verdict, WEIR_GO);
     wr_plan_sent(rig->plan, action->task, rig->now);
 }
 
-void rig_ended(struct rig *rig, const struct wr_plan_action *action)
+void rig_ended(struct plan_store_fixture *rig, const struct wr_plan_action *action)
 {
     for (size_t i = 0; i < rig->count; i++)
         if (rig->rows[i].job == action->job && rig->rows[i].fingerprint == action->fingerprint)
             rig->rows[i].ended = true;
 }
 
-struct wr_task_outcome rig_tell(struct rig *rig, const struct wr_plan_action *action, int status)
+struct wr_task_outcome rig_tell(struct plan_store_fixture *rig, const struct wr_plan_action *action, int status)
 {
     weir_outcome outcome = {.size = sizeof outcome, .status = status};
     struct wr_task_outcome fate = wr_plan_page_finished(rig->plan, action->task, &outcome, 1000, rig->now);
@@ -189,14 +190,15 @@ struct wr_task_outcome rig_tell(struct rig *rig, const struct wr_plan_action *ac
     return fate;
 }
 
-struct wr_task_outcome rig_fetch(struct rig *rig, const struct wr_plan_action *action, int status)
+struct wr_task_outcome rig_fetch(struct plan_store_fixture *rig, const struct wr_plan_action *action, int status)
 {
     rig_send(rig, action);
     rig->now += 10 * MS;
     return rig_tell(rig, action, status);
 }
 
-struct wr_robots_action rig_robots(struct rig *rig, const struct wr_plan_action *action, int status, const char *text)
+struct wr_robots_action rig_robots(struct plan_store_fixture *rig, const struct wr_plan_action *action, int status,
+                                   const char *text)
 {
     struct wr_robots *rules = NULL;
     struct wr_robots_options options = {.agent = wr_span_of("weir"), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};

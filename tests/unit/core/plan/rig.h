@@ -24,7 +24,7 @@ struct row {
     bool is_lost; /* the store has lost its URL */
 };
 
-struct rig {
+struct plan_store_fixture {
     test_allocator allocator;
     struct wr_hash_key key;
     struct wr_plan_options options;
@@ -41,39 +41,41 @@ struct rig {
 
 /* Sets up options: one start per second and host, at most 4 in flight, robots.txt ignored. A test
  * may change rig->options before rig_begin. */
-void rig_init(struct rig *rig);
-void rig_begin(struct rig *rig);
+void rig_init(struct plan_store_fixture *rig);
+void rig_begin(struct plan_store_fixture *rig);
 /* Begins the plan with job 1. */
-void rig_begin_job(struct rig *rig);
+void rig_begin_job(struct plan_store_fixture *rig);
 /* Calls rig_init and rig_begin_job. */
-void rig_plain(struct rig *rig);
-void rig_release(struct rig *rig);
+void rig_plain(struct plan_store_fixture *rig);
+void rig_release(struct plan_store_fixture *rig);
 
-void rig_job(struct rig *rig, uint32_t id);
+void rig_job(struct plan_store_fixture *rig, uint32_t id);
 /* Offers a URL to the plan. A new one is also added to the store. */
-enum wr_add_url_verdict rig_offer(struct rig *rig, uint32_t job, const char *url);
-enum wr_add_url_verdict rig_offer_at(struct rig *rig, uint32_t job, const char *url, uint32_t depth, uint32_t hops);
+enum wr_add_url_verdict rig_offer(struct plan_store_fixture *rig, uint32_t job, const char *url);
+enum wr_add_url_verdict rig_offer_at(struct plan_store_fixture *rig, uint32_t job, const char *url, uint32_t depth,
+                                     uint32_t hops);
 /* Offers `count` URLs: "http://HOST/0", "http://HOST/1" and so on. */
-void rig_offer_many(struct rig *rig, uint32_t job, const char *host, int count);
+void rig_offer_many(struct plan_store_fixture *rig, uint32_t job, const char *host, int count);
 
 /* Answers LOAD actions and returns the first other action. */
-struct wr_plan_action rig_next(struct rig *rig);
-void rig_answer_load(struct rig *rig, const struct wr_plan_action *action);
+struct wr_plan_action rig_next(struct plan_store_fixture *rig);
+void rig_answer_load(struct plan_store_fixture *rig, const struct wr_plan_action *action);
 /* Like rig_next, but moves the clock until the action is not IDLE. Fails the test if the plan would
  * idle for ever or beyond `until`. */
-struct wr_plan_action rig_wait(struct rig *rig, int64_t until);
+struct wr_plan_action rig_wait(struct plan_store_fixture *rig, int64_t until);
 
 /* Like rig_wait, but also skips DRAINED, and expects a START. */
-struct wr_plan_action rig_page(struct rig *rig, int64_t until);
+struct wr_plan_action rig_page(struct plan_store_fixture *rig, int64_t until);
 
-void rig_send(struct rig *rig, const struct wr_plan_action *action);
-struct wr_task_outcome rig_tell(struct rig *rig, const struct wr_plan_action *action, int status);
+void rig_send(struct plan_store_fixture *rig, const struct wr_plan_action *action);
+struct wr_task_outcome rig_tell(struct plan_store_fixture *rig, const struct wr_plan_action *action, int status);
 /* Sends the page, and reports its answer after 10 ms. */
-struct wr_task_outcome rig_fetch(struct rig *rig, const struct wr_plan_action *action, int status);
+struct wr_task_outcome rig_fetch(struct plan_store_fixture *rig, const struct wr_plan_action *action, int status);
 /* Sends a robots.txt request, and reports its answer after 10 ms. `text` NULL: no body. */
-struct wr_robots_action rig_robots(struct rig *rig, const struct wr_plan_action *action, int status, const char *text);
+struct wr_robots_action rig_robots(struct plan_store_fixture *rig, const struct wr_plan_action *action, int status,
+                                   const char *text);
 /* Marks the task as ended in the store. */
-void rig_ended(struct rig *rig, const struct wr_plan_action *action);
+void rig_ended(struct plan_store_fixture *rig, const struct wr_plan_action *action);
 
 #define assert_kind(action, expected) \
     assert_string_equal(wr_plan_action_kind_name((action).kind), wr_plan_action_kind_name(expected))

@@ -7,7 +7,7 @@
 static void a_slow_host_does_not_slow_the_others(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char host[32];
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "slow.example", 10);
@@ -31,10 +31,10 @@ static void a_slow_host_does_not_slow_the_others(void **state)
 }
 
 /* The host that has been ready for the longest time goes first. */
-static void hosts_that_become_ready_together_go_in_the_order_of_their_coming(void **state)
+static void hosts_ready_together_start_in_the_order_of_their_arrival(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char host[32];
     rig_init(&rig);
     rig.options.max_in_flight = 10;
@@ -54,10 +54,10 @@ static void hosts_that_become_ready_together_go_in_the_order_of_their_coming(voi
 }
 
 /* A large job that started earlier does not delay a small one. */
-static void jobs_take_turns(void **state)
+static void jobs_take_turns_over_all_hosts(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char host[32];
     rig_init(&rig);
     rig.options.max_in_flight = 1;
@@ -85,10 +85,10 @@ static void jobs_take_turns(void **state)
     rig_release(&rig);
 }
 
-static void at_one_host_jobs_take_turns_too(void **state)
+static void jobs_take_turns_at_one_host_too(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     int of[4] = {0};
     rig_init(&rig);
     rig_begin(&rig);
@@ -116,7 +116,7 @@ static void at_one_host_jobs_take_turns_too(void **state)
 static void a_job_at_its_limit_does_not_hold_up_others_at_its_hosts(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig_begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .concurrency = 1}), 0);
@@ -147,7 +147,7 @@ static void a_job_at_its_limit_does_not_hold_up_others_at_its_hosts(void **state
 static void hosts_without_spacing_start_several_at_once(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     weir_pace_options pace;
     struct wr_plan_action flying[6];
     rig_init(&rig);
@@ -176,10 +176,10 @@ static void hosts_without_spacing_start_several_at_once(void **state)
 
 /* However many robots.txt files are due at once, a page that is due waits for at most one of
  * them. */
-static void many_new_hosts_make_no_other_late(void **state)
+static void many_new_hosts_delay_no_page_that_is_due(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char host[32];
     int robots = 0, most = 0;
     rig_init(&rig);
@@ -213,7 +213,7 @@ static void many_new_hosts_make_no_other_late(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(a_slow_host_does_not_slow_the_others),
-           test(hosts_that_become_ready_together_go_in_the_order_of_their_coming), test(jobs_take_turns),
-           test(at_one_host_jobs_take_turns_too), test(a_job_at_its_limit_does_not_hold_up_others_at_its_hosts),
-           test(hosts_without_spacing_start_several_at_once), test(many_new_hosts_make_no_other_late))
+WEIR_TESTS(test(a_slow_host_does_not_slow_the_others), test(hosts_ready_together_start_in_the_order_of_their_arrival),
+           test(jobs_take_turns_over_all_hosts), test(jobs_take_turns_at_one_host_too),
+           test(a_job_at_its_limit_does_not_hold_up_others_at_its_hosts),
+           test(hosts_without_spacing_start_several_at_once), test(many_new_hosts_delay_no_page_that_is_due))

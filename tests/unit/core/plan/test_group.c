@@ -11,7 +11,7 @@ static struct wr_span domain_of(void *context, struct wr_span key)
     return dot < key.bytes ? wr_span_after(key, dot + 1) : (struct wr_span){NULL, 0};
 }
 
-static void begin(struct rig *rig)
+static void begin(struct plan_store_fixture *rig)
 {
     rig_init(rig);
     rig->options.pace.jitter_over_ns = WEIR_DURATION_MAX;
@@ -19,7 +19,7 @@ static void begin(struct rig *rig)
     rig_begin_job(rig);
 }
 
-static struct wr_plan_host *host_of(const struct rig *rig, const char *key)
+static struct wr_plan_host *host_of(const struct plan_store_fixture *rig, const char *key)
 {
     return wr_plan_host_find(rig->plan, wr_span_of(key));
 }
@@ -28,7 +28,7 @@ static struct wr_plan_host *host_of(const struct rig *rig, const char *key)
 static void hosts_of_a_group_take_turns_at_its_pace(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     static const char hosts[] = "abc";
     begin(&rig);
     for (int i = 0; i < 3; i++) {
@@ -47,10 +47,10 @@ static void hosts_of_a_group_take_turns_at_its_pace(void **state)
     rig_release(&rig);
 }
 
-static void hosts_of_other_groups_and_of_none_are_not_slowed(void **state)
+static void hosts_outside_a_group_are_not_slowed_by_it(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin(&rig);
     rig_offer_many(&rig, 1, "a.one.example", 2);
     rig_offer_many(&rig, 1, "a.two.example", 2);
@@ -65,10 +65,10 @@ static void hosts_of_other_groups_and_of_none_are_not_slowed(void **state)
     rig_release(&rig);
 }
 
-static void what_one_host_is_told_binds_its_group(void **state)
+static void retry_after_of_one_host_binds_its_group(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     weir_outcome outcome = {.size = sizeof outcome, .status = 429, .has_retry_after = true, .retry_after_ns = 7 * S};
     for (int heard = 0; heard < 2; heard++) {
         begin(&rig);
@@ -95,10 +95,10 @@ static void what_one_host_is_told_binds_its_group(void **state)
 }
 
 /* Without spacing, only the number of requests in flight is limited. */
-static void the_cap_holds_for_a_group_too(void **state)
+static void limit_in_flight_applies_to_a_group(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     weir_pace_options pace;
     struct wr_plan_action flying[3];
     char host[32];
@@ -127,10 +127,10 @@ static void the_cap_holds_for_a_group_too(void **state)
     rig_release(&rig);
 }
 
-static void robots_txt_passes_the_groups_gate_and_its_delay_is_the_hosts_own(void **state)
+static void robots_txt_passes_the_group_gate_and_delays_only_its_host(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.group_of = domain_of;
     rig.options.ignores_robots = false;
@@ -156,10 +156,10 @@ static void robots_txt_passes_the_groups_gate_and_its_delay_is_the_hosts_own(voi
 }
 
 /* The address of a host is known after it is resolved, just before the request is sent. */
-static void a_host_that_joins_before_it_is_sent_asks_its_group(void **state)
+static void host_that_joins_a_group_before_sending_asks_its_gate(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_span address = wr_span_of("192.0.2.1");
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
@@ -189,7 +189,7 @@ static void a_host_that_joins_before_it_is_sent_asks_its_group(void **state)
 static void a_host_keeps_its_group_while_it_has_requests_there(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin(&rig);
     rig_offer_many(&rig, 1, "a.one.example", 2);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -206,10 +206,10 @@ static void a_host_keeps_its_group_while_it_has_requests_there(void **state)
 }
 
 /* A host that leaves the queue of a group does not stop the queue. */
-static void who_moves_to_another_group_goes_at_once_and_the_rest_in_turn(void **state)
+static void host_that_moves_to_another_group_starts_and_the_rest_follow(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin(&rig);
     rig_offer_many(&rig, 1, "a.one.example", 1);
     rig_offer_many(&rig, 1, "b.one.example", 1);
@@ -228,10 +228,10 @@ static void who_moves_to_another_group_goes_at_once_and_the_rest_in_turn(void **
 }
 
 /* A host keeps its place in the queue of its group if its state changes. */
-static void who_stands_in_line_keeps_its_place(void **state)
+static void waiting_host_keeps_its_place_in_the_group_queue(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin(&rig);
     rig_offer_many(&rig, 1, "a.one.example", 1);
     rig_offer_many(&rig, 1, "b.one.example", 1);
@@ -245,10 +245,10 @@ static void who_stands_in_line_keeps_its_place(void **state)
     rig_release(&rig);
 }
 
-static void the_last_in_line_may_move_too(void **state)
+static void last_host_of_a_group_queue_may_move(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin(&rig);
     rig_offer_many(&rig, 1, "a.one.example", 1);
     rig_offer_many(&rig, 1, "b.one.example", 1);
@@ -263,10 +263,10 @@ static void the_last_in_line_may_move_too(void **state)
 }
 
 /* The group has learned a delay that this host has not. */
-static void a_start_knows_the_delay_of_its_group(void **state)
+static void start_reports_the_delay_of_its_group(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     weir_pace_options pace;
     rig_init(&rig);
     weir_pace_options_profile(&pace, WEIR_PROFILE_LEARNED);
@@ -285,10 +285,10 @@ static void a_start_knows_the_delay_of_its_group(void **state)
 }
 
 /* If the job of the first host in a queue may not start requests, the next host does. */
-static void one_that_cannot_start_does_not_hold_up_its_group(void **state)
+static void host_that_cannot_start_does_not_block_its_group(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 2, .concurrency = 1}), 0);
     rig_offer_many(&rig, 2, "busy.two.example", 1);
@@ -314,10 +314,10 @@ static void one_that_cannot_start_does_not_hold_up_its_group(void **state)
 
 /* There are at most max_hosts groups. A group without hosts is dropped once a new one would be
  * equal. */
-static void groups_are_bounded_and_go_when_nothing_is_lost(void **state)
+static void groups_are_bounded_and_dropped_once_nothing_is_lost(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char key[16];
     rig_init(&rig);
     rig.options.max_hosts = 3;
@@ -344,10 +344,10 @@ static void groups_are_bounded_and_go_when_nothing_is_lost(void **state)
     rig_release(&rig);
 }
 
-static void group_that_finds_no_memory_leaves_the_host_where_it_was(void **state)
+static void group_change_without_memory_keeps_the_old_group(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     int failed = 0;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
@@ -383,10 +383,10 @@ static void group_that_finds_no_memory_leaves_the_host_where_it_was(void **state
 
 /* The cost of a start does not depend on the number of waiting hosts: only the first in the queue
  * is looked at. */
-static void only_the_first_in_line_is_called(void **state)
+static void only_the_first_host_of_a_group_queue_is_asked(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     static const char *const hosts[] = {"b.one.example", "c.one.example", "d.one.example"};
     static const struct {
         int64_t after;
@@ -412,12 +412,13 @@ static void only_the_first_in_line_is_called(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(group_that_finds_no_memory_leaves_the_host_where_it_was), test(hosts_of_a_group_take_turns_at_its_pace),
-           test(hosts_of_other_groups_and_of_none_are_not_slowed), test(what_one_host_is_told_binds_its_group),
-           test(the_cap_holds_for_a_group_too), test(robots_txt_passes_the_groups_gate_and_its_delay_is_the_hosts_own),
-           test(a_host_that_joins_before_it_is_sent_asks_its_group),
+WEIR_TESTS(test(group_change_without_memory_keeps_the_old_group), test(hosts_of_a_group_take_turns_at_its_pace),
+           test(hosts_outside_a_group_are_not_slowed_by_it), test(retry_after_of_one_host_binds_its_group),
+           test(limit_in_flight_applies_to_a_group), test(robots_txt_passes_the_group_gate_and_delays_only_its_host),
+           test(host_that_joins_a_group_before_sending_asks_its_gate),
            test(a_host_keeps_its_group_while_it_has_requests_there),
-           test(who_moves_to_another_group_goes_at_once_and_the_rest_in_turn), test(who_stands_in_line_keeps_its_place),
-           test(the_last_in_line_may_move_too), test(a_start_knows_the_delay_of_its_group),
-           test(one_that_cannot_start_does_not_hold_up_its_group), test(groups_are_bounded_and_go_when_nothing_is_lost),
-           test(only_the_first_in_line_is_called))
+           test(host_that_moves_to_another_group_starts_and_the_rest_follow),
+           test(waiting_host_keeps_its_place_in_the_group_queue), test(last_host_of_a_group_queue_may_move),
+           test(start_reports_the_delay_of_its_group), test(host_that_cannot_start_does_not_block_its_group),
+           test(groups_are_bounded_and_dropped_once_nothing_is_lost),
+           test(only_the_first_host_of_a_group_queue_is_asked))

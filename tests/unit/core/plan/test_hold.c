@@ -4,10 +4,10 @@
 #include "rig.h"
 
 /* R18: a caller with a global limit sets the time of the next start. */
-static void nothing_starts_while_all_is_held(void **state)
+static void nothing_starts_during_a_global_hold(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.ignores_robots = false;
     rig.robots_are_known = true;
@@ -38,10 +38,10 @@ static void nothing_starts_while_all_is_held(void **state)
     rig_release(&rig);
 }
 
-static void robots_txt_and_errands_are_held_too(void **state)
+static void global_hold_includes_robots_txt_and_errands(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char memory[WR_URL_ROOM];
     struct wr_url url;
     rig_init(&rig);
@@ -62,10 +62,10 @@ static void robots_txt_and_errands_are_held_too(void **state)
 }
 
 /* F3: the process was stopped between reporting the send and writing it. */
-static void what_got_out_late_is_spaced_from_then(void **state)
+static void late_send_of_a_page_moves_the_interval_to_its_time(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -79,10 +79,10 @@ static void what_got_out_late_is_spaced_from_then(void **state)
 }
 
 /* A host that is not ready is not woken earlier because of the global hold. */
-static void who_waits_for_longer_is_not_woken_earlier(void **state)
+static void global_hold_wakes_no_host_that_waits_longer(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -92,10 +92,10 @@ static void who_waits_for_longer_is_not_woken_earlier(void **state)
     rig_release(&rig);
 }
 
-static void a_start_says_how_long_its_connection_will_not_be_needed(void **state)
+static void start_reports_when_its_connection_is_needed_next(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     /* the other pages are in the store, or in the window */
     for (uint32_t window = 1; window <= 64; window += 63) {
         rig_init(&rig);
@@ -121,7 +121,7 @@ static void a_start_says_how_long_its_connection_will_not_be_needed(void **state
     }
 }
 
-static void begin_hopeless(struct rig *rig)
+static void begin_hopeless(struct plan_store_fixture *rig)
 {
     weir_pace_options pace;
     rig_init(rig);
@@ -136,10 +136,10 @@ static void begin_hopeless(struct rig *rig)
 }
 
 /* S2-14: 429s in a row at the longest delay. S2-24: the counters. */
-static void a_page_tells_that_its_host_is_hopeless_once(void **state)
+static void hopeless_host_is_reported_once_by_a_page(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_stats stats;
     int said = 0, told = 0;
     begin_hopeless(&rig);
@@ -163,10 +163,10 @@ static void a_page_tells_that_its_host_is_hopeless_once(void **state)
 
 /* A robots.txt request belongs to no job: the next page reports the hopeless host, unless that page
  * succeeds. */
-static void hope_that_was_lost_at_robots_txt_is_told_by_the_next_page(void **state)
+static void host_hopeless_since_robots_txt_is_reported_by_the_next_page(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     for (int status = 200; status <= 429; status += 229) {
         begin_hopeless(&rig);
         rig.options.ignores_robots = false;
@@ -201,8 +201,7 @@ static void hope_that_was_lost_at_robots_txt_is_told_by_the_next_page(void **sta
     }
 }
 
-WEIR_TESTS(test(nothing_starts_while_all_is_held), test(robots_txt_and_errands_are_held_too),
-           test(what_got_out_late_is_spaced_from_then), test(who_waits_for_longer_is_not_woken_earlier),
-           test(a_start_says_how_long_its_connection_will_not_be_needed),
-           test(a_page_tells_that_its_host_is_hopeless_once),
-           test(hope_that_was_lost_at_robots_txt_is_told_by_the_next_page))
+WEIR_TESTS(test(nothing_starts_during_a_global_hold), test(global_hold_includes_robots_txt_and_errands),
+           test(late_send_of_a_page_moves_the_interval_to_its_time), test(global_hold_wakes_no_host_that_waits_longer),
+           test(start_reports_when_its_connection_is_needed_next), test(hopeless_host_is_reported_once_by_a_page),
+           test(host_hopeless_since_robots_txt_is_reported_by_the_next_page))

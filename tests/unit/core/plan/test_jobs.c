@@ -3,10 +3,10 @@
 #include "core/plan/inspect.h"
 #include "rig.h"
 
-static void a_paused_job_starts_nothing_and_goes_on_where_it_was(void **state)
+static void paused_job_starts_nothing_and_resumes_where_it_was(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     rig_offer_many(&rig, 1, "b.example", 3);
@@ -31,11 +31,11 @@ static void a_paused_job_starts_nothing_and_goes_on_where_it_was(void **state)
 
 /* M14: the job is held by a limit, not by a user. A caller without room does not call wr_plan_next,
  * but the wait is still recorded. */
-static void what_a_limit_of_the_job_leaves_is_held_by_that_limit(void **state)
+static void pages_of_a_job_at_its_limit_are_held_by_that_limit(void **state)
 {
     (void)state;
     for (int is_asked = 0; is_asked < 2; is_asked++) {
-        static struct rig rig;
+        static struct plan_store_fixture rig;
         struct wr_plan_host_report report;
         struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
         rig_plain(&rig);
@@ -63,10 +63,10 @@ static void what_a_limit_of_the_job_leaves_is_held_by_that_limit(void **state)
 }
 
 /* A paused job frees room that others need. */
-static void a_paused_job_lets_go_of_its_windows(void **state)
+static void paused_job_frees_its_windows(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_stats stats;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 20);
@@ -88,10 +88,10 @@ static void a_paused_job_lets_go_of_its_windows(void **state)
 }
 
 /* T5: only the plan knows how often a page has failed, and when it may be retried. */
-static void page_that_backs_off_keeps_its_attempts_while_its_job_is_paused(void **state)
+static void page_in_backoff_keeps_its_attempts_while_its_job_is_paused(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -110,10 +110,10 @@ static void page_that_backs_off_keeps_its_attempts_while_its_job_is_paused(void 
     rig_release(&rig);
 }
 
-static void a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all(void **state)
+static void ended_job_accepts_and_starts_nothing_and_frees_everything(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_stats stats;
     char host[32];
     rig_plain(&rig);
@@ -148,7 +148,7 @@ static void a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all(voi
 static void concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_recovers(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_stats stats;
     weir_pace_options pace;
     rig_init(&rig);
@@ -191,10 +191,10 @@ static void concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_
     rig_release(&rig);
 }
 
-static void a_job_ends_at_its_deadline_once(void **state)
+static void job_reports_its_deadline_once(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig_begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .deadline_at = rig.now + 3500 * MS}), 0);
@@ -216,10 +216,10 @@ static void a_job_ends_at_its_deadline_once(void **state)
 
 /* M14, E4: the job is over but not ended, while the caller finishes the requests in flight. A time
  * in the past would make the caller ask without end. */
-static void plan_of_a_job_that_is_over_names_no_time_that_has_passed(void **state)
+static void plan_of_a_finished_job_names_no_time_in_the_past(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig_begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .deadline_at = rig.now + 500 * MS}), 0);
@@ -240,7 +240,7 @@ static void plan_of_a_job_that_is_over_names_no_time_that_has_passed(void **stat
 static void bytes_are_drawn_from_the_ledger_and_end_the_job(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_ledger ledger;
     bool is_last;
     rig_init(&rig);
@@ -265,7 +265,7 @@ static void bytes_are_drawn_from_the_ledger_and_end_the_job(void **state)
     rig_release(&rig);
 }
 
-static struct wr_plan_action next_draw(struct rig *rig)
+static struct wr_plan_action next_draw(struct plan_store_fixture *rig)
 {
     struct wr_plan_action action = rig_wait(rig, rig->now + S);
     assert_kind(action, WR_PLAN_TAKE_BUDGET);
@@ -273,7 +273,7 @@ static struct wr_plan_action next_draw(struct rig *rig)
     return action;
 }
 
-static void fetch_page(struct rig *rig)
+static void fetch_page(struct plan_store_fixture *rig)
 {
     struct wr_plan_action action = rig_page(rig, rig->now + S);
     rig_fetch(rig, &action, 200); /* a page has 1000 bytes */
@@ -281,10 +281,10 @@ static void fetch_page(struct rig *rig)
 
 /* A page may be larger than what is left of the budget. The excess is subtracted from the next
  * grants. */
-static void bytes_beyond_what_was_left_are_paid_by_the_next_grants(void **state)
+static void bytes_beyond_the_budget_are_subtracted_from_the_next_grants(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig_begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .has_byte_budget = true}), 0);
@@ -319,7 +319,7 @@ static void job_is_over_with_its_last_byte(void **state)
     } cases[] = {{1999, 2}, {2000, 2}, {2001, 3}};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        static struct rig rig;
+        static struct plan_store_fixture rig;
         rig_init(&rig);
         rig_begin(&rig);
         assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .has_byte_budget = true}), 0);
@@ -342,7 +342,7 @@ static void job_is_over_with_its_last_byte(void **state)
 static void paused_job_asks_for_no_robots_txt(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.ignores_robots = false;
     rig_begin_job(&rig);
@@ -364,7 +364,7 @@ static void paused_job_asks_for_no_robots_txt(void **state)
 static void concurrency_of_a_slow_host_is_never_less_than_one(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     weir_pace_options pace;
     rig_init(&rig);
     weir_pace_options_profile(&pace, WEIR_PROFILE_LEARNED);
@@ -385,10 +385,10 @@ static void concurrency_of_a_slow_host_is_never_less_than_one(void **state)
     rig_release(&rig);
 }
 
-static void hosts_that_are_slow_are_counted_until_they_leave(void **state)
+static void slow_hosts_are_counted_until_they_leave(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_stats stats;
     weir_pace_options pace;
     rig_init(&rig);
@@ -429,10 +429,10 @@ static void hosts_that_are_slow_are_counted_until_they_leave(void **state)
     rig_release(&rig);
 }
 
-static void a_resumed_job_loads_what_the_store_has(void **state)
+static void resumed_job_loads_the_tasks_of_the_store(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 5);
     rig_offer_many(&rig, 1, "b.example", 5);
@@ -454,10 +454,10 @@ static void a_resumed_job_loads_what_the_store_has(void **state)
 }
 
 /* Rows without a URL have ended in this plan, whatever the caller does with them. */
-static void what_was_put_aside_is_read_again_from_the_front(void **state)
+static void tasks_without_a_url_are_loaded_from_the_start_once_more(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 5);
     rig.store_is_slow = true;
@@ -486,10 +486,10 @@ static void what_was_put_aside_is_read_again_from_the_front(void **state)
     rig_release(&rig);
 }
 
-static void what_was_learned_is_told_once_for_each_change(void **state)
+static void learned_memory_is_returned_once_per_change(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     weir_pace_memory memory;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
@@ -504,14 +504,15 @@ static void what_was_learned_is_told_once_for_each_change(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(bytes_beyond_what_was_left_are_paid_by_the_next_grants), test(job_is_over_with_its_last_byte),
+WEIR_TESTS(test(bytes_beyond_the_budget_are_subtracted_from_the_next_grants), test(job_is_over_with_its_last_byte),
            test(paused_job_asks_for_no_robots_txt), test(concurrency_of_a_slow_host_is_never_less_than_one),
-           test(hosts_that_are_slow_are_counted_until_they_leave),
-           test(page_that_backs_off_keeps_its_attempts_while_its_job_is_paused),
-           test(a_paused_job_starts_nothing_and_goes_on_where_it_was),
-           test(what_a_limit_of_the_job_leaves_is_held_by_that_limit), test(a_paused_job_lets_go_of_its_windows),
-           test(a_job_that_is_over_accepts_and_starts_nothing_and_lets_go_of_all),
+           test(slow_hosts_are_counted_until_they_leave),
+           test(page_in_backoff_keeps_its_attempts_while_its_job_is_paused),
+           test(paused_job_starts_nothing_and_resumes_where_it_was),
+           test(pages_of_a_job_at_its_limit_are_held_by_that_limit), test(paused_job_frees_its_windows),
+           test(ended_job_accepts_and_starts_nothing_and_frees_everything),
            test(concurrency_falls_by_one_for_each_five_seconds_of_learned_delay_and_recovers),
-           test(a_job_ends_at_its_deadline_once), test(plan_of_a_job_that_is_over_names_no_time_that_has_passed),
-           test(bytes_are_drawn_from_the_ledger_and_end_the_job), test(a_resumed_job_loads_what_the_store_has),
-           test(what_was_put_aside_is_read_again_from_the_front), test(what_was_learned_is_told_once_for_each_change))
+           test(job_reports_its_deadline_once), test(plan_of_a_finished_job_names_no_time_in_the_past),
+           test(bytes_are_drawn_from_the_ledger_and_end_the_job), test(resumed_job_loads_the_tasks_of_the_store),
+           test(tasks_without_a_url_are_loaded_from_the_start_once_more),
+           test(learned_memory_is_returned_once_per_change))

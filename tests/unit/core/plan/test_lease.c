@@ -6,7 +6,7 @@
 
 #define HOST "a.example"
 
-static struct rig rig;
+static struct plan_store_fixture rig;
 
 static void begin(void)
 {
@@ -54,7 +54,7 @@ static void assert_still(int64_t until)
     rig.now = until;
 }
 
-static void host_is_asked_once_it_is_leased(void **state)
+static void host_gets_requests_once_it_is_leased(void **state)
 {
     (void)state;
     begin();
@@ -92,7 +92,7 @@ static void nothing_is_sent_after_the_end_of_the_lease(void **state)
 }
 
 /* G6 */
-static void lost_host_leaves_with_its_tasks_and_a_flight_may_end(void **state)
+static void lost_host_leaves_with_its_tasks_after_requests_in_flight(void **state)
 {
     (void)state;
     begin();
@@ -113,7 +113,7 @@ static void lost_host_leaves_with_its_tasks_and_a_flight_may_end(void **state)
     rig_release(&rig);
 }
 
-static void load_that_comes_after_the_loss_brings_nothing(void **state)
+static void load_of_a_lost_host_adds_no_tasks(void **state)
 {
     (void)state;
     begin();
@@ -131,7 +131,7 @@ static void load_that_comes_after_the_loss_brings_nothing(void **state)
     rig_release(&rig);
 }
 
-static void host_that_comes_back_is_asked_for_all_that_is_left(void **state)
+static void host_leased_again_is_asked_for_all_tasks_left(void **state)
 {
     (void)state;
     begin();
@@ -151,7 +151,7 @@ static void host_that_comes_back_is_asked_for_all_that_is_left(void **state)
     rig_release(&rig);
 }
 
-static void host_rests_when_nothing_of_it_is_left(void **state)
+static void host_rests_when_it_has_no_tasks_left(void **state)
 {
     (void)state;
     begin();
@@ -171,7 +171,7 @@ static void host_rests_when_nothing_of_it_is_left(void **state)
 }
 
 /* Otherwise its lease would be renewed for ever without any request. */
-static void leased_host_is_not_forgotten_for_want_of_room(void **state)
+static void leased_host_is_not_dropped_to_make_room(void **state)
 {
     (void)state;
     rig_init(&rig);
@@ -194,7 +194,7 @@ static void leased_host_is_not_forgotten_for_want_of_room(void **state)
 
 /* The end of a task must be stored before another process gets the host, or that process would
  * fetch it once more. */
-static void host_of_which_an_end_is_not_posted_yet_does_not_rest(void **state)
+static void host_with_an_unposted_end_does_not_rest(void **state)
 {
     (void)state;
     begin();
@@ -317,7 +317,7 @@ static void host_that_waits_for_its_group_does_not_rest(void **state)
 
 /* If a process releases a host and another claims it, the time for which its tasks were held adds
  * up. */
-static void what_held_a_host_before_it_rested_counts_on(void **state)
+static void time_held_before_a_rest_still_counts(void **state)
 {
     (void)state;
     begin();
@@ -370,7 +370,7 @@ static int64_t claim_within_window(bool leases, bool has_rested, int64_t left_ns
 
 /* V2, H5: each process compares its clock with the store's to the second, so another process waits
  * 2 s longer. */
-static void window_that_somebody_else_stored_is_waited_for_by_the_slowest_clock(void **state)
+static void window_stored_by_another_process_is_waited_for_2_s_longer(void **state)
 {
     (void)state;
     int64_t alone_ns = claim_within_window(false, false, 10 * S);
@@ -381,7 +381,7 @@ static void window_that_somebody_else_stored_is_waited_for_by_the_slowest_clock(
     assert_true(claim_within_window(true, true, -1) < S);
 }
 
-static void host_that_yields_starts_nothing_but_what_is_in_flight_may_end(void **state)
+static void yielding_host_starts_nothing_and_ends_requests_in_flight(void **state)
 {
     (void)state;
     begin();
@@ -437,14 +437,13 @@ static void errands_wait_for_the_lease_of_their_host(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(host_that_waits_for_its_group_does_not_rest), test(host_is_asked_once_it_is_leased),
-           test(nothing_is_sent_after_the_end_of_the_lease), test(lost_host_leaves_with_its_tasks_and_a_flight_may_end),
-           test(load_that_comes_after_the_loss_brings_nothing),
-           test(host_that_comes_back_is_asked_for_all_that_is_left), test(host_rests_when_nothing_of_it_is_left),
-           test(leased_host_is_not_forgotten_for_want_of_room),
-           test(host_of_which_an_end_is_not_posted_yet_does_not_rest),
+WEIR_TESTS(test(host_that_waits_for_its_group_does_not_rest), test(host_gets_requests_once_it_is_leased),
+           test(nothing_is_sent_after_the_end_of_the_lease),
+           test(lost_host_leaves_with_its_tasks_after_requests_in_flight), test(load_of_a_lost_host_adds_no_tasks),
+           test(host_leased_again_is_asked_for_all_tasks_left), test(host_rests_when_it_has_no_tasks_left),
+           test(leased_host_is_not_dropped_to_make_room), test(host_with_an_unposted_end_does_not_rest),
            test(pages_of_a_host_are_counted_by_the_store_alone),
-           test(host_that_waits_for_its_gate_rests_until_it_opens), test(what_held_a_host_before_it_rested_counts_on),
-           test(window_that_somebody_else_stored_is_waited_for_by_the_slowest_clock),
-           test(host_that_yields_starts_nothing_but_what_is_in_flight_may_end),
+           test(host_that_waits_for_its_gate_rests_until_it_opens), test(time_held_before_a_rest_still_counts),
+           test(window_stored_by_another_process_is_waited_for_2_s_longer),
+           test(yielding_host_starts_nothing_and_ends_requests_in_flight),
            test(errands_wait_for_the_lease_of_their_host))

@@ -41,7 +41,7 @@ static void tasks_that_expire_fail_a_job_of_one_host_only(void **state)
     assert_true(end_many(&ledger, WR_LEDGER_FAILURE, 3));
 }
 
-static void what_an_end_means_follows_from_fate_and_status(void **state)
+static void kind_of_an_end_follows_from_outcome_and_status(void **state)
 {
     (void)state;
     struct wr_task_outcome done = {.kind = WR_TASK_OUTCOME_DONE},
@@ -54,7 +54,7 @@ static void what_an_end_means_follows_from_fate_and_status(void **state)
     assert_int_equal(wr_ledger_end_of(&spent, 0), WR_LEDGER_FAILURE);
 }
 
-static void several_loops_draw_no_more_than_there_is(void **state)
+static void several_loops_draw_at_most_the_budget(void **state)
 {
     (void)state;
     struct wr_ledger ledger;
@@ -99,6 +99,6 @@ static void concurrency_is_shared_among_loops(void **state)
 }
 
 WEIR_TESTS(test(twenty_failures_in_a_row_fail_the_job_once_and_a_success_ends_the_row),
-           test(tasks_that_expire_fail_a_job_of_one_host_only), test(what_an_end_means_follows_from_fate_and_status),
-           test(several_loops_draw_no_more_than_there_is), test(one_loop_draws_at_most_an_eighth_of_what_is_left),
+           test(tasks_that_expire_fail_a_job_of_one_host_only), test(kind_of_an_end_follows_from_outcome_and_status),
+           test(several_loops_draw_at_most_the_budget), test(one_loop_draws_at_most_an_eighth_of_what_is_left),
            test(concurrency_is_shared_among_loops))

@@ -3,31 +3,31 @@
 #include "core/plan/inspect.h"
 #include "rig.h"
 
-static struct wr_plan_host *host_of(const struct rig *rig, const char *key)
+static struct wr_plan_host *host_of(const struct plan_store_fixture *rig, const char *key)
 {
     struct wr_plan_host *host = wr_plan_host_find(rig->plan, wr_span_of(key));
     assert_non_null(host);
     return host;
 }
 
-static struct wr_plan_host_view look_at(const struct rig *rig, const char *key)
+static struct wr_plan_host_view look_at(const struct plan_store_fixture *rig, const char *key)
 {
     struct wr_plan_host_view look;
     wr_plan_host_view(rig->plan, host_of(rig, key), 1, rig->now, &look);
     return look;
 }
 
-static struct wr_plan_host_brief glance_at(const struct rig *rig, const char *key)
+static struct wr_plan_host_brief glance_at(const struct plan_store_fixture *rig, const char *key)
 {
     struct wr_plan_host_brief glance;
     wr_plan_host_brief(rig->plan, host_of(rig, key), rig->now, &glance);
     return glance;
 }
 
-static void a_glance_and_a_look_say_the_same(void **state)
+static void short_and_full_host_views_agree(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 5);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -50,7 +50,7 @@ static void a_glance_and_a_look_say_the_same(void **state)
 static void starts_are_counted_in_slices_of_time(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 200);
     rig.now = (rig.now / WR_PLAN_SLICE_NS + 1) * WR_PLAN_SLICE_NS;
@@ -76,17 +76,17 @@ static void starts_are_counted_in_slices_of_time(void **state)
     rig_release(&rig);
 }
 
-static void assert_rate(const struct rig *rig, double count, int64_t over_ns)
+static void assert_rate(const struct plan_store_fixture *rig, double count, int64_t over_ns)
 {
     double wanted = count * (double)S / (double)over_ns, rate = look_at(rig, "a.example").rate;
     assert_true(rate > wanted - 1e-9 && rate < wanted + 1e-9);
 }
 
 /* A rate over less than a second would be a guess. */
-static void rate_is_of_six_slices_or_since_the_first_start(void **state)
+static void host_rate_covers_six_slices_or_the_time_since_the_first_start(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 200);
     rig.now = (rig.now / WR_PLAN_SLICE_NS + 1) * WR_PLAN_SLICE_NS;
@@ -105,10 +105,10 @@ static void rate_is_of_six_slices_or_since_the_first_start(void **state)
     rig_release(&rig);
 }
 
-static void glance_counts_the_starts_of_all_slices(void **state)
+static void short_host_view_counts_the_starts_of_all_slices(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 100);
     rig.now = (rig.now / WR_PLAN_SLICE_NS + 1) * WR_PLAN_SLICE_NS;
@@ -124,10 +124,10 @@ static void glance_counts_the_starts_of_all_slices(void **state)
     rig_release(&rig);
 }
 
-static void pace_that_was_set_binds_at_once_until_it_is_taken_back(void **state)
+static void user_set_pace_binds_at_once_until_it_is_withdrawn(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 5);
@@ -155,10 +155,10 @@ static void pace_that_was_set_binds_at_once_until_it_is_taken_back(void **state)
 }
 
 /* A pace that a user sets replaces that of the options, even if it is faster. */
-static void pace_that_was_set_may_be_faster_than_the_options(void **state)
+static void user_set_pace_may_be_faster_than_the_options(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     weir_pace_options pace;
     rig_init(&rig);
     weir_pace_options_profile(&pace, WEIR_PROFILE_UNLIMITED);
@@ -175,10 +175,10 @@ static void pace_that_was_set_may_be_faster_than_the_options(void **state)
     rig_release(&rig);
 }
 
-static void pace_that_finds_no_memory_stays_as_it_was(void **state)
+static void pace_is_unchanged_if_setting_it_lacks_memory(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_stats before, after;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
@@ -203,10 +203,10 @@ static void pace_that_finds_no_memory_stays_as_it_was(void **state)
     rig_release(&rig);
 }
 
-static void a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent(void **state)
+static void paused_host_starts_nothing_and_sends_no_reserved_page(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     rig_offer_many(&rig, 1, "b.example", 1);
@@ -233,10 +233,10 @@ static void a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent(void *
 }
 
 /* A value that a user sets while the store is asked is newer than the stored one. */
-static void what_is_set_while_the_store_is_asked_stays(void **state)
+static void values_set_while_the_store_is_asked_are_kept(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     static const weir_pace_memory known = {.saved_wall_at = 1, .rate = 1};
     rig_init(&rig);
     rig.memory = &known;
@@ -257,7 +257,7 @@ static void what_is_set_while_the_store_is_asked_stays(void **state)
 static void a_task_is_found_with_its_place_in_the_queue(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 4);
     struct wr_plan_action first = rig_page(&rig, rig.now);
@@ -280,10 +280,10 @@ static void a_task_is_found_with_its_place_in_the_queue(void **state)
     rig_release(&rig);
 }
 
-static void tasks_of_both_schemes_wait_in_the_order_in_which_they_came(void **state)
+static void tasks_of_both_schemes_wait_in_order_of_arrival(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     static const char *const urls[] = {"http://a.example/0", "https://a.example/1", "http://a.example/2",
                                        "https://a.example/3", "http://a.example/4"};
     rig_plain(&rig);
@@ -313,7 +313,7 @@ static void hear(void *context, const struct wr_plan_host *host, uint32_t news, 
 static void bounds_are_listed_with_their_source_and_age(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
     rig_init(&rig);
     rig.options.ignores_robots = false;
@@ -352,7 +352,8 @@ static void bounds_are_listed_with_their_source_and_age(void **state)
     rig_release(&rig);
 }
 
-static const struct wr_plan_bound *bound_of(const struct rig *rig, weir_reason reason, enum wr_bound_source source)
+static const struct wr_plan_bound *bound_of(const struct plan_store_fixture *rig, weir_reason reason,
+                                            enum wr_bound_source source)
 {
     static struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
     size_t count = wr_plan_bounds(rig->plan, host_of(rig, "a.example"), rig->now, bounds);
@@ -363,7 +364,7 @@ static const struct wr_plan_bound *bound_of(const struct rig *rig, weir_reason r
     return NULL;
 }
 
-static void begin_learned(struct rig *rig)
+static void begin_learned(struct plan_store_fixture *rig)
 {
     weir_pace_options pace;
     rig_init(rig);
@@ -373,10 +374,10 @@ static void begin_learned(struct rig *rig)
     rig_offer_many(rig, 1, "a.example", 40);
 }
 
-static void what_was_learned_says_for_how_long_it_has_been_known(void **state)
+static void learned_bound_has_the_age_of_its_last_change(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin_learned(&rig);
     struct wr_plan_action action = rig_page(&rig, rig.now);
     assert_false(bound_of(&rig, WEIR_REASON_PACE, WR_BOUND_FROM_LEARNING)->has_since);
@@ -400,10 +401,10 @@ static void what_was_learned_says_for_how_long_it_has_been_known(void **state)
     rig_release(&rig);
 }
 
-static void open_breaker_says_since_when_and_is_forgotten_with_what_was_learned(void **state)
+static void open_breaker_has_an_age_and_is_forgotten_with_learned_values(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin_learned(&rig);
     struct wr_plan_host_view look;
     int64_t told_at = 0;
@@ -424,10 +425,10 @@ static void open_breaker_says_since_when_and_is_forgotten_with_what_was_learned(
     rig_release(&rig);
 }
 
-static void time_that_a_server_named_has_an_age_only_while_it_holds(void **state)
+static void server_named_time_has_an_age_only_while_it_holds(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -448,10 +449,10 @@ static void time_that_a_server_named_has_an_age_only_while_it_holds(void **state
 }
 
 /* R28: a job may be paused by a user or by its limit. */
-static void bound_of_a_job_that_stands_still_names_its_source(void **state)
+static void bound_of_a_paused_job_names_its_source(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     (void)rig_page(&rig, rig.now);
@@ -469,7 +470,7 @@ static void bound_of_a_job_that_stands_still_names_its_source(void **state)
 static void limits_over_all_hosts_are_bounds_while_they_hold(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.max_in_flight = 1;
     rig_begin_job(&rig);
@@ -487,10 +488,10 @@ static void limits_over_all_hosts_are_bounds_while_they_hold(void **state)
     rig_release(&rig);
 }
 
-static void tasks_that_are_due_again_go_before_those_that_were_never_tried(void **state)
+static void due_retries_go_before_tasks_that_were_never_tried(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     static const char *const urls[] = {"http://a.example/0", "https://a.example/1", "http://a.example/2",
                                        "https://a.example/3"};
     rig_plain(&rig);
@@ -509,10 +510,10 @@ static void tasks_that_are_due_again_go_before_those_that_were_never_tried(void 
     rig_release(&rig);
 }
 
-static void a_firewall_is_a_bound_while_it_lets_nobody_in(void **state)
+static void firewall_block_is_a_bound_while_it_lasts(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
     rig_init(&rig);
     rig_begin_job(&rig);
@@ -531,18 +532,16 @@ static void a_firewall_is_a_bound_while_it_lets_nobody_in(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(rate_is_of_six_slices_or_since_the_first_start), test(glance_counts_the_starts_of_all_slices),
-           test(pace_that_was_set_binds_at_once_until_it_is_taken_back),
-           test(pace_that_was_set_may_be_faster_than_the_options), test(pace_that_finds_no_memory_stays_as_it_was),
-           test(what_was_learned_says_for_how_long_it_has_been_known),
-           test(open_breaker_says_since_when_and_is_forgotten_with_what_was_learned),
-           test(time_that_a_server_named_has_an_age_only_while_it_holds),
-           test(bound_of_a_job_that_stands_still_names_its_source),
+WEIR_TESTS(test(host_rate_covers_six_slices_or_the_time_since_the_first_start),
+           test(short_host_view_counts_the_starts_of_all_slices),
+           test(user_set_pace_binds_at_once_until_it_is_withdrawn), test(user_set_pace_may_be_faster_than_the_options),
+           test(pace_is_unchanged_if_setting_it_lacks_memory), test(learned_bound_has_the_age_of_its_last_change),
+           test(open_breaker_has_an_age_and_is_forgotten_with_learned_values),
+           test(server_named_time_has_an_age_only_while_it_holds), test(bound_of_a_paused_job_names_its_source),
            test(limits_over_all_hosts_are_bounds_while_they_hold),
-           test(tasks_that_are_due_again_go_before_those_that_were_never_tried),
-           test(tasks_of_both_schemes_wait_in_the_order_in_which_they_came),
-           test(a_firewall_is_a_bound_while_it_lets_nobody_in), test(a_glance_and_a_look_say_the_same),
-           test(starts_are_counted_in_slices_of_time),
-           test(a_paused_host_starts_nothing_and_what_is_reserved_is_not_sent),
-           test(what_is_set_while_the_store_is_asked_stays), test(a_task_is_found_with_its_place_in_the_queue),
+           test(due_retries_go_before_tasks_that_were_never_tried),
+           test(tasks_of_both_schemes_wait_in_order_of_arrival), test(firewall_block_is_a_bound_while_it_lasts),
+           test(short_and_full_host_views_agree), test(starts_are_counted_in_slices_of_time),
+           test(paused_host_starts_nothing_and_sends_no_reserved_page),
+           test(values_set_while_the_store_is_asked_are_kept), test(a_task_is_found_with_its_place_in_the_queue),
            test(bounds_are_listed_with_their_source_and_age))

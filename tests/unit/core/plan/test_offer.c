@@ -5,10 +5,10 @@
 
 #include "core/plan/trap.h"
 
-static void a_url_is_new_once_and_for_each_job(void **state)
+static void url_is_new_once_for_each_job(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_job(&rig, 2);
     assert_offer(rig_offer(&rig, 1, "http://a.example/"), WR_ADD_URL_NEW);
@@ -26,10 +26,10 @@ static bool only_a(void *context, uint32_t job, const struct wr_url *url)
     return host.bytes == 9 && memcmp(host.data, "a.example", 9) == 0;
 }
 
-static void scope_depth_and_hops_are_refused_by_name_but_a_seed_never_by_scope(void **state)
+static void scope_depth_and_hops_refuse_urls_and_scope_no_seed(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.in_scope = only_a;
     rig_begin(&rig);
@@ -77,10 +77,10 @@ static void paths_that_repeat_themselves_are_a_trap(void **state)
     assert_true(wr_path_repeats(wr_span_of(deep), 3));
 }
 
-static void one_path_has_so_many_queries_and_no_more(void **state)
+static void path_has_a_maximum_number_of_queries(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char url[64];
     rig_init(&rig);
     rig.options.max_variants = 50;
@@ -97,7 +97,7 @@ static void one_path_has_so_many_queries_and_no_more(void **state)
     rig_release(&rig);
 }
 
-static enum wr_add_url_verdict offer_sitemap(struct rig *rig, const char *text, uint64_t fingerprint)
+static enum wr_add_url_verdict offer_sitemap(struct plan_store_fixture *rig, const char *text, uint64_t fingerprint)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
@@ -108,10 +108,10 @@ static enum wr_add_url_verdict offer_sitemap(struct rig *rig, const char *text, 
         rig->now);
 }
 
-static void a_host_has_so_many_sitemaps_and_no_more(void **state)
+static void host_has_a_maximum_number_of_sitemaps(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char url[64];
     rig_init(&rig);
     rig.options.max_sitemaps = 50;
@@ -127,10 +127,10 @@ static void a_host_has_so_many_sitemaps_and_no_more(void **state)
     rig_release(&rig);
 }
 
-static void a_host_has_so_many_pages_and_others_are_not_starved(void **state)
+static void host_has_a_maximum_number_of_pages_independent_of_others(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig_begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .host_pages = 10}), 0);
@@ -146,7 +146,7 @@ static void a_host_has_so_many_pages_and_others_are_not_starved(void **state)
 static void the_pages_of_a_host_are_counted_across_restarts(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig_begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .host_pages = 10}), 0);
@@ -160,10 +160,10 @@ static void the_pages_of_a_host_are_counted_across_restarts(void **state)
     rig_release(&rig);
 }
 
-static void pages_are_drawn_in_chunks_and_end_where_the_ledger_does(void **state)
+static void pages_are_drawn_in_chunks_until_the_ledger_is_empty(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig_begin(&rig);
     assert_int_equal(wr_plan_job_add(rig.plan, &(struct wr_plan_job){.id = 1, .has_page_budget = true}), 0);
@@ -180,10 +180,10 @@ static void pages_are_drawn_in_chunks_and_end_where_the_ledger_does(void **state
     rig_release(&rig);
 }
 
-static void beyond_its_size_the_set_asks_the_store(void **state)
+static void full_set_of_fingerprints_asks_the_store(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char url[64];
     int asked = 0;
     rig_init(&rig);
@@ -207,7 +207,7 @@ static void beyond_its_size_the_set_asks_the_store(void **state)
     rig_release(&rig);
 }
 
-static enum wr_add_url_verdict offer_again(struct rig *rig, size_t i, bool is_new, bool is_stored)
+static enum wr_add_url_verdict offer_again(struct plan_store_fixture *rig, size_t i, bool is_new, bool is_stored)
 {
     char memory[WR_URL_ROOM], text[64];
     struct wr_url url;
@@ -229,7 +229,7 @@ static void url_that_is_in_the_window_is_known_though_the_set_is_full(void **sta
 {
     (void)state;
     for (int is_new = 0; is_new < 2; is_new++) {
-        static struct rig rig;
+        static struct plan_store_fixture rig;
         rig_init(&rig);
         rig.options.known_max = 4096;
         rig_begin_job(&rig);
@@ -248,10 +248,10 @@ static void url_that_is_in_the_window_is_known_though_the_set_is_full(void **sta
 }
 
 /* D3: hosts beyond the limit sleep in the store, and the plan asks for them later. */
-static void hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for(void **state)
+static void hosts_beyond_the_maximum_sleep_in_the_store_until_asked_for(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char url[64];
     int fetched = 0;
     rig_init(&rig);
@@ -289,7 +289,7 @@ static void hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for(void **st
 
 /* Waits for the action HOSTS and answers it with b.example, which sleeps in the store. Returns how
  * long the plan waited for it. */
-static int64_t wait_for_listing(struct rig *rig, int expected)
+static int64_t wait_for_listing(struct plan_store_fixture *rig, int expected)
 {
     int64_t from = rig->now;
     struct wr_plan_action action = rig_wait(rig, rig->now + M);
@@ -303,10 +303,10 @@ static int64_t wait_for_listing(struct rig *rig, int expected)
 
 /* L2: each HOSTS action reads the store. When memory is available again, it is used within a
  * minute. */
-static void store_is_asked_ever_more_seldom_for_hosts_while_there_is_no_memory_for_them(void **state)
+static void store_is_asked_less_often_for_hosts_while_memory_is_short(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     int64_t waited = 0, last = 0;
     int looks = 0;
     rig_plain(&rig);
@@ -330,10 +330,10 @@ static void store_is_asked_ever_more_seldom_for_hosts_while_there_is_no_memory_f
 
 /* Pages that were accepted while their host slept are loaded with the page that wakes it, however
  * small the window. */
-static void tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes(void **state)
+static void all_tasks_of_a_sleeping_host_are_loaded_when_it_wakes(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.max_hosts = 1;
     rig.options.window = 4;
@@ -360,11 +360,11 @@ static void tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes(void **state
 }
 
 WEIR_TESTS(test(url_that_is_in_the_window_is_known_though_the_set_is_full),
-           test(tasks_of_a_host_that_slept_are_all_loaded_when_it_wakes), test(a_url_is_new_once_and_for_each_job),
-           test(scope_depth_and_hops_are_refused_by_name_but_a_seed_never_by_scope),
-           test(paths_that_repeat_themselves_are_a_trap), test(one_path_has_so_many_queries_and_no_more),
-           test(a_host_has_so_many_sitemaps_and_no_more), test(a_host_has_so_many_pages_and_others_are_not_starved),
+           test(all_tasks_of_a_sleeping_host_are_loaded_when_it_wakes), test(url_is_new_once_for_each_job),
+           test(scope_depth_and_hops_refuse_urls_and_scope_no_seed), test(paths_that_repeat_themselves_are_a_trap),
+           test(path_has_a_maximum_number_of_queries), test(host_has_a_maximum_number_of_sitemaps),
+           test(host_has_a_maximum_number_of_pages_independent_of_others),
            test(the_pages_of_a_host_are_counted_across_restarts),
-           test(pages_are_drawn_in_chunks_and_end_where_the_ledger_does), test(beyond_its_size_the_set_asks_the_store),
-           test(hosts_beyond_the_room_sleep_in_the_store_and_are_asked_for),
-           test(store_is_asked_ever_more_seldom_for_hosts_while_there_is_no_memory_for_them))
+           test(pages_are_drawn_in_chunks_until_the_ledger_is_empty), test(full_set_of_fingerprints_asks_the_store),
+           test(hosts_beyond_the_maximum_sleep_in_the_store_until_asked_for),
+           test(store_is_asked_less_often_for_hosts_while_memory_is_short))

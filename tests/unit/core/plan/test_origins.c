@@ -4,7 +4,7 @@
 #include "core/plan/inspect.h"
 #include "rig.h"
 
-static struct rig rig;
+static struct plan_store_fixture rig;
 
 static void begin(void)
 {
@@ -111,7 +111,7 @@ static void failures_are_counted_by_scheme(void **state)
     rig_release(&rig);
 }
 
-static void scheme_that_was_given_up_ends_its_pages_and_leaves_those_of_the_other(void **state)
+static void giving_up_one_scheme_ends_its_pages_only(void **state)
 {
     (void)state;
     begin();
@@ -136,7 +136,7 @@ static void scheme_that_was_given_up_ends_its_pages_and_leaves_those_of_the_othe
 }
 
 /* B8: an unsent hop to https is repeated with https. */
-static void hop_of_https_that_was_not_sent_goes_on_with_https(void **state)
+static void unsent_hop_of_https_is_repeated_with_https(void **state)
 {
     struct wr_robots_event leads = {
         .kind = WR_ROBOTS_EVENT_ANSWERED, .status = 301, .leads = true, .max_age_ns = -1, .retry_after_ns = -1};
@@ -161,7 +161,7 @@ static void hop_of_https_that_was_not_sent_goes_on_with_https(void **state)
 }
 
 /* R6: pages expire exactly on time, although nothing else wakes the host. */
-static void pages_of_https_expire_as_those_of_http_do(void **state)
+static void pages_of_https_expire_like_those_of_http(void **state)
 {
     static const char *const schemes[] = {"http", "https"};
     (void)state;
@@ -190,7 +190,7 @@ static void pages_of_https_expire_as_those_of_http_do(void **state)
     }
 }
 
-static void robots_txt_that_waits_is_a_bound_of_its_host(void **state)
+static void robots_txt_in_backoff_is_a_bound_of_its_host(void **state)
 {
     struct wr_plan_bound bounds[WR_PLAN_BOUNDS_MAX];
     (void)state;
@@ -206,7 +206,7 @@ static void robots_txt_that_waits_is_a_bound_of_its_host(void **state)
     rig_release(&rig);
 }
 
-static void errand_that_finds_no_room_is_an_error(void **state)
+static void errand_without_room_for_its_host_is_an_error(void **state)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
@@ -226,7 +226,7 @@ static void errand_that_finds_no_room_is_an_error(void **state)
 
 /* The store returns the memory of a host with its first tasks. Only if there are none is the memory
  * asked for alone. */
-static void memory_of_a_host_that_loads_is_not_asked_for_again_by_an_errand(void **state)
+static void errand_does_not_ask_twice_for_the_memory_of_a_host(void **state)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
@@ -301,7 +301,7 @@ static void stored_rules_of_https_deny_and_are_refreshed(void **state)
     rig_release(&rig);
 }
 
-static void errands_go_in_order_and_any_can_be_taken_back(void **state)
+static void errands_are_sent_in_order_and_any_can_be_withdrawn(void **state)
 {
     static const char *const urls[] = {"https://a.example/r0", "http://a.example/r1", "https://a.example/r2",
                                        "http://a.example/r3"};
@@ -336,7 +336,7 @@ static void errands_go_in_order_and_any_can_be_taken_back(void **state)
 }
 
 /* U4 */
-static void errand_that_was_not_sent_goes_first_again(void **state)
+static void unsent_errand_stays_first(void **state)
 {
     (void)state;
     begin();
@@ -363,12 +363,10 @@ static void errand_that_was_not_sent_goes_first_again(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(pages_of_https_expire_as_those_of_http_do), test(robots_txt_that_waits_is_a_bound_of_its_host),
-           test(errand_that_finds_no_room_is_an_error),
-           test(memory_of_a_host_that_loads_is_not_asked_for_again_by_an_errand),
+WEIR_TESTS(test(pages_of_https_expire_like_those_of_http), test(robots_txt_in_backoff_is_a_bound_of_its_host),
+           test(errand_without_room_for_its_host_is_an_error), test(errand_does_not_ask_twice_for_the_memory_of_a_host),
            test(pages_are_judged_by_the_rules_of_their_scheme), test(longer_crawl_delay_of_both_schemes_binds),
-           test(failures_are_counted_by_scheme),
-           test(scheme_that_was_given_up_ends_its_pages_and_leaves_those_of_the_other),
-           test(hop_of_https_that_was_not_sent_goes_on_with_https),
-           test(robots_txt_that_was_sent_and_given_back_has_failed), test(stored_rules_of_https_deny_and_are_refreshed),
-           test(errands_go_in_order_and_any_can_be_taken_back), test(errand_that_was_not_sent_goes_first_again))
+           test(failures_are_counted_by_scheme), test(giving_up_one_scheme_ends_its_pages_only),
+           test(unsent_hop_of_https_is_repeated_with_https), test(robots_txt_that_was_sent_and_given_back_has_failed),
+           test(stored_rules_of_https_deny_and_are_refreshed), test(errands_are_sent_in_order_and_any_can_be_withdrawn),
+           test(unsent_errand_stays_first))

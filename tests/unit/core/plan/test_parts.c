@@ -9,7 +9,7 @@
 #include "core/plan/pool.h"
 #include "core/plan/trap.h"
 
-static void a_list_gives_back_what_came_first_also_when_others_leave(void **state)
+static void list_returns_entries_in_order_after_removals(void **state)
 {
     (void)state;
     struct wr_list list = {NULL, NULL};
@@ -29,7 +29,7 @@ static void a_list_gives_back_what_came_first_also_when_others_leave(void **stat
     assert_null(list.last);
 }
 
-static void texts_of_every_length_come_back_as_they_were(void **state)
+static void pool_keeps_texts_of_every_length(void **state)
 {
     (void)state;
     static char text[WR_CELL_TEXT * 4], back[sizeof text];
@@ -52,7 +52,7 @@ static void texts_of_every_length_come_back_as_they_were(void **state)
     assert_int_equal(allocator.live, 0);
 }
 
-static void a_full_pool_takes_no_more_and_loses_nothing(void **state)
+static void full_pool_refuses_tasks_and_loses_none(void **state)
 {
     (void)state;
     static char text[8000];
@@ -76,7 +76,7 @@ static void a_full_pool_takes_no_more_and_loses_nothing(void **state)
     assert_int_equal(allocator.live, 0);
 }
 
-static void pool_has_as_many_tasks_as_was_said_in_whole_blocks(void **state)
+static void pool_size_is_rounded_up_to_whole_blocks(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -91,7 +91,7 @@ static void pool_has_as_many_tasks_as_was_said_in_whole_blocks(void **state)
     assert_int_equal(allocator.live, 0);
 }
 
-static void what_is_reserved_is_there_when_memory_fails(void **state)
+static void reserved_tasks_are_available_without_memory(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -114,7 +114,7 @@ static void what_is_reserved_is_there_when_memory_fails(void **state)
     assert_int_equal(allocator.live, 0);
 }
 
-static void set_that_ends_while_it_grows_gives_all_back(void **state)
+static void set_released_while_it_grows_frees_all_memory(void **state)
 {
     (void)state;
     struct wr_known_urls known;
@@ -129,7 +129,7 @@ static void set_that_ends_while_it_grows_gives_all_back(void **state)
     assert_int_equal(allocator.live + allocator.live_bytes, 0);
 }
 
-static void delayed_tasks_lie_in_the_order_of_their_times(void **state)
+static void delayed_tasks_are_ordered_by_time(void **state)
 {
     (void)state;
     static const int64_t times[] = {5, 3, 9, 3, 1, 9, 7};
@@ -160,7 +160,7 @@ static void expect_known(const struct wr_known_urls *known, int count)
 }
 
 /* The set grows in steps: fingerprints that are not moved yet are found, and counted once. */
-static void fingerprints_stay_known_while_it_grows(void **state)
+static void fingerprints_stay_known_while_the_set_grows(void **state)
 {
     (void)state;
     struct wr_known_urls known;
@@ -210,7 +210,7 @@ static void fingerprints_are_known_by_job_and_growing_forgets_none(void **state)
 }
 
 /* A path with many queries stays known, however many other paths are added. */
-static void a_path_with_many_queries_is_not_forgotten_for_others(void **state)
+static void path_with_many_queries_is_not_displaced_by_others(void **state)
 {
     (void)state;
     struct wr_variants variants;
@@ -231,10 +231,9 @@ static void a_path_with_many_queries_is_not_forgotten_for_others(void **state)
     wr_variants_release(&variants);
 }
 
-WEIR_TESTS(test(pool_has_as_many_tasks_as_was_said_in_whole_blocks), test(what_is_reserved_is_there_when_memory_fails),
-           test(set_that_ends_while_it_grows_gives_all_back),
-           test(a_list_gives_back_what_came_first_also_when_others_leave),
-           test(texts_of_every_length_come_back_as_they_were), test(a_full_pool_takes_no_more_and_loses_nothing),
-           test(delayed_tasks_lie_in_the_order_of_their_times), test(fingerprints_stay_known_while_it_grows),
+WEIR_TESTS(test(pool_size_is_rounded_up_to_whole_blocks), test(reserved_tasks_are_available_without_memory),
+           test(set_released_while_it_grows_frees_all_memory), test(list_returns_entries_in_order_after_removals),
+           test(pool_keeps_texts_of_every_length), test(full_pool_refuses_tasks_and_loses_none),
+           test(delayed_tasks_are_ordered_by_time), test(fingerprints_stay_known_while_the_set_grows),
            test(fingerprints_are_known_by_job_and_growing_forgets_none),
-           test(a_path_with_many_queries_is_not_forgotten_for_others))
+           test(path_with_many_queries_is_not_displaced_by_others))

@@ -2,17 +2,17 @@
 /* test_report.c - tests the figures per host for the report at the end of a crawl. */
 #include "rig.h"
 
-static struct wr_plan_host_report report_of(const struct rig *rig, const char *host)
+static struct wr_plan_host_report report_of(const struct plan_store_fixture *rig, const char *host)
 {
     struct wr_plan_host_report report;
     wr_plan_host_report(rig->plan, wr_plan_host_find(rig->plan, wr_span_of(host)), rig->now, &report);
     return report;
 }
 
-static void a_host_has_figures_of_all_that_was_sent_to_it(void **state)
+static void host_report_counts_all_requests_by_outcome(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     static const int statuses[] = {200, 429, 404, 301, 0, 503};
     static const int64_t late_ms[] = {0, 700, 40, 90, 500, 0};
     rig_init(&rig);
@@ -52,10 +52,10 @@ static void a_host_has_figures_of_all_that_was_sent_to_it(void **state)
 }
 
 /* S1-29: the figures are computed from send times, independently of the gate. */
-static void start_that_comes_too_soon_is_noticed(void **state)
+static void start_before_its_interval_is_counted_as_hasty(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 4);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -75,10 +75,10 @@ static void start_that_comes_too_soon_is_noticed(void **state)
 }
 
 /* Requests that were not sent are not counted. */
-static void what_was_given_back_is_no_request(void **state)
+static void unsent_start_is_not_counted_as_a_request(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -88,10 +88,10 @@ static void what_was_given_back_is_no_request(void **state)
 }
 
 /* The report includes the current wait, and reading it changes nothing. */
-static void a_report_has_the_wait_that_goes_on(void **state)
+static void report_includes_the_current_wait(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     for (int i = 0; i < 2; i++) {
@@ -105,10 +105,10 @@ static void a_report_has_the_wait_that_goes_on(void **state)
     rig_release(&rig);
 }
 
-static void all_hosts_can_be_walked_over(void **state)
+static void reports_of_all_hosts_can_be_listed(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char host[32];
     bool seen[100] = {false};
     rig_plain(&rig);
@@ -139,10 +139,10 @@ static void add_up(void *context, const struct wr_plan_host_report *report)
 }
 
 /* A report over more hosts than the plan has room for is complete. */
-static void a_host_that_makes_room_leaves_its_figures(void **state)
+static void figures_of_a_dropped_host_are_reported(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char host[32];
     struct sum sum = {0, 0};
     rig_init(&rig);
@@ -166,6 +166,6 @@ static void a_host_that_makes_room_leaves_its_figures(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(start_that_comes_too_soon_is_noticed), test(a_host_has_figures_of_all_that_was_sent_to_it),
-           test(what_was_given_back_is_no_request), test(a_report_has_the_wait_that_goes_on),
-           test(all_hosts_can_be_walked_over), test(a_host_that_makes_room_leaves_its_figures))
+WEIR_TESTS(test(start_before_its_interval_is_counted_as_hasty), test(host_report_counts_all_requests_by_outcome),
+           test(unsent_start_is_not_counted_as_a_request), test(report_includes_the_current_wait),
+           test(reports_of_all_hosts_can_be_listed), test(figures_of_a_dropped_host_are_reported))

@@ -3,7 +3,7 @@
  * (R28). */
 #include "rig.h"
 
-static void begin(struct rig *rig, int urls)
+static void begin(struct plan_store_fixture *rig, int urls)
 {
     rig_plain(rig);
     rig_offer_many(rig, 1, "a.example", urls);
@@ -18,7 +18,7 @@ static void a_transient_failure_is_tried_three_times_and_a_blocked_one_four(void
     } table[] = {{0, 3, WR_RETRY_SPENT},   {500, 3, WR_RETRY_SPENT}, {429, 4, WR_RETRY_SPENT},
                  {503, 4, WR_RETRY_SPENT}, {403, 4, WR_RETRY_SPENT}, {404, 1, WR_RETRY_PERMANENT},
                  {200, 1, WR_RETRY_DONE},  {304, 1, WR_RETRY_DONE},  {999, 4, WR_RETRY_SPENT}};
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         begin(&rig, 1);
         struct wr_task_outcome fate = {.kind = WR_TASK_OUTCOME_RETRY};
@@ -39,10 +39,10 @@ static void a_transient_failure_is_tried_three_times_and_a_blocked_one_four(void
 }
 
 /* U1: a task in backoff does not block others. */
-static void others_go_on_while_one_backs_off(void **state)
+static void other_tasks_start_while_one_is_in_backoff(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.pace.retry.base_ns = rig.options.pace.retry.max_ns = 60 * S;
     rig_begin_job(&rig);
@@ -66,10 +66,10 @@ static void others_go_on_while_one_backs_off(void **state)
     rig_release(&rig);
 }
 
-static void a_retry_waits_at_least_for_the_gate(void **state)
+static void retry_waits_at_least_as_long_as_the_gate(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin(&rig, 1);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
     rig_send(&rig, &action);
@@ -80,10 +80,10 @@ static void a_retry_waits_at_least_for_the_gate(void **state)
     rig_release(&rig);
 }
 
-static void a_retry_does_not_wait_until_what_another_has_reserved_expires(void **state)
+static void retry_does_not_wait_for_the_expiry_of_another_reservation(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin(&rig, 2);
     struct wr_plan_action first = rig_wait(&rig, rig.now);
     rig_send(&rig, &first);
@@ -97,10 +97,10 @@ static void a_retry_does_not_wait_until_what_another_has_reserved_expires(void *
 
 /* R6: a Retry-After of hours expires the tasks of a host. Waiting for the host's own pace never
  * does. */
-static void a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_none(void **state)
+static void long_retry_after_expires_all_tasks_of_a_host_and_its_pace_none(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.window = 4;
     rig_begin_job(&rig);
@@ -134,10 +134,10 @@ static void a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_no
 }
 
 /* R6: tasks behind an open breaker are not attempted, and expire after some time. */
-static void what_an_open_breaker_holds_for_too_long_expires(void **state)
+static void tasks_behind_an_open_breaker_expire_after_max_defer(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.pace.open_ns = WEIR_HOUR;
     rig_begin_job(&rig);
@@ -167,7 +167,7 @@ static void what_an_open_breaker_holds_for_too_long_expires(void **state)
 static void max_defer_counts_from_the_last_start(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     /* without spacing, the start counts from its action */
     rig.options.pace.strategy = WEIR_STRATEGY_NONE;
@@ -199,10 +199,10 @@ static void max_defer_counts_from_the_last_start(void **state)
 }
 
 /* T3, R6: only time for which the host held the page counts. */
-static void max_defer_counts_from_when_its_host_began_to_hold_the_page(void **state)
+static void max_defer_counts_from_when_the_host_began_to_hold_the_page(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.pace.strategy = WEIR_STRATEGY_NONE;
     rig.options.pace.min_interval_ns = 0;
@@ -229,7 +229,7 @@ static void max_defer_counts_from_when_its_host_began_to_hold_the_page(void **st
 static void an_open_breaker_defers_at_no_cost_and_recovers(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.pace.strategy = WEIR_STRATEGY_FIXED;
     rig_begin_job(&rig);
@@ -253,7 +253,7 @@ static void an_open_breaker_defers_at_no_cost_and_recovers(void **state)
 static void every_wait_has_a_reason_and_an_end(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin(&rig, 3);
     struct wr_plan_host *host = wr_plan_host_find(rig.plan, wr_span_of("a.example"));
     assert_int_equal(wr_plan_why(rig.plan, host, 1, rig.now).reason, WEIR_REASON_QUEUE);
@@ -281,9 +281,9 @@ static void every_wait_has_a_reason_and_an_end(void **state)
 }
 
 WEIR_TESTS(test(a_transient_failure_is_tried_three_times_and_a_blocked_one_four),
-           test(others_go_on_while_one_backs_off), test(a_retry_waits_at_least_for_the_gate),
-           test(a_retry_does_not_wait_until_what_another_has_reserved_expires),
-           test(a_long_retry_after_expires_all_tasks_of_the_host_and_its_own_pace_none),
-           test(what_an_open_breaker_holds_for_too_long_expires), test(max_defer_counts_from_the_last_start),
-           test(max_defer_counts_from_when_its_host_began_to_hold_the_page),
+           test(other_tasks_start_while_one_is_in_backoff), test(retry_waits_at_least_as_long_as_the_gate),
+           test(retry_does_not_wait_for_the_expiry_of_another_reservation),
+           test(long_retry_after_expires_all_tasks_of_a_host_and_its_pace_none),
+           test(tasks_behind_an_open_breaker_expire_after_max_defer), test(max_defer_counts_from_the_last_start),
+           test(max_defer_counts_from_when_the_host_began_to_hold_the_page),
            test(an_open_breaker_defers_at_no_cost_and_recovers), test(every_wait_has_a_reason_and_an_end))

@@ -2,7 +2,7 @@
 /* test_robots.c - tests robots.txt before pages (V3, R11, R20, B8, B9, K4, S4). */
 #include "rig.h"
 
-static void obey(struct rig *rig)
+static void obey(struct plan_store_fixture *rig)
 {
     rig_init(rig);
     rig->options.ignores_robots = false;
@@ -12,7 +12,7 @@ static void obey(struct rig *rig)
 static void robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     obey(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     struct wr_plan_action robots = rig_next(&rig);
@@ -36,10 +36,10 @@ static void robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay(void **
 }
 
 /* U9 */
-static void crawl_delay_is_multiplied_where_somebody_says_so(void **state)
+static void crawl_delay_is_multiplied_by_the_configured_factor(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     static const double factors[] = {0.5, 1, 2};
     for (size_t i = 0; i < 3; i++) {
         rig_init(&rig);
@@ -58,10 +58,10 @@ static void crawl_delay_is_multiplied_where_somebody_says_so(void **state)
     }
 }
 
-static void what_robots_txt_denies_ends_unsent_and_costs_no_time(void **state)
+static void denied_page_ends_unsent_and_costs_no_time(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     obey(&rig);
     assert_offer(rig_offer(&rig, 1, "http://a.example/private/1"), WR_ADD_URL_NEW);
     assert_offer(rig_offer(&rig, 1, "http://a.example/private/2"), WR_ADD_URL_NEW);
@@ -85,10 +85,10 @@ static void what_robots_txt_denies_ends_unsent_and_costs_no_time(void **state)
 
 /* T2: a page is accepted before its robots.txt is known. If that denies it, another page may be
  * accepted instead. */
-static void page_that_robots_txt_denies_leaves_its_part_of_the_page_budget_to_another(void **state)
+static void denied_page_frees_its_part_of_the_page_budget(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.ignores_robots = false;
     rig_begin(&rig);
@@ -111,7 +111,7 @@ static void page_that_robots_txt_denies_leaves_its_part_of_the_page_budget_to_an
 static void pages_wait_while_robots_txt_fails_and_expire_after_max_defer(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     obey(&rig);
     rig_offer_many(&rig, 1, "dead.example", 3);
     int64_t at = rig.now;
@@ -140,10 +140,10 @@ static void pages_wait_while_robots_txt_fails_and_expire_after_max_defer(void **
 }
 
 /* Only pages of one origin end: the other scheme may still work. */
-static void pages_of_an_origin_that_was_given_up_end_at_once(void **state)
+static void pages_of_an_abandoned_origin_end_at_once(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     obey(&rig);
     rig_offer_many(&rig, 1, "dead.example", 3); /* offers http URLs */
     int64_t at = rig.now;
@@ -172,7 +172,7 @@ static void pages_of_an_origin_that_was_given_up_end_at_once(void **state)
 static void http_and_https_have_rules_of_their_own_and_do_not_block_each_other(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     obey(&rig);
     assert_offer(rig_offer(&rig, 1, "https://a.example/s"), WR_ADD_URL_NEW);
     assert_offer(rig_offer(&rig, 1, "http://a.example/p"), WR_ADD_URL_NEW);
@@ -190,7 +190,7 @@ static void http_and_https_have_rules_of_their_own_and_do_not_block_each_other(v
 static void one_robots_txt_serves_all_jobs(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     obey(&rig);
     rig_job(&rig, 2);
     rig_offer_many(&rig, 1, "a.example", 1);
@@ -208,7 +208,7 @@ static void one_robots_txt_serves_all_jobs(void **state)
 static void robots_txt_that_was_not_sent_has_not_failed(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     obey(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     for (int i = 0; i < 5; i++) {
@@ -224,7 +224,7 @@ static void robots_txt_that_was_not_sent_has_not_failed(void **state)
 
 /* B8, R20: a redirect to the same host passes its gate. One to another host is an errand at that
  * host's gate. */
-static struct wr_robots_action redirect(struct rig *rig, const struct wr_plan_action *action, bool stays)
+static struct wr_robots_action redirect(struct plan_store_fixture *rig, const struct wr_plan_action *action, bool stays)
 {
     weir_outcome outcome = {.size = sizeof outcome, .status = 301};
     struct wr_robots_event event = {
@@ -233,10 +233,10 @@ static struct wr_robots_action redirect(struct rig *rig, const struct wr_plan_ac
     return wr_plan_robots_finished(rig->plan, action->task, &outcome, &event, NULL, stays, rig->now);
 }
 
-static void a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_hop(void **state)
+static void robots_txt_redirect_within_a_host_waits_for_the_gate_at_each_hop(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     obey(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_next(&rig);
@@ -254,10 +254,10 @@ static void a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_h
 }
 
 /* T4, B8: a hop that was not sent says nothing about its target. */
-static void hop_of_robots_txt_that_was_not_sent_is_asked_for_again(void **state)
+static void unsent_hop_of_robots_txt_is_repeated(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     obey(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_next(&rig);
@@ -277,12 +277,12 @@ static void hop_of_robots_txt_that_was_not_sent_is_asked_for_again(void **state)
 
 /* The caller identifies a redirect by the address of its host, so that the plan must keep the
  * host. */
-static void host_whose_robots_txt_leads_on_is_not_forgotten(void **state)
+static void host_whose_robots_txt_redirects_is_not_dropped(void **state)
 {
     static const bool ways[] = {true, false};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        static struct rig rig;
+        static struct plan_store_fixture rig;
         rig_init(&rig);
         rig.options.ignores_robots = false;
         rig.options.max_hosts = 1;
@@ -304,7 +304,7 @@ static void host_whose_robots_txt_leads_on_is_not_forgotten(void **state)
     }
 }
 
-static struct wr_plan_action errand(struct rig *rig, const char *text, uint64_t tag)
+static struct wr_plan_action errand(struct plan_store_fixture *rig, const char *text, uint64_t tag)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
@@ -316,10 +316,10 @@ static struct wr_plan_action errand(struct rig *rig, const char *text, uint64_t 
     return action;
 }
 
-static void a_robots_txt_that_moves_to_another_host_passes_that_hosts_gate(void **state)
+static void robots_txt_redirect_to_another_host_passes_its_gate(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     obey(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_next(&rig);
@@ -341,10 +341,10 @@ static void a_robots_txt_that_moves_to_another_host_passes_that_hosts_gate(void 
 }
 
 /* E7: a failure of the proxy is not a failure of the host. */
-static void errand_that_failed_on_the_way_teaches_its_host_nothing(void **state)
+static void errand_that_failed_at_the_proxy_teaches_its_host_nothing(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     weir_outcome lost = {.size = sizeof lost, .status = 0};
     struct wr_plan_host_report report;
     obey(&rig);
@@ -369,7 +369,7 @@ static void errand_that_failed_on_the_way_teaches_its_host_nothing(void **state)
 static void a_stored_robots_txt_is_used_and_refreshed(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     obey(&rig);
     rig.store_is_slow = true;
     rig_offer_many(&rig, 1, "a.example", 3);
@@ -401,10 +401,10 @@ static void a_stored_robots_txt_is_used_and_refreshed(void **state)
 }
 
 /* L5, V6: rules beyond the limit on memory are not kept, and without them nothing is fetched. */
-static void rules_have_so_much_room_and_hosts_wait_for_some(void **state)
+static void memory_for_rules_is_bounded_and_hosts_wait_for_it(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     static char text[40000] = "User-agent: *\n";
     struct wr_plan_stats stats;
     for (int i = 0; strlen(text) < sizeof text - 100; i++)
@@ -446,7 +446,7 @@ static const char *text_of(size_t bytes, const char *more)
 
 /* Fetches one page of a host. Answers its robots.txt requests with `text` until the rules are
  * stored. Returns the time of the page's start. */
-static int64_t fetch_one(struct rig *rig, const char *host, const char *text, int *ret_robots)
+static int64_t fetch_one(struct plan_store_fixture *rig, const char *host, const char *text, int *ret_robots)
 {
     for (;;) {
         struct wr_plan_action action = rig_wait(rig, rig->now + M);
@@ -465,10 +465,10 @@ static int64_t fetch_one(struct rig *rig, const char *host, const char *text, in
 /* M13, V3: large robots.txt files cost the hosts that have them, not hosts with small ones. Dropped
  * rules are fetched before the next page. Until then the Crawl-delay and server-named times still
  * apply. */
-static void the_host_with_most_rules_makes_room_for_others_and_asks_again(void **state)
+static void host_with_the_most_rules_is_dropped_first_and_refetched(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_stats stats;
     int large = 0, small = 0;
     rig_init(&rig);
@@ -517,10 +517,10 @@ static void the_host_with_most_rules_makes_room_for_others_and_asks_again(void *
 
 /* Two hosts with equally large rules do not displace each other, or they would fetch them in turns
  * without end. */
-static void hosts_with_as_many_rules_do_not_drive_each_other_out(void **state)
+static void hosts_with_equally_large_rules_do_not_displace_each_other(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_stats stats;
     int robots = 0;
     rig_init(&rig);
@@ -547,17 +547,18 @@ static void hosts_with_as_many_rules_do_not_drive_each_other_out(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(
-    test(page_that_robots_txt_denies_leaves_its_part_of_the_page_budget_to_another),
-    test(hop_of_robots_txt_that_was_not_sent_is_asked_for_again), test(host_whose_robots_txt_leads_on_is_not_forgotten),
-    test(the_host_with_most_rules_makes_room_for_others_and_asks_again),
-    test(hosts_with_as_many_rules_do_not_drive_each_other_out), test(rules_have_so_much_room_and_hosts_wait_for_some),
-    test(robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay),
-    test(crawl_delay_is_multiplied_where_somebody_says_so), test(what_robots_txt_denies_ends_unsent_and_costs_no_time),
-    test(pages_wait_while_robots_txt_fails_and_expire_after_max_defer),
-    test(pages_of_an_origin_that_was_given_up_end_at_once),
-    test(http_and_https_have_rules_of_their_own_and_do_not_block_each_other), test(one_robots_txt_serves_all_jobs),
-    test(robots_txt_that_was_not_sent_has_not_failed),
-    test(a_robots_txt_that_moves_within_its_host_waits_for_the_gate_at_each_hop),
-    test(a_robots_txt_that_moves_to_another_host_passes_that_hosts_gate),
-    test(errand_that_failed_on_the_way_teaches_its_host_nothing), test(a_stored_robots_txt_is_used_and_refreshed))
+WEIR_TESTS(test(denied_page_frees_its_part_of_the_page_budget), test(unsent_hop_of_robots_txt_is_repeated),
+           test(host_whose_robots_txt_redirects_is_not_dropped),
+           test(host_with_the_most_rules_is_dropped_first_and_refetched),
+           test(hosts_with_equally_large_rules_do_not_displace_each_other),
+           test(memory_for_rules_is_bounded_and_hosts_wait_for_it),
+           test(robots_txt_goes_first_once_and_then_pages_at_its_crawl_delay),
+           test(crawl_delay_is_multiplied_by_the_configured_factor), test(denied_page_ends_unsent_and_costs_no_time),
+           test(pages_wait_while_robots_txt_fails_and_expire_after_max_defer),
+           test(pages_of_an_abandoned_origin_end_at_once),
+           test(http_and_https_have_rules_of_their_own_and_do_not_block_each_other),
+           test(one_robots_txt_serves_all_jobs), test(robots_txt_that_was_not_sent_has_not_failed),
+           test(robots_txt_redirect_within_a_host_waits_for_the_gate_at_each_hop),
+           test(robots_txt_redirect_to_another_host_passes_its_gate),
+           test(errand_that_failed_at_the_proxy_teaches_its_host_nothing),
+           test(a_stored_robots_txt_is_used_and_refreshed))

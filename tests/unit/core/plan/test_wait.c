@@ -12,7 +12,7 @@ static void expect_waited(const struct wr_plan_waited *waited, const struct wr_p
 }
 
 /* Begins with one start per interval, and waits without jitter. */
-static void begin(struct rig *rig, int64_t interval_ns)
+static void begin(struct plan_store_fixture *rig, int64_t interval_ns)
 {
     weir_pace_options pace;
     rig_init(rig);
@@ -28,7 +28,7 @@ static void begin(struct rig *rig, int64_t interval_ns)
 static void a_page_waits_behind_others_and_then_for_its_hosts_pace(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -44,10 +44,10 @@ static void a_page_waits_behind_others_and_then_for_its_hosts_pace(void **state)
 }
 
 /* The binding reason changes: each gets its part, and nothing is counted twice. */
-static void each_reason_has_its_part(void **state)
+static void each_reason_of_a_wait_gets_its_part(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     weir_outcome outcome = {.size = sizeof outcome, .status = 200, .has_retry_after = true, .retry_after_ns = 7 * S};
     begin(&rig, S);
     rig_offer_many(&rig, 1, "a.example", 2);
@@ -69,10 +69,10 @@ static void each_reason_has_its_part(void **state)
 }
 
 /* The wait applies before the body has arrived. */
-static void a_time_that_the_head_of_an_answer_names_binds_at_once(void **state)
+static void retry_after_in_a_response_head_binds_at_once(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     weir_outcome head = {.size = sizeof head, .status = 429, .has_retry_after = true, .retry_after_ns = 7 * S};
     begin(&rig, S);
     rig_offer_many(&rig, 1, "a.example", 2);
@@ -100,10 +100,10 @@ static void a_time_that_the_head_of_an_answer_names_binds_at_once(void **state)
 }
 
 /* A host that waits for a time is in the heap: the head of a response moves it. */
-static void a_host_that_was_about_to_go_waits_for_what_was_heard(void **state)
+static void head_of_a_response_delays_a_host_that_is_due_soon(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     weir_outcome head = {.size = sizeof head, .status = 200, .has_retry_after = true, .retry_after_ns = 3 * S};
     begin(&rig, S);
     rig_offer_many(&rig, 1, "a.example", 2);
@@ -119,7 +119,7 @@ static void a_host_that_was_about_to_go_waits_for_what_was_heard(void **state)
 static void a_page_waits_for_robots_txt(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.ignores_robots = false;
     rig_begin_job(&rig);
@@ -140,10 +140,10 @@ static void a_page_waits_for_robots_txt(void **state)
 }
 
 /* The backoff belongs to one page; other pages are started meanwhile. */
-static void a_page_that_is_tried_again_waits_for_its_backoff(void **state)
+static void retried_page_waits_for_its_backoff(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     begin(&rig, 100 * MS);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_page(&rig, rig.now);
@@ -180,10 +180,10 @@ enum limit {
 };
 
 /* Waits that a host's pace does not cause. */
-static void limits_of_all_of_a_job_and_of_a_host_are_told_apart(void **state)
+static void global_job_and_host_limits_are_distinct_wait_reasons(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     static const struct {
         enum limit limit;
         weir_reason reason;
@@ -235,10 +235,10 @@ static void limits_of_all_of_a_job_and_of_a_host_are_told_apart(void **state)
 }
 
 /* Microseconds are summed without rounding losses. */
-static void short_waits_add_up(void **state)
+static void short_waits_are_summed_without_rounding(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_host_report report;
     begin(&rig, 300 * WEIR_MICROSECOND);
     rig_offer_many(&rig, 1, "a.example", 101);
@@ -252,8 +252,7 @@ static void short_waits_add_up(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(a_page_waits_behind_others_and_then_for_its_hosts_pace), test(each_reason_has_its_part),
-           test(a_time_that_the_head_of_an_answer_names_binds_at_once),
-           test(a_host_that_was_about_to_go_waits_for_what_was_heard), test(a_page_waits_for_robots_txt),
-           test(a_page_that_is_tried_again_waits_for_its_backoff),
-           test(limits_of_all_of_a_job_and_of_a_host_are_told_apart), test(short_waits_add_up))
+WEIR_TESTS(test(a_page_waits_behind_others_and_then_for_its_hosts_pace), test(each_reason_of_a_wait_gets_its_part),
+           test(retry_after_in_a_response_head_binds_at_once), test(head_of_a_response_delays_a_host_that_is_due_soon),
+           test(a_page_waits_for_robots_txt), test(retried_page_waits_for_its_backoff),
+           test(global_job_and_host_limits_are_distinct_wait_reasons), test(short_waits_are_summed_without_rounding))

@@ -5,7 +5,7 @@
 
 #define BY 3
 
-static struct rig rig;
+static struct plan_store_fixture rig;
 
 static void begin(void)
 {
@@ -53,7 +53,7 @@ static void second_refusal_of_a_firewall_ends_all_that_is_queued(void **state)
     rig_release(&rig);
 }
 
-static void answer_in_between_starts_the_count_anew(void **state)
+static void answer_between_firewall_refusals_restarts_the_count(void **state)
 {
     struct wr_plan_host *host;
     (void)state;
@@ -69,7 +69,7 @@ static void answer_in_between_starts_the_count_anew(void **state)
     rig_release(&rig);
 }
 
-static void blocked_host_is_asked_again_after_a_day_and_others_all_the_time(void **state)
+static void blocked_host_gets_requests_after_a_day_and_others_always(void **state)
 {
     struct wr_plan_host *host;
     (void)state;
@@ -102,7 +102,7 @@ static void blocked_host_is_asked_again_after_a_day_and_others_all_the_time(void
 }
 
 /* A page that waits for its connection meanwhile is not sent. */
-static void what_was_about_to_be_sent_is_not(void **state)
+static void page_about_to_be_sent_is_stopped_by_a_block(void **state)
 {
     struct wr_plan_host *host;
     (void)state;
@@ -120,7 +120,7 @@ static void what_was_about_to_be_sent_is_not(void **state)
 }
 
 /* A blocked host gets no robots.txt request, either. */
-static void block_that_is_remembered_holds_from_the_start(void **state)
+static void stored_firewall_block_holds_from_the_start(void **state)
 {
     (void)state;
     rig_init(&rig);
@@ -161,7 +161,7 @@ static void refusals_after_a_block_are_counted_from_zero(void **state)
     rig_release(&rig);
 }
 
-static void block_ends_what_is_queued_before_anything_else_is_told(void **state)
+static void block_ends_queued_tasks_first(void **state)
 {
     (void)state;
     begin();
@@ -176,7 +176,7 @@ static void block_ends_what_is_queued_before_anything_else_is_told(void **state)
     rig_release(&rig);
 }
 
-static void end_of_a_block_that_only_the_store_knew_is_told_once(void **state)
+static void end_of_a_stored_block_is_reported_once(void **state)
 {
     (void)state;
     rig_init(&rig);
@@ -190,7 +190,7 @@ static void end_of_a_block_that_only_the_store_knew_is_told_once(void **state)
     rig_release(&rig);
 }
 
-static void block_that_is_remembered_lasts_no_longer_than_one_that_begins_now(void **state)
+static void stored_block_lasts_no_longer_than_a_new_one(void **state)
 {
     (void)state;
     rig_init(&rig);
@@ -241,11 +241,10 @@ static void errand_is_sent_to_a_blocked_host_and_a_page_is_not(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(block_ends_what_is_queued_before_anything_else_is_told),
-           test(refusals_after_a_block_are_counted_from_zero),
-           test(end_of_a_block_that_only_the_store_knew_is_told_once),
-           test(block_that_is_remembered_lasts_no_longer_than_one_that_begins_now),
+WEIR_TESTS(test(block_ends_queued_tasks_first), test(refusals_after_a_block_are_counted_from_zero),
+           test(end_of_a_stored_block_is_reported_once), test(stored_block_lasts_no_longer_than_a_new_one),
            test(errand_is_sent_to_a_blocked_host_and_a_page_is_not),
-           test(second_refusal_of_a_firewall_ends_all_that_is_queued), test(answer_in_between_starts_the_count_anew),
-           test(blocked_host_is_asked_again_after_a_day_and_others_all_the_time),
-           test(what_was_about_to_be_sent_is_not), test(block_that_is_remembered_holds_from_the_start))
+           test(second_refusal_of_a_firewall_ends_all_that_is_queued),
+           test(answer_between_firewall_refusals_restarts_the_count),
+           test(blocked_host_gets_requests_after_a_day_and_others_always),
+           test(page_about_to_be_sent_is_stopped_by_a_block), test(stored_firewall_block_holds_from_the_start))

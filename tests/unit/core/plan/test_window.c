@@ -3,10 +3,10 @@
 #include "core/plan/inspect.h"
 #include "rig.h"
 
-static void one_host_is_asked_in_order_and_at_its_interval_from_the_last_send(void **state)
+static void pages_of_a_host_start_in_order_an_interval_after_the_last_send(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 5);
     int64_t sent_at = 0;
@@ -29,7 +29,7 @@ static void one_host_is_asked_in_order_and_at_its_interval_from_the_last_send(vo
 static void nothing_starts_while_one_is_reserved_but_unsent(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 3);
     struct wr_plan_action first = rig_wait(&rig, rig.now);
@@ -44,10 +44,10 @@ static void nothing_starts_while_one_is_reserved_but_unsent(void **state)
     rig_release(&rig);
 }
 
-static void while_loads_wait_what_is_loaded_starts(void **state)
+static void loaded_tasks_start_while_other_loads_wait(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_action loads[2];
     rig_init(&rig);
     rig.options.max_loads = 2;
@@ -73,10 +73,10 @@ static void while_loads_wait_what_is_loaded_starts(void **state)
     rig_release(&rig);
 }
 
-static void what_is_given_back_costs_nothing_and_does_not_spin(void **state)
+static void start_given_back_costs_no_attempt_and_does_not_spin(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     for (int i = 0; i < 10; i++) {
@@ -92,10 +92,10 @@ static void what_is_given_back_costs_nothing_and_does_not_spin(void **state)
     rig_release(&rig);
 }
 
-static void what_was_sent_and_dropped_counts_for_the_interval(void **state)
+static void sent_and_dropped_request_counts_for_the_interval(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 1);
     struct wr_plan_action action = rig_wait(&rig, rig.now);
@@ -113,7 +113,7 @@ static void what_was_sent_and_dropped_counts_for_the_interval(void **state)
 static void task_whose_url_is_lost_has_ended(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.window = 2;
     rig_begin_job(&rig);
@@ -131,10 +131,10 @@ static void task_whose_url_is_lost_has_ended(void **state)
 }
 
 /* An answer that arrives while connecting forbids a reserved start (gate.h). */
-static void what_was_reserved_is_asked_again_before_it_is_written(void **state)
+static void reserved_start_is_checked_again_before_it_is_sent(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 2);
     struct wr_plan_action first = rig_wait(&rig, rig.now);
@@ -157,7 +157,7 @@ static void what_was_reserved_is_asked_again_before_it_is_written(void **state)
 static void a_window_is_loaded_in_parts_and_in_order(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     rig.options.window = 8;
     rig_begin_job(&rig);
@@ -185,10 +185,10 @@ static void a_window_is_loaded_in_parts_and_in_order(void **state)
     rig_release(&rig);
 }
 
-static void only_one_load_is_under_way_and_what_comes_meanwhile_is_loaded_too(void **state)
+static void tasks_that_arrive_during_a_load_are_loaded_by_the_next(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig.store_is_slow = true;
     rig_offer_many(&rig, 1, "a.example", 2);
@@ -217,7 +217,7 @@ static void only_one_load_is_under_way_and_what_comes_meanwhile_is_loaded_too(vo
 static void a_stored_window_is_honoured_after_a_restart(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_init(&rig);
     weir_pace_memory memory = {.retry_wall_at = 1700000000 * S + rig.now + 90 * S,
                                .saved_wall_at = 1700000000 * S + rig.now - S};
@@ -231,10 +231,10 @@ static void a_stored_window_is_honoured_after_a_restart(void **state)
     rig_release(&rig);
 }
 
-static void more_than_all_may_have_in_flight_never_starts(void **state)
+static void global_limit_in_flight_is_never_exceeded(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char host[32];
     struct wr_plan_action flying[7];
     rig_init(&rig);
@@ -258,10 +258,10 @@ static void more_than_all_may_have_in_flight_never_starts(void **state)
 }
 
 /* V6: with many hosts the windows are smaller, but each host has one. */
-static void many_hosts_share_the_tasks_that_there_is_room_for(void **state)
+static void many_hosts_share_the_room_for_tasks(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char host[32];
     rig_init(&rig);
     rig.options.max_tasks = 256;
@@ -288,10 +288,10 @@ static void many_hosts_share_the_tasks_that_there_is_room_for(void **state)
     rig_release(&rig);
 }
 
-static void the_steady_path_takes_no_memory(void **state)
+static void fetching_pages_allocates_no_memory(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     rig_plain(&rig);
     rig_offer_many(&rig, 1, "a.example", 40);
     struct wr_plan_action action = rig_next(&rig);
@@ -306,13 +306,13 @@ static void the_steady_path_takes_no_memory(void **state)
 
 /* L2: all hosts are known when memory runs out. Each waits for its robots.txt, and the windows use
  * all room except that of one robots.txt. */
-static void plan_that_gets_no_more_memory_fetches_all_that_is_queued(void **state)
+static void plan_without_more_memory_fetches_all_queued_pages(void **state)
 {
     (void)state;
     enum {
         HOSTS = 2500
     };
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     char url[64];
     int fetched = 0;
     rig_init(&rig);
@@ -339,10 +339,10 @@ static void plan_that_gets_no_more_memory_fetches_all_that_is_queued(void **stat
 }
 
 /* Half a window is left then, so that the store has time to answer. */
-static void rest_is_loaded_when_the_window_is_half_empty(void **state)
+static void remaining_tasks_are_loaded_when_the_window_is_half_empty(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_host_brief glance;
     rig_init(&rig);
     rig.options.window = 12;
@@ -370,10 +370,10 @@ static void rest_is_loaded_when_the_window_is_half_empty(void **state)
 }
 
 /* All memory without the rules: the limits on memory depend on this figure. */
-static void memory_that_is_told_is_what_was_taken(void **state)
+static void reported_memory_equals_allocated_memory(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     struct wr_plan_stats stats;
     rig_init(&rig);
     rig_begin_job(&rig);
@@ -396,10 +396,10 @@ static void memory_that_is_told_is_what_was_taken(void **state)
 }
 
 /* L1: each call succeeds or changes nothing. */
-static void memory_that_fails_is_an_error_and_nothing_leaks(void **state)
+static void plan_reports_failed_allocations_and_leaks_nothing(void **state)
 {
     (void)state;
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     for (long n = 1; n < 40; n++) {
         rig_init(&rig);
         rig.allocator.fail_at = n;
@@ -419,14 +419,15 @@ static void memory_that_fails_is_an_error_and_nothing_leaks(void **state)
     }
 }
 
-WEIR_TESTS(test(rest_is_loaded_when_the_window_is_half_empty), test(memory_that_is_told_is_what_was_taken),
-           test(one_host_is_asked_in_order_and_at_its_interval_from_the_last_send),
-           test(nothing_starts_while_one_is_reserved_but_unsent), test(while_loads_wait_what_is_loaded_starts),
-           test(what_is_given_back_costs_nothing_and_does_not_spin),
-           test(what_was_sent_and_dropped_counts_for_the_interval), test(task_whose_url_is_lost_has_ended),
-           test(what_was_reserved_is_asked_again_before_it_is_written), test(a_window_is_loaded_in_parts_and_in_order),
-           test(only_one_load_is_under_way_and_what_comes_meanwhile_is_loaded_too),
-           test(a_stored_window_is_honoured_after_a_restart), test(more_than_all_may_have_in_flight_never_starts),
-           test(many_hosts_share_the_tasks_that_there_is_room_for), test(the_steady_path_takes_no_memory),
-           test(plan_that_gets_no_more_memory_fetches_all_that_is_queued),
-           test(memory_that_fails_is_an_error_and_nothing_leaks))
+WEIR_TESTS(test(remaining_tasks_are_loaded_when_the_window_is_half_empty),
+           test(reported_memory_equals_allocated_memory),
+           test(pages_of_a_host_start_in_order_an_interval_after_the_last_send),
+           test(nothing_starts_while_one_is_reserved_but_unsent), test(loaded_tasks_start_while_other_loads_wait),
+           test(start_given_back_costs_no_attempt_and_does_not_spin),
+           test(sent_and_dropped_request_counts_for_the_interval), test(task_whose_url_is_lost_has_ended),
+           test(reserved_start_is_checked_again_before_it_is_sent), test(a_window_is_loaded_in_parts_and_in_order),
+           test(tasks_that_arrive_during_a_load_are_loaded_by_the_next),
+           test(a_stored_window_is_honoured_after_a_restart), test(global_limit_in_flight_is_never_exceeded),
+           test(many_hosts_share_the_room_for_tasks), test(fetching_pages_allocates_no_memory),
+           test(plan_without_more_memory_fetches_all_queued_pages),
+           test(plan_reports_failed_allocations_and_leaks_nothing))

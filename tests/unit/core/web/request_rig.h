@@ -11,7 +11,7 @@
 #define RIG_BODY_MAX 256
 
 /* Result of parsing a text. */
-struct rig {
+struct request_fixture {
     struct wr_request request;
     enum wr_request_step step;
     char body[RIG_BODY_MAX]; /* first bytes of the body */
@@ -27,7 +27,7 @@ static inline struct wr_span rig_copy(const char *text, size_t bytes, char **ret
 }
 
 /* Parses the head in the first `bytes` bytes. Its fields then refer to `text`. */
-static inline void rig_head(struct rig *rig, const char *text, size_t bytes)
+static inline void rig_head(struct request_fixture *rig, const char *text, size_t bytes)
 {
     char *block;
 
@@ -38,7 +38,7 @@ static inline void rig_head(struct rig *rig, const char *text, size_t bytes)
 }
 
 /* Parses the body in the bytes after rig->taken. */
-static inline void rig_body(struct rig *rig, const char *text, size_t bytes)
+static inline void rig_body(struct request_fixture *rig, const char *text, size_t bytes)
 {
     char *block;
     struct wr_span rest = rig_copy(text + rig->taken, bytes - rig->taken, &block), piece;
@@ -54,9 +54,9 @@ static inline void rig_body(struct rig *rig, const char *text, size_t bytes)
 }
 
 /* Parses a request that arrives in pieces, which end at each of `cuts` and at the end. */
-static inline struct rig rig_read(const char *text, size_t bytes, const size_t *cuts, size_t cut_count)
+static inline struct request_fixture rig_read(const char *text, size_t bytes, const size_t *cuts, size_t cut_count)
 {
-    struct rig rig = {.step = WR_REQUEST_MORE};
+    struct request_fixture rig = {.step = WR_REQUEST_MORE};
     bool has_head = false;
 
     memset(&rig.request, 0xa5, sizeof rig.request);
@@ -72,19 +72,19 @@ static inline struct rig rig_read(const char *text, size_t bytes, const size_t *
     return rig;
 }
 
-static inline struct rig rig_read_whole(const char *text, size_t bytes)
+static inline struct request_fixture rig_read_whole(const char *text, size_t bytes)
 {
     return rig_read(text, bytes, NULL, 0);
 }
 
-static inline struct rig rig_read_single(const char *text, size_t bytes)
+static inline struct request_fixture rig_read_single(const char *text, size_t bytes)
 {
     size_t *cuts = calloc(bytes + 1, sizeof *cuts);
 
     assert_non_null(cuts);
     for (size_t i = 0; i < bytes; i++)
         cuts[i] = i;
-    struct rig rig = rig_read(text, bytes, cuts, bytes);
+    struct request_fixture rig = rig_read(text, bytes, cuts, bytes);
     free(cuts);
     return rig;
 }

@@ -8,12 +8,12 @@
 
 #include "core/web/robots/robots.h"
 
-struct rig {
+struct robots_fixture {
     test_allocator memory;
     struct wr_robots *robots;
 };
 
-static inline void rig_read_as(struct rig *rig, const char *agent, const char *text, size_t bytes)
+static inline void rig_read_as(struct robots_fixture *rig, const char *agent, const char *text, size_t bytes)
 {
     struct wr_robots_options options = {.agent = wr_span_of(agent), .delay_max_ns = WR_ROBOTS_DELAY_MAX_NS};
     test_allocator_init(&rig->memory);
@@ -22,25 +22,25 @@ static inline void rig_read_as(struct rig *rig, const char *agent, const char *t
     assert_int_equal(atomic_load(&rig->memory.live_bytes), wr_robots_facts(rig->robots)->block_bytes);
 }
 
-static inline void rig_read(struct rig *rig, const char *text)
+static inline void rig_read(struct robots_fixture *rig, const char *text)
 {
     rig_read_as(rig, "weir", text, strlen(text));
 }
 
-static inline void rig_release(struct rig *rig)
+static inline void rig_release(struct robots_fixture *rig)
 {
     wr_robots_free(rig->robots);
     assert_int_equal(atomic_load(&rig->memory.live), 0);
 }
 
-static inline struct wr_fetch_deliver_robots ask(const struct rig *rig, const char *path)
+static inline struct wr_fetch_deliver_robots ask(const struct robots_fixture *rig, const char *path)
 {
     return wr_robots_match(rig->robots, wr_span_of(path));
 }
 
 /* Returns the line of the rule that decided, negative if it denies. Returns 0 if no rule matched,
  * which allows. */
-static inline int verdict(const struct rig *rig, const char *path)
+static inline int verdict(const struct robots_fixture *rig, const char *path)
 {
     struct wr_fetch_deliver_robots answer = ask(rig, path);
     assert_true(answer.allowed || answer.line > 0);
@@ -50,7 +50,7 @@ static inline int verdict(const struct rig *rig, const char *path)
 /* Returns the verdict for one path and the agent "weir". */
 static inline int judge(const char *text, const char *path)
 {
-    struct rig rig;
+    struct robots_fixture rig;
     rig_read(&rig, text);
     int result = verdict(&rig, path);
     rig_release(&rig);
@@ -59,7 +59,7 @@ static inline int judge(const char *text, const char *path)
 
 static inline int judge_bytes(const char *text, size_t bytes, const char *path)
 {
-    struct rig rig;
+    struct robots_fixture rig;
     rig_read_as(&rig, "weir", text, bytes);
     int result = verdict(&rig, path);
     rig_release(&rig);

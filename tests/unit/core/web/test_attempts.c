@@ -22,7 +22,7 @@ static enum wr_retry_step after(struct wr_attempts *attempts, enum wr_status_cla
 }
 
 /* S0-42, S0-64 */
-static void what_fails_for_the_moment_is_tried_three_times_in_all(void **state)
+static void transient_failure_gets_three_attempts(void **state)
 {
     struct wr_attempts attempts = fresh();
 
@@ -34,7 +34,7 @@ static void what_fails_for_the_moment_is_tried_three_times_in_all(void **state)
 }
 
 /* S2-11, S2-21: three retries are four attempts. */
-static void what_is_turned_away_is_retried_three_times(void **state)
+static void refused_request_is_retried_three_times(void **state)
 {
     struct wr_attempts attempts = fresh();
 
@@ -45,7 +45,7 @@ static void what_is_turned_away_is_retried_three_times(void **state)
 }
 
 /* T8: with one attempt there is no second request, whatever the outcome of the first. */
-static void with_one_attempt_nothing_is_tried_again(void **state)
+static void with_one_attempt_nothing_is_retried(void **state)
 {
     static const weir_retry_options once = {.attempts = 1, .blocking_retries = 3}, twice = {.attempts = 2};
 
@@ -59,7 +59,7 @@ static void with_one_attempt_nothing_is_tried_again(void **state)
     assert_int_equal(wr_attempts_after(&attempts, &twice, WR_STATUS_BLOCKING, 0, NOW, 0.5).what, WR_RETRY_QUEUE);
 }
 
-static void the_two_budgets_are_counted_apart(void **state)
+static void transient_and_blocking_attempts_are_counted_separately(void **state)
 {
     struct wr_attempts attempts = fresh();
 
@@ -72,7 +72,7 @@ static void the_two_budgets_are_counted_apart(void **state)
     assert_int_equal(after(&attempts, WR_STATUS_TRANSIENT), WR_RETRY_SPENT);
 }
 
-static void done_and_permanent_end_it_at_once(void **state)
+static void done_and_permanent_statuses_end_the_attempts_at_once(void **state)
 {
     struct wr_attempts attempts = fresh();
 
@@ -108,7 +108,7 @@ static void the_delay_is_the_longer_of_backoff_and_gate(void **state)
 }
 
 /* R5, S0-47 */
-static void what_was_not_sent_costs_no_attempt(void **state)
+static void unsent_request_costs_no_attempt(void **state)
 {
     struct wr_attempts attempts = fresh();
 
@@ -118,12 +118,12 @@ static void what_was_not_sent_costs_no_attempt(void **state)
         assert_int_equal(next.what, WR_RETRY_QUEUE);
         assert_int_equal(next.delay_ns, 15 * S);
     }
-    what_fails_for_the_moment_is_tried_three_times_in_all(state);
+    transient_failure_gets_three_attempts(state);
     assert_int_equal(attempts.failures + attempts.blocks, 0);
 }
 
 /* U4 */
-static void what_was_not_sent_is_pushed_back_by_a_least_delay(void **state)
+static void unsent_request_is_deferred_by_a_minimum_delay(void **state)
 {
     struct wr_attempts attempts = fresh();
 
@@ -185,7 +185,7 @@ static int64_t work_off(bool is_inline, int requests)
 }
 
 /* S0-43 */
-static void inline_mode_sleeps_in_the_worker_and_the_queue_frees_it(void **state)
+static void inline_retry_sleeps_in_the_worker_and_the_queue_frees_it(void **state)
 {
     (void)state;
     assert_int_equal(work_off(true, 4), 4 * (3 * 10 + 100 + 200) * MS);
@@ -208,10 +208,10 @@ static void transient_failures_cost_at_most_two_retries(void **state)
     assert_in_range(retries, 1000, 1999);
 }
 
-WEIR_TESTS(test(what_fails_for_the_moment_is_tried_three_times_in_all),
-           test(what_is_turned_away_is_retried_three_times), test(with_one_attempt_nothing_is_tried_again),
-           test(the_two_budgets_are_counted_apart), test(done_and_permanent_end_it_at_once),
-           test(the_delay_is_the_longer_of_backoff_and_gate), test(what_was_not_sent_costs_no_attempt),
-           test(what_was_not_sent_is_pushed_back_by_a_least_delay), test(nothing_waits_beyond_the_deadline),
-           test(inline_mode_sleeps_in_the_worker_and_the_queue_frees_it),
+WEIR_TESTS(test(transient_failure_gets_three_attempts), test(refused_request_is_retried_three_times),
+           test(with_one_attempt_nothing_is_retried), test(transient_and_blocking_attempts_are_counted_separately),
+           test(done_and_permanent_statuses_end_the_attempts_at_once),
+           test(the_delay_is_the_longer_of_backoff_and_gate), test(unsent_request_costs_no_attempt),
+           test(unsent_request_is_deferred_by_a_minimum_delay), test(nothing_waits_beyond_the_deadline),
+           test(inline_retry_sleeps_in_the_worker_and_the_queue_frees_it),
            test(transient_failures_cost_at_most_two_retries))

@@ -118,7 +118,7 @@ static void inner_ipv6_addresses_are_blocked_and_the_public_ones_are_not(void **
     ASSERT_ROWS(rows);
 }
 
-static void an_address_that_carries_another_is_judged_by_it(void **state)
+static void address_that_embeds_an_ipv4_address_is_judged_by_it(void **state)
 {
     static const struct row rows[] = {
         {"::ffff:10.0.0.1", WR_GUARD_PRIVATE}, /* IPv4-mapped */
@@ -143,7 +143,7 @@ static void an_address_that_carries_another_is_judged_by_it(void **state)
 
 /* Model of the registry: outside of 2000::/3, only addresses that embed a public IPv4 address are
  * public. */
-static void nothing_that_is_not_assigned_is_public(void **state)
+static void unassigned_ipv6_addresses_are_not_public(void **state)
 {
     struct wr_rng rng;
     struct wr_address address;
@@ -162,4 +162,4 @@ static void nothing_that_is_not_assigned_is_public(void **state)
 
 WEIR_TESTS(test(inner_ipv4_addresses_are_blocked_and_their_neighbours_are_not),
            test(inner_ipv6_addresses_are_blocked_and_the_public_ones_are_not),
-           test(an_address_that_carries_another_is_judged_by_it), test(nothing_that_is_not_assigned_is_public))
+           test(address_that_embeds_an_ipv4_address_is_judged_by_it), test(unassigned_ipv6_addresses_are_not_public))

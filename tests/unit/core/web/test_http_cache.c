@@ -33,7 +33,7 @@ static void check(const struct row *rows, size_t count)
                      wr_cache_name(rows[i].status));
 }
 
-static void fields_of_content_networks_are_read(void **state)
+static void cache_headers_of_content_networks_are_parsed(void **state)
 {
     static const struct row rows[] = {
         /* Cloudflare */
@@ -86,7 +86,7 @@ static void fields_of_content_networks_are_read(void **state)
     check(rows, COUNT(rows));
 }
 
-static void fields_of_caches_of_a_sites_own_are_read(void **state)
+static void cache_headers_of_local_caches_are_parsed(void **state)
 {
     static const struct row rows[] = {
         /* nginx and others */
@@ -115,7 +115,7 @@ static void fields_of_caches_of_a_sites_own_are_read(void **state)
 }
 
 /* RFC 9211 */
-static void cache_status_is_read_by_its_grammar(void **state)
+static void cache_status_header_is_parsed_by_its_grammar(void **state)
 {
     static const struct row rows[] = {
         {"Cache-Status: ExampleCache; hit", WR_CACHE_HIT},
@@ -158,7 +158,7 @@ static void the_nearest_cache_counts_unless_it_caches_nothing(void **state)
     check(rows, COUNT(rows));
 }
 
-static void hits_are_what_came_out_of_the_cache(void **state)
+static void hit_stale_and_revalidated_responses_are_cache_hits(void **state)
 {
     (void)state;
     assert_true(wr_cache_is_hit(WR_CACHE_HIT) && wr_cache_is_hit(WR_CACHE_STALE));
@@ -168,6 +168,6 @@ static void hits_are_what_came_out_of_the_cache(void **state)
     assert_false(wr_cache_is_hit(WR_CACHE_UNKNOWN));
 }
 
-WEIR_TESTS(test(fields_of_content_networks_are_read), test(fields_of_caches_of_a_sites_own_are_read),
-           test(cache_status_is_read_by_its_grammar), test(the_nearest_cache_counts_unless_it_caches_nothing),
-           test(hits_are_what_came_out_of_the_cache))
+WEIR_TESTS(test(cache_headers_of_content_networks_are_parsed), test(cache_headers_of_local_caches_are_parsed),
+           test(cache_status_header_is_parsed_by_its_grammar), test(the_nearest_cache_counts_unless_it_caches_nothing),
+           test(hit_stale_and_revalidated_responses_are_cache_hits))

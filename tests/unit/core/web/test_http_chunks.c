@@ -80,7 +80,7 @@ static void a_body_is_the_same_however_it_is_cut(void **state)
         }
 }
 
-static void the_line_of_a_size_has_an_end(void **state)
+static void line_of_a_chunk_size_is_bounded(void **state)
 {
     char text[WR_CHUNKS_LINE_MAX + 8];
 
@@ -96,7 +96,7 @@ static void the_line_of_a_size_has_an_end(void **state)
     }
 }
 
-static void after_the_end_nothing_is_read(void **state)
+static void bytes_after_the_last_chunk_are_not_read(void **state)
 {
     struct wr_chunks chunks;
     struct wr_span piece, last = wr_span_of("0\r\nA: b\r\n"), bad = wr_span_of("xyz");
@@ -114,5 +114,5 @@ static void after_the_end_nothing_is_read(void **state)
     }
 }
 
-WEIR_TESTS(test(a_body_is_the_same_however_it_is_cut), test(the_line_of_a_size_has_an_end),
-           test(after_the_end_nothing_is_read))
+WEIR_TESTS(test(a_body_is_the_same_however_it_is_cut), test(line_of_a_chunk_size_is_bounded),
+           test(bytes_after_the_last_chunk_are_not_read))

@@ -25,7 +25,7 @@ static int64_t date_at(const char *text, int64_t now_s)
     return s;
 }
 
-static void the_three_forms_are_read(void **state)
+static void three_forms_of_http_dates_are_parsed(void **state)
 {
     static const char *const texts[] = {
         "Sun, 06 Nov 1994 08:49:37 GMT",
@@ -38,7 +38,7 @@ static void the_three_forms_are_read(void **state)
         assert_int_equal(date_at(texts[i], NOW), 784111777);
 }
 
-static void dates_are_those_of_the_calendar(void **state)
+static void dates_agree_with_the_calendar(void **state)
 {
     static const struct {
         const char *text;
@@ -151,7 +151,7 @@ static void each_month_ends_with_its_last_day(void **state)
         }
 }
 
-static void what_is_no_date_is_refused(void **state)
+static void text_that_is_not_a_date_is_refused(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -291,9 +291,9 @@ static void mutated_dates_are_read_or_refused_within_bounds(void **state)
     assert_true(read > 10000);
 }
 
-WEIR_TESTS(test(each_month_ends_with_its_last_day), test(the_three_forms_are_read),
-           test(dates_are_those_of_the_calendar), test(every_form_of_random_dates_agrees_with_libc),
+WEIR_TESTS(test(each_month_ends_with_its_last_day), test(three_forms_of_http_dates_are_parsed),
+           test(dates_agree_with_the_calendar), test(every_form_of_random_dates_agrees_with_libc),
            test(a_wrong_weekday_a_leap_second_and_other_slips_are_accepted),
-           test(two_digits_of_a_year_lie_at_most_fifty_years_ahead), test(what_is_no_date_is_refused),
+           test(two_digits_of_a_year_lie_at_most_fifty_years_ahead), test(text_that_is_not_a_date_is_refused),
            test(a_zero_byte_is_no_part_of_a_date), test(iso_dates_are_read_with_fractions_and_zones),
            test(mutated_dates_are_read_or_refused_within_bounds))

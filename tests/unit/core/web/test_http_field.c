@@ -13,7 +13,7 @@ static void assert_span(struct wr_span span, const char *text)
 }
 
 /* C9 */
-static void a_line_is_taken_apart_or_refused(void **state)
+static void header_line_is_split_into_name_and_value_or_refused(void **state)
 {
     static const struct {
         const char *line, *name, *value; /* name NULL: refused */
@@ -52,7 +52,7 @@ static void a_line_is_taken_apart_or_refused(void **state)
     }
 }
 
-static void a_zero_byte_makes_a_line_no_field(void **state)
+static void header_line_with_a_zero_byte_is_refused(void **state)
 {
     struct wr_span name, value;
 
@@ -62,7 +62,7 @@ static void a_zero_byte_makes_a_line_no_field(void **state)
     assert_false(wr_field_parse((struct wr_span){NULL, 0}, &name, &value));
 }
 
-static void names_are_the_same_in_any_case(void **state)
+static void header_names_are_compared_without_case(void **state)
 {
     (void)state;
     assert_true(wr_field_is(wr_span_of("RETRY-after"), "Retry-After"));
@@ -101,7 +101,7 @@ static void content_type_gives_type_and_charset(void **state)
     }
 }
 
-static void robots_tags_are_for_all_or_for_the_one_they_name(void **state)
+static void x_robots_tag_applies_to_all_agents_or_the_named_one(void **state)
 {
     enum {
         F = WR_ROBOTS_NOFOLLOW,
@@ -138,7 +138,7 @@ static void robots_tags_are_for_all_or_for_the_one_they_name(void **state)
     assert_int_equal(wr_robots_directives_parse(wr_span_of("weir: nofollow"), (struct wr_span){NULL, 0}), 0);
 }
 
-static void cache_control_says_for_how_long_at_most(void **state)
+static void max_age_of_cache_control_is_parsed(void **state)
 {
     static const struct {
         const char *value;
@@ -170,7 +170,7 @@ static void cache_control_says_for_how_long_at_most(void **state)
 }
 
 /* RFC 9110 5.6.2 */
-static void of_all_bytes_tokens_have_these(void **state)
+static void token_characters_are_those_of_rfc_9110(void **state)
 {
     static const char others[] = "!#$%&'*+-.^_`|~";
 
@@ -183,7 +183,7 @@ static void of_all_bytes_tokens_have_these(void **state)
     }
 }
 
-static void a_control_character_anywhere_makes_a_value_unsound(void **state)
+static void header_value_with_a_control_character_is_invalid(void **state)
 {
     (void)state;
     char text[24];
@@ -202,7 +202,7 @@ static void a_control_character_anywhere_makes_a_value_unsound(void **state)
     assert_false(wr_field_is_sound(wr_span_of(""), wr_span_of("c")));
 }
 
-WEIR_TESTS(test(a_control_character_anywhere_makes_a_value_unsound), test(of_all_bytes_tokens_have_these),
-           test(cache_control_says_for_how_long_at_most), test(a_line_is_taken_apart_or_refused),
-           test(a_zero_byte_makes_a_line_no_field), test(names_are_the_same_in_any_case),
-           test(content_type_gives_type_and_charset), test(robots_tags_are_for_all_or_for_the_one_they_name))
+WEIR_TESTS(test(header_value_with_a_control_character_is_invalid), test(token_characters_are_those_of_rfc_9110),
+           test(max_age_of_cache_control_is_parsed), test(header_line_is_split_into_name_and_value_or_refused),
+           test(header_line_with_a_zero_byte_is_refused), test(header_names_are_compared_without_case),
+           test(content_type_gives_type_and_charset), test(x_robots_tag_applies_to_all_agents_or_the_named_one))

@@ -49,7 +49,7 @@ struct row {
 
 #define OK "HTTP/1.1 200 OK\r\n"
 
-static void a_head_has_a_status_line_of_http(void **state)
+static void response_head_begins_with_an_http_status_line(void **state)
 {
     static const struct row rows[] = {
         {"HTTP/1.1 200 OK\r\n\r\n", WR_HEAD_OK},
@@ -73,7 +73,7 @@ static void a_head_has_a_status_line_of_http(void **state)
     ASSERT_FAULTS(rows);
 }
 
-static void lengths_that_lie_or_differ_are_refused(void **state)
+static void conflicting_or_invalid_content_lengths_are_refused(void **state)
 {
     static const struct row rows[] = {
         {OK "Content-Length: 5\r\n\r\n", WR_HEAD_OK},
@@ -106,7 +106,7 @@ static void lengths_that_lie_or_differ_are_refused(void **state)
     ASSERT_FAULTS(rows);
 }
 
-static void fields_that_frame_the_body_have_one_spelling(void **state)
+static void framing_headers_have_one_spelling(void **state)
 {
     static const struct row rows[] = {
         {OK "Content-Length : 5\r\n", WR_HEAD_FIELD},
@@ -122,7 +122,7 @@ static void fields_that_frame_the_body_have_one_spelling(void **state)
     ASSERT_FAULTS(rows);
 }
 
-static void what_looks_like_no_field_at_all_is_no_head(void **state)
+static void response_head_line_that_is_no_field_is_refused(void **state)
 {
     static const struct row rows[] = {
         {OK "no colon\r\n", WR_HEAD_NO_FIELD},
@@ -148,7 +148,7 @@ static void what_looks_like_no_field_at_all_is_no_head(void **state)
     wr_head_release(&head);
 }
 
-static void codings_are_counted_over_all_lines_of_the_last_head(void **state)
+static void content_codings_are_counted_over_all_lines_of_the_final_head(void **state)
 {
     static const struct {
         const char *text;
@@ -176,7 +176,7 @@ static void codings_are_counted_over_all_lines_of_the_last_head(void **state)
 
 #define INTERIM "HTTP/1.1 100 Continue\r\n\r\n"
 
-static void interim_answers_are_few(void **state)
+static void too_many_interim_responses_are_refused(void **state)
 {
     static const struct row rows[] = {
         {INTERIM INTERIM "HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" OK "\r\n", WR_HEAD_OK},
@@ -197,7 +197,7 @@ static void trailers_are_fields_or_refused(void **state)
     ASSERT_FAULTS(rows);
 }
 
-static void a_head_has_an_end(void **state)
+static void response_head_size_is_bounded(void **state)
 {
     test_allocator memory;
     struct wr_head head;
@@ -239,7 +239,7 @@ static const char *fields_of(const char *text)
     return said;
 }
 
-static void odd_fields_are_joined_or_left_out_and_never_split(void **state)
+static void odd_fields_are_joined_or_dropped_and_never_split(void **state)
 {
     (void)state;
     assert_string_equal(fields_of(OK "A: 1\r\nb:2\r\n\r\n"), "A=1|b=2|");
@@ -254,7 +254,7 @@ static void odd_fields_are_joined_or_left_out_and_never_split(void **state)
     assert_string_equal(fields_of("HTTP/1.1 103 x\r\nA: 1\r\n\r\n" OK "B: 2\r\n\r\n"), "B=2|");
 }
 
-static void a_head_is_looked_up_by_name_and_used_again(void **state)
+static void response_head_is_searched_by_name_and_can_be_reused(void **state)
 {
     test_allocator memory;
     struct wr_head head;
@@ -280,7 +280,7 @@ static void a_head_is_looked_up_by_name_and_used_again(void **state)
     assert_int_equal(memory.live, 0);
 }
 
-static void want_of_memory_is_a_fault(void **state)
+static void response_head_without_memory_is_a_fault(void **state)
 {
     test_allocator memory;
     struct wr_head head;
@@ -296,9 +296,10 @@ static void want_of_memory_is_a_fault(void **state)
     assert_int_equal(memory.live, 0);
 }
 
-WEIR_TESTS(test(a_head_has_a_status_line_of_http), test(lengths_that_lie_or_differ_are_refused),
-           test(fields_that_frame_the_body_have_one_spelling), test(what_looks_like_no_field_at_all_is_no_head),
-           test(codings_are_counted_over_all_lines_of_the_last_head), test(interim_answers_are_few),
-           test(trailers_are_fields_or_refused), test(a_head_has_an_end),
-           test(odd_fields_are_joined_or_left_out_and_never_split), test(a_head_is_looked_up_by_name_and_used_again),
-           test(want_of_memory_is_a_fault))
+WEIR_TESTS(test(response_head_begins_with_an_http_status_line),
+           test(conflicting_or_invalid_content_lengths_are_refused), test(framing_headers_have_one_spelling),
+           test(response_head_line_that_is_no_field_is_refused),
+           test(content_codings_are_counted_over_all_lines_of_the_final_head),
+           test(too_many_interim_responses_are_refused), test(trailers_are_fields_or_refused),
+           test(response_head_size_is_bounded), test(odd_fields_are_joined_or_dropped_and_never_split),
+           test(response_head_is_searched_by_name_and_can_be_reused), test(response_head_without_memory_is_a_fault))

@@ -74,7 +74,7 @@ static void retry_after_is_seconds_or_a_date(void **state)
     assert_rows(rows, COUNT(rows));
 }
 
-static void retry_after_is_read_with_units_quotes_and_other_zones(void **state)
+static void retry_after_may_have_units_quotes_and_other_time_zones(void **state)
 {
     static const struct row rows[] = {
         {"Retry-After: 4s", 4, NONE, NONE, NONE},
@@ -97,7 +97,7 @@ static void retry_after_is_read_with_units_quotes_and_other_zones(void **state)
 }
 
 /* Only a number close to the current time is an instant. Others are long waits. */
-static void an_instant_in_retry_after_is_no_wait_of_decades(void **state)
+static void epoch_time_in_retry_after_is_not_a_wait_of_decades(void **state)
 {
     static const struct row rows[] = {
         {"Retry-After: 1794700804", 4, NONE, NONE, NONE},
@@ -166,7 +166,7 @@ static void retry_after_of_twenty_thousand_digits_is_the_cap(void **state)
 }
 
 /* C2 */
-static void a_date_in_the_past_is_now_and_one_far_ahead_is_capped(void **state)
+static void retry_after_date_in_the_past_is_0_and_a_far_one_is_capped(void **state)
 {
     static const struct row rows[] = {
         {"Retry-After: Sun, 06 Nov 1994 08:49:37 GMT", 0, NONE, NONE, NONE},
@@ -185,7 +185,7 @@ static void a_date_in_the_past_is_now_and_one_far_ahead_is_capped(void **state)
 }
 
 /* C3 */
-static void a_servers_wrong_clock_is_measured_by_its_own_date(void **state)
+static void wrong_clock_of_a_server_is_corrected_by_its_date_header(void **state)
 {
     static const struct row rows[] = {
         {"Date: Sun, 15 Nov 2026 05:00:00 GMT\nRetry-After: Sun, 15 Nov 2026 05:02:00 GMT", 120, NONE, NONE, NONE},
@@ -202,7 +202,7 @@ static void a_servers_wrong_clock_is_measured_by_its_own_date(void **state)
 }
 
 /* C4 */
-static void of_several_the_most_restrictive_wins(void **state)
+static void most_restrictive_of_several_rate_limit_headers_wins(void **state)
 {
     static const struct row rows[] = {
         {"Retry-After: 10\nRetry-After: 60", 60, NONE, NONE, NONE},
@@ -229,7 +229,7 @@ static void of_several_the_most_restrictive_wins(void **state)
 
 /* ---- the drafts ------------------------------------------------------------------------------ */
 
-static void the_drafts_fields_are_read(void **state)
+static void rate_limit_headers_of_the_drafts_are_parsed(void **state)
 {
     static const struct row rows[] = {
         {"RateLimit: \"default\";r=50;t=30\nRateLimit-Policy: \"default\";q=100;w=60", NONE, 100, 50, 30},
@@ -272,7 +272,7 @@ static void quotas_of_other_units_count_only_when_used_up(void **state)
 }
 
 /* T7: only RateLimit-Policy states the unit, and the fields of a response have no order. */
-static void unit_of_a_quota_holds_whichever_of_its_fields_comes_first(void **state)
+static void unit_of_a_quota_applies_in_any_order_of_its_headers(void **state)
 {
     static const struct row rows[] = {
         {"RateLimit-Policy: \"b\";q=10000;qu=\"content-bytes\"\nRateLimit: \"b\";r=4;t=30", NONE, NONE, NONE, NONE},
@@ -287,7 +287,7 @@ static void unit_of_a_quota_holds_whichever_of_its_fields_comes_first(void **sta
 }
 
 /* C7 */
-static void malformed_structured_fields_are_ignored_as_a_whole(void **state)
+static void malformed_structured_rate_limit_headers_are_ignored_entirely(void **state)
 {
     static const struct row rows[] = {
         {"RateLimit: \"a\";r=0;t=9, \"b", NONE, NONE, NONE, NONE},
@@ -338,7 +338,7 @@ static void twenty_thousand_members_are_read_in_linear_time(void **state)
 
 /* docs/internals/headers.md lists which vendor sends which field. */
 /* Tokens count only when none is left. */
-static void what_is_left_of_tokens_says_nothing_of_requests(void **state)
+static void token_quota_counts_for_requests_only_when_used_up(void **state)
 {
     static const struct row rows[] = {
         {"x-ratelimit-remaining-requests: 59\nx-ratelimit-reset-requests: 1s\nx-ratelimit-remaining-tokens: 10\n"
@@ -353,7 +353,7 @@ static void what_is_left_of_tokens_says_nothing_of_requests(void **state)
     assert_rows(rows, COUNT(rows));
 }
 
-static void fields_are_read_as_vendors_send_them(void **state)
+static void rate_limit_headers_of_vendors_are_parsed(void **state)
 {
     static const struct row rows[] = {
         /* GitHub: an instant in seconds */
@@ -417,7 +417,7 @@ static void fields_are_read_as_vendors_send_them(void **state)
 }
 
 /* N6-6 */
-static void fields_of_limiting_libraries_are_read(void **state)
+static void rate_limit_headers_of_limiter_libraries_are_parsed(void **state)
 {
     static const struct row rows[] = {
         /* hapi-rate-limit: quotas of the user, of the path, and of both */
@@ -475,7 +475,7 @@ static void hostile_quotas_are_bounded(void **state)
 }
 
 /* C9 */
-static void odd_lines_are_tolerated_or_rejected_and_never_split(void **state)
+static void odd_rate_limit_header_lines_are_read_or_rejected_never_split(void **state)
 {
     static const struct row rows[] = {
         {"rEtRy-AfTeR: 5", 5, NONE, NONE, NONE},
@@ -496,7 +496,7 @@ static void odd_lines_are_tolerated_or_rejected_and_never_split(void **state)
 }
 
 /* S3-18 */
-static void what_is_said_becomes_an_outcome(void **state)
+static void stated_limits_are_copied_to_the_outcome(void **state)
 {
     weir_outcome outcome = {.size = sizeof outcome, .status = 429};
     static const char head[] = "Retry-After: 5\nX-RateLimit-Limit: 10\nX-RateLimit-Remaining: 0";
@@ -520,7 +520,7 @@ static void what_is_said_becomes_an_outcome(void **state)
     assert_int_equal(outcome.retry_after_ns, 0);
 }
 
-static void any_head_gives_numbers_within_bounds(void **state)
+static void limits_parsed_from_any_head_are_within_bounds(void **state)
 {
     static const char *const seeds[] = {
         "Retry-After: 120\nDate: Sun, 15 Nov 2026 05:00:00 GMT\nX-RateLimit-Reset: 2026-11-15T00:00:12.5Z\n",
@@ -551,17 +551,18 @@ static void any_head_gives_numbers_within_bounds(void **state)
     assert_true(said_something > 10000);
 }
 
-WEIR_TESTS(test(unit_of_a_quota_holds_whichever_of_its_fields_comes_first),
-           test(what_is_left_of_tokens_says_nothing_of_requests), test(retry_after_is_seconds_or_a_date),
-           test(retry_after_is_read_with_units_quotes_and_other_zones),
-           test(an_instant_in_retry_after_is_no_wait_of_decades),
+WEIR_TESTS(test(unit_of_a_quota_applies_in_any_order_of_its_headers),
+           test(token_quota_counts_for_requests_only_when_used_up), test(retry_after_is_seconds_or_a_date),
+           test(retry_after_may_have_units_quotes_and_other_time_zones),
+           test(epoch_time_in_retry_after_is_not_a_wait_of_decades),
            test(hostile_retry_after_never_wraps_and_garbage_is_absent),
            test(retry_after_of_twenty_thousand_digits_is_the_cap),
-           test(a_date_in_the_past_is_now_and_one_far_ahead_is_capped),
-           test(a_servers_wrong_clock_is_measured_by_its_own_date), test(of_several_the_most_restrictive_wins),
-           test(the_drafts_fields_are_read), test(quotas_of_other_units_count_only_when_used_up),
-           test(malformed_structured_fields_are_ignored_as_a_whole),
-           test(twenty_thousand_members_are_read_in_linear_time), test(fields_are_read_as_vendors_send_them),
-           test(fields_of_limiting_libraries_are_read), test(hostile_quotas_are_bounded),
-           test(odd_lines_are_tolerated_or_rejected_and_never_split), test(what_is_said_becomes_an_outcome),
-           test(any_head_gives_numbers_within_bounds))
+           test(retry_after_date_in_the_past_is_0_and_a_far_one_is_capped),
+           test(wrong_clock_of_a_server_is_corrected_by_its_date_header),
+           test(most_restrictive_of_several_rate_limit_headers_wins), test(rate_limit_headers_of_the_drafts_are_parsed),
+           test(quotas_of_other_units_count_only_when_used_up),
+           test(malformed_structured_rate_limit_headers_are_ignored_entirely),
+           test(twenty_thousand_members_are_read_in_linear_time), test(rate_limit_headers_of_vendors_are_parsed),
+           test(rate_limit_headers_of_limiter_libraries_are_parsed), test(hostile_quotas_are_bounded),
+           test(odd_rate_limit_header_lines_are_read_or_rejected_never_split),
+           test(stated_limits_are_copied_to_the_outcome), test(limits_parsed_from_any_head_are_within_bounds))

@@ -44,7 +44,7 @@ static int64_t seconds_up(int64_t ns)
     return (ns + WEIR_SECOND - 1) / WEIR_SECOND * WEIR_SECOND;
 }
 
-static void every_family_that_admit_writes_is_read_back(void **state)
+static void every_family_of_written_limit_headers_is_parsed_back(void **state)
 {
     static const unsigned families[] = {
         WEIR_FIELD_RATELIMIT | WEIR_FIELD_RATELIMIT_POLICY,
@@ -71,7 +71,7 @@ static void every_family_that_admit_writes_is_read_back(void **state)
     }
 }
 
-static void a_refusal_is_read_back_with_its_time(void **state)
+static void headers_of_a_refusal_are_parsed_back_with_their_time(void **state)
 {
     static weir_admission_result admission;
 
@@ -89,7 +89,7 @@ static void a_refusal_is_read_back_with_its_time(void **state)
     assert_in_range(said.reset_ns, 3 * WEIR_SECOND, 4 * WEIR_SECOND);
 }
 
-static void of_several_rules_the_tightest_is_read_and_those_in_flight_are_not_quotas(void **state)
+static void tightest_of_several_written_rules_is_parsed_back(void **state)
 {
     static weir_admission_result admission;
 
@@ -104,5 +104,6 @@ static void of_several_rules_the_tightest_is_read_and_those_in_flight_are_not_qu
     assert_int_equal(said.reset_ns, WEIR_MINUTE);
 }
 
-WEIR_TESTS(test(every_family_that_admit_writes_is_read_back), test(a_refusal_is_read_back_with_its_time),
-           test(of_several_rules_the_tightest_is_read_and_those_in_flight_are_not_quotas))
+WEIR_TESTS(test(every_family_of_written_limit_headers_is_parsed_back),
+           test(headers_of_a_refusal_are_parsed_back_with_their_time),
+           test(tightest_of_several_written_rules_is_parsed_back))

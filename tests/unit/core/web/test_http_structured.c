@@ -13,7 +13,7 @@ struct row {
     int more, after;
 };
 
-static void each_kind_of_item_is_read_to_its_end(void **state)
+static void each_kind_of_structured_item_is_read_to_its_end(void **state)
 {
     static const struct row rows[] = {
         {"12", WR_SF_INTEGER, 1, 0},        {"-3", WR_SF_INTEGER, 1, 0},      {"1.5", WR_SF_DECIMAL, 1, 0},
@@ -37,7 +37,7 @@ static void each_kind_of_item_is_read_to_its_end(void **state)
     }
 }
 
-static void items_without_their_end_are_malformed(void **state)
+static void structured_items_without_an_end_are_malformed(void **state)
 {
     static const char *const texts[] = {"?", "?2", "?x",   ":", ":YW", ":Y_W:", "%", "%a",  "%a\"",    "%\"a",  "\"a",
                                         "@", "@x", "@1.5", "-", "!",   "?,",    "=", "@?1", "%%\"a\"", ":YW\":"};
@@ -52,4 +52,4 @@ static void items_without_their_end_are_malformed(void **state)
     }
 }
 
-WEIR_TESTS(test(each_kind_of_item_is_read_to_its_end), test(items_without_their_end_are_malformed))
+WEIR_TESTS(test(each_kind_of_structured_item_is_read_to_its_end), test(structured_items_without_an_end_are_malformed))

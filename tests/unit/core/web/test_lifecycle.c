@@ -87,7 +87,7 @@ static void live(struct world *world, const struct moment *moments, size_t count
 
 #define live_all(world, moments) live(world, moments, COUNT(moments))
 
-static void page_waits_until_robots_is_known_and_it_is_asked_for_once(void **state)
+static void page_waits_for_robots_txt_which_is_fetched_once(void **state)
 {
     (void)state;
     static const struct moment moments[] = {
@@ -106,7 +106,7 @@ static void page_waits_until_robots_is_known_and_it_is_asked_for_once(void **sta
 }
 
 /* B9; RFC 9309 2.4: a copy is not used for more than 24 hours. */
-static void copy_is_refreshed_while_it_serves_and_not_used_for_more_than_a_day(void **state)
+static void robots_copy_is_refreshed_in_use_and_not_used_over_a_day(void **state)
 {
     (void)state;
     static const struct moment moments[] = {
@@ -154,7 +154,7 @@ static void max_age_moves_the_refresh_within_bounds(void **state)
     }
 }
 
-static void rules_without_validators_are_asked_for_without_them(void **state)
+static void robots_txt_without_validators_is_fetched_unconditionally(void **state)
 {
     (void)state;
     static const struct moment moments[] = {
@@ -172,7 +172,7 @@ static void rules_without_validators_are_asked_for_without_them(void **state)
 /* ---- failures ---- */
 
 /* R11, B6, V3: the three modes differ only in the decision for pages. */
-static void host_whose_robots_cannot_be_fetched_is_parked_and_asked_again(void **state)
+static void failed_robots_txt_is_retried_while_pages_wait(void **state)
 {
     (void)state;
     static const struct moment moments[] = {
@@ -186,7 +186,7 @@ static void host_whose_robots_cannot_be_fetched_is_parked_and_asked_again(void *
     live_all(&world, moments);
 }
 
-static void under_allow_and_deny_pages_need_not_wait_for_what_fails(void **state)
+static void pages_do_not_wait_for_failed_robots_txt_in_allow_and_deny_mode(void **state)
 {
     (void)state;
     for (enum wr_robots_on_error mode = WR_ROBOTS_ON_ERROR_ALLOW; mode <= WR_ROBOTS_ON_ERROR_DENY; mode++) {
@@ -204,7 +204,7 @@ static void under_allow_and_deny_pages_need_not_wait_for_what_fails(void **state
 }
 
 /* B6: an old copy may be used. The last rules of the host take precedence over the mode. */
-static void old_copy_serves_for_thirty_days_while_fetching_fails(void **state)
+static void old_robots_copy_is_used_for_thirty_days_while_fetches_fail(void **state)
 {
     static const char *const at_last[] = {"f.w", "f.a", "f.d"};
     (void)state;
@@ -228,7 +228,7 @@ static void old_copy_serves_for_thirty_days_while_fetching_fails(void **state)
 }
 
 /* B7: after a 429 pages wait in every mode, for as long as the server states. */
-static void too_many_requests_is_no_absent_file(void **state)
+static void robots_txt_answered_by_429_is_not_absent(void **state)
 {
     (void)state;
     static const struct moment moments[] = {
@@ -291,7 +291,7 @@ static void backoff_doubles_up_to_a_quarter_of_an_hour_and_is_never_short(void *
 /* ---- meaning of statuses ---- */
 
 /* B7, RFC 9309 2.3.1 */
-static void status_says_whether_there_are_rules(void **state)
+static void status_of_robots_txt_decides_whether_there_are_rules(void **state)
 {
     static const struct {
         int status;
@@ -313,7 +313,7 @@ static void status_says_whether_there_are_rules(void **state)
 }
 
 /* A robots.txt that was removed forbids nothing. One that returns applies. */
-static void file_that_goes_and_comes_back_is_followed(void **state)
+static void removed_robots_txt_allows_and_a_returned_one_applies(void **state)
 {
     (void)state;
     static const struct moment moments[] = {
@@ -355,7 +355,7 @@ static void rules_behind_a_redirect_count_without_their_validators(void **state)
     assert_int_equal(world.life.failures, 1);
 }
 
-static void unchanged_counts_only_for_the_place_that_was_asked(void **state)
+static void robots_304_counts_only_for_the_requested_url(void **state)
 {
     (void)state;
     static const struct moment moments[] = {
@@ -423,7 +423,7 @@ static void stored_copy_of_any_age_is_good_again_once_confirmed(void **state)
     live_all(&world, moments);
 }
 
-static void store_does_not_overrule_what_is_known(void **state)
+static void stored_robots_copy_does_not_replace_a_newer_state(void **state)
 {
     (void)state;
     struct wr_robots_event loaded = {
@@ -442,7 +442,7 @@ static void store_does_not_overrule_what_is_known(void **state)
 /* ---- forgetting ---- */
 
 /* L5 */
-static void what_is_under_way_or_named_by_the_server_is_not_forgotten(void **state)
+static void robots_fetch_or_server_named_wait_is_not_forgotten(void **state)
 {
     (void)state;
     struct world world = world_of(WR_ROBOTS_ON_ERROR_RFC9309);
@@ -556,19 +556,19 @@ static void options_out_of_bounds_are_refused_with_the_reason(void **state)
     assert_int_equal(checked.retry.max_ns, D);
 }
 
-WEIR_TESTS(test(page_waits_until_robots_is_known_and_it_is_asked_for_once),
-           test(copy_is_refreshed_while_it_serves_and_not_used_for_more_than_a_day),
-           test(max_age_moves_the_refresh_within_bounds), test(rules_without_validators_are_asked_for_without_them),
-           test(host_whose_robots_cannot_be_fetched_is_parked_and_asked_again),
-           test(under_allow_and_deny_pages_need_not_wait_for_what_fails),
-           test(old_copy_serves_for_thirty_days_while_fetching_fails), test(too_many_requests_is_no_absent_file),
-           test(retry_after_is_obeyed_up_to_a_day_and_never_shortens_the_backoff),
-           test(backoff_doubles_up_to_a_quarter_of_an_hour_and_is_never_short),
-           test(status_says_whether_there_are_rules), test(file_that_goes_and_comes_back_is_followed),
-           test(five_redirects_are_followed_and_the_sixth_is_an_absent_file),
-           test(rules_behind_a_redirect_count_without_their_validators),
-           test(unchanged_counts_only_for_the_place_that_was_asked), test(stored_copy_is_used_by_its_age),
-           test(stored_copy_of_any_age_is_good_again_once_confirmed), test(store_does_not_overrule_what_is_known),
-           test(what_is_under_way_or_named_by_the_server_is_not_forgotten),
-           test(ruling_names_the_line_that_decided_or_how_long_to_wait), test(clock_going_back_only_delays),
-           test(options_out_of_bounds_are_refused_with_the_reason))
+WEIR_TESTS(
+    test(page_waits_for_robots_txt_which_is_fetched_once),
+    test(robots_copy_is_refreshed_in_use_and_not_used_over_a_day), test(max_age_moves_the_refresh_within_bounds),
+    test(robots_txt_without_validators_is_fetched_unconditionally), test(failed_robots_txt_is_retried_while_pages_wait),
+    test(pages_do_not_wait_for_failed_robots_txt_in_allow_and_deny_mode),
+    test(old_robots_copy_is_used_for_thirty_days_while_fetches_fail), test(robots_txt_answered_by_429_is_not_absent),
+    test(retry_after_is_obeyed_up_to_a_day_and_never_shortens_the_backoff),
+    test(backoff_doubles_up_to_a_quarter_of_an_hour_and_is_never_short),
+    test(status_of_robots_txt_decides_whether_there_are_rules),
+    test(removed_robots_txt_allows_and_a_returned_one_applies),
+    test(five_redirects_are_followed_and_the_sixth_is_an_absent_file),
+    test(rules_behind_a_redirect_count_without_their_validators), test(robots_304_counts_only_for_the_requested_url),
+    test(stored_copy_is_used_by_its_age), test(stored_copy_of_any_age_is_good_again_once_confirmed),
+    test(stored_robots_copy_does_not_replace_a_newer_state), test(robots_fetch_or_server_named_wait_is_not_forgotten),
+    test(ruling_names_the_line_that_decided_or_how_long_to_wait), test(clock_going_back_only_delays),
+    test(options_out_of_bounds_are_refused_with_the_reason))

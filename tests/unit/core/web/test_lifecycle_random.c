@@ -96,7 +96,7 @@ static struct wr_robots_event any_event(struct wr_rng *rng)
 
 /* V3, K4: with events in any order, no page is allowed too early, one fetch is in flight, and
  * fetches are not repeated in a loop. */
-static void random_events_never_open_what_is_unknown_nor_fetch_twice_or_at_once_again(void **state)
+static void random_robots_events_never_allow_unknown_pages_or_fetch_in_a_loop(void **state)
 {
     (void)state;
     static const int64_t steps[] = {0, 0, 1, S, 3 * S, 10 * S, 10 * M, H, 5 * H, 21 * H, 10 * D};
@@ -126,7 +126,7 @@ static void random_events_never_open_what_is_unknown_nor_fetch_twice_or_at_once_
 
 /* M13, V3: rules that were dropped for lack of memory allow nothing, in any mode. Neither does a
  * 304 in flight, or lack of memory for new rules. A time that the server named is kept. */
-static void rules_that_were_dropped_open_nothing_until_they_come_again(void **state)
+static void dropped_robots_rules_allow_nothing_until_they_are_refetched(void **state)
 {
     static const enum wr_robots_on_error modes[] = {WR_ROBOTS_ON_ERROR_RFC9309, WR_ROBOTS_ON_ERROR_ALLOW,
                                                     WR_ROBOTS_ON_ERROR_DENY};
@@ -168,5 +168,5 @@ static void rules_that_were_dropped_open_nothing_until_they_come_again(void **st
         }
 }
 
-WEIR_TESTS(test(rules_that_were_dropped_open_nothing_until_they_come_again),
-           test(random_events_never_open_what_is_unknown_nor_fetch_twice_or_at_once_again))
+WEIR_TESTS(test(dropped_robots_rules_allow_nothing_until_they_are_refetched),
+           test(random_robots_events_never_allow_unknown_pages_or_fetch_in_a_loop))

@@ -61,7 +61,7 @@ static void locations_are_resolved_as_browsers_do(void **state)
     }
 }
 
-static void only_redirects_with_a_location_lead_anywhere(void **state)
+static void only_redirects_with_a_location_are_followed(void **state)
 {
     static const int leading[] = {301, 302, 303, 307, 308};
     static const int others[] = {0, 100, 200, 201, 300, 304, 305, 306, 399, 401, 404, 429, 503, 999};
@@ -75,7 +75,7 @@ static void only_redirects_with_a_location_lead_anywhere(void **state)
         assert_int_equal(lead(others[i], "GET", "http://a.example/", wr_span_of("/b"), &to).kind, WR_REDIRECT_NOT);
 }
 
-static void the_method_follows_the_status(void **state)
+static void redirect_method_follows_the_status(void **state)
 {
     static const struct {
         int status;
@@ -124,6 +124,6 @@ static void a_location_of_64_kilobytes_is_refused(void **state)
     assert_int_equal(redirect.fault, WR_URL_LONG);
 }
 
-WEIR_TESTS(test(locations_are_resolved_as_browsers_do), test(only_redirects_with_a_location_lead_anywhere),
-           test(the_method_follows_the_status), test(credentials_in_a_location_are_dropped),
+WEIR_TESTS(test(locations_are_resolved_as_browsers_do), test(only_redirects_with_a_location_are_followed),
+           test(redirect_method_follows_the_status), test(credentials_in_a_location_are_dropped),
            test(a_location_of_64_kilobytes_is_refused))

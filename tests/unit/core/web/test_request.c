@@ -54,7 +54,7 @@ static bool waits(const char *text)
     return wr_request_expects_continue(&request);
 }
 
-static void check(const struct rig *rig, const struct row *row)
+static void check(const struct request_fixture *rig, const struct row *row)
 {
     assert_int_equal(rig->request.fault, WR_REQUEST_OK);
     assert_int_equal(rig->step, WR_REQUEST_END);
@@ -68,11 +68,11 @@ static void check(const struct rig *rig, const struct row *row)
     assert_int_equal(rig->taken, strlen(row->text) - row->unread);
 }
 
-static void a_request_is_read_as_it_was_meant(void **state)
+static void valid_requests_are_parsed_as_meant(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct rig rig = rig_read_whole(rows[i].text, strlen(rows[i].text));
+        struct request_fixture rig = rig_read_whole(rows[i].text, strlen(rows[i].text));
         check(&rig, &rows[i]);
         assert_int_equal(waits(rows[i].text), rows[i].waits);
     }
@@ -83,17 +83,17 @@ static void a_request_cut_anywhere_is_the_same_request(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t bytes = strlen(rows[i].text);
-        struct rig single = rig_read_single(rows[i].text, bytes);
+        struct request_fixture single = rig_read_single(rows[i].text, bytes);
         check(&single, &rows[i]);
         for (size_t a = 0; a < bytes; a++)
             for (size_t b = a; b < bytes; b++) {
-                struct rig rig = rig_read(rows[i].text, bytes, (size_t[]){a, b}, 2);
+                struct request_fixture rig = rig_read(rows[i].text, bytes, (size_t[]){a, b}, 2);
                 check(&rig, &rows[i]);
             }
     }
 }
 
-static void who_waits_for_100_continue_is_known_before_the_body(void **state)
+static void expect_100_continue_is_known_before_the_body(void **state)
 {
     (void)state;
     assert_true(waits("POST / HTTP/1.1\r\n" HOST "Expect: 100-Continue\r\nContent-Length: 1\r\n\r\n"));
@@ -108,7 +108,7 @@ static void fields_are_found_by_name_in_their_order(void **state)
     (void)state;
     static const char text[] =
         "GET / HTTP/1.1\r\nX-A: 1\r\n" HOST "x-a:2 \r\nX-AB: 3\r\nX-Empty:\r\nX-a: \t4\t4 \r\n\r\n";
-    struct rig rig = rig_read_whole(text, strlen(text));
+    struct request_fixture rig = rig_read_whole(text, strlen(text));
     struct wr_span value = {"untouched", 9};
     uint32_t cursor = 0;
 
@@ -132,7 +132,7 @@ static void pipelined_requests_follow_each_other(void **state)
                                      "\r\nGET /3 HTTP/1.1\r\n" HOST "\r\n"
                                      "GET /4 HTTP/1.1\r\n" HOST "\r\n");
     for (char number = '1'; number <= '4'; number++) {
-        struct rig rig = rig_read_whole(text.data, text.bytes);
+        struct request_fixture rig = rig_read_whole(text.data, text.bytes);
         assert_int_equal(rig.step, WR_REQUEST_END);
         assert_int_equal(wr_request_target(&rig.request).data[1], number);
         text = wr_span_after(text, rig.taken);
@@ -140,7 +140,7 @@ static void pipelined_requests_follow_each_other(void **state)
     assert_int_equal(text.bytes, 0);
 }
 
-static void a_head_may_move_while_it_comes(void **state)
+static void request_head_may_move_in_memory_while_it_arrives(void **state)
 {
     (void)state;
     static const char text[] = "GET /moved HTTP/1.1\r\n" HOST "\r\n";
@@ -159,7 +159,7 @@ static void a_head_may_move_while_it_comes(void **state)
     assert_ptr_equal(wr_request_target(&request).data, text + 4);
 }
 
-static void a_large_body_comes_through_in_any_pieces(void **state)
+static void large_request_body_is_parsed_in_any_pieces(void **state)
 {
     (void)state;
     static char text[WR_REQUEST_BODY_MAX + 128];
@@ -174,14 +174,14 @@ static void a_large_body_comes_through_in_any_pieces(void **state)
         size_t at = 0;
         for (size_t i = 0; i < 40; i++)
             cuts[i] = at += (size_t)wr_rng_below(&rng, bytes / 40);
-        struct rig rig = rig_read(text, bytes, cuts, 40);
+        struct request_fixture rig = rig_read(text, bytes, cuts, 40);
         assert_int_equal(rig.step, WR_REQUEST_END);
         assert_int_equal(rig.body_bytes, WR_REQUEST_BODY_MAX);
         assert_int_equal(rig.taken, bytes);
     }
 }
 
-WEIR_TESTS(test(a_request_is_read_as_it_was_meant), test(a_request_cut_anywhere_is_the_same_request),
-           test(who_waits_for_100_continue_is_known_before_the_body), test(fields_are_found_by_name_in_their_order),
-           test(pipelined_requests_follow_each_other), test(a_head_may_move_while_it_comes),
-           test(a_large_body_comes_through_in_any_pieces))
+WEIR_TESTS(test(valid_requests_are_parsed_as_meant), test(a_request_cut_anywhere_is_the_same_request),
+           test(expect_100_continue_is_known_before_the_body), test(fields_are_found_by_name_in_their_order),
+           test(pipelined_requests_follow_each_other), test(request_head_may_move_in_memory_while_it_arrives),
+           test(large_request_body_is_parsed_in_any_pieces))

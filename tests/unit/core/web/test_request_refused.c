@@ -175,7 +175,7 @@ static const struct row chunks[] = {
 /* Checks the fault of a text in one piece, byte by byte, and in two pieces cut anywhere. */
 static void check_text(const char *text, size_t bytes, enum wr_request_fault fault, int status)
 {
-    struct rig single = rig_read_single(text, bytes), whole = rig_read_whole(text, bytes);
+    struct request_fixture single = rig_read_single(text, bytes), whole = rig_read_whole(text, bytes);
 
     if (whole.request.fault != fault || single.request.fault != fault)
         print_error("%.200s: %s; %s\n", text, wr_request_fault_text((enum wr_request_fault)whole.request.fault),
@@ -199,19 +199,19 @@ static void check_rows(const struct row *rows, size_t count)
 
 #define CHECK_ROWS(rows) check_rows(rows, sizeof(rows) / sizeof(rows)[0])
 
-static void a_request_line_that_is_odd_is_refused(void **state)
+static void malformed_request_line_is_refused(void **state)
 {
     (void)state;
     CHECK_ROWS(request_lines);
 }
 
-static void a_header_line_that_is_odd_is_refused(void **state)
+static void malformed_header_line_of_a_request_is_refused(void **state)
 {
     (void)state;
     CHECK_ROWS(field_lines);
 }
 
-static void a_body_whose_end_is_in_doubt_is_refused(void **state)
+static void request_body_with_an_ambiguous_end_is_refused(void **state)
 {
     (void)state;
     CHECK_ROWS(framings);
@@ -321,7 +321,7 @@ static void a_header_that_is_too_large_is_431(void **state)
     }
 }
 
-static void what_stands_around_chunks_is_bounded(void **state)
+static void framing_bytes_around_chunks_are_bounded(void **state)
 {
     (void)state;
     begin(CHUNKED "1;");
@@ -362,7 +362,7 @@ static void every_refusal_has_a_status_and_a_reason(void **state)
     }
 }
 
-WEIR_TESTS(test(a_request_line_that_is_odd_is_refused), test(a_header_line_that_is_odd_is_refused),
-           test(a_body_whose_end_is_in_doubt_is_refused), test(bad_chunks_and_trailers_are_refused),
+WEIR_TESTS(test(malformed_request_line_is_refused), test(malformed_header_line_of_a_request_is_refused),
+           test(request_body_with_an_ambiguous_end_is_refused), test(bad_chunks_and_trailers_are_refused),
            test(a_target_that_is_too_long_is_414), test(a_header_that_is_too_large_is_431),
-           test(what_stands_around_chunks_is_bounded), test(every_refusal_has_a_status_and_a_reason))
+           test(framing_bytes_around_chunks_are_bounded), test(every_refusal_has_a_status_and_a_reason))

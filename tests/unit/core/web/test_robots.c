@@ -4,7 +4,7 @@
 
 static int judge_as(const char *agent, const char *text, const char *path)
 {
-    struct rig rig;
+    struct robots_fixture rig;
     rig_read_as(&rig, agent, text, strlen(text));
     int result = verdict(&rig, path);
     rig_release(&rig);
@@ -13,7 +13,7 @@ static int judge_as(const char *agent, const char *text, const char *path)
 
 /* ---- groups (2.2.1) ---- */
 
-static void our_group_counts_and_else_that_of_all(void **state)
+static void own_group_counts_or_else_the_group_of_all_agents(void **state)
 {
     static const char text[] = "User-agent: *\nDisallow: /all\n\nUser-agent: Weir\nDisallow: /weir\n"
                                "\nUser-agent: other\nDisallow: /other\n";
@@ -77,7 +77,7 @@ static void a_group_may_name_several_agents(void **state)
     assert_int_equal(judge_as("c", text, "/x"), 0);
 }
 
-static void other_records_end_no_group(void **state)
+static void other_robots_records_do_not_end_a_group(void **state)
 {
     static const char text[] = "User-agent: weir\nSitemap: https://example.org/s.xml\nUnknown: x\n\nCrawl-delay: 1\n"
                                "User-agent: other\nDisallow: /a\nSitemap: /t\nHost: example.org\nDisallow: /b\n";
@@ -146,7 +146,7 @@ static void the_longest_rule_that_matches_decides(void **state)
     check_all_judged(cases);
 }
 
-static void stars_match_anything_and_a_dollar_the_end(void **state)
+static void star_matches_anything_and_a_final_dollar_the_end(void **state)
 {
     static const struct judged cases[] = {
         {"Disallow: *", "/", -2},
@@ -197,7 +197,7 @@ static void stars_match_anything_and_a_dollar_the_end(void **state)
 }
 
 /* B14 */
-static void an_encoded_spelling_evades_no_rule(void **state)
+static void encoded_path_evades_no_robots_rule(void **state)
 {
     static const struct judged cases[] = {
         {"Disallow: /bar", "/%62ar", -2},
@@ -256,9 +256,9 @@ static void robots_txt_itself_is_always_allowed(void **state)
     check_all_judged(cases);
 }
 
-static void the_answer_quotes_the_rule_as_it_is_written(void **state)
+static void robots_verdict_quotes_the_rule_as_written(void **state)
 {
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     rig_read(&rig, "# rules\n\nUser-agent: *\n  Disallow :  /a%2fb*\xc3\xbc$  # no\nAllow: /a\n");
     struct wr_fetch_deliver_robots answer = ask(&rig, "/a%2Fbcd\xc3\xbc");
@@ -275,10 +275,10 @@ static void the_answer_quotes_the_rule_as_it_is_written(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(our_group_counts_and_else_that_of_all), test(product_tokens_match_as_a_whole),
+WEIR_TESTS(test(own_group_counts_or_else_the_group_of_all_agents), test(product_tokens_match_as_a_whole),
            test(versions_and_comments_after_a_token_do_not_count), test(groups_of_one_agent_are_merged),
-           test(a_group_may_name_several_agents), test(other_records_end_no_group),
+           test(a_group_may_name_several_agents), test(other_robots_records_do_not_end_a_group),
            test(an_empty_rule_ends_the_list_of_agents_and_matches_nothing), test(rules_before_any_agent_do_not_count),
-           test(the_longest_rule_that_matches_decides), test(stars_match_anything_and_a_dollar_the_end),
-           test(an_encoded_spelling_evades_no_rule), test(robots_txt_itself_is_always_allowed),
-           test(the_answer_quotes_the_rule_as_it_is_written))
+           test(the_longest_rule_that_matches_decides), test(star_matches_anything_and_a_final_dollar_the_end),
+           test(encoded_path_evades_no_robots_rule), test(robots_txt_itself_is_always_allowed),
+           test(robots_verdict_quotes_the_rule_as_written))

@@ -40,7 +40,7 @@ static void add_many(const char *line, size_t until_bytes)
         add(line);
 }
 
-static void read_text(struct rig *rig)
+static void read_text(struct robots_fixture *rig)
 {
     rig_read_as(rig, "weir", text, text_bytes);
 }
@@ -48,7 +48,7 @@ static void read_text(struct rig *rig)
 /* B1 */
 static void text_beyond_the_cap_is_not_read_and_what_came_before_counts(void **state)
 {
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     add("User-agent: *\nDisallow: /first\n");
     add_many("# padding\n", (size_t)500 << 10); /* RFC 9309 2.5: at least 500 KiB are read */
@@ -71,7 +71,7 @@ static void text_beyond_the_cap_is_not_read_and_what_came_before_counts(void **s
 /* B2 */
 static void a_line_of_a_megabyte_is_one_line(void **state)
 {
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     add("User-agent: *\nDisallow: /");
     add_many("a", WR_ROBOTS_MAX - 100);
@@ -91,10 +91,10 @@ static void a_line_of_a_megabyte_is_one_line(void **state)
 }
 
 /* B2 */
-static void a_hundred_thousand_groups_are_read(void **state)
+static void hundred_thousand_robots_groups_are_parsed(void **state)
 {
     char line[64];
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     for (int i = 0; text_bytes + 100 < WR_ROBOTS_MAX; i++) {
         snprintf(line, sizeof line, "User-agent:%s\nAllow:\n", i == 40000 ? "weir" : "b");
@@ -112,10 +112,10 @@ static void a_hundred_thousand_groups_are_read(void **state)
 }
 
 /* B2 */
-static void as_many_rules_as_fit_take_bounded_memory(void **state)
+static void maximum_of_robots_rules_takes_bounded_memory(void **state)
 {
     char line[64];
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     add("User-agent:*\n");
     for (int i = 0; text_bytes + 64 < WR_ROBOTS_MAX; i++) {
@@ -137,7 +137,7 @@ static void as_many_rules_as_fit_take_bounded_memory(void **state)
 static void patterns_made_to_be_slow_are_answered_at_once(void **state)
 {
     static char path[5001];
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     add("User-agent: *\nDisallow: /");
     for (int i = 0; i < 2000; i++)
@@ -153,7 +153,7 @@ static void patterns_made_to_be_slow_are_answered_at_once(void **state)
 }
 
 /* B3 */
-static void a_file_of_slow_patterns_denies_what_it_makes_too_costly(void **state)
+static void slow_robots_patterns_deny_paths_that_are_too_costly(void **state)
 {
     static const char *const patterns[] = {
         "Disallow: /*aab\n",           "Disallow: /*aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n",
@@ -161,7 +161,7 @@ static void a_file_of_slow_patterns_denies_what_it_makes_too_costly(void **state
         "Disallow: *aab$\n",
     };
     static char path[8001];
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         text_bytes = 0;
@@ -178,10 +178,10 @@ static void a_file_of_slow_patterns_denies_what_it_makes_too_costly(void **state
 }
 
 /* B3: at each position both ends match. */
-static void pieces_that_nearly_match_everywhere_are_given_up_too(void **state)
+static void patterns_that_nearly_match_everywhere_are_given_up(void **state)
 {
     static char path[8001];
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     add("User-agent: *\n");
     add_many("Disallow: /*abba\n", WR_ROBOTS_MAX);
@@ -195,7 +195,7 @@ static void pieces_that_nearly_match_everywhere_are_given_up_too(void **state)
 
 static void rules_with_one_prefix_are_no_slower_than_their_number(void **state)
 {
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     add("User-agent: *\n");
     add_many("Disallow: /a$\n", WR_ROBOTS_MAX);
@@ -206,10 +206,10 @@ static void rules_with_one_prefix_are_no_slower_than_their_number(void **state)
     rig_release(&rig);
 }
 
-static void prefixes_of_every_length_are_found(void **state)
+static void robots_rules_with_prefixes_of_every_length_are_found(void **state)
 {
     char line[1200] = "Disallow: /";
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     add("User-agent: *\n");
     for (int i = 0; i < 1000; i++) {
@@ -231,7 +231,7 @@ static void sitemaps_are_capped_and_judged_like_links(void **state)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     add("Sitemap: file:///etc/passwd\nSitemap: http://127.1/s.xml\n");
     add_many("Sitemap: https://example.org/s.xml\n", WR_ROBOTS_MAX);
@@ -247,7 +247,7 @@ static void sitemaps_are_capped_and_judged_like_links(void **state)
 }
 
 /* L1 */
-static void every_want_of_memory_is_reported_and_leaves_nothing_behind(void **state)
+static void parsing_robots_txt_reports_each_failed_allocation_and_leaks_nothing(void **state)
 {
     static const char *const texts[] = {"User-agent: *\nDisallow: /a\n", "U\0s\0e\0r\0-\0a\0g\0e\0n\0t\0:\0*\0\n\0",
                                         ""};
@@ -273,7 +273,7 @@ static void every_want_of_memory_is_reported_and_leaves_nothing_behind(void **st
         }
 }
 
-static void growing_survives_want_of_memory_too(void **state)
+static void growing_robots_block_survives_failed_allocations(void **state)
 {
     struct wr_robots_options options = {.agent = wr_span_of("weir"), .delay_max_ns = WEIR_DAY};
     struct wr_robots *robots;
@@ -294,9 +294,9 @@ static void growing_survives_want_of_memory_too(void **state)
     wr_robots_free(NULL);
 }
 
-static void asking_takes_no_memory(void **state)
+static void asking_robots_rules_allocates_no_memory(void **state)
 {
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     rig_read(&rig, "User-agent: *\nDisallow: /a*b%62$\nAllow: /\xc3\xbc\n");
     long takes = atomic_load(&rig.memory.takes);
@@ -310,11 +310,12 @@ static void asking_takes_no_memory(void **state)
 #define fresh(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 WEIR_TESTS(fresh(text_beyond_the_cap_is_not_read_and_what_came_before_counts), fresh(a_line_of_a_megabyte_is_one_line),
-           fresh(a_hundred_thousand_groups_are_read), fresh(as_many_rules_as_fit_take_bounded_memory),
+           fresh(hundred_thousand_robots_groups_are_parsed), fresh(maximum_of_robots_rules_takes_bounded_memory),
            fresh(patterns_made_to_be_slow_are_answered_at_once),
-           fresh(a_file_of_slow_patterns_denies_what_it_makes_too_costly),
-           fresh(pieces_that_nearly_match_everywhere_are_given_up_too),
-           fresh(rules_with_one_prefix_are_no_slower_than_their_number), fresh(prefixes_of_every_length_are_found),
+           fresh(slow_robots_patterns_deny_paths_that_are_too_costly),
+           fresh(patterns_that_nearly_match_everywhere_are_given_up),
+           fresh(rules_with_one_prefix_are_no_slower_than_their_number),
+           fresh(robots_rules_with_prefixes_of_every_length_are_found),
            fresh(sitemaps_are_capped_and_judged_like_links),
-           fresh(every_want_of_memory_is_reported_and_leaves_nothing_behind),
-           fresh(growing_survives_want_of_memory_too), fresh(asking_takes_no_memory))
+           fresh(parsing_robots_txt_reports_each_failed_allocation_and_leaks_nothing),
+           fresh(growing_robots_block_survives_failed_allocations), fresh(asking_robots_rules_allocates_no_memory))

@@ -50,7 +50,7 @@ static void prose_and_unknown_keys_are_no_rules(void **state)
 }
 
 /* B4 */
-static void every_line_ending_and_none_at_the_end_will_do(void **state)
+static void robots_txt_may_have_any_line_ending_or_none_at_the_end(void **state)
 {
     (void)state;
     assert_int_equal(judge("User-agent: *\nDisallow: /a\nDisallow: /b", "/b"), -3);
@@ -65,7 +65,7 @@ static void every_line_ending_and_none_at_the_end_will_do(void **state)
 }
 
 /* B4 */
-static void byte_order_marks_whole_or_broken_are_passed_over(void **state)
+static void complete_and_broken_byte_order_marks_are_skipped(void **state)
 {
     (void)state;
     assert_int_equal(judge("\xef\xbb\xbfUser-agent: *\nDisallow: /a", "/a"), -2);
@@ -93,7 +93,7 @@ static size_t widen(const char *text, bool is_big, bool has_mark, char *ret_wide
 }
 
 /* B4 */
-static void utf_16_is_read_by_its_mark_or_its_zeros(void **state)
+static void utf_16_robots_txt_is_detected_by_its_mark_or_its_zeros(void **state)
 {
     char wide[256];
     (void)state;
@@ -113,7 +113,7 @@ static void utf_16_is_read_by_its_mark_or_its_zeros(void **state)
 }
 
 /* B4 */
-static void nul_bytes_and_garbage_spoil_only_their_own_line(void **state)
+static void nul_bytes_and_garbage_affect_only_their_own_line(void **state)
 {
     static const char text[] =
         "User-agent: *\n\0Disallow: /a\0\nDis\0allow: /b\nDisallow: /c\0d\n\xff\xfe\x80\nDisallow: /\xc3\n";
@@ -134,7 +134,7 @@ static void nul_bytes_and_garbage_spoil_only_their_own_line(void **state)
 }
 
 /* B5 */
-static void a_page_or_an_image_in_its_place_allows_all(void **state)
+static void html_page_or_image_as_robots_txt_allows_everything(void **state)
 {
     static const char *const pages[] = {
         "<!DOCTYPE html>\n<pre>\nUser-agent: *\nDisallow: /\n</pre>\n",
@@ -159,7 +159,7 @@ static void a_page_or_an_image_in_its_place_allows_all(void **state)
 
 static int64_t delay_of(const char *agent, const char *text)
 {
-    struct rig rig;
+    struct robots_fixture rig;
     rig_read_as(&rig, agent, text, strlen(text));
     int64_t delay_ns = wr_robots_facts(rig.robots)->delay_ns;
     rig_release(&rig);
@@ -227,13 +227,13 @@ static void crawl_delays_are_read_exactly_and_within_bounds(void **state)
 }
 
 /* B10 */
-static void a_delay_beyond_the_maximum_is_shortened_and_said_so(void **state)
+static void crawl_delay_above_the_maximum_is_clamped_and_reported(void **state)
 {
     struct wr_robots_options options = {.agent = wr_span_of("weir"), .delay_max_ns = 30 * WEIR_SECOND};
     struct wr_span text = wr_span_of("User-agent: *\nCrawl-delay: 60\nRequest-rate: 2/5m\n");
     test_allocator memory;
     struct wr_robots *robots;
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     test_allocator_init(&memory);
     assert_int_equal(wr_robots_parse(text, &options, &memory.allocator, &robots), 0);
@@ -259,7 +259,7 @@ static void unit_of_a_rate_is_not_taken_from_the_next_line(void **state)
     assert_int_equal(period_ns, 2 * WEIR_SECOND);
 }
 
-static void delay_of_just_the_maximum_is_not_said_to_be_shortened(void **state)
+static void crawl_delay_at_the_maximum_is_not_reported_as_clamped(void **state)
 {
     static const struct {
         const char *text;
@@ -282,7 +282,7 @@ static void delay_of_just_the_maximum_is_not_said_to_be_shortened(void **state)
 }
 
 /* B11 */
-static void of_two_delays_the_longer_counts(void **state)
+static void longer_of_two_crawl_delays_counts(void **state)
 {
     (void)state;
     assert_int_equal(delay_of("weir", "User-agent: *\nCrawl-delay: 5\nCrawl-delay: 2\n"), 5 * WEIR_SECOND);
@@ -293,7 +293,7 @@ static void of_two_delays_the_longer_counts(void **state)
         3 * WEIR_SECOND);
 }
 
-static void a_delay_speaks_to_the_agents_named_before_it(void **state)
+static void crawl_delay_applies_to_the_agents_named_before_it(void **state)
 {
     static const char text[] = "User-agent: slow\nCrawl-delay: 30\n\nUser-agent: *\nDisallow: /x\nCrawl-delay: 1\n";
     (void)state;
@@ -309,7 +309,7 @@ static void a_delay_speaks_to_the_agents_named_before_it(void **state)
 static int64_t interval_for(const char *lines)
 {
     char text[256];
-    struct rig rig;
+    struct robots_fixture rig;
     snprintf(text, sizeof text, "User-agent: *\n%s\n", lines);
     rig_read(&rig, text);
     int64_t interval_ns = wr_robots_interval_ns(rig.robots);
@@ -358,9 +358,9 @@ static void request_rates_are_read_and_the_slowest_bound_counts(void **state)
             fail_msg("%s: %lld", cases[i].lines, (long long)interval_for(cases[i].lines));
 }
 
-static void sitemaps_are_for_everybody_wherever_they_stand(void **state)
+static void sitemaps_apply_to_all_agents_wherever_they_stand(void **state)
 {
-    struct rig rig;
+    struct robots_fixture rig;
     (void)state;
     rig_read(&rig, "Sitemap: https://example.org/a.xml\nUser-agent: other\nsite-map: /b.xml\nDisallow: /\n"
                    "Sitemap:https://example.org/c.xml?d=e # comment\nSitemap:\nSITEMAPS: x y\n");
@@ -375,13 +375,13 @@ static void sitemaps_are_for_everybody_wherever_they_stand(void **state)
     rig_release(&rig);
 }
 
-WEIR_TESTS(test(unit_of_a_rate_is_not_taken_from_the_next_line),
-           test(delay_of_just_the_maximum_is_not_said_to_be_shortened),
-           test(keys_are_known_in_every_spelling_that_sites_use), test(prose_and_unknown_keys_are_no_rules),
-           test(every_line_ending_and_none_at_the_end_will_do), test(byte_order_marks_whole_or_broken_are_passed_over),
-           test(utf_16_is_read_by_its_mark_or_its_zeros), test(nul_bytes_and_garbage_spoil_only_their_own_line),
-           test(a_page_or_an_image_in_its_place_allows_all), test(crawl_delays_are_read_exactly_and_within_bounds),
-           test(a_delay_beyond_the_maximum_is_shortened_and_said_so), test(of_two_delays_the_longer_counts),
-           test(a_delay_speaks_to_the_agents_named_before_it),
-           test(request_rates_are_read_and_the_slowest_bound_counts),
-           test(sitemaps_are_for_everybody_wherever_they_stand))
+WEIR_TESTS(
+    test(unit_of_a_rate_is_not_taken_from_the_next_line), test(crawl_delay_at_the_maximum_is_not_reported_as_clamped),
+    test(keys_are_known_in_every_spelling_that_sites_use), test(prose_and_unknown_keys_are_no_rules),
+    test(robots_txt_may_have_any_line_ending_or_none_at_the_end),
+    test(complete_and_broken_byte_order_marks_are_skipped),
+    test(utf_16_robots_txt_is_detected_by_its_mark_or_its_zeros),
+    test(nul_bytes_and_garbage_affect_only_their_own_line), test(html_page_or_image_as_robots_txt_allows_everything),
+    test(crawl_delays_are_read_exactly_and_within_bounds), test(crawl_delay_above_the_maximum_is_clamped_and_reported),
+    test(longer_of_two_crawl_delays_counts), test(crawl_delay_applies_to_the_agents_named_before_it),
+    test(request_rates_are_read_and_the_slowest_bound_counts), test(sitemaps_apply_to_all_agents_wherever_they_stand))

@@ -67,7 +67,7 @@ static void random_rules_are_judged_as_by_a_naive_matcher(void **state)
     (void)state;
     wr_rng_init(&round.rng, weir_test_seed());
     for (int i = 0; i < 6000; i++) {
-        struct rig rig;
+        struct robots_fixture rig;
         make_rules(&round, text);
         rig_read(&rig, text);
         for (int j = 0; j < 10; j++) {
@@ -84,7 +84,7 @@ static void random_rules_are_judged_as_by_a_naive_matcher(void **state)
     assert_true(denied > 5000 && allowed > 5000);
 }
 
-static void any_bytes_are_read_and_any_path_is_judged(void **state)
+static void robots_txt_of_any_bytes_judges_any_path(void **state)
 {
     static char text[4096];
     struct wr_rng rng;
@@ -92,7 +92,7 @@ static void any_bytes_are_read_and_any_path_is_judged(void **state)
     wr_rng_init(&rng, weir_test_seed());
     for (int i = 0; i < 20000; i++) {
         size_t bytes = 0;
-        struct rig rig;
+        struct robots_fixture rig;
         while (bytes + 40 < sizeof text && wr_rng_below(&rng, 20) > 0) {
             static const char *const words[] = {
                 "User-agent: *\n", "Disallow: /", "Allow: ", "Crawl-delay: 1", "\r", "\n", "#", "*", "$"};
@@ -111,4 +111,4 @@ static void any_bytes_are_read_and_any_path_is_judged(void **state)
     }
 }
 
-WEIR_TESTS(test(random_rules_are_judged_as_by_a_naive_matcher), test(any_bytes_are_read_and_any_path_is_judged))
+WEIR_TESTS(test(random_rules_are_judged_as_by_a_naive_matcher), test(robots_txt_of_any_bytes_judges_any_path))

@@ -28,7 +28,7 @@ static void jobs_take_403_429_and_503_as_blocking(void **state)
 }
 
 /* N6-6 */
-static void statuses_that_stand_for_429_count_as_it_does(void **state)
+static void statuses_that_stand_for_429_count_like_429(void **state)
 {
     static const int refusals[] = {420, 429, 430, 509, 529, 999};
 
@@ -40,7 +40,7 @@ static void statuses_that_stand_for_429_count_as_it_does(void **state)
 }
 
 /* S0-45, S0-46 */
-static void time_outs_and_gateways_are_transient_and_client_errors_permanent(void **state)
+static void timeouts_and_gateway_errors_are_transient_client_errors_permanent(void **state)
 {
     static const int transient[] = {0, 429, 502, 503, 504, 408, 425, 500, 520, 524};
     static const int permanent[] = {400, 401, 403, 404, 410, 418, 451, 501, 505, 599, 1, 99, -1, 600, 998, INT32_MAX};
@@ -84,7 +84,7 @@ static void table_for_apis_can_be_chosen(void **state)
     assert_int_equal(wr_status_class(&statuses, 500), WR_STATUS_PERMANENT);
 }
 
-static void words_that_say_no_class_are_refused_and_change_nothing(void **state)
+static void invalid_status_class_texts_are_refused_and_change_nothing(void **state)
 {
     static const char *const texts[] = {
         "",        "403",    "403=",     "=permanent",     "403=never",          "403=Permanent",           "4xx=done",
@@ -102,7 +102,7 @@ static void words_that_say_no_class_are_refused_and_change_nothing(void **state)
     assert_memory_equal(&statuses, &before, sizeof statuses);
 }
 
-WEIR_TESTS(test(jobs_take_403_429_and_503_as_blocking), test(statuses_that_stand_for_429_count_as_it_does),
-           test(time_outs_and_gateways_are_transient_and_client_errors_permanent),
+WEIR_TESTS(test(jobs_take_403_429_and_503_as_blocking), test(statuses_that_stand_for_429_count_like_429),
+           test(timeouts_and_gateway_errors_are_transient_client_errors_permanent),
            test(classes_can_be_overridden_in_words), test(table_for_apis_can_be_chosen),
-           test(words_that_say_no_class_are_refused_and_change_nothing))
+           test(invalid_status_class_texts_are_refused_and_change_nothing))

@@ -2,7 +2,7 @@
 /* test_url.c - tests absolute URLs: the result of each spelling, and invalid ones. */
 #include "url_rig.h"
 
-static void scheme_and_slashes_are_written_in_one_way(void **state)
+static void url_scheme_and_slashes_have_one_spelling(void **state)
 {
     static const struct url_case cases[] = {
         {"http://example.org/", "http://example.org/"},
@@ -24,7 +24,7 @@ static void scheme_and_slashes_are_written_in_one_way(void **state)
     check_all(cases, NULL);
 }
 
-static void what_surrounds_or_interrupts_a_url_is_dropped(void **state)
+static void blanks_around_and_line_breaks_within_a_url_are_dropped(void **state)
 {
     static const struct url_case cases[] = {
         {" http://example.org/", "http://example.org/"},
@@ -248,7 +248,7 @@ static void dot_segments_are_resolved_in_every_spelling(void **state)
     check_all(cases, NULL);
 }
 
-static void each_part_encodes_what_it_must_and_nothing_else(void **state)
+static void each_url_part_encodes_only_the_required_characters(void **state)
 {
     static const struct url_case cases[] = {
         {"http://h/ \"<>^`{}\x7f", "http://h/%20%22%3C%3E%5E%60%7B%7D%7F"},
@@ -305,7 +305,7 @@ static void missing_hosts_are_refused(void **state)
     check_all_refused(inputs, NULL, WR_URL_NO_HOST);
 }
 
-static void fault_texts_say_what_is_wrong(void **state)
+static void url_fault_texts_say_what_is_wrong(void **state)
 {
     (void)state;
     assert_string_equal(wr_url_fault_text(WR_URL_OK), "nothing is wrong");
@@ -313,10 +313,10 @@ static void fault_texts_say_what_is_wrong(void **state)
     assert_string_equal(wr_url_fault_text(WR_URL_MEMORY), "there is no memory left");
 }
 
-WEIR_TESTS(test(scheme_and_slashes_are_written_in_one_way), test(what_surrounds_or_interrupts_a_url_is_dropped),
+WEIR_TESTS(test(url_scheme_and_slashes_have_one_spelling), test(blanks_around_and_line_breaks_within_a_url_are_dropped),
            test(other_schemes_are_recognised_and_refused), test(relative_input_without_a_base_is_refused),
            test(user_and_password_are_encoded_and_the_last_at_sign_counts),
            test(ports_are_numbers_and_the_usual_one_is_dropped), test(dot_segments_are_resolved_in_every_spelling),
-           test(each_part_encodes_what_it_must_and_nothing_else),
+           test(each_url_part_encodes_only_the_required_characters),
            test(nul_bytes_are_trimmed_or_encoded_like_other_controls), test(missing_hosts_are_refused),
-           test(fault_texts_say_what_is_wrong))
+           test(url_fault_texts_say_what_is_wrong))

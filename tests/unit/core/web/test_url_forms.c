@@ -52,7 +52,7 @@ static void politeness_key_is_the_host_and_an_unusual_port(void **state)
     check_forms(wr_url_append_key, cases);
 }
 
-static void politeness_key_is_that_of_the_host_where_both_know_the_port(void **state)
+static void url_and_host_give_the_same_key_where_both_know_the_port(void **state)
 {
     static const char *const hosts[] = {
         "example.com",          "EXAMPLE.com.:80", "a_b.example:8080",        "127.0.0.1:81",
@@ -67,7 +67,7 @@ static void politeness_key_is_that_of_the_host_where_both_know_the_port(void **s
 }
 
 /* B13 */
-static void robots_are_asked_for_by_scheme_host_and_port(void **state)
+static void robots_txt_url_has_the_scheme_host_and_port(void **state)
 {
     static const struct url_case cases[] = {
         {"http://example.com/a?b#c", "http://example.com/robots.txt"},
@@ -81,7 +81,7 @@ static void robots_are_asked_for_by_scheme_host_and_port(void **state)
     check_forms(wr_url_append_robots, cases);
 }
 
-static void spellings_of_one_page_have_one_canonical_form(void **state)
+static void spellings_of_one_page_share_one_canonical_url(void **state)
 {
     static const struct url_case cases[] = {
         {"http://example.com", "http://example.com/"},
@@ -110,7 +110,7 @@ static void spellings_of_one_page_have_one_canonical_form(void **state)
     check_forms(wr_url_append_canonical, cases);
 }
 
-static void parts_of_a_url_can_be_had(void **state)
+static void parts_of_a_url_can_be_read(void **state)
 {
     struct wr_url url, other;
     (void)state;
@@ -161,7 +161,7 @@ static void urls_longer_than_the_maximum_are_refused(void **state)
     assert_int_equal(parse_bytes(input, 10 + 65536 * 4, NULL, &url), WR_URL_LONG);
 }
 
-static void a_million_dot_segments_need_no_room(void **state)
+static void million_dot_segments_need_no_memory(void **state)
 {
     static char input[3000009];
     struct wr_url url;
@@ -173,7 +173,7 @@ static void a_million_dot_segments_need_no_room(void **state)
     assert_string_equal(url.text, "http://h/");
 }
 
-static void every_smaller_memory_is_too_small_and_never_overrun(void **state)
+static void url_parser_refuses_every_smaller_buffer_without_overrun(void **state)
 {
     static const char *const inputs[] = {"http://u:p@example.org:8080/a/../b c/./d?e f#g h",
                                          "../x/./y?z#w",
@@ -198,7 +198,7 @@ static void every_smaller_memory_is_too_small_and_never_overrun(void **state)
 
 /* Random pieces of URLs: each accepted URL parses as itself, is bounded, and has one canonical
  * form. */
-static void whatever_is_accepted_is_stable_and_its_canonical_form_too(void **state)
+static void accepted_urls_and_their_canonical_forms_are_stable(void **state)
 {
     static const char *const pieces[] = {
         "http:", "https:", "//",    "/",      "\\",       "?",           "#",     "@",     ":",  "80",
@@ -264,7 +264,7 @@ static void a_shown_url_has_neither_user_nor_password(void **state)
 }
 
 /* V10 */
-static void a_shown_text_that_is_no_url_has_neither_user_nor_password(void **state)
+static void shown_invalid_url_has_neither_user_nor_password(void **state)
 {
     static const char *const cases[][2] = {
         {"http://user:secret@[/a", "http://[/a"},
@@ -293,10 +293,10 @@ static void a_shown_text_that_is_no_url_has_neither_user_nor_password(void **sta
     assert_string_equal(small, "https://example.org");
 }
 
-WEIR_TESTS(test(a_shown_text_that_is_no_url_has_neither_user_nor_password),
-           test(a_shown_url_has_neither_user_nor_password), test(politeness_key_is_the_host_and_an_unusual_port),
-           test(politeness_key_is_that_of_the_host_where_both_know_the_port),
-           test(robots_are_asked_for_by_scheme_host_and_port), test(spellings_of_one_page_have_one_canonical_form),
-           test(parts_of_a_url_can_be_had), test(urls_longer_than_the_maximum_are_refused),
-           test(a_million_dot_segments_need_no_room), test(every_smaller_memory_is_too_small_and_never_overrun),
-           test(whatever_is_accepted_is_stable_and_its_canonical_form_too))
+WEIR_TESTS(test(shown_invalid_url_has_neither_user_nor_password), test(a_shown_url_has_neither_user_nor_password),
+           test(politeness_key_is_the_host_and_an_unusual_port),
+           test(url_and_host_give_the_same_key_where_both_know_the_port),
+           test(robots_txt_url_has_the_scheme_host_and_port), test(spellings_of_one_page_share_one_canonical_url),
+           test(parts_of_a_url_can_be_read), test(urls_longer_than_the_maximum_are_refused),
+           test(million_dot_segments_need_no_memory), test(url_parser_refuses_every_smaller_buffer_without_overrun),
+           test(accepted_urls_and_their_canonical_forms_are_stable))

@@ -58,7 +58,7 @@ static enum wr_url_fault parse_without_idna(const char *input, char *memory, str
     return wr_url_parse(wr_span_of(input), NULL, NULL, memory, WR_URL_ROOM, ret_url);
 }
 
-static void without_a_function_hosts_are_ascii(void **state)
+static void hosts_are_ascii_without_an_idna_function(void **state)
 {
     char memory[WR_URL_ROOM];
     struct wr_url url;
@@ -77,7 +77,7 @@ static int out_of_memory(void *context, struct wr_span domain, struct wr_buf *bu
     return WEIR_E_NOMEM;
 }
 
-static void want_of_memory_for_a_name_is_no_fault_of_the_name(void **state)
+static void host_name_without_memory_is_a_memory_fault(void **state)
 {
     static const struct wr_idna poor = {.to_ascii = out_of_memory};
     char memory[WR_URL_ROOM];
@@ -129,7 +129,7 @@ static void every_spelling_of_an_ipv4_address_is_written_with_four_numbers(void 
 }
 
 /* D4 */
-static void hosts_that_end_in_a_number_are_addresses_or_nothing(void **state)
+static void hosts_that_end_in_a_number_are_addresses_or_refused(void **state)
 {
     static const char *const bad[] = {
         "http://256.0.0.1/",
@@ -278,9 +278,9 @@ static void host_names_are_no_longer_than_dns_allows(void **state)
 }
 
 WEIR_TESTS(test(hosts_are_decoded_and_in_lower_case), test(internationalized_hosts_go_through_the_given_function),
-           test(without_a_function_hosts_are_ascii), test(want_of_memory_for_a_name_is_no_fault_of_the_name),
+           test(hosts_are_ascii_without_an_idna_function), test(host_name_without_memory_is_a_memory_fault),
            test(every_spelling_of_an_ipv4_address_is_written_with_four_numbers),
-           test(hosts_that_end_in_a_number_are_addresses_or_nothing),
+           test(hosts_that_end_in_a_number_are_addresses_or_refused),
            test(every_spelling_of_an_ipv6_address_is_written_in_one_way),
            test(hosts_that_could_harm_a_store_a_file_or_a_log_are_refused),
            test(host_names_are_no_longer_than_dns_allows))

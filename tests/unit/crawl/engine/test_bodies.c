@@ -24,7 +24,7 @@ static void body_is_named_after_its_url(void **state)
                         "a.example/217fbabc0e7aa17115435afd966b734a.txt");
 }
 
-static void name_leads_nowhere_else_whatever_host_and_type_are(void **state)
+static void body_name_stays_in_its_folder_for_any_host_and_type(void **state)
 {
     static const char *const urls[] = {"http://a.example/../../x", "http://A.Example:8080/..%2f",
                                        "http://[2001:db8::1]/",    "http://con/",
@@ -43,7 +43,7 @@ static void name_leads_nowhere_else_whatever_host_and_type_are(void **state)
     }
 }
 
-static void name_is_short_however_long_the_url_is(void **state)
+static void body_name_is_short_however_long_the_url_is(void **state)
 {
     char url[1400] = "http://";
     (void)state;
@@ -56,5 +56,5 @@ static void name_is_short_however_long_the_url_is(void **state)
     assert_string_equal(name + strlen(name) - 5, ".html");
 }
 
-WEIR_TESTS(test(body_is_named_after_its_url), test(name_leads_nowhere_else_whatever_host_and_type_are),
-           test(name_is_short_however_long_the_url_is))
+WEIR_TESTS(test(body_is_named_after_its_url), test(body_name_stays_in_its_folder_for_any_host_and_type),
+           test(body_name_is_short_however_long_the_url_is))

@@ -7,7 +7,7 @@
 #include "http/net/net.h"
 
 /* T15: each number reaches its own counter. */
-static void what_the_plan_has_counted_reaches_the_counts(void **state)
+static void counts_of_the_plan_reach_the_crawl_counts(void **state)
 {
     static struct wr_crawl_counts counts;
     struct wr_plan_stats plan = {.rejected = 1,
@@ -60,5 +60,5 @@ static void start_that_its_host_held_for_more_than_10_ms_counts_as_throttled(voi
     }
 }
 
-WEIR_TESTS(test(what_the_plan_has_counted_reaches_the_counts),
+WEIR_TESTS(test(counts_of_the_plan_reach_the_crawl_counts),
            test(start_that_its_host_held_for_more_than_10_ms_counts_as_throttled))

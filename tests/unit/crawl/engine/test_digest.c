@@ -6,7 +6,7 @@
 #include "crawl/engine/digest_algorithms.h"
 #include "lib/alloc.h"
 
-static void tell_nobody(void *context, const struct wr_page_link *link)
+static void ignore_link(void *context, const struct wr_page_link *link)
 {
     (void)context;
     (void)link;
@@ -14,7 +14,7 @@ static void tell_nobody(void *context, const struct wr_page_link *link)
 
 /* Feeds each body in two pieces, and each digest object with several bodies. The values are as
  * xxh128sum and sha256sum print them. */
-static void digests_are_those_of_the_tools(void **state)
+static void digests_equal_those_of_xxh128sum_and_sha256sum(void **state)
 {
     static const struct {
         enum wr_digest_kind kind;
@@ -40,7 +40,7 @@ static void digests_are_those_of_the_tools(void **state)
         wr_page_begin(&page, &options);
         wr_page_feed(&page, rows[row].body, half);
         wr_page_feed(&page, rows[row].body + half, bytes - half);
-        assert_int_equal(wr_page_end(&page, tell_nobody, NULL), 0);
+        assert_int_equal(wr_page_end(&page, ignore_link, NULL), 0);
         assert_int_equal(page.facts.digest.bytes, strlen(rows[row].digest));
         assert_string_equal(page.facts.digest.data, rows[row].digest);
     }
@@ -50,7 +50,7 @@ static void digests_are_those_of_the_tools(void **state)
     assert_int_equal(memory.live, 0);
 }
 
-static void no_digest_is_none_and_no_memory_is_told(void **state)
+static void digest_none_is_null_and_a_failed_allocation_is_an_error(void **state)
 {
     test_allocator memory;
     struct wr_digest *digest = (struct wr_digest *)(void *)&memory;
@@ -65,4 +65,5 @@ static void no_digest_is_none_and_no_memory_is_told(void **state)
     assert_int_equal(memory.live, 0);
 }
 
-WEIR_TESTS(test(digests_are_those_of_the_tools), test(no_digest_is_none_and_no_memory_is_told))
+WEIR_TESTS(test(digests_equal_those_of_xxh128sum_and_sha256sum),
+           test(digest_none_is_null_and_a_failed_allocation_is_an_error))

@@ -87,7 +87,7 @@ static void a_line_has_all_members_in_their_order(void **state)
         "\"queue\": 3}, \"dns_ms\": 0.012, \"connect_ms\": 1.5, \"first_byte_ms\": 20250, \"total_ms\": 0}\n");
 }
 
-static void what_is_not_known_is_null(void **state)
+static void unknown_members_of_a_line_are_null(void **state)
 {
     static const char *const nulls[] = {"final_url", "status",     "digest",        "body",    "content_type",
                                         "title",     "referrer",   "links",         "error",   "error_text",
@@ -119,7 +119,7 @@ static void what_is_not_known_is_null(void **state)
     json_decref(object);
 }
 
-static void waiting_is_told_by_the_words_that_all_rooms_use(void **state)
+static void wait_ms_uses_the_names_of_weir_reason_name(void **state)
 {
     uint32_t waited[WEIR_REASON_QUEUE + 1];
     struct wr_output_line line = full_line();
@@ -135,7 +135,7 @@ static void waiting_is_told_by_the_words_that_all_rooms_use(void **state)
     json_decref(object);
 }
 
-static void every_verdict_has_its_word(void **state)
+static void every_verdict_has_a_name(void **state)
 {
     static const char *const words[] = {"fetched",   "robots",   "scope",     "depth",   "hops",    "budget",
                                         "trap",      "redirect", "failed",    "expired", "blocked", "too_large",
@@ -192,7 +192,7 @@ static struct wr_span odd_text(struct wr_rng *rng, char *ret_text)
     return (struct wr_span){ret_text, used};
 }
 
-static void odd_text_comes_out_as_it_went_in(void **state)
+static void random_text_is_unchanged_after_writing_and_parsing_a_line(void **state)
 {
     char title[64], type[64], words[64];
     struct wr_rng rng;
@@ -214,7 +214,7 @@ static void odd_text_comes_out_as_it_went_in(void **state)
     }
 }
 
-static void any_bytes_give_a_line_of_json(void **state)
+static void any_bytes_give_a_valid_json_line(void **state)
 {
     char bytes[6][64];
     struct wr_rng rng;
@@ -236,7 +236,7 @@ static void any_bytes_give_a_line_of_json(void **state)
     }
 }
 
-WEIR_TESTS(test(a_line_has_all_members_in_their_order), test(what_is_not_known_is_null),
-           test(waiting_is_told_by_the_words_that_all_rooms_use), test(every_verdict_has_its_word),
-           test(no_user_or_password_of_a_url_is_shown), test(odd_text_comes_out_as_it_went_in),
-           test(any_bytes_give_a_line_of_json))
+WEIR_TESTS(test(a_line_has_all_members_in_their_order), test(unknown_members_of_a_line_are_null),
+           test(wait_ms_uses_the_names_of_weir_reason_name), test(every_verdict_has_a_name),
+           test(no_user_or_password_of_a_url_is_shown), test(random_text_is_unchanged_after_writing_and_parsing_a_line),
+           test(any_bytes_give_a_valid_json_line))

@@ -23,7 +23,7 @@ static uint64_t lines_in(int fd)
 /* Counts lines that found no room, and lines that were still in memory when the log was closed. */
 static void each_line_of_the_log_is_written_or_counted_as_dropped(void **state)
 {
-    static struct rig rig;
+    static struct plan_store_fixture rig;
     static struct wr_crawl_fetch fetch;
     static char url[2000];
     char path[256];

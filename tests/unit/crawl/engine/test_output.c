@@ -33,13 +33,13 @@ int __wrap_fdatasync(int fd)
 
 /* ---- an output file ---- */
 
-struct rig {
+struct output_fixture {
     test_allocator allocator;
     struct wr_output output;
     char path[256];
 };
 
-static void set_up(struct rig *rig, const char *text)
+static void set_up(struct output_fixture *rig, const char *text)
 {
     const char *folder = getenv("TMPDIR");
     memset(rig, 0, sizeof *rig);
@@ -52,7 +52,7 @@ static void set_up(struct rig *rig, const char *text)
     assert_int_equal(wr_output_open(&rig->output, rig->path, &rig->allocator.allocator), 0);
 }
 
-static void tear_down(struct rig *rig)
+static void tear_down(struct output_fixture *rig)
 {
     wr_output_close(&rig->output);
     assert_int_equal(rig->allocator.live, 0);
@@ -60,13 +60,13 @@ static void tear_down(struct rig *rig)
 }
 
 /* Adds a line to the buffer, as posting a page does. */
-static void add_line(struct rig *rig, const char *line)
+static void add_line(struct output_fixture *rig, const char *line)
 {
     wr_buf_append_string(&rig->output.lines, line);
     rig->output.end += strlen(line);
 }
 
-static void assert_content(const struct rig *rig, const char *expected)
+static void assert_content(const struct output_fixture *rig, const char *expected)
 {
     char text[256] = "";
     int fd = open(rig->path, O_RDONLY | O_CLOEXEC);
@@ -77,9 +77,9 @@ static void assert_content(const struct rig *rig, const char *expected)
 }
 
 /* T11, F4: the store commits the length of the output as soon as wr_output_sync returns. */
-static void lines_are_written_and_then_synced_before_the_store_goes_on(void **state)
+static void output_lines_are_written_and_synced_before_the_store_commits(void **state)
 {
-    struct rig rig;
+    struct output_fixture rig;
     (void)state;
     set_up(&rig, "");
     assert_int_equal(wr_output_begin(&rig.output, false, false, 0), 0);
@@ -100,7 +100,7 @@ static void lines_are_written_and_then_synced_before_the_store_goes_on(void **st
 /* T11, F6. */
 static void sync_that_fails_is_an_error(void **state)
 {
-    struct rig rig;
+    struct output_fixture rig;
     (void)state;
     set_up(&rig, "");
     assert_int_equal(wr_output_begin(&rig.output, false, false, 0), 0);
@@ -112,9 +112,9 @@ static void sync_that_fails_is_an_error(void **state)
 
 /* T12, F1: lines of a transaction that was not committed are cut off; their pages are fetched
  * again. */
-static void output_is_cut_back_to_what_the_store_knows(void **state)
+static void output_is_truncated_to_the_length_in_the_store(void **state)
 {
-    struct rig rig;
+    struct output_fixture rig;
     struct stat status;
     (void)state;
     set_up(&rig, "one\ntwo\nthr");
@@ -128,9 +128,9 @@ static void output_is_cut_back_to_what_the_store_knows(void **state)
     tear_down(&rig);
 }
 
-static void output_that_is_shorter_than_the_store_knows_is_refused_and_left_alone(void **state)
+static void output_shorter_than_its_length_in_the_store_is_refused_unchanged(void **state)
 {
-    struct rig rig;
+    struct output_fixture rig;
     (void)state;
     set_up(&rig, "one\n");
     assert_int_equal(wr_output_begin(&rig.output, false, true, 5), WEIR_E_SYSTEM);
@@ -138,6 +138,6 @@ static void output_that_is_shorter_than_the_store_knows_is_refused_and_left_alon
     tear_down(&rig);
 }
 
-WEIR_TESTS(test(lines_are_written_and_then_synced_before_the_store_goes_on), test(sync_that_fails_is_an_error),
-           test(output_is_cut_back_to_what_the_store_knows),
-           test(output_that_is_shorter_than_the_store_knows_is_refused_and_left_alone))
+WEIR_TESTS(test(output_lines_are_written_and_synced_before_the_store_commits), test(sync_that_fails_is_an_error),
+           test(output_is_truncated_to_the_length_in_the_store),
+           test(output_shorter_than_its_length_in_the_store_is_refused_unchanged))

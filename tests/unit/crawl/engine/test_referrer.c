@@ -44,7 +44,7 @@ static bool has(const struct wr_crawl_loop *loop, int number, size_t bytes)
 }
 
 /* M13, V6: long referrers have at most 16 MiB, and never displace one of usual length. */
-static void long_referrers_are_bounded_in_all_and_take_nothing_from_usual_ones(void **state)
+static void long_referrers_are_bounded_and_displace_no_usual_ones(void **state)
 {
     char memory[LONG_URL];
     size_t kept = 0;
@@ -80,5 +80,4 @@ static void tasks_of_one_page_share_their_referrer(void **state)
     free_loop(loop);
 }
 
-WEIR_TESTS(test(long_referrers_are_bounded_in_all_and_take_nothing_from_usual_ones),
-           test(tasks_of_one_page_share_their_referrer))
+WEIR_TESTS(test(long_referrers_are_bounded_and_displace_no_usual_ones), test(tasks_of_one_page_share_their_referrer))

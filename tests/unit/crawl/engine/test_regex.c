@@ -83,7 +83,7 @@ static const struct {
     {"\\{{2}", "{{", true},
 };
 
-static void expressions_find_what_they_say(void **state)
+static void expressions_match_as_specified(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++)
@@ -91,7 +91,7 @@ static void expressions_find_what_they_say(void **state)
             fail_msg("%s %s", found[i].expression, found[i].text);
 }
 
-static void what_is_no_expression_is_refused_with_what_would_be_right(void **state)
+static void invalid_expressions_are_refused_with_a_hint(void **state)
 {
     static const char *const cases[][2] = {
         {"", "nothing after"},
@@ -137,7 +137,7 @@ static void make_text(struct wr_rng *rng, const char *const *parts, size_t count
         strcat(ret_text, parts[wr_rng_below(rng, (uint32_t)count)]);
 }
 
-static void expressions_mean_what_the_c_librarys_mean(void **state)
+static void expressions_match_as_those_of_the_c_library(void **state)
 {
     static const char *const pieces[] = {"a", "b", "a", "b",   "c",     ".",     "|",    "(",    ")",    "(", ")",
                                          "*", "+", "?", "{2}", "{1,2}", "{0,1}", "{2,}", "[ab]", "[^a]", "^", "$"};
@@ -170,7 +170,7 @@ static void expressions_mean_what_the_c_librarys_mean(void **state)
     assert_true(compared > 10000);
 }
 
-static void without_memory_there_is_an_error_and_no_leak(void **state)
+static void regex_allocation_failure_is_an_error_and_leaks_nothing(void **state)
 {
     test_allocator allocator;
     struct wr_regex *regex = NULL;
@@ -184,5 +184,6 @@ static void without_memory_there_is_an_error_and_no_leak(void **state)
     assert_int_equal(atomic_load(&allocator.live), 0);
 }
 
-WEIR_TESTS(test(expressions_find_what_they_say), test(what_is_no_expression_is_refused_with_what_would_be_right),
-           test(expressions_mean_what_the_c_librarys_mean), test(without_memory_there_is_an_error_and_no_leak))
+WEIR_TESTS(test(expressions_match_as_specified), test(invalid_expressions_are_refused_with_a_hint),
+           test(expressions_match_as_those_of_the_c_library),
+           test(regex_allocation_failure_is_an_error_and_leaks_nothing))

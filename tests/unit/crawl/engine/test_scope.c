@@ -158,7 +158,7 @@ static void seeds_beyond_the_first_tables_are_all_found(void **state)
 
 /* ---- file name endings ---- */
 
-static void what_is_no_page_by_its_ending_is_left_out(void **state)
+static void urls_with_endings_of_other_types_are_not_followed(void **state)
 {
     (void)state;
     static const struct {
@@ -187,7 +187,7 @@ static void what_is_no_page_by_its_ending_is_left_out(void **state)
 
 /* ---- patterns ---- */
 
-static void links_fit_one_included_pattern_and_no_excluded_one(void **state)
+static void links_must_match_an_included_and_no_excluded_pattern(void **state)
 {
     (void)state;
     struct wr_scope *scope = new_scope(WR_SCOPE_ANY);
@@ -203,7 +203,7 @@ static void links_fit_one_included_pattern_and_no_excluded_one(void **state)
     wr_scope_free(scope);
 }
 
-static void patterns_fit_whole_urls_as_globs_and_parts_as_texts_or_expressions(void **state)
+static void globs_match_whole_urls_and_texts_or_expressions_match_parts(void **state)
 {
     (void)state;
     static const struct {
@@ -243,7 +243,7 @@ static void patterns_fit_whole_urls_as_globs_and_parts_as_texts_or_expressions(v
     }
 }
 
-static void patterns_that_could_be_slow_or_make_no_sense_are_refused(void **state)
+static void slow_or_invalid_patterns_are_refused(void **state)
 {
     (void)state;
     char longest[WR_PATTERN_MAX + 2] = "re:";
@@ -298,7 +298,7 @@ static void hostile_url_does_not_make_a_glob_slow(void **state)
 #define CROWD 4
 #define HOSTS 2000
 
-static void *ask_much(void *context)
+static void *test_many_urls(void *context)
 {
     char text[64];
     for (int i = 0; i < HOSTS; i++) {
@@ -310,7 +310,7 @@ static void *ask_much(void *context)
     return NULL;
 }
 
-static void *seed_much(void *context)
+static void *add_many_seeds(void *context)
 {
     char text[64];
     for (int i = 0; i < HOSTS; i++) {
@@ -320,15 +320,15 @@ static void *seed_much(void *context)
     return NULL;
 }
 
-static void many_threads_ask_while_seeds_come(void **state)
+static void threads_can_test_urls_while_seeds_are_added(void **state)
 {
     (void)state;
     pthread_t askers[CROWD], seeders[2];
     struct wr_scope *scope = new_scope(WR_SCOPE_DOMAIN);
     for (int i = 0; i < CROWD; i++)
-        assert_int_equal(pthread_create(&askers[i], NULL, ask_much, scope), 0);
+        assert_int_equal(pthread_create(&askers[i], NULL, test_many_urls, scope), 0);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&seeders[i], NULL, seed_much, scope), 0);
+        assert_int_equal(pthread_create(&seeders[i], NULL, add_many_seeds, scope), 0);
     for (int i = 0; i < 2; i++)
         (void)pthread_join(seeders[i], NULL);
     for (int i = 0; i < CROWD; i++)
@@ -353,7 +353,7 @@ static int try_all(const weir_allocator *allocator)
     return error;
 }
 
-static void want_of_memory_is_told_and_nothing_leaks(void **state)
+static void scope_allocation_failure_is_an_error_and_leaks_nothing(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -375,7 +375,9 @@ static void want_of_memory_is_told_and_nothing_leaks(void **state)
 WEIR_TESTS(test(by_default_the_hosts_of_the_seeds_are_followed), test(domain_spans_all_hosts_that_its_owner_has),
            test(prefix_spans_the_directory_of_a_seed), test(folders_beyond_the_limit_do_not_narrow_a_prefix),
            test(any_follows_every_link), test(seeds_beyond_the_first_tables_are_all_found),
-           test(what_is_no_page_by_its_ending_is_left_out), test(links_fit_one_included_pattern_and_no_excluded_one),
-           test(patterns_fit_whole_urls_as_globs_and_parts_as_texts_or_expressions),
-           test(patterns_that_could_be_slow_or_make_no_sense_are_refused), test(hostile_url_does_not_make_a_glob_slow),
-           test(many_threads_ask_while_seeds_come), test(want_of_memory_is_told_and_nothing_leaks))
+           test(urls_with_endings_of_other_types_are_not_followed),
+           test(links_must_match_an_included_and_no_excluded_pattern),
+           test(globs_match_whole_urls_and_texts_or_expressions_match_parts),
+           test(slow_or_invalid_patterns_are_refused), test(hostile_url_does_not_make_a_glob_slow),
+           test(threads_can_test_urls_while_seeds_are_added),
+           test(scope_allocation_failure_is_an_error_and_leaks_nothing))

@@ -130,7 +130,7 @@ static void a_handler_acquires_before_and_releases_after(void **state)
     end(&handling);
 }
 
-static void what_was_not_ended_is_released_when_freed(void **state)
+static void exchange_freed_before_its_end_releases_its_permit(void **state)
 {
     (void)state;
     struct handling handling = handling_new();
@@ -143,7 +143,7 @@ static void what_was_not_ended_is_released_when_freed(void **state)
     end(&handling);
 }
 
-static void what_was_not_acquired_is_not_released(void **state)
+static void refused_exchange_releases_no_permit(void **state)
 {
     (void)state;
     struct handling handling = handling_new();
@@ -160,7 +160,7 @@ static void what_was_not_acquired_is_not_released(void **state)
 }
 
 /* S3-16 */
-static void a_policy_needs_a_limiter_and_leaves_the_rest_out(void **state)
+static void handler_options_need_only_a_limiter(void **state)
 {
     (void)state;
     weir_handler_options options;
@@ -177,7 +177,7 @@ static void a_policy_needs_a_limiter_and_leaves_the_rest_out(void **state)
     weir_limiter_free(options.limiter);
 }
 
-static void the_acquire_times_out_by_the_policy(void **state)
+static void handler_acquire_times_out_after_its_configured_time(void **state)
 {
     (void)state;
     struct handling handling = handling_new();
@@ -189,7 +189,7 @@ static void the_acquire_times_out_by_the_policy(void **state)
     end(&handling);
 }
 
-static void a_policy_without_time_out_waits_as_long_as_it_takes(void **state)
+static void handler_without_timeout_waits_until_admitted(void **state)
 {
     (void)state;
     struct handling handling = handling_new();
@@ -204,7 +204,7 @@ static void a_policy_without_time_out_waits_as_long_as_it_takes(void **state)
     end(&handling);
 }
 
-static void a_rejection_is_told_before_the_error_returns(void **state)
+static void on_rejected_is_called_before_the_error_returns(void **state)
 {
     (void)state;
     struct handling handling = handling_new();
@@ -222,7 +222,7 @@ static void a_rejection_is_told_before_the_error_returns(void **state)
     end(&handling);
 }
 
-static void a_repository_keeps_keys_apart(void **state)
+static void handler_with_a_key_store_limits_each_key_alone(void **state)
 {
     (void)state;
     struct handling handling = handling_new();
@@ -267,7 +267,7 @@ static int flaky(int *calls)
     return ++*calls % 3 == 0 ? 200 : 503;
 }
 
-static void a_retry_composes_inside_and_around(void **state)
+static void handler_composes_with_a_retry_loop_inside_or_outside(void **state)
 {
     (void)state;
     struct handling handling = handling_new();
@@ -327,7 +327,7 @@ static void fields_are_parsed_only_when_enabled_and_present(void **state)
     }
 }
 
-static void what_was_said_can_be_read_on_the_exchange(void **state)
+static void server_limits_can_be_read_from_the_exchange(void **state)
 {
     (void)state;
     struct handling handling = handling_new();
@@ -353,7 +353,7 @@ static void what_was_said_can_be_read_on_the_exchange(void **state)
     end(&handling);
 }
 
-static void the_last_of_several_heads_counts(void **state)
+static void last_of_several_response_heads_counts(void **state)
 {
     (void)state;
     static const char *const lines[] = {"HTTP/1.1 302 Found\r\n",    "Retry-After: 100\r\n", "\r\n",
@@ -373,7 +373,7 @@ static void the_last_of_several_heads_counts(void **state)
 
 /* ---- a handler around a pacer ---- */
 
-static void a_pacer_obeys_retry_after_without_being_asked_to(void **state)
+static void pacer_obeys_retry_after_without_respect_server_headers(void **state)
 {
     (void)state;
     struct handling handling = handling_new();
@@ -391,7 +391,7 @@ static void a_pacer_obeys_retry_after_without_being_asked_to(void **state)
     end(&handling);
 }
 
-static void a_window_begins_where_the_head_ends(void **state)
+static void retry_after_counts_from_the_end_of_the_head(void **state)
 {
     (void)state;
     static const char *const lines[] = {"HTTP/1.1 429 Too Many\r\n", "Retry-After: 10\r\n", "\r\n"};
@@ -414,7 +414,7 @@ static void a_window_begins_where_the_head_ends(void **state)
     end(&handling);
 }
 
-static void a_quota_that_is_used_up_holds_until_its_reset(void **state)
+static void exhausted_quota_pauses_the_key_until_its_reset(void **state)
 {
     (void)state;
     struct handling handling = handling_new();
@@ -498,7 +498,7 @@ static void a_permit_withdrawn_before_sending_is_not_sent(void **state)
 
 /* ---- invalid arguments and allocation failures ---- */
 
-static void a_policy_that_makes_no_sense_is_refused(void **state)
+static void invalid_handler_options_are_refused(void **state)
 {
     (void)state;
     struct handling handling = handling_new();
@@ -527,7 +527,7 @@ static void a_policy_that_makes_no_sense_is_refused(void **state)
     end(&handling);
 }
 
-static void a_bad_key_is_refused_and_nobody_is_told(void **state)
+static void invalid_key_is_refused_without_calling_on_rejected(void **state)
 {
     (void)state;
     static char huge[WEIR_KEY_MAX + 1];
@@ -551,7 +551,7 @@ static void a_bad_key_is_refused_and_nobody_is_told(void **state)
     end(&handling);
 }
 
-static void want_of_memory_is_an_error_and_nothing_leaks(void **state)
+static void handler_allocation_failure_is_an_error_and_leaks_nothing(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -572,14 +572,16 @@ static void want_of_memory_is_an_error_and_nothing_leaks(void **state)
     assert_int_equal(allocator.live, 0);
 }
 
-WEIR_TESTS(test(a_handler_acquires_before_and_releases_after), test(what_was_not_ended_is_released_when_freed),
-           test(what_was_not_acquired_is_not_released), test(a_policy_needs_a_limiter_and_leaves_the_rest_out),
-           test(the_acquire_times_out_by_the_policy), test(a_policy_without_time_out_waits_as_long_as_it_takes),
-           test(a_rejection_is_told_before_the_error_returns), test(a_repository_keeps_keys_apart),
-           test(freeing_a_handler_leaves_the_limiter_alone), test(a_retry_composes_inside_and_around),
-           test(fields_are_parsed_only_when_enabled_and_present), test(what_was_said_can_be_read_on_the_exchange),
-           test(the_last_of_several_heads_counts), test(a_pacer_obeys_retry_after_without_being_asked_to),
-           test(a_window_begins_where_the_head_ends), test(a_quota_that_is_used_up_holds_until_its_reset),
+WEIR_TESTS(test(a_handler_acquires_before_and_releases_after), test(exchange_freed_before_its_end_releases_its_permit),
+           test(refused_exchange_releases_no_permit), test(handler_options_need_only_a_limiter),
+           test(handler_acquire_times_out_after_its_configured_time),
+           test(handler_without_timeout_waits_until_admitted), test(on_rejected_is_called_before_the_error_returns),
+           test(handler_with_a_key_store_limits_each_key_alone), test(freeing_a_handler_leaves_the_limiter_alone),
+           test(handler_composes_with_a_retry_loop_inside_or_outside),
+           test(fields_are_parsed_only_when_enabled_and_present), test(server_limits_can_be_read_from_the_exchange),
+           test(last_of_several_response_heads_counts), test(pacer_obeys_retry_after_without_respect_server_headers),
+           test(retry_after_counts_from_the_end_of_the_head), test(exhausted_quota_pauses_the_key_until_its_reset),
            test(the_pacer_learns_the_real_status_and_latency), test(an_open_breaker_is_a_rejection),
-           test(a_permit_withdrawn_before_sending_is_not_sent), test(a_policy_that_makes_no_sense_is_refused),
-           test(a_bad_key_is_refused_and_nobody_is_told), test(want_of_memory_is_an_error_and_nothing_leaks))
+           test(a_permit_withdrawn_before_sending_is_not_sent), test(invalid_handler_options_are_refused),
+           test(invalid_key_is_refused_without_calling_on_rejected),
+           test(handler_allocation_failure_is_an_error_and_leaks_nothing))

@@ -68,7 +68,7 @@ static void short_parts_and_a_long_one(void)
     wr_watchdog_turn();
 }
 
-static void long_turn_ends_the_program_and_names_what_took_longest(void **state)
+static void long_turn_aborts_the_program_and_names_its_longest_part(void **state)
 {
     char words[1024];
     (void)state;
@@ -86,7 +86,7 @@ static void many_short_turns(void)
     }
 }
 
-static void short_turns_end_nothing_however_many(void **state)
+static void short_turns_never_abort_the_program(void **state)
 {
     char words[1024];
     (void)state;
@@ -108,7 +108,7 @@ static void long_wait(void)
     wr_watchdog_turn();
 }
 
-static void time_without_a_processor_does_not_count(void **state)
+static void watchdog_does_not_count_time_without_a_processor(void **state)
 {
     char words[1024];
     (void)state;
@@ -130,7 +130,7 @@ static void two_stalls(void)
     wr_watchdog_turn();
 }
 
-static void time_that_a_stalled_machine_took_does_not_count(void **state)
+static void watchdog_does_not_count_time_of_a_stalled_machine(void **state)
 {
     char words[1024];
     (void)state;
@@ -144,7 +144,7 @@ static void excused_turn(void)
     wr_watchdog_turn();
 }
 
-static void turn_that_is_excused_may_take_longer(void **state)
+static void excused_turn_may_take_longer(void **state)
 {
     char words[1024];
     (void)state;
@@ -159,13 +159,14 @@ static void turn_after_an_excused_one(void)
     wr_watchdog_turn();
 }
 
-static void excuse_holds_for_one_turn(void **state)
+static void watchdog_excuse_lasts_for_one_turn(void **state)
 {
     char words[1024];
     (void)state;
     assert_true(is_ended(turn_after_an_excused_one, words, sizeof words));
 }
 
-WEIR_TESTS(test(long_turn_ends_the_program_and_names_what_took_longest), test(short_turns_end_nothing_however_many),
-           test(time_without_a_processor_does_not_count), test(time_that_a_stalled_machine_took_does_not_count),
-           test(turn_that_is_excused_may_take_longer), test(excuse_holds_for_one_turn))
+WEIR_TESTS(test(long_turn_aborts_the_program_and_names_its_longest_part), test(short_turns_never_abort_the_program),
+           test(watchdog_does_not_count_time_without_a_processor),
+           test(watchdog_does_not_count_time_of_a_stalled_machine), test(excused_turn_may_take_longer),
+           test(watchdog_excuse_lasts_for_one_turn))

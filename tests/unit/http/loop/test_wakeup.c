@@ -44,7 +44,7 @@ static void publish(struct fixture *fixture)
     wr_wakeup_send(&fixture->wakeup);
 }
 
-static void wakeups_before_the_loop_looks_are_one(void **state)
+static void wakeups_sent_before_the_loop_turns_are_one(void **state)
 {
     struct fixture fixture;
     (void)state;
@@ -93,7 +93,7 @@ static void count_one(uv_timer_t *timer)
 
 /* Holds the lock like a sender that is interrupted in the middle of wr_wakeup_send. The loop must
  * not wait for it. With uv_async_send of libuv 1.44 the loop would spin here. */
-static void sender_that_stands_still_does_not_hold_the_loop(void **state)
+static void interrupted_sender_does_not_block_the_loop(void **state)
 {
     struct fixture fixture;
     uv_timer_t timer;
@@ -113,7 +113,7 @@ static void sender_that_stands_still_does_not_hold_the_loop(void **state)
     close_fixture(&fixture);
 }
 
-static void wakeup_that_is_closed_is_sent_in_vain(void **state)
+static void wakeup_sent_after_close_has_no_effect(void **state)
 {
     struct fixture fixture;
     (void)state;
@@ -125,5 +125,5 @@ static void wakeup_that_is_closed_is_sent_in_vain(void **state)
     assert_int_equal(fixture.wakeups, 0);
 }
 
-WEIR_TESTS(test(wakeups_before_the_loop_looks_are_one), test(all_work_published_before_a_wakeup_is_taken),
-           test(sender_that_stands_still_does_not_hold_the_loop), test(wakeup_that_is_closed_is_sent_in_vain))
+WEIR_TESTS(test(wakeups_sent_before_the_loop_turns_are_one), test(all_work_published_before_a_wakeup_is_taken),
+           test(interrupted_sender_does_not_block_the_loop), test(wakeup_sent_after_close_has_no_effect))

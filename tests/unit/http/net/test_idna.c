@@ -21,7 +21,7 @@ static const char *host_of(const char *host)
     return text;
 }
 
-static void internationalized_names_become_a_labels(void **state)
+static void internationalized_names_become_ascii_labels(void **state)
 {
     static const char *const cases[][2] = {
         {"b\303\274cher.example", "xn--bcher-kva.example"},
@@ -46,7 +46,7 @@ static void internationalized_names_become_a_labels(void **state)
 }
 
 /* The URL standard maps it to the small letter; some versions of libidn2 map it to "ss". */
-static void the_capital_sharp_s_is_the_small_one(void **state)
+static void capital_sharp_s_is_mapped_to_the_small_one(void **state)
 {
     (void)state;
     assert_string_equal(host_of("STRA\341\272\236E.example"), "xn--strae-oqa.example");
@@ -54,7 +54,7 @@ static void the_capital_sharp_s_is_the_small_one(void **state)
     assert_string_equal(host_of("stra%E1%BA%9Ee.example"), "xn--strae-oqa.example");
 }
 
-static void names_that_are_addresses_in_disguise_are_addresses(void **state)
+static void names_that_map_to_addresses_are_addresses(void **state)
 {
     (void)state;
     assert_string_equal(host_of("\357\274\221\357\274\222\357\274\227.1"), "127.0.0.1");
@@ -66,7 +66,7 @@ static void names_that_are_addresses_in_disguise_are_addresses(void **state)
                         "127.0.0.1");
 }
 
-static void what_is_no_name_is_refused(void **state)
+static void invalid_internationalized_names_are_refused(void **state)
 {
     static const struct {
         const char *host;
@@ -105,6 +105,6 @@ static void names_of_any_length_are_read_within_bounds(void **state)
     }
 }
 
-WEIR_TESTS(test(internationalized_names_become_a_labels), test(the_capital_sharp_s_is_the_small_one),
-           test(names_that_are_addresses_in_disguise_are_addresses), test(what_is_no_name_is_refused),
+WEIR_TESTS(test(internationalized_names_become_ascii_labels), test(capital_sharp_s_is_mapped_to_the_small_one),
+           test(names_that_map_to_addresses_are_addresses), test(invalid_internationalized_names_are_refused),
            test(names_of_any_length_are_read_within_bounds))

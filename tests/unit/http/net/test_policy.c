@@ -53,7 +53,7 @@ static void each_scheme_host_and_port_has_rules_of_its_own(void **state)
 
 /* S4-15, U9: only the group of our agent applies, or the group "*"; groups of other agents do
  * not. */
-static void the_group_of_our_agent_counts(void **state)
+static void group_of_our_agent_decides_and_others_are_ignored(void **state)
 {
     (void)state;
     static const struct page pages[] = {
@@ -74,7 +74,7 @@ static void the_group_of_our_agent_counts(void **state)
 }
 
 /* B5, R11: a body without rules forbids nothing, in every mode. */
-static void what_is_not_a_robots_file_is_no_rule(void **state)
+static void body_that_is_not_a_robots_txt_forbids_nothing(void **state)
 {
     (void)state;
     static const char *const bodies[] = {"<!DOCTYPE html><html><body>Disallow: /</body></html>", "",
@@ -94,7 +94,7 @@ static void what_is_not_a_robots_file_is_no_rule(void **state)
 
 /* B1: a file that is too long is truncated. The rules before the end apply, except a truncated
  * line. */
-static void robots_beyond_the_cap_is_read_as_far_as_it_goes(void **state)
+static void robots_txt_beyond_the_size_limit_is_truncated(void **state)
 {
     (void)state;
     static const char head[] = "User-agent: *\nDisallow: /a\n";
@@ -119,7 +119,7 @@ static void robots_beyond_the_cap_is_read_as_far_as_it_goes(void **state)
 /* ---- failures ---- */
 
 /* B6, R11: the page waits, with reason robots, until the file is fetched. */
-static void host_without_answer_is_parked_and_asked_again(void **state)
+static void host_whose_robots_txt_fails_waits_and_is_retried(void **state)
 {
     (void)state;
     struct site site;
@@ -172,7 +172,7 @@ static void absent_file_allows_and_too_many_requests_waits(void **state)
 
 /* S4-16, R11: if robots.txt fails, all pages are allowed, but the pacer's gate still limits
  * requests. */
-static void under_allow_a_host_without_robots_is_still_limited(void **state)
+static void under_allow_a_host_with_failing_robots_txt_is_still_limited(void **state)
 {
     (void)state;
     static const struct page pages[] = {{A, .status = 503}};
@@ -197,7 +197,7 @@ static void under_allow_a_host_without_robots_is_still_limited(void **state)
     site_tear_down(&site);
 }
 
-static void under_deny_a_host_without_robots_gets_no_request(void **state)
+static void under_deny_a_host_with_failing_robots_txt_gets_no_request(void **state)
 {
     (void)state;
     struct site site;
@@ -225,7 +225,7 @@ static void under_deny_a_host_without_robots_gets_no_request(void **state)
 
 /* B8, R20: every hop is a separate request to the fetcher, which sends it through the gate of its
  * host. */
-static void rules_behind_redirects_are_those_of_the_host_that_was_asked(void **state)
+static void redirected_robots_txt_applies_to_the_host_that_was_asked(void **state)
 {
     (void)state;
     static const struct page pages[] = {
@@ -287,7 +287,7 @@ static void password_in_a_robots_location_is_dropped(void **state)
 }
 
 /* C11 */
-static void validators_that_could_not_be_sent_back_are_dropped(void **state)
+static void robots_validators_with_bad_bytes_are_dropped(void **state)
 {
     static const char *const etags[] = {"\"1\"\r\nX-Evil: 1", "\"\x01\"", "\"\x7f\"", "a\nb"};
     static char long_etag[1 << 20];
@@ -308,7 +308,7 @@ static void validators_that_could_not_be_sent_back_are_dropped(void **state)
     }
 }
 
-static void redirects_without_end_are_an_absent_file(void **state)
+static void endless_or_invalid_robots_redirects_count_as_an_absent_file(void **state)
 {
     (void)state;
     static const char *const locations[] = {A, "", "ftp://a.test/", "http://", "http://exa mple.org/", NULL};
@@ -327,7 +327,7 @@ static void redirects_without_end_are_an_absent_file(void **state)
 
 /* B9: rules are refreshed while the old ones still apply. The request has the validators; a 304
  * keeps the rules. */
-static void rules_are_refreshed_with_their_validators_while_they_serve(void **state)
+static void robots_rules_are_refreshed_with_validators_while_they_apply(void **state)
 {
     (void)state;
     struct site site;
@@ -359,7 +359,7 @@ static void rules_are_refreshed_with_their_validators_while_they_serve(void **st
     site_tear_down(&site);
 }
 
-static void max_age_brings_the_refresh_forward(void **state)
+static void max_age_makes_the_robots_refresh_earlier(void **state)
 {
     (void)state;
     static const struct page pages[] = {{A, 200, .cache_control = "public, max-age=7200"}};
@@ -451,7 +451,7 @@ static void crawl_delay_outlives_the_pacers_memory_of_the_host(void **state)
 }
 
 /* R12: the two schemes of a host have separate rules but one gate. */
-static void slower_of_both_schemes_delays_holds_for_the_host(void **state)
+static void larger_crawl_delay_of_both_schemes_applies_to_the_host(void **state)
 {
     (void)state;
     static const char secure[] = "https://a.test/robots.txt";
@@ -474,7 +474,7 @@ static void slower_of_both_schemes_delays_holds_for_the_host(void **state)
     site_tear_down(&site);
 }
 
-static void delay_that_is_taken_back_is_gone_from_the_gate(void **state)
+static void withdrawn_crawl_delay_is_removed_from_the_gate(void **state)
 {
     (void)state;
     struct site site;
@@ -490,7 +490,7 @@ static void delay_that_is_taken_back_is_gone_from_the_gate(void **state)
 }
 
 /* U8: a page is not sent if the pacer has no room for its host. */
-static void page_does_not_go_if_its_delay_cannot_be_told(void **state)
+static void page_is_not_sent_if_the_pacer_cannot_take_its_delay(void **state)
 {
     (void)state;
     static const struct page pages[] = {{A, 200, .body = "User-agent: *\nCrawl-delay: 10\n"}};
@@ -538,17 +538,18 @@ static void options_without_pacer_or_fetcher_or_out_of_bounds_are_refused(void *
 }
 
 WEIR_TESTS(test(robots_is_fetched_when_first_needed_and_once), test(each_scheme_host_and_port_has_rules_of_its_own),
-           test(the_group_of_our_agent_counts), test(what_is_not_a_robots_file_is_no_rule),
-           test(robots_beyond_the_cap_is_read_as_far_as_it_goes), test(host_without_answer_is_parked_and_asked_again),
-           test(absent_file_allows_and_too_many_requests_waits),
-           test(under_allow_a_host_without_robots_is_still_limited),
-           test(under_deny_a_host_without_robots_gets_no_request),
-           test(rules_behind_redirects_are_those_of_the_host_that_was_asked), test(validators_do_not_follow_a_redirect),
-           test(password_in_a_robots_location_is_dropped), test(validators_that_could_not_be_sent_back_are_dropped),
-           test(redirects_without_end_are_an_absent_file),
-           test(rules_are_refreshed_with_their_validators_while_they_serve), test(max_age_brings_the_refresh_forward),
-           test(crawl_delay_and_request_rate_space_the_starts),
+           test(group_of_our_agent_decides_and_others_are_ignored),
+           test(body_that_is_not_a_robots_txt_forbids_nothing), test(robots_txt_beyond_the_size_limit_is_truncated),
+           test(host_whose_robots_txt_fails_waits_and_is_retried), test(absent_file_allows_and_too_many_requests_waits),
+           test(under_allow_a_host_with_failing_robots_txt_is_still_limited),
+           test(under_deny_a_host_with_failing_robots_txt_gets_no_request),
+           test(redirected_robots_txt_applies_to_the_host_that_was_asked), test(validators_do_not_follow_a_redirect),
+           test(password_in_a_robots_location_is_dropped), test(robots_validators_with_bad_bytes_are_dropped),
+           test(endless_or_invalid_robots_redirects_count_as_an_absent_file),
+           test(robots_rules_are_refreshed_with_validators_while_they_apply),
+           test(max_age_makes_the_robots_refresh_earlier), test(crawl_delay_and_request_rate_space_the_starts),
            test(crawl_delay_outlives_the_pacers_memory_of_the_host),
-           test(slower_of_both_schemes_delays_holds_for_the_host), test(delay_that_is_taken_back_is_gone_from_the_gate),
-           test(page_does_not_go_if_its_delay_cannot_be_told),
+           test(larger_crawl_delay_of_both_schemes_applies_to_the_host),
+           test(withdrawn_crawl_delay_is_removed_from_the_gate),
+           test(page_is_not_sent_if_the_pacer_cannot_take_its_delay),
            test(options_without_pacer_or_fetcher_or_out_of_bounds_are_refused))

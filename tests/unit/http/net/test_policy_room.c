@@ -64,7 +64,7 @@ static void policy_in_use_is_never_evicted(void **state)
     assert_said(&site, host(1), "wait");
     site_answer(&site, &(struct page){.url = "http://h1.test/robots.txt", .status = 429, .retry_after_ns = H});
     assert_int_equal(
-        wr_policies_enqueue(site.policies, url_of(&target, host(2)), WEIR_FOREVER, wake_nobody, NULL, &ticket), 0);
+        wr_policies_enqueue(site.policies, url_of(&target, host(2)), WEIR_FOREVER, ignore_wake, NULL, &ticket), 0);
     assert_int_equal(ask_result(&site, host(3)), WEIR_E_FULL);
     assert_int_equal(stats(&site).evicted, 0);
     assert_said(&site, host(1), "wait+3600000");
@@ -85,7 +85,7 @@ static void policy_in_use_is_never_evicted(void **state)
 }
 
 /* Many hosts whose robots.txt fails or is absent leave room for other hosts. */
-static void hosts_that_fail_do_not_fill_the_table(void **state)
+static void hosts_with_failing_robots_txt_do_not_fill_the_table(void **state)
 {
     (void)state;
     static const struct page pages[] = {{"http://h7.test/robots.txt", .status = 200}, {"*", .status = 0}};
@@ -116,7 +116,7 @@ static char *large_file(size_t rules)
 }
 
 /* L5: many hosts with large files. */
-static void bytes_are_bounded_whatever_the_files_are_like(void **state)
+static void policy_bytes_are_bounded_for_any_files(void **state)
 {
     (void)state;
     struct site site;
@@ -143,7 +143,7 @@ static void bytes_are_bounded_whatever_the_files_are_like(void **state)
 }
 
 /* Rules that do not fit because all others are in use count as a failed fetch. */
-static void rules_that_find_no_room_are_fetched_again_later(void **state)
+static void robots_rules_that_find_no_room_are_fetched_later(void **state)
 {
     (void)state;
     struct site site;
@@ -159,7 +159,7 @@ static void rules_that_find_no_room_are_fetched_again_later(void **state)
     const char *words = "go";
     while (strcmp(words, "go") == 0 && count < 30) {
         const struct wr_url *url = url_of(&target, host(count));
-        assert_int_equal(wr_policies_enqueue(site.policies, url, WEIR_FOREVER, wake_nobody, NULL, &tickets[count]), 0);
+        assert_int_equal(wr_policies_enqueue(site.policies, url, WEIR_FOREVER, ignore_wake, NULL, &tickets[count]), 0);
         words = said(ask(&site, host(count++)));
     }
     assert_in_range(count, 3, 29);
@@ -175,7 +175,7 @@ static void rules_that_find_no_room_are_fetched_again_later(void **state)
 }
 
 /* S4-17: bounds the memory per host, all included, for 10 000 hosts of three kinds. */
-static void memory_per_host_is_small(void **state)
+static void memory_of_a_policy_is_bounded_per_kind_of_file(void **state)
 {
     (void)state;
     static const char usual[] =
@@ -287,7 +287,7 @@ static void save_length(void *context, const struct wr_robots_record *record)
 }
 
 /* One byte more than the limit is saved, so that a load knows that the file was longer. */
-static void what_is_saved_ends_where_reading_does(void **state)
+static void saved_robots_txt_ends_at_the_size_limit(void **state)
 {
     (void)state;
     struct site site;
@@ -308,7 +308,7 @@ static void what_is_saved_ends_where_reading_does(void **state)
 }
 
 /* S4-19 */
-static void what_was_fetched_is_saved_and_serves_the_next_process(void **state)
+static void fetched_robots_txt_is_saved_and_used_by_the_next_process(void **state)
 {
     (void)state;
     static const struct page pages[] = {
@@ -355,7 +355,7 @@ static void what_was_fetched_is_saved_and_serves_the_next_process(void **state)
 }
 
 /* S4-19, R23: the wall clock may have been set, and the store may be corrupt. */
-static void stored_age_is_clamped(void **state)
+static void age_of_a_stored_robots_txt_is_clamped(void **state)
 {
     (void)state;
     static const struct {
@@ -398,7 +398,7 @@ static void stored_age_is_clamped(void **state)
     }
 }
 
-static void loading_checks_the_record_and_does_not_overrule_what_is_known(void **state)
+static void loaded_record_is_checked_and_does_not_replace_known_rules(void **state)
 {
     (void)state;
     struct site site;
@@ -471,7 +471,7 @@ static bool survives(long fail_at, bool for_ever)
             if (result == 0 && i == 0 && ruling.decision.verdict != WEIR_WAIT)
                 /* a failed allocation never allows a page */
                 assert_string_equal(said(ruling), "deny@2");
-            result = wr_policies_enqueue(site.policies, url, S, wake_nobody, NULL, &ticket);
+            result = wr_policies_enqueue(site.policies, url, S, ignore_wake, NULL, &ticket);
             assert_true(result == 0 || result == WEIR_E_NOMEM);
             if (result == 0)
                 wr_policy_ticket_free(ticket);
@@ -490,7 +490,7 @@ static bool survives(long fail_at, bool for_ever)
 }
 
 /* L1 */
-static void want_of_memory_is_an_error_that_passes(void **state)
+static void policy_allocation_failure_is_a_passing_error(void **state)
 {
     (void)state;
     for (int for_ever = 0; for_ever < 2; for_ever++) {
@@ -501,9 +501,10 @@ static void want_of_memory_is_an_error_that_passes(void **state)
     }
 }
 
-WEIR_TESTS(test(what_is_saved_ends_where_reading_does), test(least_recently_used_policy_makes_room),
-           test(policy_in_use_is_never_evicted), test(hosts_that_fail_do_not_fill_the_table),
-           test(bytes_are_bounded_whatever_the_files_are_like), test(rules_that_find_no_room_are_fetched_again_later),
-           test(memory_per_host_is_small), test(what_was_fetched_is_saved_and_serves_the_next_process),
-           test(stored_age_is_clamped), test(loading_checks_the_record_and_does_not_overrule_what_is_known),
-           test(want_of_memory_is_an_error_that_passes))
+WEIR_TESTS(test(saved_robots_txt_ends_at_the_size_limit), test(least_recently_used_policy_makes_room),
+           test(policy_in_use_is_never_evicted), test(hosts_with_failing_robots_txt_do_not_fill_the_table),
+           test(policy_bytes_are_bounded_for_any_files), test(robots_rules_that_find_no_room_are_fetched_later),
+           test(memory_of_a_policy_is_bounded_per_kind_of_file),
+           test(fetched_robots_txt_is_saved_and_used_by_the_next_process), test(age_of_a_stored_robots_txt_is_clamped),
+           test(loaded_record_is_checked_and_does_not_replace_known_rules),
+           test(policy_allocation_failure_is_a_passing_error))

@@ -58,7 +58,7 @@ static int caller_join(struct caller *caller)
 }
 
 /* K4, S4-10 */
-static void fifty_threads_that_want_a_new_host_cause_one_fetch(void **state)
+static void fifty_threads_asking_for_a_new_host_cause_one_fetch(void **state)
 {
     (void)state;
     static struct caller callers[50];
@@ -85,7 +85,7 @@ static void fifty_threads_that_want_a_new_host_cause_one_fetch(void **state)
 }
 
 /* S4-11: asks for rulings about a known host while fetches of other hosts are pending. */
-static void *ask_and_ask(void *context)
+static void *ask_repeatedly(void *context)
 {
     struct site *site = context;
     struct target target;
@@ -111,7 +111,7 @@ static void readers_of_known_hosts_never_wait_for_a_fetch(void **state)
     caller_wait(&slow[1], &site, "http://c.test/", WEIR_FOREVER);
     caller_wait(&slow[2], &site, "http://c.test/", WEIR_FOREVER);
     for (size_t i = 0; i < COUNT(readers); i++)
-        assert_int_equal(pthread_create(&readers[i], NULL, ask_and_ask, &site), 0);
+        assert_int_equal(pthread_create(&readers[i], NULL, ask_repeatedly, &site), 0);
     for (size_t i = 0; i < COUNT(readers); i++)
         assert_int_equal(pthread_join(readers[i], NULL), 0);
     assert_int_equal(atomic_load(&site.sent), 3);
@@ -138,7 +138,7 @@ static void fetch_about_others(void *context, struct wr_robots_fetch *fetch)
     end_with(fetch, &(struct page){.status = 200, .body = "User-agent: *\nDisallow: /x\n"});
 }
 
-static void fetcher_is_called_with_no_lock_held_and_may_end_at_once(void **state)
+static void robots_fetcher_is_called_unlocked_and_may_end_at_once(void **state)
 {
     (void)state;
     struct site site;
@@ -152,7 +152,7 @@ static void fetcher_is_called_with_no_lock_held_and_may_end_at_once(void **state
 
 /* L3: a fetcher that ends at once is called recursively for a redirect, at most five levels
  * deep. */
-static void redirects_on_a_small_stack_fit(void **state)
+static void robots_redirects_fit_on_a_small_stack(void **state)
 {
     (void)state;
     static const struct page pages[] = {{"http://z.test/robots.txt", 200, .body = "User-agent: *\nDisallow: /x\n"},
@@ -238,7 +238,7 @@ static void waiting_ends_by_deadline_cancellation_and_closing(void **state)
 }
 
 /* B9, S4-12: rules that change while a page waits at the gate are applied before it is sent. */
-static void page_that_waits_at_the_gate_is_judged_again_before_it_goes(void **state)
+static void page_that_waits_at_the_gate_is_judged_again_before_it_is_sent(void **state)
 {
     (void)state;
     struct site site;
@@ -366,7 +366,7 @@ static void ticket_is_woken_when_robots_is_known(void **state)
     site_tear_down(&site);
 }
 
-static void ticket_waits_no_longer_than_it_was_told(void **state)
+static void policy_ticket_times_out_and_then_returns_known_rules(void **state)
 {
     (void)state;
     struct site site;
@@ -543,7 +543,7 @@ static void mess_step(struct mess *mess, struct wr_rng *rng)
     }
 }
 
-static void *mess_about(void *context)
+static void *use_policies_at_random(void *context)
 {
     struct mess *mess = context;
     struct wr_rng rng;
@@ -555,7 +555,7 @@ static void *mess_about(void *context)
 }
 
 /* K1, K3, K4, L5 */
-static void asking_waiting_ending_and_evicting_at_once_is_safe_and_never_fetches_twice(void **state)
+static void concurrent_asks_waits_and_evictions_never_fetch_robots_txt_twice(void **state)
 {
     (void)state;
     static struct mess mess;
@@ -570,7 +570,7 @@ static void asking_waiting_ending_and_evicting_at_once_is_safe_and_never_fetches
     site_start(&mess.site);
     assert_int_equal(weir_cancel_new(NULL, &mess.cancel), 0);
     for (int i = 0; i < MESS_THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, mess_about, &mess), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, use_policies_at_random, &mess), 0);
     for (int64_t until = patience_ends_at() + WEIR_MINUTE; atomic_load(&mess.finished) < MESS_THREADS;) {
         pass(&mess.site.pacing, MS); /* otherwise all threads might wait for the clock */
         keep_waiting(until);
@@ -589,12 +589,12 @@ static void asking_waiting_ending_and_evicting_at_once_is_safe_and_never_fetches
     site_tear_down(&mess.site);
 }
 
-WEIR_TESTS(test(fifty_threads_that_want_a_new_host_cause_one_fetch),
+WEIR_TESTS(test(fifty_threads_asking_for_a_new_host_cause_one_fetch),
            test(readers_of_known_hosts_never_wait_for_a_fetch),
-           test(fetcher_is_called_with_no_lock_held_and_may_end_at_once), test(redirects_on_a_small_stack_fit),
+           test(robots_fetcher_is_called_unlocked_and_may_end_at_once), test(robots_redirects_fit_on_a_small_stack),
            test(waiting_threads_fetch_again_after_the_backoff), test(waiting_ends_by_deadline_cancellation_and_closing),
-           test(page_that_waits_at_the_gate_is_judged_again_before_it_goes),
+           test(page_that_waits_at_the_gate_is_judged_again_before_it_is_sent),
            test(acquiring_with_reports_sent_leaves_the_sending_to_the_caller),
-           test(ticket_is_woken_when_robots_is_known), test(ticket_waits_no_longer_than_it_was_told),
+           test(ticket_is_woken_when_robots_is_known), test(policy_ticket_times_out_and_then_returns_known_rules),
            test(closing_wakes_every_ticket_and_memory_stays_until_the_last_fetch_ends),
-           test(asking_waiting_ending_and_evicting_at_once_is_safe_and_never_fetches_twice))
+           test(concurrent_asks_waits_and_evictions_never_fetch_robots_txt_twice))

@@ -36,7 +36,7 @@ static const char *head_of(const struct wr_net *net, const struct wr_net_request
     return memory;
 }
 
-static void plain_request_has_host_agent_and_what_we_understand(void **state)
+static void plain_request_has_host_agent_accept_and_encodings(void **state)
 {
     (void)state;
     struct wr_net *net = net_new("weir/1");
@@ -54,7 +54,7 @@ static void plain_request_has_host_agent_and_what_we_understand(void **state)
     free(net);
 }
 
-static void fields_of_the_caller_take_the_place_of_ours(void **state)
+static void header_fields_of_the_caller_replace_ours(void **state)
 {
     (void)state;
     struct wr_net *net = net_new("weir/1");
@@ -74,7 +74,7 @@ static void fields_of_the_caller_take_the_place_of_ours(void **state)
     free(net);
 }
 
-static void validators_are_sent_back_only_if_they_are_sound(void **state)
+static void validators_are_sent_back_only_if_they_are_valid(void **state)
 {
     (void)state;
     struct wr_net *net = net_new(NULL);
@@ -98,7 +98,7 @@ static void validators_are_sent_back_only_if_they_are_sound(void **state)
     free(net);
 }
 
-static void request_without_memory_is_told_and_one_after_it_begins_anew(void **state)
+static void failed_request_allocation_is_an_error_and_the_next_request_works(void **state)
 {
     (void)state;
     test_allocator memory;
@@ -170,7 +170,7 @@ static void memory_of_a_large_request_is_not_kept(void **state)
     free(net);
 }
 
-static void plain_get_and_head_without_a_proxy_go_the_short_way(void **state)
+static void only_plain_get_and_head_without_a_proxy_bypass_libcurl(void **state)
 {
     (void)state;
     static const char *const methods[] = {NULL, "GET", "HEAD", "POST", "get"};
@@ -212,7 +212,7 @@ void __wrap_freeaddrinfo(struct addrinfo *list)
     is_freed = true;
 }
 
-static void failures_of_the_resolver_are_told_apart(void **state)
+static void resolver_failures_are_distinguished(void **state)
 {
     (void)state;
     static const struct {
@@ -275,7 +275,7 @@ static void answer_without_an_address_is_an_absent_name(void **state)
     assert_int_equal(answer.kind, WR_DNS_ABSENT);
 }
 
-static void of_a_long_answer_a_thousand_records_are_looked_at(void **state)
+static void resolver_examines_a_thousand_records_of_an_answer(void **state)
 {
     (void)state;
     struct wr_dns_answer answer;
@@ -290,7 +290,7 @@ static void of_a_long_answer_a_thousand_records_are_looked_at(void **state)
     }
 }
 
-static void brackets_of_an_address_are_taken_off(void **state)
+static void brackets_of_an_address_are_removed(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {{"[::1]", "::1"}, {"example.org", "example.org"}, {"[", "["}, {"[]", "[]"},
@@ -303,10 +303,10 @@ static void brackets_of_an_address_are_taken_off(void **state)
     }
 }
 
-WEIR_TESTS(test(plain_request_has_host_agent_and_what_we_understand), test(fields_of_the_caller_take_the_place_of_ours),
-           test(validators_are_sent_back_only_if_they_are_sound),
-           test(request_without_memory_is_told_and_one_after_it_begins_anew),
-           test(memory_of_a_large_request_is_not_kept), test(plain_get_and_head_without_a_proxy_go_the_short_way),
-           test(failures_of_the_resolver_are_told_apart), test(four_addresses_of_each_family_are_kept_in_their_order),
-           test(answer_without_an_address_is_an_absent_name), test(of_a_long_answer_a_thousand_records_are_looked_at),
-           test(brackets_of_an_address_are_taken_off))
+WEIR_TESTS(test(plain_request_has_host_agent_accept_and_encodings), test(header_fields_of_the_caller_replace_ours),
+           test(validators_are_sent_back_only_if_they_are_valid),
+           test(failed_request_allocation_is_an_error_and_the_next_request_works),
+           test(memory_of_a_large_request_is_not_kept), test(only_plain_get_and_head_without_a_proxy_bypass_libcurl),
+           test(resolver_failures_are_distinguished), test(four_addresses_of_each_family_are_kept_in_their_order),
+           test(answer_without_an_address_is_an_absent_name), test(resolver_examines_a_thousand_records_of_an_answer),
+           test(brackets_of_an_address_are_removed))

@@ -14,7 +14,7 @@ struct dns {
     atomic_int lookups, slow_running, slow_most, slow_ended;
 };
 
-struct rig {
+struct resolver_fixture {
     test_allocator memory;
     weir_clock *clock;
     struct dns dns;
@@ -28,7 +28,7 @@ struct asked {
     atomic_int is_answered;
 };
 
-static void wait_for_leave(struct dns *dns)
+static void wait_for_release(struct dns *dns)
 {
     int running = atomic_fetch_add(&dns->slow_running, 1) + 1;
 
@@ -43,7 +43,7 @@ static void wait_for_leave(struct dns *dns)
     atomic_fetch_add(&dns->slow_ended, 1);
 }
 
-static void let_go(struct dns *dns, int count)
+static void release_slow(struct dns *dns, int count)
 {
     (void)pthread_mutex_lock(&dns->lock);
     dns->lets_go += count;
@@ -59,7 +59,7 @@ static void look_up(void *context, const char *name, struct wr_dns_answer *ret_a
     atomic_fetch_add(&dns->lookups, 1);
     *ret_answer = (struct wr_dns_answer){.kind = WR_DNS_ABSENT};
     if (strncmp(name, "slow", 4) == 0)
-        wait_for_leave(dns);
+        wait_for_release(dns);
     if (strncmp(name, "failed", 6) == 0)
         ret_answer->kind = WR_DNS_FAILED;
     if (strncmp(name, "absent", 6) == 0 || strncmp(name, "failed", 6) == 0)
@@ -69,7 +69,7 @@ static void look_up(void *context, const char *name, struct wr_dns_answer *ret_a
     ret_answer->kind = WR_DNS_FOUND;
 }
 
-static void set_up(struct rig *rig, uint32_t threads, uint32_t names_max)
+static void set_up(struct resolver_fixture *rig, uint32_t threads, uint32_t names_max)
 {
     memset(rig, 0, sizeof *rig);
     test_allocator_init(&rig->memory);
@@ -85,7 +85,7 @@ static void set_up(struct rig *rig, uint32_t threads, uint32_t names_max)
     assert_int_equal(wr_resolver_new(&options, &rig->resolver), 0);
 }
 
-static void tear_down(struct rig *rig)
+static void tear_down(struct resolver_fixture *rig)
 {
     wr_resolver_free(rig->resolver);
     assert_int_equal(rig->memory.live, 0);
@@ -103,7 +103,7 @@ static void note_answer(struct wr_dns_query *query)
 }
 
 /* Returns true if the answer was ready at once. */
-static bool ask(struct rig *rig, const char *name, struct asked *ret_asked)
+static bool ask(struct resolver_fixture *rig, const char *name, struct asked *ret_asked)
 {
     bool is_ready;
 
@@ -114,7 +114,7 @@ static bool ask(struct rig *rig, const char *name, struct asked *ret_asked)
     return is_ready;
 }
 
-static void ask_and_wait(struct rig *rig, const char *name, struct asked *ret_asked)
+static void ask_and_wait(struct resolver_fixture *rig, const char *name, struct asked *ret_asked)
 {
     if (!ask(rig, name, ret_asked))
         test_await_number(&ret_asked->is_answered, 1);
@@ -122,9 +122,9 @@ static void ask_and_wait(struct rig *rig, const char *name, struct asked *ret_as
 
 /* ---- queries ---- */
 
-static void a_name_is_looked_up_once_for_all_who_ask(void **state)
+static void name_is_looked_up_once_for_all_queries(void **state)
 {
-    struct rig rig;
+    struct resolver_fixture rig;
     struct asked asked[10];
 
     (void)state;
@@ -132,7 +132,7 @@ static void a_name_is_looked_up_once_for_all_who_ask(void **state)
     for (int i = 0; i < 10; i++)
         assert_false(ask(&rig, "slow.example", &asked[i]));
     test_await_number(&rig.dns.lookups, 1);
-    let_go(&rig.dns, 1);
+    release_slow(&rig.dns, 1);
     test_await_number(&rig.answers, 10);
     for (int i = 0; i < 10; i++) {
         assert_int_equal(asked[i].query.answer.kind, WR_DNS_FOUND);
@@ -155,7 +155,7 @@ static void answers_are_kept_for_their_time(void **state)
         {"absent.example", WR_DNS_ABSENT, 30 * WEIR_SECOND},
         {"failed.example", WR_DNS_FAILED, 5 * WEIR_SECOND},
     };
-    struct rig rig;
+    struct resolver_fixture rig;
     struct asked asked;
 
     (void)state;
@@ -174,9 +174,9 @@ static void answers_are_kept_for_their_time(void **state)
     tear_down(&rig);
 }
 
-static void slow_names_have_half_of_the_pool_and_hold_up_nobody(void **state)
+static void slow_names_use_half_of_the_pool_and_delay_no_others(void **state)
 {
-    struct rig rig;
+    struct resolver_fixture rig;
     struct asked slow[6], quick;
     char name[32];
 
@@ -198,7 +198,7 @@ static void slow_names_have_half_of_the_pool_and_hold_up_nobody(void **state)
         ask_and_wait(&rig, name, &quick);
     }
     assert_int_equal(rig.dns.slow_running, 2);
-    let_go(&rig.dns, 6);
+    release_slow(&rig.dns, 6);
     for (int i = 0; i < 6; i++)
         test_await_number(&slow[i].is_answered, 1);
     assert_int_equal(rig.dns.slow_most, 2);
@@ -207,7 +207,7 @@ static void slow_names_have_half_of_the_pool_and_hold_up_nobody(void **state)
 
 static void a_quick_answer_clears_a_slow_domain(void **state)
 {
-    struct rig rig;
+    struct resolver_fixture rig;
     struct asked slow[2], quick[2];
 
     (void)state;
@@ -219,20 +219,20 @@ static void a_quick_answer_clears_a_slow_domain(void **state)
     assert_false(ask(&rig, "quick0.here.example", &quick[0]));
     ask_and_wait(&rig, "quick1.there.example", &quick[1]);
     assert_int_equal(quick[0].is_answered, 0);
-    let_go(&rig.dns, 1);
+    release_slow(&rig.dns, 1);
     test_await_number(&quick[0].is_answered, 1);
     assert_false(ask(&rig, "slow1.there.example", &slow[0]));
     test_await_number(&rig.dns.slow_running, 1);
     advance(rig.clock, WEIR_SECOND);
     ask_and_wait(&rig, "quick2.here.example", &quick[0]); /* its domain is no longer slow */
-    let_go(&rig.dns, 1);
+    release_slow(&rig.dns, 1);
     test_await_number(&slow[0].is_answered, 1);
     tear_down(&rig);
 }
 
 static void a_withdrawn_question_is_not_answered(void **state)
 {
-    struct rig rig;
+    struct resolver_fixture rig;
     struct asked slow[2], waiting;
     struct wr_resolver_stats stats;
 
@@ -248,7 +248,7 @@ static void a_withdrawn_question_is_not_answered(void **state)
     wr_resolver_stats(rig.resolver, &stats);
     assert_int_equal(stats.waiting, 0);
     assert_int_equal(stats.names, 1);
-    let_go(&rig.dns, 1);
+    release_slow(&rig.dns, 1);
     test_await_number(&slow[1].is_answered, 1);
     assert_int_equal(slow[0].is_answered, 0);
     assert_int_equal(rig.answers, 1);
@@ -256,9 +256,9 @@ static void a_withdrawn_question_is_not_answered(void **state)
     tear_down(&rig);
 }
 
-static void names_are_bounded_and_the_least_used_leaves_first(void **state)
+static void resolver_cache_is_bounded_and_evicts_the_least_used(void **state)
 {
-    struct rig rig;
+    struct resolver_fixture rig;
     struct asked asked, slow[4];
     struct wr_resolver_stats stats;
     bool is_ready;
@@ -280,7 +280,7 @@ static void names_are_bounded_and_the_least_used_leaves_first(void **state)
     }
     asked.query.name = NULL;
     assert_int_equal(wr_resolver_resolve(rig.resolver, wr_span_of("n1.example"), &asked.query, &is_ready), WEIR_E_FULL);
-    let_go(&rig.dns, 4);
+    release_slow(&rig.dns, 4);
     advance(rig.clock, WEIR_SECOND);
     for (int i = 0; i < 4; i++)
         test_await_number(&slow[i].is_answered, 1);
@@ -288,9 +288,9 @@ static void names_are_bounded_and_the_least_used_leaves_first(void **state)
     tear_down(&rig);
 }
 
-static void names_that_cannot_be_are_refused(void **state)
+static void impossible_names_are_refused_by_the_resolver(void **state)
 {
-    struct rig rig;
+    struct resolver_fixture rig;
     struct wr_dns_query query = {.on_answer = note_answer};
     char name[256];
     bool is_ready;
@@ -304,7 +304,7 @@ static void names_that_cannot_be_are_refused(void **state)
     tear_down(&rig);
 }
 
-static void options_that_make_no_sense_are_refused(void **state)
+static void invalid_resolver_options_are_refused(void **state)
 {
     static const struct wr_resolver_options bad[] = {
         {.threads = 1},
@@ -338,9 +338,9 @@ static void an_answer_keeps_a_few_addresses_of_each_family(void **state)
 }
 
 /* The resolver reports the failure of its n-th allocation and works afterwards. */
-static void want_of_memory_is_told_and_survived(void **state)
+static void resolver_allocation_failure_is_an_error_and_passes(void **state)
 {
-    struct rig rig;
+    struct resolver_fixture rig;
     struct asked asked;
     bool is_ready;
     int refused = 0;
@@ -365,9 +365,9 @@ static void want_of_memory_is_told_and_survived(void **state)
     assert_true(refused >= 2);
 }
 
-static void freeing_does_not_wait_for_lookups(void **state)
+static void freeing_a_resolver_does_not_wait_for_lookups(void **state)
 {
-    struct rig rig;
+    struct resolver_fixture rig;
     struct asked slow;
 
     (void)state;
@@ -379,7 +379,7 @@ static void freeing_does_not_wait_for_lookups(void **state)
     rig.resolver = NULL;
     assert_int_equal(rig.memory.live, 0);
     assert_int_equal(rig.dns.slow_running, 1);
-    let_go(&rig.dns, 1);
+    release_slow(&rig.dns, 1);
     test_await_number(&rig.dns.slow_ended, 1);
     tear_down(&rig);
 }
@@ -391,7 +391,7 @@ static void freeing_does_not_wait_for_lookups(void **state)
 
 static void *ask_and_withdraw(void *context)
 {
-    struct rig *rig = context;
+    struct resolver_fixture *rig = context;
     struct asked asked;
     char name[32];
 
@@ -408,9 +408,9 @@ static void *ask_and_withdraw(void *context)
     return NULL;
 }
 
-static void asking_and_withdrawing_race_and_nobody_is_called_late(void **state)
+static void withdrawn_query_is_never_answered_under_races(void **state)
 {
-    struct rig rig;
+    struct resolver_fixture rig;
     pthread_t threads[ASKERS];
 
     (void)state;
@@ -422,7 +422,7 @@ static void asking_and_withdrawing_race_and_nobody_is_called_late(void **state)
     tear_down(&rig);
 }
 
-static void the_system_knows_addresses(void **state)
+static void system_lookup_parses_literal_addresses(void **state)
 {
     struct wr_dns_answer answer;
 
@@ -437,10 +437,10 @@ static void the_system_knows_addresses(void **state)
     assert_false(wr_address_is_v4(&answer.list[0]));
 }
 
-WEIR_TESTS(test(a_name_is_looked_up_once_for_all_who_ask), test(answers_are_kept_for_their_time),
-           test(slow_names_have_half_of_the_pool_and_hold_up_nobody), test(a_quick_answer_clears_a_slow_domain),
-           test(a_withdrawn_question_is_not_answered), test(names_are_bounded_and_the_least_used_leaves_first),
-           test(names_that_cannot_be_are_refused), test(options_that_make_no_sense_are_refused),
-           test(an_answer_keeps_a_few_addresses_of_each_family), test(want_of_memory_is_told_and_survived),
-           test(freeing_does_not_wait_for_lookups), test(asking_and_withdrawing_race_and_nobody_is_called_late),
-           test(the_system_knows_addresses))
+WEIR_TESTS(test(name_is_looked_up_once_for_all_queries), test(answers_are_kept_for_their_time),
+           test(slow_names_use_half_of_the_pool_and_delay_no_others), test(a_quick_answer_clears_a_slow_domain),
+           test(a_withdrawn_question_is_not_answered), test(resolver_cache_is_bounded_and_evicts_the_least_used),
+           test(impossible_names_are_refused_by_the_resolver), test(invalid_resolver_options_are_refused),
+           test(an_answer_keeps_a_few_addresses_of_each_family),
+           test(resolver_allocation_failure_is_an_error_and_passes), test(freeing_a_resolver_does_not_wait_for_lookups),
+           test(withdrawn_query_is_never_answered_under_races), test(system_lookup_parses_literal_addresses))

@@ -7,14 +7,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct rig {
+struct result_fixture {
     struct wr_net net;
     struct wr_transfer transfer;
 };
 
-static struct rig *rig_new(void)
+static struct result_fixture *rig_new(void)
 {
-    struct rig *rig = calloc(1, sizeof *rig);
+    struct result_fixture *rig = calloc(1, sizeof *rig);
     assert_non_null(rig);
     rig->transfer.net = &rig->net;
     rig->transfer.judged = WR_GUARD_PUBLIC;
@@ -26,7 +26,7 @@ static struct rig *rig_new(void)
 
 /* ---- ends of transfers ---- */
 
-static void ends_have_names_and_words_for_people(void **state)
+static void transfer_ends_have_names_and_texts(void **state)
 {
     (void)state;
     assert_string_equal(wr_net_end_name(WR_NET_DONE), "done");
@@ -40,10 +40,10 @@ static void ends_have_names_and_words_for_people(void **state)
         }
 }
 
-static void first_end_stays_whatever_comes_later(void **state)
+static void first_end_of_a_transfer_is_kept(void **state)
 {
     (void)state;
-    struct rig *rig = rig_new();
+    struct result_fixture *rig = rig_new();
     wr_transfer_set_end(&rig->transfer, WR_NET_NO_NAME, NULL);
     wr_transfer_set_end(&rig->transfer, WR_NET_BROKEN, "late");
     assert_int_equal(rig->transfer.result.end, WR_NET_NO_NAME);
@@ -55,7 +55,7 @@ static void first_end_stays_whatever_comes_later(void **state)
     free(rig);
 }
 
-static void words_of_a_server_are_shown_in_printable_characters_only(void **state)
+static void texts_of_a_server_are_shown_in_printable_characters_only(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -64,12 +64,12 @@ static void words_of_a_server_are_shown_in_printable_characters_only(void **stat
         {"a\033[31m\nb\x7f\xc3\xbc", "no connection: a?[31m?b???"},
     };
     for (size_t i = 0; i < 3; i++) {
-        struct rig *rig = rig_new();
+        struct result_fixture *rig = rig_new();
         wr_transfer_set_end(&rig->transfer, WR_NET_CONNECT, rows[i][0]);
         assert_string_equal(rig->transfer.result.words, rows[i][1]);
         free(rig);
     }
-    struct rig *rig = rig_new();
+    struct result_fixture *rig = rig_new();
     char words[1000];
     memset(words, 'x', sizeof words - 1);
     words[sizeof words - 1] = '\0';
@@ -79,7 +79,7 @@ static void words_of_a_server_are_shown_in_printable_characters_only(void **stat
     free(rig);
 }
 
-static void codes_of_libcurl_are_ends_of_ours(void **state)
+static void libcurl_codes_map_to_transfer_ends(void **state)
 {
     (void)state;
     static const struct {
@@ -111,7 +111,7 @@ static void codes_of_libcurl_are_ends_of_ours(void **state)
         {CURLE_WEIRD_SERVER_REPLY, WR_NET_PROTOCOL, WR_NET_LATER, WR_NET_BLAME_HOST},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct rig *rig = rig_new();
+        struct result_fixture *rig = rig_new();
         wr_result_from_curl(&rig->transfer, rows[i].code);
         const struct wr_net_result *result = &rig->transfer.result;
         if (result->end != rows[i].end || result->retry != rows[i].retry || result->blame != rows[i].blame)
@@ -124,7 +124,7 @@ static void codes_of_libcurl_are_ends_of_ours(void **state)
     }
 }
 
-static void what_libcurl_said_decides_where_its_code_does_not(void **state)
+static void message_of_libcurl_decides_where_its_code_does_not(void **state)
 {
     (void)state;
     static const struct {
@@ -142,7 +142,7 @@ static void what_libcurl_said_decides_where_its_code_does_not(void **state)
         {CURLE_OK, "malloc failure", WR_NET_DONE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct rig *rig = rig_new();
+        struct result_fixture *rig = rig_new();
         snprintf(rig->transfer.error_text, sizeof rig->transfer.error_text, "%s", rows[i].error_text);
         wr_result_from_curl(&rig->transfer, rows[i].code);
         if (rig->transfer.result.end != rows[i].end)
@@ -152,10 +152,10 @@ static void what_libcurl_said_decides_where_its_code_does_not(void **state)
     }
 }
 
-static void head_that_was_cut_is_a_broken_answer(void **state)
+static void truncated_head_is_a_broken_response(void **state)
 {
     (void)state;
-    struct rig *rig = rig_new();
+    struct result_fixture *rig = rig_new();
     rig->transfer.is_head_reported = false;
     wr_result_from_curl(&rig->transfer, CURLE_OK);
     assert_int_equal(rig->transfer.result.end, WR_NET_BROKEN);
@@ -163,12 +163,12 @@ static void head_that_was_cut_is_a_broken_answer(void **state)
     free(rig);
 }
 
-static void long_line_of_a_head_is_no_want_of_memory(void **state)
+static void too_long_head_line_is_not_out_of_memory(void **state)
 {
     (void)state;
     for (int sends = 0; sends <= 2; sends++)
         for (int is_told = 0; is_told <= 1; is_told++) {
-            struct rig *rig = rig_new();
+            struct result_fixture *rig = rig_new();
             rig->transfer.result.sends = (uint32_t)sends;
             rig->transfer.is_head_reported = is_told;
             wr_result_from_curl(&rig->transfer, CURLE_OUT_OF_MEMORY);
@@ -177,12 +177,12 @@ static void long_line_of_a_head_is_no_want_of_memory(void **state)
         }
 }
 
-static void connection_that_is_not_made_is_forbidden_scarce_or_the_hosts_fault(void **state)
+static void failed_connection_is_blocked_scarce_or_a_fault_of_the_peer(void **state)
 {
     (void)state;
     static const int scarce[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL};
     static const int others[] = {0, ECONNREFUSED, ETIMEDOUT, EACCES};
-    struct rig *rig;
+    struct result_fixture *rig;
     for (size_t i = 0; i < 5; i++) {
         assert_true(wr_result_is_scarce(scarce[i]));
         rig = rig_new();
@@ -215,12 +215,12 @@ static void connection_that_is_not_made_is_forbidden_scarce_or_the_hosts_fault(v
     free(rig);
 }
 
-static void proxy_is_to_blame_for_what_was_never_sent(void **state)
+static void proxy_is_blamed_for_a_request_that_was_not_sent(void **state)
 {
     (void)state;
     for (uint32_t sends = 0; sends <= 1; sends++)
         for (int has_proxy = 0; has_proxy <= 1; has_proxy++) {
-            struct rig *rig = rig_new();
+            struct result_fixture *rig = rig_new();
             rig->net.proxy.is_set = has_proxy;
             rig->transfer.result.sends = sends;
             wr_result_from_curl(&rig->transfer, CURLE_RECV_ERROR);
@@ -229,11 +229,11 @@ static void proxy_is_to_blame_for_what_was_never_sent(void **state)
         }
 }
 
-static void statuses_of_a_gateway_are_the_proxys_own_words(void **state)
+static void gateway_statuses_are_attributed_to_the_proxy(void **state)
 {
     (void)state;
     static const int its_own[] = {407, 502, 504}, not_its_own[] = {200, 403, 429, 500, 503, 505};
-    struct rig *rig = rig_new();
+    struct result_fixture *rig = rig_new();
     rig->net.proxy.is_set = true;
     for (size_t i = 0; i < 3; i++) {
         rig->transfer.result.status = its_own[i];
@@ -254,12 +254,12 @@ static void statuses_of_a_gateway_are_the_proxys_own_words(void **state)
     free(rig);
 }
 
-static void request_that_must_not_be_sent_twice_is_never_tried_again_once_sent(void **state)
+static void request_that_is_not_idempotent_is_never_retried_once_sent(void **state)
 {
     (void)state;
     for (uint32_t sends = 0; sends <= 1; sends++)
         for (int is_idempotent = 0; is_idempotent <= 1; is_idempotent++) {
-            struct rig *rig = rig_new();
+            struct result_fixture *rig = rig_new();
             rig->transfer.bypasses_libcurl = true;
             rig->transfer.is_idempotent = is_idempotent;
             rig->transfer.result.sends = sends;
@@ -284,7 +284,7 @@ static void request_that_must_not_be_sent_twice_is_never_tried_again_once_sent(v
 
 /* ---- the URL of the proxy ---- */
 
-static void url_of_a_proxy_is_taken_apart_whole(void **state)
+static void proxy_url_is_parsed_into_its_parts(void **state)
 {
     (void)state;
     static const struct {
@@ -315,7 +315,7 @@ static void url_of_a_proxy_is_taken_apart_whole(void **state)
     }
 }
 
-static void url_that_is_no_proxys_is_refused_and_changes_nothing(void **state)
+static void invalid_proxy_url_is_refused_and_changes_nothing(void **state)
 {
     (void)state;
     char longest[400];
@@ -335,10 +335,10 @@ static void url_that_is_no_proxys_is_refused_and_changes_nothing(void **state)
 
 /* ---- memory ---- */
 
-static void transfer_is_counted_from_its_beginning_to_its_end_once(void **state)
+static void transfer_is_counted_once_from_start_to_end(void **state)
 {
     (void)state;
-    struct rig *one = rig_new(), *other = rig_new();
+    struct result_fixture *one = rig_new(), *other = rig_new();
     assert_true(wr_memory_guard_admit(&one->transfer));
     assert_true(one->transfer.is_admitted && one->transfer.is_young && !one->net.is_short);
     assert_false(wr_memory_guard_alloc_failed(&one->transfer));
@@ -357,12 +357,11 @@ static void transfer_is_counted_from_its_beginning_to_its_end_once(void **state)
     free(other);
 }
 
-WEIR_TESTS(test(ends_have_names_and_words_for_people), test(first_end_stays_whatever_comes_later),
-           test(words_of_a_server_are_shown_in_printable_characters_only), test(codes_of_libcurl_are_ends_of_ours),
-           test(what_libcurl_said_decides_where_its_code_does_not), test(head_that_was_cut_is_a_broken_answer),
-           test(long_line_of_a_head_is_no_want_of_memory),
-           test(connection_that_is_not_made_is_forbidden_scarce_or_the_hosts_fault),
-           test(proxy_is_to_blame_for_what_was_never_sent), test(statuses_of_a_gateway_are_the_proxys_own_words),
-           test(request_that_must_not_be_sent_twice_is_never_tried_again_once_sent),
-           test(url_of_a_proxy_is_taken_apart_whole), test(url_that_is_no_proxys_is_refused_and_changes_nothing),
-           test(transfer_is_counted_from_its_beginning_to_its_end_once))
+WEIR_TESTS(test(transfer_ends_have_names_and_texts), test(first_end_of_a_transfer_is_kept),
+           test(texts_of_a_server_are_shown_in_printable_characters_only), test(libcurl_codes_map_to_transfer_ends),
+           test(message_of_libcurl_decides_where_its_code_does_not), test(truncated_head_is_a_broken_response),
+           test(too_long_head_line_is_not_out_of_memory),
+           test(failed_connection_is_blocked_scarce_or_a_fault_of_the_peer),
+           test(proxy_is_blamed_for_a_request_that_was_not_sent), test(gateway_statuses_are_attributed_to_the_proxy),
+           test(request_that_is_not_idempotent_is_never_retried_once_sent), test(proxy_url_is_parsed_into_its_parts),
+           test(invalid_proxy_url_is_refused_and_changes_nothing), test(transfer_is_counted_once_from_start_to_end))

@@ -32,7 +32,7 @@ static void check_urlset(const struct kept *kept)
     assert_false(kept->indexes[0]);
 }
 
-static void a_sitemap_is_read_however_it_is_cut(void **state)
+static void sitemap_is_read_in_pieces_of_any_size(void **state)
 {
     struct kept kept;
 
@@ -55,7 +55,7 @@ static size_t zip(const char *text, size_t bytes, unsigned char *ret_zipped, siz
     return room - stream.avail_out;
 }
 
-static void a_gzipped_one_is_known_by_its_first_bytes(void **state)
+static void gzipped_sitemap_is_recognized_by_its_first_bytes(void **state)
 {
     unsigned char zipped[4096];
     size_t half = sizeof urlset / 2, bytes = zip(urlset, half, zipped, sizeof zipped);
@@ -76,7 +76,7 @@ static void a_gzipped_one_is_known_by_its_first_bytes(void **state)
     assert_int_equal(kept.end, WR_SITEMAP_BROKEN);
 }
 
-static void an_index_leads_to_other_sitemaps(void **state)
+static void sitemap_index_lists_other_sitemaps(void **state)
 {
     struct kept kept;
 
@@ -127,7 +127,7 @@ static void feeds_list_their_entries(void **state)
 }
 
 /* Many sites do not escape the '&' in URLs. */
-static void ampersand_that_begins_no_reference_stands_for_itself(void **state)
+static void ampersand_that_begins_no_reference_is_kept_as_text(void **state)
 {
     static const char text[] =
         "<feed xmlns=\"http://www.w3.org/2005/Atom\"><!-- & -->"
@@ -152,7 +152,7 @@ static void ampersand_that_begins_no_reference_stands_for_itself(void **state)
     }
 }
 
-static void utf_16_is_read_with_its_references(void **state)
+static void utf_16_sitemap_is_read_with_its_references(void **state)
 {
     static const char text[] = "<urlset><url><loc>https://example.org/?a&amp;b</loc></url></urlset>";
     char wide[2 * sizeof text] = {'\xff', '\xfe'};
@@ -166,7 +166,7 @@ static void utf_16_is_read_with_its_references(void **state)
     assert_string_equal(kept.urls[0], "https://example.org/?a&b");
 }
 
-static void a_list_has_a_url_on_each_line(void **state)
+static void text_sitemap_has_a_url_on_each_line(void **state)
 {
     static const char text[] = "\xef\xbb\xbf\r\n https://example.org/1\r\n\nHTTP://example.org/2\n# a comment\n"
                                "ftp://example.org/\nhttps://example.org/3";
@@ -183,7 +183,7 @@ static void a_list_has_a_url_on_each_line(void **state)
     }
 }
 
-static void what_is_no_sitemap_is_said_to_be_none(void **state)
+static void text_that_is_no_sitemap_is_reported_as_none(void **state)
 {
     static const char *const texts[] = {"",
                                         "  \n ",
@@ -204,7 +204,7 @@ static void what_is_no_sitemap_is_said_to_be_none(void **state)
 }
 
 /* U11: once the first five of 100 000 entries are read, no more bytes are taken. */
-static void enough_ends_the_reading_at_once(void **state)
+static void reading_ends_once_enough_entries_are_found(void **state)
 {
     struct kept kept = {.wanted = 5};
     struct wr_sitemap_options options = {.found = keep, .context = &kept};
@@ -230,7 +230,7 @@ static void enough_ends_the_reading_at_once(void **state)
 
 #define THE_DAY INT64_C(1794700800000)
 
-static void dates_of_all_the_usual_forms_are_read(void **state)
+static void lastmod_dates_of_all_usual_forms_are_read(void **state)
 {
     static const struct {
         const char *text;
@@ -268,8 +268,8 @@ static void dates_of_all_the_usual_forms_are_read(void **state)
     }
 }
 
-WEIR_TESTS(test(a_sitemap_is_read_however_it_is_cut), test(a_gzipped_one_is_known_by_its_first_bytes),
-           test(an_index_leads_to_other_sitemaps), test(feeds_list_their_entries),
-           test(ampersand_that_begins_no_reference_stands_for_itself), test(utf_16_is_read_with_its_references),
-           test(a_list_has_a_url_on_each_line), test(what_is_no_sitemap_is_said_to_be_none),
-           test(enough_ends_the_reading_at_once), test(dates_of_all_the_usual_forms_are_read))
+WEIR_TESTS(test(sitemap_is_read_in_pieces_of_any_size), test(gzipped_sitemap_is_recognized_by_its_first_bytes),
+           test(sitemap_index_lists_other_sitemaps), test(feeds_list_their_entries),
+           test(ampersand_that_begins_no_reference_is_kept_as_text), test(utf_16_sitemap_is_read_with_its_references),
+           test(text_sitemap_has_a_url_on_each_line), test(text_that_is_no_sitemap_is_reported_as_none),
+           test(reading_ends_once_enough_entries_are_found), test(lastmod_dates_of_all_usual_forms_are_read))

@@ -56,7 +56,7 @@ static void broken_markup_costs_its_own_entry_only(void **state)
 
 /* A declared encoding never selects a decoder of the system. Invalid UTF-8 does not end the
  * parse. */
-static void encodings_that_lie_are_survived(void **state)
+static void wrong_encodings_of_a_sitemap_are_ignored(void **state)
 {
     static const char *const names[] = {"UTF-16", "ISO-2022-CN-EXT", "UTF-7", "IBM037", "../../x", "nonsense"};
     char text[256];
@@ -74,7 +74,7 @@ static void encodings_that_lie_are_survived(void **state)
     assert_string_equal(kept.urls[0], "http://x/1");
 }
 
-static void what_is_too_long_or_too_deep_ends(void **state)
+static void too_long_or_too_deep_sitemap_parts_end_the_read(void **state)
 {
     static char text[200000];
     struct kept kept;
@@ -126,7 +126,7 @@ static uint64_t flood(const char *begin, const char *text, size_t most, enum wr_
     return fed;
 }
 
-static void what_has_no_end_is_cut_off(void **state)
+static void endless_sitemap_is_cut_off(void **state)
 {
     enum wr_sitemap_end end;
 
@@ -176,7 +176,7 @@ static void tag_with_too_many_attributes_ends_a_sitemap(void **state)
 
 /* M12: libxml2 searches all open namespaces for that of an element. Nested elements open more and
  * more of them. */
-static void namespaces_that_pile_up_end_a_sitemap(void **state)
+static void nested_namespaces_beyond_the_limit_end_a_sitemap(void **state)
 {
     static char text[30000];
     struct kept kept;
@@ -191,7 +191,7 @@ static void namespaces_that_pile_up_end_a_sitemap(void **state)
 }
 
 /* Feeds declare a namespace in the element that uses it, and close it there. */
-static void namespaces_one_after_the_other_do_not_pile_up(void **state)
+static void consecutive_namespaces_do_not_reach_the_limit(void **state)
 {
     static char text[200000];
     struct kept kept;
@@ -263,7 +263,7 @@ static void a_gzip_bomb_is_read_in_bounded_pieces(void **state)
     wr_sitemap_free(sitemap);
 }
 
-static void without_memory_there_is_an_error_and_no_leak(void **state)
+static void sitemap_allocation_failure_is_an_error_and_leaks_nothing(void **state)
 {
     struct kept kept = {.wanted = SIZE_MAX};
     struct wr_sitemap *sitemap = NULL;
@@ -282,8 +282,8 @@ static void without_memory_there_is_an_error_and_no_leak(void **state)
 }
 
 WEIR_TESTS(test(document_types_and_entities_are_refused), test(broken_markup_costs_its_own_entry_only),
-           test(encodings_that_lie_are_survived), test(what_is_too_long_or_too_deep_ends),
-           test(what_has_no_end_is_cut_off), test(tag_with_too_many_attributes_ends_a_sitemap),
-           test(namespaces_that_pile_up_end_a_sitemap), test(namespaces_one_after_the_other_do_not_pile_up),
+           test(wrong_encodings_of_a_sitemap_are_ignored), test(too_long_or_too_deep_sitemap_parts_end_the_read),
+           test(endless_sitemap_is_cut_off), test(tag_with_too_many_attributes_ends_a_sitemap),
+           test(nested_namespaces_beyond_the_limit_end_a_sitemap), test(consecutive_namespaces_do_not_reach_the_limit),
            test(a_gzip_bomb_is_cut_off), test(a_gzip_bomb_is_read_in_bounded_pieces),
-           test(without_memory_there_is_an_error_and_no_leak))
+           test(sitemap_allocation_failure_is_an_error_and_leaks_nothing))

@@ -13,20 +13,20 @@
 #define TEXT_MAX 65536
 #define WHEN (INT64_C(1700000000250) * WEIR_MILLISECOND) /* 2023-11-14T22:13:20.250Z */
 
-struct rig {
+struct archive_fixture {
     test_allocator memory;
     struct wr_warc *warc;
     struct wr_buf buf;
 };
 
-static void set_up(struct rig *rig)
+static void set_up(struct archive_fixture *rig)
 {
     test_allocator_init(&rig->memory);
     wr_buf_init(&rig->buf, &rig->memory.allocator, (size_t)1 << 24);
     assert_int_equal(wr_warc_new(&rig->memory.allocator, &rig->warc), 0);
 }
 
-static void tear_down(struct rig *rig)
+static void tear_down(struct archive_fixture *rig)
 {
     wr_warc_free(rig->warc);
     wr_buf_release(&rig->buf);
@@ -48,7 +48,7 @@ static size_t unpack(const struct wr_buf *buf, size_t at, char ret_text[TEXT_MAX
     return at;
 }
 
-static struct wr_warc_exchange exchange_of(struct rig *rig, const char *head, struct wr_span body)
+static struct wr_warc_exchange exchange_of(struct archive_fixture *rig, const char *head, struct wr_span body)
 {
     static uint8_t digest[WR_WARC_DIGEST];
     wr_warc_payload_digest(rig->warc, body, digest);
@@ -85,7 +85,7 @@ static const char *block(const char *text)
 static const char *block_of(const char *head, const char *body)
 {
     static char text[TEXT_MAX];
-    struct rig rig;
+    struct archive_fixture rig;
     set_up(&rig);
     struct wr_warc_exchange exchange = exchange_of(&rig, head, wr_span_of(body));
     assert_int_equal(wr_warc_append_exchange(rig.warc, &exchange, &rig.buf), 0);
@@ -102,7 +102,7 @@ static void exchange_is_a_response_and_its_request(void **state)
 {
     static char text[TEXT_MAX];
     struct wr_address address;
-    struct rig rig;
+    struct archive_fixture rig;
     (void)state;
     set_up(&rig);
     struct wr_warc_exchange exchange =
@@ -132,7 +132,7 @@ static void exchange_is_a_response_and_its_request(void **state)
 }
 
 /* The archived body is decoded, so its head is changed to match. */
-static void head_is_true_of_the_body_that_is_kept(void **state)
+static void archived_head_matches_the_archived_body(void **state)
 {
     static const struct {
         const char *came, *kept;
@@ -156,11 +156,11 @@ static void head_is_true_of_the_body_that_is_kept(void **state)
     }
 }
 
-static void revisit_says_where_the_payload_is_and_has_none(void **state)
+static void revisit_record_refers_to_the_payload_and_has_none(void **state)
 {
     static char text[TEXT_MAX];
     const struct wr_warc_original original = {wr_span_of("http://b.example/"), WHEN - WEIR_SECOND};
-    struct rig rig;
+    struct archive_fixture rig;
     (void)state;
     set_up(&rig);
     struct wr_warc_exchange exchange =
@@ -178,10 +178,10 @@ static void revisit_says_where_the_payload_is_and_has_none(void **state)
     tear_down(&rig);
 }
 
-static void answer_304_is_a_revisit_of_what_came_before(void **state)
+static void response_304_is_a_revisit_record_of_the_earlier_one(void **state)
 {
     static char text[TEXT_MAX];
-    struct rig rig;
+    struct archive_fixture rig;
     (void)state;
     set_up(&rig);
     struct wr_warc_exchange exchange =
@@ -197,10 +197,10 @@ static void answer_304_is_a_revisit_of_what_came_before(void **state)
     tear_down(&rig);
 }
 
-static void record_that_was_cut_says_so(void **state)
+static void truncated_record_is_marked(void **state)
 {
     static char text[TEXT_MAX];
-    struct rig rig;
+    struct archive_fixture rig;
     (void)state;
     set_up(&rig);
     struct wr_warc_exchange exchange = exchange_of(&rig, "HTTP/1.1 200 OK\r\n\r\n", wr_span_of("he"));
@@ -214,7 +214,7 @@ static void record_that_was_cut_says_so(void **state)
     tear_down(&rig);
 }
 
-static void file_says_who_made_it(void **state)
+static void warcinfo_record_names_the_software_and_the_agent(void **state)
 {
     static char text[TEXT_MAX];
     const struct wr_warc_info info = {.name = wr_span_of("a-00000.warc.gz"),
@@ -223,7 +223,7 @@ static void file_says_who_made_it(void **state)
                                       .agent = wr_span_of("me (+x)"),
                                       .part_of = wr_span_of("job 3"),
                                       .obeys_robots = true};
-    struct rig rig;
+    struct archive_fixture rig;
     (void)state;
     set_up(&rig);
     assert_int_equal(wr_warc_append_info(rig.warc, &info, &rig.buf), 0);
@@ -235,9 +235,9 @@ static void file_says_who_made_it(void **state)
     tear_down(&rig);
 }
 
-static void large_and_odd_bodies_come_out_as_they_went_in(void **state)
+static void large_and_odd_bodies_are_archived_unchanged(void **state)
 {
-    struct rig rig;
+    struct archive_fixture rig;
     size_t bytes = 3000001;
     char *body = malloc(bytes);
     uint32_t x = 1;
@@ -262,9 +262,9 @@ static void large_and_odd_bodies_come_out_as_they_went_in(void **state)
     tear_down(&rig);
 }
 
-static void running_out_of_memory_is_told(void **state)
+static void archive_allocation_failure_is_an_error(void **state)
 {
-    struct rig rig;
+    struct archive_fixture rig;
     (void)state;
     for (int failing = 1; failing < 6; failing++) {
         test_allocator_init(&rig.memory);
@@ -289,7 +289,7 @@ static struct wr_payload_key key_of(uint64_t number)
     return (struct wr_payload_key){.digest = {(uint8_t)number}, .keyed = number, .bytes = 1000};
 }
 
-static void payload_is_known_by_all_of_its_key(void **state)
+static void seen_payload_is_found_by_its_whole_key(void **state)
 {
     test_allocator memory;
     struct wr_payload_table *seen;
@@ -317,7 +317,7 @@ static void payload_is_known_by_all_of_its_key(void **state)
     assert_int_equal(memory.live, 0);
 }
 
-static void what_is_seen_takes_bounded_memory(void **state)
+static void seen_payloads_take_bounded_memory(void **state)
 {
     static char text[WR_PAYLOAD_URL_MAX + 1];
     test_allocator memory;
@@ -342,8 +342,9 @@ static void what_is_seen_takes_bounded_memory(void **state)
     assert_int_equal(memory.live, 0);
 }
 
-WEIR_TESTS(test(exchange_is_a_response_and_its_request), test(head_is_true_of_the_body_that_is_kept),
-           test(revisit_says_where_the_payload_is_and_has_none), test(answer_304_is_a_revisit_of_what_came_before),
-           test(record_that_was_cut_says_so), test(file_says_who_made_it),
-           test(large_and_odd_bodies_come_out_as_they_went_in), test(running_out_of_memory_is_told),
-           test(payload_is_known_by_all_of_its_key), test(what_is_seen_takes_bounded_memory))
+WEIR_TESTS(test(exchange_is_a_response_and_its_request), test(archived_head_matches_the_archived_body),
+           test(revisit_record_refers_to_the_payload_and_has_none),
+           test(response_304_is_a_revisit_record_of_the_earlier_one), test(truncated_record_is_marked),
+           test(warcinfo_record_names_the_software_and_the_agent), test(large_and_odd_bodies_are_archived_unchanged),
+           test(archive_allocation_failure_is_an_error), test(seen_payload_is_found_by_its_whole_key),
+           test(seen_payloads_take_bounded_memory))

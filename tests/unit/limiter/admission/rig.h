@@ -10,7 +10,7 @@
 
 #define RULES_MAX 10
 
-struct rig {
+struct admission_fixture {
     test_allocator memory;
     weir_clock *clock;
     size_t count;
@@ -24,9 +24,9 @@ struct rig {
     weir_admission_result admission;
 };
 
-static inline struct rig *rig_new(void)
+static inline struct admission_fixture *rig_new(void)
 {
-    struct rig *rig = calloc(1, sizeof *rig);
+    struct admission_fixture *rig = calloc(1, sizeof *rig);
 
     assert_non_null(rig);
     test_allocator_init(&rig->memory);
@@ -39,7 +39,8 @@ static inline struct rig *rig_new(void)
 }
 
 /* Adds a rule whose key store is not a table. */
-static inline weir_rule *rig_add_store(struct rig *rig, const char *name, weir_key_kind kind, weir_key_store store)
+static inline weir_rule *rig_add_store(struct admission_fixture *rig, const char *name, weir_key_kind kind,
+                                       weir_key_store store)
 {
     size_t i = rig->count++;
 
@@ -51,7 +52,7 @@ static inline weir_rule *rig_add_store(struct rig *rig, const char *name, weir_k
 }
 
 /* Adds a rule with a table of its own. */
-static inline weir_rule *rig_add(struct rig *rig, const char *name, weir_key_kind kind, weir_limit limit)
+static inline weir_rule *rig_add(struct admission_fixture *rig, const char *name, weir_key_kind kind, weir_limit limit)
 {
     weir_table_options options;
     weir_table *table;
@@ -65,7 +66,7 @@ static inline weir_rule *rig_add(struct rig *rig, const char *name, weir_key_kin
     return rig_add_store(rig, name, kind, weir_table_key_store(table));
 }
 
-static inline void rig_open(struct rig *rig)
+static inline void rig_open(struct admission_fixture *rig)
 {
     assert_int_equal(weir_admission_new(rig->rules, rig->count, &rig->options, &rig->counter), 0);
 }
@@ -86,7 +87,7 @@ static inline weir_limit at_once(uint32_t permits)
 }
 
 /* Frees everything, tables too, and fails the test if memory is still allocated. */
-static inline void rig_free(struct rig *rig)
+static inline void rig_free(struct admission_fixture *rig)
 {
     weir_admission_free(rig->counter);
     for (size_t i = 0; i < rig->count; i++) {
@@ -100,20 +101,20 @@ static inline void rig_free(struct rig *rig)
 }
 
 /* Returns true if the rules allow the fixture's request now. */
-static inline bool rig_try(struct rig *rig)
+static inline bool rig_try(struct admission_fixture *rig)
 {
     assert_int_equal(weir_admission_try(rig->counter, &rig->request, &rig->admission), 0);
     return rig->admission.allowed;
 }
 
-static inline bool rig_try_key(struct rig *rig, uint32_t rule, const char *key)
+static inline bool rig_try_key(struct admission_fixture *rig, uint32_t rule, const char *key)
 {
     assert_int_equal(weir_admission_try_key(rig->counter, rule, key, strlen(key), 0, &rig->admission), 0);
     return rig->admission.allowed;
 }
 
 /* Returns the permits that a key has left, or UINT32_MAX if the key was never used. */
-static inline uint32_t rig_left(struct rig *rig, size_t rule, const char *key)
+static inline uint32_t rig_left(struct admission_fixture *rig, size_t rule, const char *key)
 {
     weir_quota quota;
     int error = weir_table_peek(rig->tables[rule], key, strlen(key), &quota);

@@ -6,7 +6,7 @@
 /* S3-20, S3-23 */
 static void each_key_has_a_limiter_of_its_own_made_when_first_seen(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_table_stats stats;
 
     (void)state;
@@ -23,9 +23,9 @@ static void each_key_has_a_limiter_of_its_own_made_when_first_seen(void **state)
     rig_free(rig);
 }
 
-static void a_refusal_says_how_much_and_when(void **state)
+static void refusal_reports_the_quota_and_the_retry_time(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     const weir_ruling *ruling = &rig->admission.rulings[0];
 
     (void)state;
@@ -49,7 +49,7 @@ static void a_refusal_says_how_much_and_when(void **state)
     rig_free(rig);
 }
 
-static void retry_after_is_never_zero_for_who_may_come_again(void **state)
+static void retry_after_is_at_least_1_where_a_retry_can_succeed(void **state)
 {
     static const struct {
         weir_verdict verdict;
@@ -63,7 +63,7 @@ static void retry_after_is_never_zero_for_who_may_come_again(void **state)
         {WEIR_DENY, 0, 0}, /* a retry cannot succeed, so there is no Retry-After */
     };
     struct script script = {0};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add_store(rig, "r", WEIR_KEY_USER, script_repository(&script));
@@ -79,7 +79,7 @@ static void retry_after_is_never_zero_for_who_may_come_again(void **state)
 /* S3-22 */
 static void release_by_key_ends_a_request_in_flight(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_table_stats stats;
 
     (void)state;
@@ -104,7 +104,7 @@ static void release_by_key_ends_a_request_in_flight(void **state)
 /* R17 */
 static void an_admission_is_released_once(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     static weir_admission_result first, second;
 
     (void)state;
@@ -125,7 +125,7 @@ static void an_admission_is_released_once(void **state)
 
 static void releasing_a_refused_request_does_nothing(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     static weir_admission_result refused;
 
     (void)state;
@@ -141,11 +141,11 @@ static void releasing_a_refused_request_does_nothing(void **state)
 }
 
 /* S3-24: a header callback and a URI are enough for a request. */
-static void a_request_is_headers_and_a_uri(void **state)
+static void header_callback_and_uri_are_enough_for_a_request(void **state)
 {
     weir_header headers[] = {{"X-User-Id", "alice"}};
     weir_header_list list = {headers, 1};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "user", WEIR_KEY_USER, window(1));
@@ -163,9 +163,9 @@ static void a_request_is_headers_and_a_uri(void **state)
     rig_free(rig);
 }
 
-static void an_admission_names_the_keys_it_was_given_under(void **state)
+static void admission_result_lists_the_keys_that_were_charged(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     const weir_ruling *rulings = rig->admission.rulings;
 
     (void)state;
@@ -181,9 +181,9 @@ static void an_admission_names_the_keys_it_was_given_under(void **state)
     rig_free(rig);
 }
 
-static void any_bytes_make_a_key_of_the_programs_own(void **state)
+static void any_bytes_are_a_valid_key_in_try_key(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     char key[WEIR_KEY_MAX];
 
     (void)state;
@@ -202,9 +202,9 @@ static void any_bytes_make_a_key_of_the_programs_own(void **state)
 /* ---- key stores ---- */
 
 /* S3-31 */
-static void all_rules_over_one_repository_see_the_same_limiter_for_a_key(void **state)
+static void rules_over_one_key_store_share_the_limiter_of_a_key(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "one", WEIR_KEY_USER, window(2));
@@ -218,9 +218,9 @@ static void all_rules_over_one_repository_see_the_same_limiter_for_a_key(void **
 }
 
 /* S3-32 */
-static void a_removed_key_starts_anew(void **state)
+static void removed_key_starts_with_its_full_limit(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     const weir_key_store *repository = &rig->repositories[0];
 
     (void)state;
@@ -244,7 +244,7 @@ static bool begins_with_a(void *context, const weir_table_entry *entry)
 /* S3-33 */
 static void keys_are_removed_by_a_predicate(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     const weir_key_store *repository = &rig->repositories[0];
 
     (void)state;
@@ -260,10 +260,10 @@ static void keys_are_removed_by_a_predicate(void **state)
 }
 
 /* S3-34 */
-static void an_owned_repository_is_freed_once_with_the_counter(void **state)
+static void owned_key_store_is_freed_once_with_its_admission(void **state)
 {
     struct script script = {0};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add_store(rig, "one", WEIR_KEY_USER, script_repository(&script))->owns_store = true;
@@ -276,10 +276,10 @@ static void an_owned_repository_is_freed_once_with_the_counter(void **state)
 }
 
 /* S3-41 */
-static void a_repository_of_others_outlives_the_counter(void **state)
+static void key_store_that_is_not_owned_outlives_its_admission(void **state)
 {
     struct script script = {0};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add_store(rig, "one", WEIR_KEY_USER, script_repository(&script));
@@ -295,10 +295,10 @@ static void a_repository_of_others_outlives_the_counter(void **state)
 }
 
 /* S3-35 */
-static void a_store_of_ones_own_stands_in_for_the_table(void **state)
+static void custom_key_store_replaces_the_table(void **state)
 {
     struct script script = {.quota = {10, 4, WEIR_SECOND, WEIR_MINUTE}};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add_store(rig, "r", WEIR_KEY_USER, script_repository(&script));
@@ -318,9 +318,9 @@ static void a_store_of_ones_own_stands_in_for_the_table(void **state)
 }
 
 /* S3-36 */
-static void nothing_expires_by_itself(void **state)
+static void admission_keys_do_not_expire_by_themselves(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_table_stats stats;
 
     (void)state;
@@ -339,9 +339,9 @@ static void nothing_expires_by_itself(void **state)
 
 /* ---- settling at the real cost ---- */
 
-static void a_request_is_settled_at_what_it_really_cost(void **state)
+static void request_is_settled_at_its_real_cost(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "r", WEIR_KEY_USER, window(100));
@@ -360,9 +360,9 @@ static void a_request_is_settled_at_what_it_really_cost(void **state)
     rig_free(rig);
 }
 
-static void settled_permits_in_flight_are_released_to_the_last(void **state)
+static void settled_permits_in_flight_are_all_released(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     static weir_admission_result other;
 
     (void)state;
@@ -379,7 +379,7 @@ static void settled_permits_in_flight_are_released_to_the_last(void **state)
 
 static void a_cancelled_request_costs_nothing(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "window", WEIR_KEY_IP, window(3));
@@ -394,13 +394,14 @@ static void a_cancelled_request_costs_nothing(void **state)
     rig_free(rig);
 }
 
-WEIR_TESTS(test(each_key_has_a_limiter_of_its_own_made_when_first_seen), test(a_refusal_says_how_much_and_when),
-           test(retry_after_is_never_zero_for_who_may_come_again), test(release_by_key_ends_a_request_in_flight),
+WEIR_TESTS(test(each_key_has_a_limiter_of_its_own_made_when_first_seen),
+           test(refusal_reports_the_quota_and_the_retry_time),
+           test(retry_after_is_at_least_1_where_a_retry_can_succeed), test(release_by_key_ends_a_request_in_flight),
            test(an_admission_is_released_once), test(releasing_a_refused_request_does_nothing),
-           test(a_request_is_headers_and_a_uri), test(an_admission_names_the_keys_it_was_given_under),
-           test(any_bytes_make_a_key_of_the_programs_own),
-           test(all_rules_over_one_repository_see_the_same_limiter_for_a_key), test(a_removed_key_starts_anew),
-           test(keys_are_removed_by_a_predicate), test(an_owned_repository_is_freed_once_with_the_counter),
-           test(a_repository_of_others_outlives_the_counter), test(a_store_of_ones_own_stands_in_for_the_table),
-           test(nothing_expires_by_itself), test(a_request_is_settled_at_what_it_really_cost),
-           test(settled_permits_in_flight_are_released_to_the_last), test(a_cancelled_request_costs_nothing))
+           test(header_callback_and_uri_are_enough_for_a_request),
+           test(admission_result_lists_the_keys_that_were_charged), test(any_bytes_are_a_valid_key_in_try_key),
+           test(rules_over_one_key_store_share_the_limiter_of_a_key), test(removed_key_starts_with_its_full_limit),
+           test(keys_are_removed_by_a_predicate), test(owned_key_store_is_freed_once_with_its_admission),
+           test(key_store_that_is_not_owned_outlives_its_admission), test(custom_key_store_replaces_the_table),
+           test(admission_keys_do_not_expire_by_themselves), test(request_is_settled_at_its_real_cost),
+           test(settled_permits_in_flight_are_all_released), test(a_cancelled_request_costs_nothing))

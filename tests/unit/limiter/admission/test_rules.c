@@ -7,7 +7,7 @@
 
 static void a_refusal_by_a_later_rule_charges_the_earlier_ones_nothing(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_rule_stats stats;
 
     (void)state;
@@ -35,10 +35,10 @@ static void a_refusal_by_a_later_rule_charges_the_earlier_ones_nothing(void **st
 }
 
 /* A caller over its own limit must not use up a limit that all callers share. */
-static void rules_after_the_one_that_refuses_are_not_even_asked(void **state)
+static void rules_after_a_refusal_are_not_asked(void **state)
 {
     struct script everybody = {0};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "ip", WEIR_KEY_IP, window(1));
@@ -54,7 +54,7 @@ static void rules_after_the_one_that_refuses_are_not_even_asked(void **state)
 /* R18 */
 static void a_global_rule_bounds_all_callers_together(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     int allowed = 0;
 
     (void)state;
@@ -74,7 +74,7 @@ static void a_global_rule_bounds_all_callers_together(void **state)
 
 static void rules_may_ask_for_different_permits(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "requests", WEIR_KEY_IP, window(100));
@@ -90,9 +90,9 @@ static void rules_may_ask_for_different_permits(void **state)
     rig_free(rig);
 }
 
-static void more_than_a_limit_holds_is_never_granted(void **state)
+static void request_for_more_permits_than_the_limit_is_denied(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "r", WEIR_KEY_IP, window(10))->permits = 11;
@@ -109,9 +109,9 @@ static bool is_post(void *context, const weir_request *request)
     return request->method_bytes == 4 && memcmp(request->method, "POST", 4) == 0;
 }
 
-static void a_rule_has_a_say_only_where_it_applies(void **state)
+static void rule_decides_only_requests_that_it_applies_to(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "writes", WEIR_KEY_IP, window(1))->applies = is_post;
@@ -131,7 +131,7 @@ static void a_rule_has_a_say_only_where_it_applies(void **state)
 
 static void too_many_rules_for_one_request_are_refused_and_charged_nothing(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
 
     (void)state;
@@ -150,7 +150,7 @@ static void too_many_rules_for_one_request_are_refused_and_charged_nothing(void 
 
 static void a_rule_in_shadow_never_refuses_but_counts(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_rule_stats stats;
 
     (void)state;
@@ -171,9 +171,9 @@ static void a_rule_in_shadow_never_refuses_but_counts(void **state)
     rig_free(rig);
 }
 
-static void a_rule_in_shadow_is_not_charged_for_what_others_refuse(void **state)
+static void shadow_rule_is_not_charged_for_requests_that_others_refuse(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "new", WEIR_KEY_IP, window(5))->shadow = true;
@@ -186,10 +186,10 @@ static void a_rule_in_shadow_is_not_charged_for_what_others_refuse(void **state)
     rig_free(rig);
 }
 
-static void nothing_that_happens_in_shadow_refuses(void **state)
+static void shadow_rule_refuses_nothing_even_if_it_fails(void **state)
 {
     struct script script = {.error = WEIR_E_SYSTEM};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add_store(rig, "fails", WEIR_KEY_IP, script_repository(&script))->shadow = true;
@@ -210,7 +210,7 @@ static void nothing_that_happens_in_shadow_refuses(void **state)
 
 static void too_many_rules_in_shadow_refuse_nothing(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
 
     (void)state;
@@ -230,7 +230,7 @@ static void too_many_rules_in_shadow_refuse_nothing(void **state)
 /* J5 */
 static void a_request_without_a_usable_key_is_refused(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_rule_stats stats;
 
     (void)state;
@@ -261,7 +261,7 @@ static void forged_and_rotated_addresses_drain_one_bucket(void **state)
         {"[2001:DB8:1:2::3]:99", "x"},  {"2001:0db8:0001:0002::4", "10.0.0.1, 10.0.0.2"},
         {"2001:db8:1:2::5%eth0", ""},
     };
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_network proxies;
     int allowed = 0;
 
@@ -284,10 +284,10 @@ static void forged_and_rotated_addresses_drain_one_bucket(void **state)
 }
 
 /* J8 */
-static void callers_cannot_choose_what_they_pay(void **state)
+static void cost_header_outside_its_bounds_is_malformed(void **state)
 {
     static const char *const costs[] = {"0", "-1", "1e18", "NaN", "99999999999999999999", "11", "1;1"};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_header header = {"X-Cost", "10"};
     weir_header_list list = {&header, 1};
 
@@ -314,11 +314,11 @@ static void callers_cannot_choose_what_they_pay(void **state)
 
 /* ---- failing key stores ---- */
 
-static void a_failing_repository_refuses_or_not_as_the_rule_says(void **state)
+static void failing_key_store_refuses_unless_the_rule_is_open_on_error(void **state)
 {
     static const int errors[] = {WEIR_E_SYSTEM, WEIR_E_NOMEM, WEIR_E_CLOSED, WEIR_E_INVAL};
     struct script script = {0};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_rule_stats stats;
 
     (void)state;
@@ -347,10 +347,10 @@ static void a_failing_repository_refuses_or_not_as_the_rule_says(void **state)
     rig_free(rig);
 }
 
-static void a_request_let_go_by_a_failed_rule_takes_nothing_from_it(void **state)
+static void request_allowed_by_a_failed_rule_takes_no_permits_from_it(void **state)
 {
     struct script script = {.error = WEIR_E_SYSTEM};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add_store(rig, "open", WEIR_KEY_IP, script_repository(&script))->open_on_error = true;
@@ -383,10 +383,10 @@ static void hear(void *context, const weir_request *request, const weir_admissio
 }
 
 /* S3-46, S3-16 */
-static void whoever_wants_to_know_is_told_of_each_refusal_first(void **state)
+static void rejected_callback_is_called_for_each_refusal(void **state)
 {
     struct heard heard = {0};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "shadow", WEIR_KEY_IP, window(1))->shadow = true;
@@ -406,9 +406,9 @@ static void whoever_wants_to_know_is_told_of_each_refusal_first(void **state)
     rig_free(rig);
 }
 
-static void response_fields_tell_of_all_rules(void **state)
+static void response_fields_report_all_rules(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     char fields[WEIR_FIELDS_BYTES_MAX];
     size_t bytes;
 
@@ -437,9 +437,9 @@ static void response_fields_tell_of_all_rules(void **state)
     rig_free(rig);
 }
 
-static void quotas_are_not_looked_up_if_nobody_wants_them(void **state)
+static void quotas_are_not_looked_up_with_without_quota(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "ip", WEIR_KEY_IP, window(2));
@@ -455,7 +455,7 @@ static void no_key_is_ever_written_into_a_response(void **state)
 {
     weir_header header = {"Authorization", "Bearer 5ecret"};
     weir_header_list list = {&header, 1};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     char fields[WEIR_FIELDS_BYTES_MAX];
     size_t bytes;
 
@@ -474,16 +474,16 @@ static void no_key_is_ever_written_into_a_response(void **state)
     rig_free(rig);
 }
 
-WEIR_TESTS(test(a_refusal_by_a_later_rule_charges_the_earlier_ones_nothing),
-           test(rules_after_the_one_that_refuses_are_not_even_asked), test(a_global_rule_bounds_all_callers_together),
-           test(rules_may_ask_for_different_permits), test(more_than_a_limit_holds_is_never_granted),
-           test(a_rule_has_a_say_only_where_it_applies),
+WEIR_TESTS(test(a_refusal_by_a_later_rule_charges_the_earlier_ones_nothing), test(rules_after_a_refusal_are_not_asked),
+           test(a_global_rule_bounds_all_callers_together), test(rules_may_ask_for_different_permits),
+           test(request_for_more_permits_than_the_limit_is_denied), test(rule_decides_only_requests_that_it_applies_to),
            test(too_many_rules_for_one_request_are_refused_and_charged_nothing),
            test(a_rule_in_shadow_never_refuses_but_counts),
-           test(a_rule_in_shadow_is_not_charged_for_what_others_refuse), test(nothing_that_happens_in_shadow_refuses),
-           test(too_many_rules_in_shadow_refuse_nothing), test(a_request_without_a_usable_key_is_refused),
-           test(forged_and_rotated_addresses_drain_one_bucket), test(callers_cannot_choose_what_they_pay),
-           test(a_failing_repository_refuses_or_not_as_the_rule_says),
-           test(a_request_let_go_by_a_failed_rule_takes_nothing_from_it),
-           test(whoever_wants_to_know_is_told_of_each_refusal_first), test(response_fields_tell_of_all_rules),
-           test(quotas_are_not_looked_up_if_nobody_wants_them), test(no_key_is_ever_written_into_a_response))
+           test(shadow_rule_is_not_charged_for_requests_that_others_refuse),
+           test(shadow_rule_refuses_nothing_even_if_it_fails), test(too_many_rules_in_shadow_refuse_nothing),
+           test(a_request_without_a_usable_key_is_refused), test(forged_and_rotated_addresses_drain_one_bucket),
+           test(cost_header_outside_its_bounds_is_malformed),
+           test(failing_key_store_refuses_unless_the_rule_is_open_on_error),
+           test(request_allowed_by_a_failed_rule_takes_no_permits_from_it),
+           test(rejected_callback_is_called_for_each_refusal), test(response_fields_report_all_rules),
+           test(quotas_are_not_looked_up_with_without_quota), test(no_key_is_ever_written_into_a_response))

@@ -9,7 +9,7 @@
 #define ROUNDS 2000
 
 struct crowd {
-    struct rig *rig;
+    struct admission_fixture *rig;
     pthread_t threads[THREADS];
     atomic_int next;      /* index of the next thread */
     atomic_long allowed;  /* admitted requests */
@@ -46,7 +46,7 @@ static void *try_often(void *context)
 
 static void threads_at_one_rule_are_admitted_exactly_its_limit(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     struct crowd crowd = {.rig = rig};
     weir_rule_stats stats;
 
@@ -65,7 +65,7 @@ static void threads_at_one_rule_are_admitted_exactly_its_limit(void **state)
  * request that the second rule refuses. */
 static void threads_at_two_rules_charge_both_alike(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     struct crowd crowd = {.rig = rig};
     long used = 0;
 
@@ -86,7 +86,7 @@ static void threads_at_two_rules_charge_both_alike(void **state)
     rig_free(rig);
 }
 
-static void *come_and_go(void *context)
+static void *admit_and_release(void *context)
 {
     struct crowd *crowd = context;
     weir_admission_result admission;
@@ -107,16 +107,16 @@ static void *come_and_go(void *context)
     return NULL;
 }
 
-static void threads_that_come_and_go_are_never_too_many_inside(void **state)
+static void concurrent_threads_never_exceed_a_limit_in_flight(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     struct crowd crowd = {.rig = rig, .inside_max = 3};
 
     (void)state;
     rig_add(rig, "many at once", WEIR_KEY_IP, at_once(100));
     rig_add(rig, "three at once", WEIR_KEY_GLOBAL, at_once(3));
     rig_open(rig);
-    crowd_run(&crowd, come_and_go);
+    crowd_run(&crowd, admit_and_release);
     assert_true(atomic_load(&crowd.allowed) > 0);
     assert_int_equal(atomic_load(&crowd.too_many), 0);
     assert_int_equal(rig_left(rig, 0, "192.0.2.1"), 100);
@@ -124,7 +124,7 @@ static void threads_that_come_and_go_are_never_too_many_inside(void **state)
     rig_free(rig);
 }
 
-static void *wait_in_turn(void *context)
+static void *acquire_and_release(void *context)
 {
     struct crowd *crowd = context;
     weir_admission_result admission;
@@ -144,16 +144,16 @@ static void *wait_in_turn(void *context)
 }
 
 /* All callers wait for the rules in the same order, so they cannot deadlock. */
-static void threads_that_wait_all_get_in(void **state)
+static void waiting_threads_are_all_admitted(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     struct crowd crowd = {.rig = rig, .inside_max = 2};
 
     (void)state;
     rig_add(rig, "three at once", WEIR_KEY_IP, at_once(3));
     rig_add(rig, "two at once", WEIR_KEY_GLOBAL, at_once(2));
     rig_open(rig);
-    crowd_run(&crowd, wait_in_turn);
+    crowd_run(&crowd, acquire_and_release);
     assert_int_equal(atomic_load(&crowd.allowed), THREADS * (ROUNDS / 10));
     assert_int_equal(atomic_load(&crowd.too_many), 0);
     assert_int_equal(rig_left(rig, 0, "192.0.2.1"), 3);
@@ -162,4 +162,4 @@ static void threads_that_wait_all_get_in(void **state)
 }
 
 WEIR_TESTS(test(threads_at_one_rule_are_admitted_exactly_its_limit), test(threads_at_two_rules_charge_both_alike),
-           test(threads_that_come_and_go_are_never_too_many_inside), test(threads_that_wait_all_get_in))
+           test(concurrent_threads_never_exceed_a_limit_in_flight), test(waiting_threads_are_all_admitted))

@@ -4,9 +4,9 @@
 #include "unit/limiter/admission/rig.h"
 
 /* Fails the first, second, third, ... allocation of weir_admission_new. */
-static void without_memory_there_is_no_counter_and_nothing_to_free(void **state)
+static void weir_admission_new_without_memory_fails_and_leaks_nothing(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     int error = WEIR_E_NOMEM;
     long fail_at = 1;
 
@@ -34,10 +34,10 @@ static void without_memory_there_is_no_counter_and_nothing_to_free(void **state)
 
 /* If memory for a new key is short, the request is refused, or allowed if the rule is open on
  * error. Later requests work as before. */
-static void without_memory_for_a_new_key_the_rule_decides(void **state)
+static void open_on_error_decides_requests_whose_key_finds_no_memory(void **state)
 {
     for (int open = 0; open < 2; open++) {
-        struct rig *rig = rig_new();
+        struct admission_fixture *rig = rig_new();
         bool failed = false;
 
         (void)state;
@@ -69,9 +69,9 @@ static void without_memory_for_a_new_key_the_rule_decides(void **state)
 }
 
 /* A known key is decided, released, settled and cancelled without an allocation. */
-static void deciding_takes_no_memory(void **state)
+static void admission_of_known_keys_allocates_nothing(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "ip", WEIR_KEY_IP, window(3));
@@ -94,7 +94,7 @@ static void deciding_takes_no_memory(void **state)
 
 /* ---- invalid arguments ---- */
 
-static void assert_no_counter(struct rig *rig, size_t count, const char *because)
+static void assert_no_counter(struct admission_fixture *rig, size_t count, const char *because)
 {
     weir_admission *counter = NULL;
 
@@ -104,11 +104,11 @@ static void assert_no_counter(struct rig *rig, size_t count, const char *because
     assert_null(counter);
 }
 
-static void rules_that_make_no_sense_are_refused(void **state)
+static void invalid_rules_are_refused_with_the_reason(void **state)
 {
     static const char long_name[] = "0123456789012345678901234567890123456789012345678901234567890123x";
     struct script script = {0};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_rule *rule = rig_add_store(rig, "r", WEIR_KEY_IP, script_repository(&script));
     weir_rule good;
 
@@ -153,10 +153,10 @@ static void rules_that_make_no_sense_are_refused(void **state)
     rig_free(rig);
 }
 
-static void bad_calls_are_refused_and_change_nothing(void **state)
+static void invalid_admission_calls_are_refused_and_change_nothing(void **state)
 {
     static char megabyte[1 << 20];
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_rule_stats stats;
     weir_admission_result *admission = &rig->admission;
 
@@ -191,9 +191,9 @@ static void bad_calls_are_refused_and_change_nothing(void **state)
     rig_free(rig);
 }
 
-static void an_admission_of_another_counter_is_refused(void **state)
+static void result_of_another_admission_is_refused(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_admission *small;
 
     (void)state;
@@ -210,7 +210,7 @@ static void an_admission_of_another_counter_is_refused(void **state)
     rig_free(rig);
 }
 
-WEIR_TESTS(test(without_memory_there_is_no_counter_and_nothing_to_free),
-           test(without_memory_for_a_new_key_the_rule_decides), test(deciding_takes_no_memory),
-           test(rules_that_make_no_sense_are_refused), test(bad_calls_are_refused_and_change_nothing),
-           test(an_admission_of_another_counter_is_refused))
+WEIR_TESTS(test(weir_admission_new_without_memory_fails_and_leaks_nothing),
+           test(open_on_error_decides_requests_whose_key_finds_no_memory),
+           test(admission_of_known_keys_allocates_nothing), test(invalid_rules_are_refused_with_the_reason),
+           test(invalid_admission_calls_are_refused_and_change_nothing), test(result_of_another_admission_is_refused))

@@ -7,7 +7,7 @@
 /* A thread that makes one blocking call. */
 struct caller {
     pthread_t thread;
-    struct rig *rig;
+    struct admission_fixture *rig;
     const char *key; /* NULL: the request of the fixture */
     int64_t timeout_ns;
     weir_cancel *cancel;
@@ -19,7 +19,7 @@ struct caller {
 static void *call(void *context)
 {
     struct caller *caller = context;
-    struct rig *rig = caller->rig;
+    struct admission_fixture *rig = caller->rig;
 
     if (caller->key == NULL)
         caller->result =
@@ -31,8 +31,8 @@ static void *call(void *context)
     return NULL;
 }
 
-static struct caller *caller_start(struct rig *rig, const char *key, int64_t timeout_ns, weir_cancel *cancel,
-                                   atomic_int *finished)
+static struct caller *caller_start(struct admission_fixture *rig, const char *key, int64_t timeout_ns,
+                                   weir_cancel *cancel, atomic_int *finished)
 {
     struct caller *caller = calloc(1, sizeof *caller);
 
@@ -56,9 +56,9 @@ static int caller_end(struct caller *caller)
     return result;
 }
 
-static void what_may_go_does_not_wait(void **state)
+static void allowed_request_does_not_wait(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "ip", WEIR_KEY_IP, window(2));
@@ -70,9 +70,9 @@ static void what_may_go_does_not_wait(void **state)
     rig_free(rig);
 }
 
-static void without_patience_it_is_refused_at_once(void **state)
+static void acquire_with_zero_timeout_is_refused_at_once(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "ip", WEIR_KEY_IP, window(1));
@@ -90,7 +90,7 @@ static void without_patience_it_is_refused_at_once(void **state)
 /* S3-21 */
 static void a_caller_waits_until_its_time_has_come(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     atomic_int finished = 0;
 
     (void)state;
@@ -109,7 +109,7 @@ static void a_caller_waits_until_its_time_has_come(void **state)
 /* S3-21 */
 static void a_caller_gives_up_at_its_deadline(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     atomic_int finished = 0;
 
     (void)state;
@@ -125,7 +125,7 @@ static void a_caller_gives_up_at_its_deadline(void **state)
 
 static void a_release_lets_the_next_caller_in(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     atomic_int finished = 0;
 
     (void)state;
@@ -144,9 +144,9 @@ static void a_release_lets_the_next_caller_in(void **state)
     rig_free(rig);
 }
 
-static void waiting_callers_can_be_cancelled_and_turned_away(void **state)
+static void waiting_callers_fail_when_cancelled_or_when_the_table_closes(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     weir_cancel *cancel;
     atomic_int finished = 0;
 
@@ -175,7 +175,7 @@ static void waiting_callers_can_be_cancelled_and_turned_away(void **state)
 /* A request is charged by all rules or by none, also after a wait. */
 static void a_caller_that_gives_up_leaves_earlier_rules_uncharged(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     atomic_int finished = 0;
 
     (void)state;
@@ -195,9 +195,9 @@ static void a_caller_that_gives_up_leaves_earlier_rules_uncharged(void **state)
 
 /* The first rule grants in its second window. The caller then times out while it waits for the
  * second rule. */
-static void a_rule_that_was_waited_for_gets_all_back_if_a_later_one_refuses(void **state)
+static void permits_return_to_a_rule_if_a_later_one_refuses_after_a_wait(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     atomic_int finished = 0;
 
     (void)state;
@@ -219,10 +219,10 @@ static void a_rule_that_was_waited_for_gets_all_back_if_a_later_one_refuses(void
 }
 
 /* The key store of the second rule fails after the first rule has granted. */
-static void a_rule_that_was_waited_for_gets_all_back_if_a_later_one_fails(void **state)
+static void permits_return_to_a_rule_if_a_later_one_fails_after_a_wait(void **state)
 {
     struct script script = {.error = WEIR_E_NOMEM};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     atomic_int finished = 0;
 
     (void)state;
@@ -239,9 +239,9 @@ static void a_rule_that_was_waited_for_gets_all_back_if_a_later_one_fails(void *
     rig_free(rig);
 }
 
-static void what_was_waited_for_can_be_settled_and_cancelled(void **state)
+static void request_that_waited_can_be_settled_and_cancelled(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     atomic_int finished = 0;
 
     (void)state;
@@ -269,7 +269,7 @@ static void what_was_waited_for_can_be_settled_and_cancelled(void **state)
 static void a_store_that_cannot_settle_is_not_asked_for_a_receipt(void **state)
 {
     struct script script = {0};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add_store(rig, "r", WEIR_KEY_IP, script_repository(&script));
@@ -284,9 +284,9 @@ static void a_store_that_cannot_settle_is_not_asked_for_a_receipt(void **state)
 }
 
 /* One timeout covers all rules: 40 s of 60 have passed when the wait for the second rule begins. */
-static void the_deadline_is_one_for_all_rules(void **state)
+static void one_deadline_covers_all_rules(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
     atomic_int finished = 0;
 
     (void)state;
@@ -308,9 +308,9 @@ static void the_deadline_is_one_for_all_rules(void **state)
     rig_free(rig);
 }
 
-static void more_than_a_limit_holds_is_not_waited_for(void **state)
+static void acquire_of_more_permits_than_the_limit_does_not_wait(void **state)
 {
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add(rig, "ip", WEIR_KEY_IP, window(5))->permits = 6;
@@ -320,7 +320,7 @@ static void more_than_a_limit_holds_is_not_waited_for(void **state)
     rig_free(rig);
 }
 
-static void errors_of_a_wait_are_told(void **state)
+static void errors_of_a_wait_are_returned(void **state)
 {
     static const struct {
         int error;
@@ -331,7 +331,7 @@ static void errors_of_a_wait_are_told(void **state)
                  {WEIR_E_TIMEOUT, WEIR_OUTCOME_REFUSED},
                  {WEIR_E_NOMEM, WEIR_OUTCOME_FAILED}};
     struct script script = {0};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add_store(rig, "r", WEIR_KEY_IP, script_repository(&script));
@@ -344,10 +344,10 @@ static void errors_of_a_wait_are_told(void **state)
     rig_free(rig);
 }
 
-static void bad_waits_are_refused(void **state)
+static void invalid_acquire_calls_are_refused(void **state)
 {
     struct script script = {0};
-    struct rig *rig = rig_new();
+    struct admission_fixture *rig = rig_new();
 
     (void)state;
     rig_add_store(rig, "r", WEIR_KEY_IP, script_repository(&script));
@@ -369,13 +369,13 @@ static void bad_waits_are_refused(void **state)
     rig_free(rig);
 }
 
-WEIR_TESTS(test(what_may_go_does_not_wait), test(without_patience_it_is_refused_at_once),
+WEIR_TESTS(test(allowed_request_does_not_wait), test(acquire_with_zero_timeout_is_refused_at_once),
            test(a_caller_waits_until_its_time_has_come), test(a_caller_gives_up_at_its_deadline),
-           test(a_release_lets_the_next_caller_in), test(waiting_callers_can_be_cancelled_and_turned_away),
+           test(a_release_lets_the_next_caller_in), test(waiting_callers_fail_when_cancelled_or_when_the_table_closes),
            test(a_caller_that_gives_up_leaves_earlier_rules_uncharged),
-           test(a_rule_that_was_waited_for_gets_all_back_if_a_later_one_refuses),
-           test(a_rule_that_was_waited_for_gets_all_back_if_a_later_one_fails),
-           test(what_was_waited_for_can_be_settled_and_cancelled),
-           test(a_store_that_cannot_settle_is_not_asked_for_a_receipt), test(the_deadline_is_one_for_all_rules),
-           test(more_than_a_limit_holds_is_not_waited_for), test(errors_of_a_wait_are_told),
-           test(bad_waits_are_refused))
+           test(permits_return_to_a_rule_if_a_later_one_refuses_after_a_wait),
+           test(permits_return_to_a_rule_if_a_later_one_fails_after_a_wait),
+           test(request_that_waited_can_be_settled_and_cancelled),
+           test(a_store_that_cannot_settle_is_not_asked_for_a_receipt), test(one_deadline_covers_all_rules),
+           test(acquire_of_more_permits_than_the_limit_does_not_wait), test(errors_of_a_wait_are_returned),
+           test(invalid_acquire_calls_are_refused))

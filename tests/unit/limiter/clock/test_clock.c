@@ -47,7 +47,7 @@ static void fake_clock_refuses_absurd_times_and_real_clocks(void **state)
     weir_clock_fake_free(NULL);
 }
 
-static void fake_clock_survives_want_of_memory(void **state)
+static void fake_clock_allocation_failure_is_an_error(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -77,7 +77,7 @@ static void *sleep_until(void *context)
     return NULL;
 }
 
-static void fake_clock_wakes_those_whose_time_has_come(void **state)
+static void fake_clock_wakes_sleepers_whose_time_has_come(void **state)
 {
     (void)state;
     weir_clock *clock;
@@ -152,7 +152,7 @@ static void fast_clock_stays_within_50_us_of_the_monotonic_one_on_every_thread(v
     assert_int_equal(atomic_load(&wrong), 0);
 }
 
-static void wall_clock_tells_the_time_of_day(void **state)
+static void wall_clock_returns_the_time_of_day(void **state)
 {
     (void)state;
     assert_true(weir_wall_now() > INT64_C(1767225600) * WEIR_SECOND); /* 2026-01-01 in Unix time */
@@ -163,7 +163,7 @@ struct treatment {
     int asked, policy, nice;
 };
 
-static void *ask_for_turns(void *context)
+static void *request_cpu_slices(void *context)
 {
     struct treatment *treatment = context;
     (void)sched_setscheduler(0, treatment->asked, &(struct sched_param){.sched_priority = 0});
@@ -179,12 +179,12 @@ static struct treatment treatment_of(int policy)
 {
     struct treatment treatment = {.asked = policy};
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, ask_for_turns, &treatment), 0);
+    assert_int_equal(pthread_create(&thread, NULL, request_cpu_slices, &treatment), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     return treatment;
 }
 
-static void threads_ask_for_turns_and_keep_what_the_user_gave_them(void **state)
+static void threads_request_long_cpu_slices_and_keep_idle_policy_and_nice(void **state)
 {
     (void)state;
     struct treatment ordinary = treatment_of(SCHED_OTHER), idle = treatment_of(SCHED_IDLE);
@@ -196,7 +196,7 @@ static void threads_ask_for_turns_and_keep_what_the_user_gave_them(void **state)
 
 /* Stores the longest sleep of the machine that the clock reported, ns. More threads than processors
  * run this, so the kernel interrupts them at any instruction. */
-static void *see_sleep(void *context)
+static void *measure_longest_sleep(void *context)
 {
     int64_t *longest_ns = context, first = wr_clock_suspended_ns();
     for (int i = 0; i < 400000; i++) {
@@ -207,7 +207,7 @@ static void *see_sleep(void *context)
     return NULL;
 }
 
-static void threads_that_lose_the_processor_do_not_take_it_for_sleep(void **state)
+static void preempted_threads_do_not_report_machine_sleep(void **state)
 {
     (void)state;
     enum {
@@ -216,7 +216,7 @@ static void threads_that_lose_the_processor_do_not_take_it_for_sleep(void **stat
     pthread_t threads[THREADS];
     int64_t longest_ns[THREADS] = {0};
     for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, see_sleep, &longest_ns[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, measure_longest_sleep, &longest_ns[i]), 0);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     for (int i = 0; i < THREADS; i++)
@@ -224,8 +224,8 @@ static void threads_that_lose_the_processor_do_not_take_it_for_sleep(void **stat
 }
 
 WEIR_TESTS(test(fake_clock_stands_still_until_it_is_moved), test(fake_clock_refuses_absurd_times_and_real_clocks),
-           test(fake_clock_survives_want_of_memory), test(fake_clock_wakes_those_whose_time_has_come),
+           test(fake_clock_allocation_failure_is_an_error), test(fake_clock_wakes_sleepers_whose_time_has_come),
            test(unpark_before_park_is_not_lost), test(fast_clock_never_goes_back),
            test(fast_clock_stays_within_50_us_of_the_monotonic_one_on_every_thread),
-           test(wall_clock_tells_the_time_of_day), test(threads_that_lose_the_processor_do_not_take_it_for_sleep),
-           test(threads_ask_for_turns_and_keep_what_the_user_gave_them))
+           test(wall_clock_returns_the_time_of_day), test(preempted_threads_do_not_report_machine_sleep),
+           test(threads_request_long_cpu_slices_and_keep_idle_policy_and_nice))

@@ -14,7 +14,7 @@
 #define BLOCK ((size_t)64 << 10)
 #define BLOCKS 4096
 
-static void without_a_limit_there_is_no_end_and_nothing_is_kept(void **state)
+static void memory_without_a_limit_is_endless_and_needs_no_reserve(void **state)
 {
     (void)state;
     assert_true(wr_memory_left() == SIZE_MAX);
@@ -91,19 +91,19 @@ static void expect_in_child(const char *(*body)(void))
     assert_int_equal(status, 0);
 }
 
-static void the_reserve_is_for_when_malloc_gives_nothing(void **state)
+static void reserve_serves_allocations_when_malloc_fails(void **state)
 {
     (void)state;
     test_skip_without_limit_of_memory();
     expect_in_child(use_up);
 }
 
-static void a_limit_that_no_size_can_hold_leaves_memory(void **state)
+static void memory_limit_beyond_size_t_is_not_truncated(void **state)
 {
     (void)state;
     test_skip_without_limit_of_memory();
     expect_in_child(limit_far_above);
 }
 
-WEIR_TESTS(test(the_reserve_is_for_when_malloc_gives_nothing), test(a_limit_that_no_size_can_hold_leaves_memory),
-           test(without_a_limit_there_is_no_end_and_nothing_is_kept))
+WEIR_TESTS(test(reserve_serves_allocations_when_malloc_fails), test(memory_limit_beyond_size_t_is_not_truncated),
+           test(memory_without_a_limit_is_endless_and_needs_no_reserve))

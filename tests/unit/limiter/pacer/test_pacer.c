@@ -4,7 +4,7 @@
 
 /* ---- unit tests that seed S1 asks for, on one thread ---- */
 
-static void first_request_to_a_host_waits_for_nothing(void **state)
+static void first_request_to_a_host_does_not_wait(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -32,7 +32,7 @@ static void second_request_within_the_interval_waits_for_the_rest_of_it(void **s
     pacing_tear_down(&pacing);
 }
 
-static void request_after_the_interval_waits_for_nothing(void **state)
+static void request_after_the_interval_does_not_wait(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -69,7 +69,7 @@ static void interval_is_the_larger_of_a_second_and_the_crawl_delay(void **state)
     }
 }
 
-static void crawl_delay_and_retry_after_bind_even_the_unlimited(void **state)
+static void crawl_delay_and_retry_after_apply_to_the_unlimited_profile(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -91,7 +91,7 @@ static void crawl_delay_and_retry_after_bind_even_the_unlimited(void **state)
 
 /* The first request connects slowly and the second reuses a connection: the interval counts from
  * the write of the first. */
-static void spacing_counts_from_when_a_request_is_written_not_from_when_it_was_allowed(void **state)
+static void interval_counts_from_the_write_of_a_request_not_from_its_permit(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -113,7 +113,7 @@ static void spacing_counts_from_when_a_request_is_written_not_from_when_it_was_a
     pacing_tear_down(&pacing);
 }
 
-static void reservation_that_is_not_used_is_given_back_and_costs_nothing(void **state)
+static void unused_reservation_is_given_back_and_costs_nothing(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -128,7 +128,7 @@ static void reservation_that_is_not_used_is_given_back_and_costs_nothing(void **
     pacing_tear_down(&pacing);
 }
 
-static void permit_that_is_never_sent_comes_back_by_itself(void **state)
+static void unsent_permit_expires_after_2_minutes(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -148,7 +148,7 @@ static void permit_that_is_never_sent_comes_back_by_itself(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void told_retry_after_stops_a_request_that_was_allowed_and_not_yet_sent(void **state)
+static void retry_after_withdraws_a_permit_that_was_not_sent(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -168,7 +168,7 @@ static void told_retry_after_stops_a_request_that_was_allowed_and_not_yet_sent(v
 
 /* The head of the response starts the pause. The request stays in flight until its end, which does
  * not lengthen the pause. */
-static void a_head_that_names_a_time_binds_before_the_request_ends(void **state)
+static void retry_after_in_a_head_applies_before_the_request_ends(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -193,7 +193,7 @@ static void a_head_that_names_a_time_binds_before_the_request_ends(void **state)
 }
 
 /* R24: without an interval between starts, a slow connect delays no other request. */
-static void slow_connects_hold_up_nobody_where_starts_are_not_spaced(void **state)
+static void slow_connects_delay_no_request_without_an_interval(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -230,7 +230,7 @@ static void slow_connects_hold_up_nobody_where_starts_are_not_spaced(void **stat
     pacing_tear_down(&pacing);
 }
 
-static void pausing_stops_a_request_that_was_allowed_and_not_yet_sent(void **state)
+static void pause_withdraws_a_permit_that_was_not_sent(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -247,7 +247,7 @@ static void pausing_stops_a_request_that_was_allowed_and_not_yet_sent(void **sta
 
 /* ---- the end of a permit ---- */
 
-static void permit_ends_once_however_often_it_is_told_or_released(void **state)
+static void permit_ends_once_however_often_it_is_finished_or_abandoned(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -275,7 +275,7 @@ static void permit_ends_once_however_often_it_is_told_or_released(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void permit_of_a_forgotten_host_does_not_end_what_its_successor_has_in_flight(void **state)
+static void permit_of_a_forgotten_host_does_not_end_requests_of_the_new_host(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -293,7 +293,7 @@ static void permit_of_a_forgotten_host_does_not_end_what_its_successor_has_in_fl
 }
 
 /* F3: the process was stopped between weir_permit_sent and the write. */
-static void request_that_got_out_late_is_spaced_from_then(void **state)
+static void interval_counts_from_a_late_send(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -312,7 +312,7 @@ static void request_that_got_out_late_is_spaced_from_then(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void connection_that_failed_before_sending_can_be_told_of(void **state)
+static void failed_connection_can_be_reported_before_sending(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -327,7 +327,7 @@ static void connection_that_failed_before_sending_can_be_told_of(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void feedback_without_a_permit_teaches_the_gate_and_ends_nothing(void **state)
+static void outcome_without_a_permit_is_learned_and_ends_no_request(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -348,7 +348,7 @@ static void feedback_without_a_permit_teaches_the_gate_and_ends_nothing(void **s
     pacing_tear_down(&pacing);
 }
 
-static void latency_is_taken_from_the_permit_where_it_is_not_told(void **state)
+static void latency_is_measured_from_the_permit_if_not_reported(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -401,7 +401,7 @@ static void open_breaker_fails_acquire_at_once_and_counts_the_denial(void **stat
 
 /* ---- pacing that is off ---- */
 
-static void pacing_that_is_off_permits_at_once_learns_nothing_and_shows_nothing(void **state)
+static void disabled_pacer_permits_at_once_and_learns_and_shows_nothing(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -423,7 +423,7 @@ static void pacing_that_is_off_permits_at_once_learns_nothing_and_shows_nothing(
     weir_pace_ticket *ticket;
     weir_permit permit;
     weir_decision decision;
-    assert_int_equal(weir_pacer_enqueue(pacing.pacer, "h", 1, NULL, 0, 0, wake_nobody, NULL, &ticket), 0);
+    assert_int_equal(weir_pacer_enqueue(pacing.pacer, "h", 1, NULL, 0, 0, ignore_wake, NULL, &ticket), 0);
     assert_int_equal(weir_pace_ticket_poll(ticket, &permit, &decision), 0);
     assert_int_equal(decision.verdict, WEIR_GO);
     weir_pace_ticket_free(ticket);
@@ -444,7 +444,7 @@ static void pacing_that_is_off_permits_at_once_learns_nothing_and_shows_nothing(
 
 /* ---- invalid arguments ---- */
 
-static void what_is_wrong_is_refused_and_changes_nothing(void **state)
+static void invalid_pacer_calls_are_refused_and_change_nothing(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -466,7 +466,7 @@ static void what_is_wrong_is_refused_and_changes_nothing(void **state)
     assert_int_equal(weir_pacer_acquire(pacer, "h", 1, 0, 0, NULL, NULL, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_pacer_try(pacer, "h", 1, NULL, 0, &permit, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_pacer_enqueue(pacer, "h", 1, NULL, 0, 0, NULL, NULL, &ticket), WEIR_E_INVAL);
-    assert_int_equal(weir_pacer_enqueue(pacer, "h", 1, NULL, 0, 0, wake_nobody, NULL, NULL), WEIR_E_INVAL);
+    assert_int_equal(weir_pacer_enqueue(pacer, "h", 1, NULL, 0, 0, ignore_wake, NULL, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_pace_ticket_poll(NULL, &permit, &decision), WEIR_E_INVAL);
     assert_int_equal(weir_permit_sent(NULL), WEIR_E_INVAL);
     assert_int_equal(weir_permit_finish(NULL, &outcome), WEIR_E_INVAL);
@@ -514,21 +514,20 @@ static void bad_options_are_refused_with_the_reason(void **state)
     assert_int_equal(weir_pacer_new(NULL, NULL, NULL), WEIR_E_INVAL);
 }
 
-WEIR_TESTS(
-    test(first_request_to_a_host_waits_for_nothing), test(second_request_within_the_interval_waits_for_the_rest_of_it),
-    test(request_after_the_interval_waits_for_nothing), test(interval_is_the_larger_of_a_second_and_the_crawl_delay),
-    test(crawl_delay_and_retry_after_bind_even_the_unlimited),
-    test(spacing_counts_from_when_a_request_is_written_not_from_when_it_was_allowed),
-    test(reservation_that_is_not_used_is_given_back_and_costs_nothing),
-    test(permit_that_is_never_sent_comes_back_by_itself), test(a_head_that_names_a_time_binds_before_the_request_ends),
-    test(told_retry_after_stops_a_request_that_was_allowed_and_not_yet_sent),
-    test(slow_connects_hold_up_nobody_where_starts_are_not_spaced),
-    test(pausing_stops_a_request_that_was_allowed_and_not_yet_sent),
-    test(permit_ends_once_however_often_it_is_told_or_released),
-    test(permit_of_a_forgotten_host_does_not_end_what_its_successor_has_in_flight),
-    test(request_that_got_out_late_is_spaced_from_then), test(connection_that_failed_before_sending_can_be_told_of),
-    test(feedback_without_a_permit_teaches_the_gate_and_ends_nothing),
-    test(latency_is_taken_from_the_permit_where_it_is_not_told),
-    test(open_breaker_fails_acquire_at_once_and_counts_the_denial),
-    test(pacing_that_is_off_permits_at_once_learns_nothing_and_shows_nothing),
-    test(what_is_wrong_is_refused_and_changes_nothing), test(bad_options_are_refused_with_the_reason))
+WEIR_TESTS(test(first_request_to_a_host_does_not_wait),
+           test(second_request_within_the_interval_waits_for_the_rest_of_it),
+           test(request_after_the_interval_does_not_wait), test(interval_is_the_larger_of_a_second_and_the_crawl_delay),
+           test(crawl_delay_and_retry_after_apply_to_the_unlimited_profile),
+           test(interval_counts_from_the_write_of_a_request_not_from_its_permit),
+           test(unused_reservation_is_given_back_and_costs_nothing), test(unsent_permit_expires_after_2_minutes),
+           test(retry_after_in_a_head_applies_before_the_request_ends),
+           test(retry_after_withdraws_a_permit_that_was_not_sent),
+           test(slow_connects_delay_no_request_without_an_interval), test(pause_withdraws_a_permit_that_was_not_sent),
+           test(permit_ends_once_however_often_it_is_finished_or_abandoned),
+           test(permit_of_a_forgotten_host_does_not_end_requests_of_the_new_host),
+           test(interval_counts_from_a_late_send), test(failed_connection_can_be_reported_before_sending),
+           test(outcome_without_a_permit_is_learned_and_ends_no_request),
+           test(latency_is_measured_from_the_permit_if_not_reported),
+           test(open_breaker_fails_acquire_at_once_and_counts_the_denial),
+           test(disabled_pacer_permits_at_once_and_learns_and_shows_nothing),
+           test(invalid_pacer_calls_are_refused_and_change_nothing), test(bad_options_are_refused_with_the_reason))

@@ -31,7 +31,7 @@ static void hundred_hosts_make_a_hundred_starts_a_second_and_none_more_than_one(
 }
 
 /* S1-25: the host answers 429 to a request within a second of the one before. */
-static void host_that_allows_one_request_a_second_never_has_to_say_no(void **state)
+static void host_that_allows_one_request_a_second_never_sends_429(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -59,7 +59,7 @@ static void host_that_allows_one_request_a_second_never_has_to_say_no(void **sta
 
 /* S0-4: a sent request spends its token, however it ends. A request that was never sent spends
  * none. */
-static void releasing_a_permit_gives_no_token_back_once_it_was_sent(void **state)
+static void abandoned_permit_returns_its_token_only_if_not_sent(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -103,7 +103,7 @@ static int run_job(struct pacing *pacing, int requests)
 
 /* S2-32: the 429 responses stop, and the next job, in another process, starts with what this one
  * learned. */
-static void next_job_profits_from_what_this_one_learned(void **state)
+static void next_job_starts_with_the_delay_that_this_one_learned(void **state)
 {
     (void)state;
     struct pacing pacing, next;
@@ -150,7 +150,7 @@ static void recommended_concurrency_is_the_smallest_of_its_bounds(void **state)
 }
 
 /* U1 */
-static void thread_serves_other_hosts_while_one_is_waited_for(void **state)
+static void thread_serves_other_hosts_while_a_ticket_waits(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -160,7 +160,7 @@ static void thread_serves_other_hosts_while_one_is_waited_for(void **state)
     weir_decision decision;
     assert_int_equal(weir_pacer_robots_delay(pacing.pacer, "slow", 4, WEIR_MINUTE), 0);
     fetch(&pacing, "slow", 200);
-    assert_int_equal(weir_pacer_enqueue(pacing.pacer, "slow", 4, NULL, 0, WEIR_FOREVER, wake_nobody, NULL, &slow), 0);
+    assert_int_equal(weir_pacer_enqueue(pacing.pacer, "slow", 4, NULL, 0, WEIR_FOREVER, ignore_wake, NULL, &slow), 0);
     for (int i = 0; i < 60; i++) {
         assert_int_equal(weir_pace_ticket_poll(slow, &permit, &decision), 0);
         assert_int_equal(decision.verdict, WEIR_WAIT);
@@ -185,7 +185,7 @@ struct reading {
     bool fell; /* true if a counter decreased */
 };
 
-static void *read_figures(void *context)
+static void *read_statistics(void *context)
 {
     struct reading *reading = context;
     weir_pacer_stats last = {0};
@@ -202,14 +202,14 @@ static void *read_figures(void *context)
 
 /* S0-77, S0-98, S1-28: a thread reads as an exporter would, during the requests. Counters never
  * decrease. */
-static void figures_can_be_read_while_requests_run(void **state)
+static void statistics_can_be_read_while_requests_run(void **state)
 {
     (void)state;
     struct pacing pacing;
     pthread_t thread;
     struct reading reading = {.pacing = &pacing};
     pacing_set_up(&pacing, WEIR_PROFILE_UNLIMITED);
-    assert_int_equal(pthread_create(&thread, NULL, read_figures, &reading), 0);
+    assert_int_equal(pthread_create(&thread, NULL, read_statistics, &reading), 0);
     char key[KEY_BYTES];
     for (int i = 0; i < 5000; i++) {
         (void)snprintf(key, sizeof key, "host%d", i % 100);
@@ -232,7 +232,7 @@ static void figures_can_be_read_while_requests_run(void **state)
 }
 
 /* S0-67 */
-static void host_is_forgotten_after_two_idle_minutes_unless_told_otherwise(void **state)
+static void host_is_forgotten_after_two_idle_minutes_by_default(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -314,10 +314,10 @@ static void half_open_breaker_never_has_more_probes_in_flight_than_its_budget(vo
 }
 
 WEIR_TESTS(test(hundred_hosts_make_a_hundred_starts_a_second_and_none_more_than_one),
-           test(host_that_allows_one_request_a_second_never_has_to_say_no),
-           test(releasing_a_permit_gives_no_token_back_once_it_was_sent),
-           test(next_job_profits_from_what_this_one_learned),
+           test(host_that_allows_one_request_a_second_never_sends_429),
+           test(abandoned_permit_returns_its_token_only_if_not_sent),
+           test(next_job_starts_with_the_delay_that_this_one_learned),
            test(recommended_concurrency_is_the_smallest_of_its_bounds),
-           test(thread_serves_other_hosts_while_one_is_waited_for), test(figures_can_be_read_while_requests_run),
-           test(host_is_forgotten_after_two_idle_minutes_unless_told_otherwise),
+           test(thread_serves_other_hosts_while_a_ticket_waits), test(statistics_can_be_read_while_requests_run),
+           test(host_is_forgotten_after_two_idle_minutes_by_default),
            test(half_open_breaker_never_has_more_probes_in_flight_than_its_budget))

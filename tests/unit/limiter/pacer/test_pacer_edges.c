@@ -82,7 +82,7 @@ static int64_t jittered(uint64_t seed)
     return wait_ns;
 }
 
-static void pacers_with_one_seed_draw_the_same_jitter(void **state)
+static void pacers_with_the_same_seed_draw_the_same_jitter(void **state)
 {
     (void)state;
     assert_int_equal(jittered(7), jittered(7));
@@ -90,7 +90,7 @@ static void pacers_with_one_seed_draw_the_same_jitter(void **state)
     assert_true(jittered(0) != jittered(0) || jittered(0) != jittered(0)); /* seed 0 means random */
 }
 
-static void wait_counts_as_throttled_beyond_what_the_options_say(void **state)
+static void wait_counts_as_throttled_beyond_throttled_over_ns(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -123,7 +123,7 @@ static void recommended_concurrency_is_at_least_one(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void delay_is_that_of_the_host_and_0_of_strangers(void **state)
+static void delay_of_an_unknown_host_is_0(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -152,7 +152,7 @@ static void failed_acquire_leaves_the_requests_in_flight_alone(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void cancelled_acquire_never_says_go(void **state)
+static void cancelled_acquire_never_returns_go(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -170,7 +170,7 @@ static void cancelled_acquire_never_says_go(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void ticket_of_a_pacer_that_is_off_is_granted_once(void **state)
+static void ticket_of_a_disabled_pacer_is_granted_once(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -180,7 +180,7 @@ static void ticket_of_a_pacer_that_is_off_is_granted_once(void **state)
     pacing_init(&pacing, WEIR_PROFILE_STRICT);
     pacing.pace.off = true;
     pacing_start(&pacing);
-    assert_int_equal(weir_pacer_enqueue(pacing.pacer, "h", 1, NULL, 0, WEIR_FOREVER, wake_nobody, NULL, &ticket), 0);
+    assert_int_equal(weir_pacer_enqueue(pacing.pacer, "h", 1, NULL, 0, WEIR_FOREVER, ignore_wake, NULL, &ticket), 0);
     assert_int_equal(weir_pace_ticket_poll(ticket, &permit, &decision), 0);
     assert_int_equal(decision.verdict, WEIR_GO);
     assert_int_equal(weir_pace_ticket_poll(ticket, &permit, &decision), WEIR_E_INVAL);
@@ -208,8 +208,8 @@ static void late_send_to_a_forgotten_host_does_not_delay_the_new_one(void **stat
 
 WEIR_TESTS(test(calls_without_a_pacer_or_a_permit_are_refused), test(keys_without_bytes_are_refused_by_each_call),
            test(longest_durations_and_most_hosts_are_allowed), test(pacer_without_options_has_the_defaults),
-           test(pacers_with_one_seed_draw_the_same_jitter), test(wait_counts_as_throttled_beyond_what_the_options_say),
-           test(recommended_concurrency_is_at_least_one), test(delay_is_that_of_the_host_and_0_of_strangers),
-           test(failed_acquire_leaves_the_requests_in_flight_alone), test(cancelled_acquire_never_says_go),
-           test(ticket_of_a_pacer_that_is_off_is_granted_once),
+           test(pacers_with_the_same_seed_draw_the_same_jitter),
+           test(wait_counts_as_throttled_beyond_throttled_over_ns), test(recommended_concurrency_is_at_least_one),
+           test(delay_of_an_unknown_host_is_0), test(failed_acquire_leaves_the_requests_in_flight_alone),
+           test(cancelled_acquire_never_returns_go), test(ticket_of_a_disabled_pacer_is_granted_once),
            test(late_send_to_a_forgotten_host_does_not_delay_the_new_one))

@@ -29,7 +29,7 @@ static bool goes_at(struct pacing *pacing, const char *key, const char *address)
 
 /* ---- which hosts share a gate ---- */
 
-static void hosts_of_one_registrable_domain_share_a_gate_and_no_others(void **state)
+static void only_hosts_of_one_registrable_domain_share_a_gate(void **state)
 {
     (void)state;
     static const struct {
@@ -63,7 +63,7 @@ static void hosts_of_one_registrable_domain_share_a_gate_and_no_others(void **st
     }
 }
 
-static void longest_names_have_domains_and_longer_ones_none(void **state)
+static void host_names_over_253_bytes_have_no_domain(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -131,7 +131,7 @@ static void strictest_of_host_domain_and_address_decides(void **state)
     }
 }
 
-static void all_gates_of_a_request_learn_from_its_answer(void **state)
+static void all_gates_of_a_request_learn_from_its_outcome(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -155,7 +155,7 @@ static void all_gates_of_a_request_learn_from_its_answer(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void group_can_be_paused_and_looked_at_but_not_acquired(void **state)
+static void group_can_be_paused_and_inspected_but_not_acquired(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -174,7 +174,7 @@ static void group_can_be_paused_and_looked_at_but_not_acquired(void **state)
 
 /* ---- sending ---- */
 
-static void gates_are_marked_as_sent_together_and_given_back_together(void **state)
+static void gates_of_a_permit_are_sent_and_given_back_together(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -209,7 +209,7 @@ static void gates_are_marked_as_sent_together_and_given_back_together(void **sta
 
 /* ---- waiting ---- */
 
-static void siblings_wait_at_the_domain_in_the_order_in_which_they_came(void **state)
+static void requests_of_a_domain_wait_in_order_of_arrival(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -236,7 +236,7 @@ static void siblings_wait_at_the_domain_in_the_order_in_which_they_came(void **s
     pacing_tear_down(&pacing);
 }
 
-static void one_who_leaves_while_waiting_at_the_domain_gives_its_host_back(void **state)
+static void caller_that_stops_waiting_at_the_domain_gives_its_host_back(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -262,7 +262,7 @@ static void one_who_leaves_while_waiting_at_the_domain_gives_its_host_back(void 
 
 /* K2: the host was paused while the request waited at the domain. The request must not start; it
  * waits at the host again. */
-static void host_that_says_no_while_we_wait_at_the_domain_is_obeyed(void **state)
+static void host_paused_while_a_request_waits_at_the_domain_is_obeyed(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -288,7 +288,7 @@ static void host_that_says_no_while_we_wait_at_the_domain_is_obeyed(void **state
 
 /* The request waits at the domain for longer than reservation_max_ns. It keeps the reservation of
  * its host, and no other request overtakes it. */
-static void place_is_kept_however_long_one_waits_at_the_domain(void **state)
+static void reservation_of_a_host_lasts_through_a_long_wait_at_the_domain(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -334,7 +334,7 @@ static void ticket_keeps_its_place_however_long_it_waits_at_the_address(void **s
     weir_decision decision;
     for (int i = 0; i < 2; i++)
         assert_int_equal(
-            weir_pacer_enqueue(pacing.pacer, "h", 1, "192.0.2.1", 0, WEIR_FOREVER, wake_nobody, NULL, &tickets[i]), 0);
+            weir_pacer_enqueue(pacing.pacer, "h", 1, "192.0.2.1", 0, WEIR_FOREVER, ignore_wake, NULL, &tickets[i]), 0);
     for (int i = 0; i < 3; i++, pass(&pacing, WEIR_MINUTE))
         for (int k = 0; k < 2; k++) {
             assert_int_equal(weir_pace_ticket_poll(tickets[k], &permits[k], &decision), 0);
@@ -353,7 +353,7 @@ static void ticket_keeps_its_place_however_long_it_waits_at_the_address(void **s
 
 /* The host was forgotten while a ticket waited at the address, then added again by a request that
  * holds it. */
-static void one_whose_host_was_forgotten_does_not_end_what_its_successor_holds(void **state)
+static void ticket_of_a_forgotten_host_does_not_end_the_new_reservation(void **state)
 {
     (void)state;
     for (int frees = 0; frees < 2; frees++) {
@@ -364,7 +364,7 @@ static void one_whose_host_was_forgotten_does_not_end_what_its_successor_holds(v
         weir_permit permit;
         weir_decision decision;
         assert_int_equal(
-            weir_pacer_enqueue(pacing.pacer, "h", 1, "192.0.2.1", 0, WEIR_FOREVER, wake_nobody, NULL, &ticket), 0);
+            weir_pacer_enqueue(pacing.pacer, "h", 1, "192.0.2.1", 0, WEIR_FOREVER, ignore_wake, NULL, &ticket), 0);
         assert_int_equal(weir_pace_ticket_poll(ticket, &permit, &decision), 0);
         assert_int_equal(look_at(&pacing, "h").in_flight, 1);
         assert_int_equal(weir_pacer_forget(pacing.pacer, "h", 1), 0);
@@ -414,7 +414,7 @@ static void ticket_passes_one_gate_after_the_other(void **state)
     tell(&other, 200);
     for (int i = 0; i < 2; i++)
         assert_int_equal(weir_pacer_enqueue(pacing.pacer, i == 0 ? "a.example.org" : "b.example.org", 13, "192.0.2.1",
-                                            0, WEIR_FOREVER, wake_nobody, NULL, &tickets[i]),
+                                            0, WEIR_FOREVER, ignore_wake, NULL, &tickets[i]),
                          0);
     assert_int_equal(weir_pace_ticket_poll(tickets[0], &permit, &decision), 0);
     assert_true(decision.wait_ns == WEIR_SECOND); /* the interval of the domain */
@@ -440,17 +440,16 @@ static void ticket_passes_one_gate_after_the_other(void **state)
     pacing_tear_down(&pacing);
 }
 
-WEIR_TESTS(test(hosts_of_one_registrable_domain_share_a_gate_and_no_others),
-           test(longest_names_have_domains_and_longer_ones_none),
+WEIR_TESTS(test(only_hosts_of_one_registrable_domain_share_a_gate), test(host_names_over_253_bytes_have_no_domain),
            test(thousand_aliases_of_one_address_share_its_gate_however_it_is_spelled),
-           test(strictest_of_host_domain_and_address_decides), test(all_gates_of_a_request_learn_from_its_answer),
-           test(group_can_be_paused_and_looked_at_but_not_acquired),
-           test(gates_are_marked_as_sent_together_and_given_back_together),
-           test(siblings_wait_at_the_domain_in_the_order_in_which_they_came),
-           test(one_who_leaves_while_waiting_at_the_domain_gives_its_host_back),
-           test(host_that_says_no_while_we_wait_at_the_domain_is_obeyed),
-           test(place_is_kept_however_long_one_waits_at_the_domain),
+           test(strictest_of_host_domain_and_address_decides), test(all_gates_of_a_request_learn_from_its_outcome),
+           test(group_can_be_paused_and_inspected_but_not_acquired),
+           test(gates_of_a_permit_are_sent_and_given_back_together),
+           test(requests_of_a_domain_wait_in_order_of_arrival),
+           test(caller_that_stops_waiting_at_the_domain_gives_its_host_back),
+           test(host_paused_while_a_request_waits_at_the_domain_is_obeyed),
+           test(reservation_of_a_host_lasts_through_a_long_wait_at_the_domain),
            test(ticket_keeps_its_place_however_long_it_waits_at_the_address),
-           test(one_whose_host_was_forgotten_does_not_end_what_its_successor_holds),
+           test(ticket_of_a_forgotten_host_does_not_end_the_new_reservation),
            test(open_breaker_of_a_domain_fails_its_hosts_and_holds_nothing),
            test(ticket_passes_one_gate_after_the_other))

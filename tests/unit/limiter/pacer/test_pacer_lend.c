@@ -71,7 +71,7 @@ static weir_permit set_up_flight(struct pacing *pacing, struct lending *lending)
     return acquired(pacing, "h", 0);
 }
 
-static void gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for(void **state)
+static void gate_in_another_process_blocks_starts_and_is_requested(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -101,7 +101,7 @@ static void gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for(void **sta
     pacing_tear_down(&pacing);
 }
 
-static void turn_that_has_run_out_lets_nothing_be_written(void **state)
+static void expired_gate_lease_withdraws_unsent_permits(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -115,7 +115,7 @@ static void turn_that_has_run_out_lets_nothing_be_written(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void answer_that_comes_when_the_gate_has_gone_is_written_to_it(void **state)
+static void outcome_after_the_gate_has_moved_is_reported_to_its_holder(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -141,7 +141,7 @@ static void answer_that_comes_when_the_gate_has_gone_is_written_to_it(void **sta
     pacing_tear_down(&pacing);
 }
 
-static void letter_that_comes_with_the_gate_binds_before_anybody_starts(void **state)
+static void outcome_that_arrives_with_the_gate_applies_before_any_start(void **state)
 {
     (void)state;
     struct pacing here, there;
@@ -169,7 +169,7 @@ static void letter_that_comes_with_the_gate_binds_before_anybody_starts(void **s
 }
 
 /* The process with the gate has another clock, and the message arrives half a second late. */
-static void send_that_was_late_is_told_to_where_the_gate_is(void **state)
+static void late_send_is_reported_to_the_process_with_the_gate(void **state)
 {
     (void)state;
     struct pacing here, there;
@@ -203,7 +203,7 @@ static void send_that_was_late_is_told_to_where_the_gate_is(void **state)
     pacing_tear_down(&there);
 }
 
-static void what_all_must_know_is_news_at_once(void **state)
+static void retry_after_is_reported_to_all_processes_at_once(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -216,7 +216,7 @@ static void what_all_must_know_is_news_at_once(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void refusal_without_a_time_is_no_news_for_all(void **state)
+static void refusal_without_retry_after_is_not_reported_to_all_processes(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -228,7 +228,7 @@ static void refusal_without_a_time_is_no_news_for_all(void **state)
 }
 
 /* The request was not sent, so its report must not name a start that another request made. */
-static void reservation_that_ends_when_its_gate_has_gone_names_no_start(void **state)
+static void unsent_request_reports_no_start_after_its_gate_has_moved(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -244,7 +244,7 @@ static void reservation_that_ends_when_its_gate_has_gone_names_no_start(void **s
     pacing_tear_down(&pacing);
 }
 
-static void gate_of_a_host_that_is_not_known_is_neither_brought_nor_packed(void **state)
+static void gate_of_an_unknown_host_is_neither_imported_nor_exported(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -259,7 +259,7 @@ static void gate_of_a_host_that_is_not_known_is_neither_brought_nor_packed(void 
     pacing_tear_down(&pacing);
 }
 
-static void host_with_requests_on_their_way_is_not_forgotten(void **state)
+static void host_with_requests_in_flight_is_kept_after_its_gate_moved(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -276,7 +276,7 @@ static void host_with_requests_on_their_way_is_not_forgotten(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void groups_are_not_shared(void **state)
+static void pacer_with_groups_cannot_share_gates(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -289,12 +289,13 @@ static void groups_are_not_shared(void **state)
     pacing_tear_down(&pacing);
 }
 
-WEIR_TESTS(test(refusal_without_a_time_is_no_news_for_all),
-           test(reservation_that_ends_when_its_gate_has_gone_names_no_start),
-           test(gate_of_a_host_that_is_not_known_is_neither_brought_nor_packed),
-           test(gate_that_is_elsewhere_lets_nobody_start_and_is_asked_for),
-           test(turn_that_has_run_out_lets_nothing_be_written),
-           test(answer_that_comes_when_the_gate_has_gone_is_written_to_it),
-           test(letter_that_comes_with_the_gate_binds_before_anybody_starts),
-           test(send_that_was_late_is_told_to_where_the_gate_is), test(what_all_must_know_is_news_at_once),
-           test(host_with_requests_on_their_way_is_not_forgotten), test(groups_are_not_shared))
+WEIR_TESTS(test(refusal_without_retry_after_is_not_reported_to_all_processes),
+           test(unsent_request_reports_no_start_after_its_gate_has_moved),
+           test(gate_of_an_unknown_host_is_neither_imported_nor_exported),
+           test(gate_in_another_process_blocks_starts_and_is_requested),
+           test(expired_gate_lease_withdraws_unsent_permits),
+           test(outcome_after_the_gate_has_moved_is_reported_to_its_holder),
+           test(outcome_that_arrives_with_the_gate_applies_before_any_start),
+           test(late_send_is_reported_to_the_process_with_the_gate),
+           test(retry_after_is_reported_to_all_processes_at_once),
+           test(host_with_requests_in_flight_is_kept_after_its_gate_moved), test(pacer_with_groups_cannot_share_gates))

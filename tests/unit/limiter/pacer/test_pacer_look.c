@@ -2,7 +2,7 @@
 /* test_pacer_look.c - tests of what a pacer reports: hosts, statistics, events. */
 #include "rig.h"
 
-static void caller_can_tell_granted_waited_and_refused_apart(void **state)
+static void caller_can_distinguish_granted_waited_and_refused(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -54,7 +54,7 @@ static void wait_of_more_than_10_ms_counts_as_throttled(void **state)
     }
 }
 
-static void look_shows_one_host_and_each_of_its_bounds(void **state)
+static void inspect_shows_a_host_and_each_of_its_limits(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -177,7 +177,7 @@ static const weir_pace_event *heard_of(const struct heard *heard, weir_pace_even
     return NULL;
 }
 
-static void listener_hears_what_changed_and_may_call_back(void **state)
+static void listener_gets_all_changes_and_may_call_the_pacer(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -211,7 +211,7 @@ static void listener_hears_what_changed_and_may_call_back(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void hopeless_host_is_told_of_once(void **state)
+static void hopeless_host_is_reported_once(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -232,7 +232,7 @@ static void hopeless_host_is_told_of_once(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void listener_hears_who_waits_for_what_and_how_long(void **state)
+static void listener_gets_the_reason_and_length_of_a_wait(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -274,7 +274,7 @@ static bool free_while_saving(void *context, const char *key, size_t key_bytes, 
     return true;
 }
 
-static void who_is_called_may_free_the_pacer(void **state)
+static void callback_may_free_the_pacer(void **state)
 {
     (void)state;
     for (int way = 0; way < 4; way++) {
@@ -311,9 +311,9 @@ static void who_is_called_may_free_the_pacer(void **state)
     }
 }
 
-WEIR_TESTS(test(caller_can_tell_granted_waited_and_refused_apart), test(wait_of_more_than_10_ms_counts_as_throttled),
-           test(look_shows_one_host_and_each_of_its_bounds),
+WEIR_TESTS(test(caller_can_distinguish_granted_waited_and_refused), test(wait_of_more_than_10_ms_counts_as_throttled),
+           test(inspect_shows_a_host_and_each_of_its_limits),
            test(top_lists_the_most_active_hosts_and_no_more_than_asked_for),
            test(recommended_concurrency_falls_with_the_delay_and_comes_back),
-           test(listener_hears_what_changed_and_may_call_back), test(hopeless_host_is_told_of_once),
-           test(listener_hears_who_waits_for_what_and_how_long), test(who_is_called_may_free_the_pacer))
+           test(listener_gets_all_changes_and_may_call_the_pacer), test(hopeless_host_is_reported_once),
+           test(listener_gets_the_reason_and_length_of_a_wait), test(callback_may_free_the_pacer))

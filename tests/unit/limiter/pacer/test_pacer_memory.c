@@ -30,7 +30,7 @@ static void hosts_unused_for_the_ttl_are_forgotten_and_recent_ones_kept(void **s
 }
 
 /* R9, S0-90, L5. */
-static void sweep_spares_what_still_forbids_something(void **state)
+static void sweep_keeps_hosts_that_still_delay_requests(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -65,7 +65,7 @@ static void sweep_spares_what_still_forbids_something(void **state)
 }
 
 /* S0-70, S1-13: the thread sweeps every TTL/2, and ends with the pacer. */
-static void thread_of_the_pacer_sweeps_now_and_then(void **state)
+static void pacer_thread_sweeps_every_half_ttl(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -88,7 +88,7 @@ static void thread_of_the_pacer_sweeps_now_and_then(void **state)
 
 /* S0-9, S0-68: 16 shards, or one for each 4096 hosts if that is more; fewer if a shard would hold
  * only a few hosts. */
-static void shards_are_16_and_one_for_each_4096_hosts_where_those_are_more(void **state)
+static void shards_are_16_or_one_per_4096_hosts_if_that_is_more(void **state)
 {
     (void)state;
     static const struct {
@@ -128,7 +128,7 @@ static void new_host_takes_the_place_of_one_that_is_idle(void **state)
 
 /* The pacer is full of hosts that delay requests. New hosts are refused: a shared gate could not
  * keep the limits of each. */
-static void full_pacer_refuses_newcomers_and_serves_those_it_knows(void **state)
+static void full_pacer_refuses_new_hosts_and_serves_known_ones(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -149,7 +149,7 @@ static void full_pacer_refuses_newcomers_and_serves_those_it_knows(void **state)
     assert_int_equal(decision.reason, WEIR_REASON_CONCURRENCY);
     assert_int_equal(try_host(&pacing, "newcomer", 0, &permit).verdict, WEIR_WAIT);
     weir_pace_ticket *ticket;
-    assert_int_equal(weir_pacer_enqueue(pacing.pacer, "newcomer", 8, NULL, 0, 0, wake_nobody, NULL, &ticket),
+    assert_int_equal(weir_pacer_enqueue(pacing.pacer, "newcomer", 8, NULL, 0, 0, ignore_wake, NULL, &ticket),
                      WEIR_E_FULL);
     assert_int_equal(weir_pacer_pause(pacing.pacer, "newcomer", 8, true), WEIR_E_FULL);
     assert_int_equal(weir_pacer_robots_delay(pacing.pacer, "newcomer", 8, 1), WEIR_E_FULL);
@@ -191,7 +191,7 @@ static bool save(void *context, const char *key, size_t key_bytes, const weir_pa
     return !store->refuses;
 }
 
-static void what_was_learned_is_exported_once_and_again_when_it_changed(void **state)
+static void learned_state_is_exported_once_and_after_each_change(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -217,7 +217,7 @@ static void what_was_learned_is_exported_once_and_again_when_it_changed(void **s
 }
 
 /* U7: a change that comes during a save must be saved by the next one. */
-static void what_changes_while_it_is_saved_is_exported_again(void **state)
+static void change_during_a_save_is_exported_by_the_next_one(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -237,7 +237,7 @@ static void what_changes_while_it_is_saved_is_exported_again(void **state)
 
 /* R23, S2-9: a host from the store waits one interval first, and keeps to the time that its server
  * named. */
-static void seeded_host_goes_on_where_it_was(void **state)
+static void seeded_host_resumes_where_it_was(void **state)
 {
     (void)state;
     struct pacing before, after;
@@ -270,7 +270,7 @@ static void seeded_host_goes_on_where_it_was(void **state)
     pacing_tear_down(&after);
 }
 
-static void seeding_a_known_host_keeps_what_it_knows_but_for_a_later_window(void **state)
+static void seeding_a_known_host_changes_only_a_later_retry_time(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -294,7 +294,7 @@ static void seeding_a_known_host_keeps_what_it_knows_but_for_a_later_window(void
     pacing_tear_down(&pacing);
 }
 
-static void host_with_unsaved_learning_is_kept_where_that_is_wanted(void **state)
+static void host_with_unsaved_state_is_kept_if_keeps_unsaved_is_set(void **state)
 {
     (void)state;
     for (int keeps = 0; keeps < 2; keeps++) {
@@ -364,7 +364,7 @@ static int exercise(struct pacing *pacing)
         "in.its-domain-too.example.org";
     bad = weir_pacer_acquire_at(pacer, key, strlen(key), "192.0.2.1", 0, 0, NULL, &permit, &decision);
     if (bad == 0)
-        bad = weir_pacer_enqueue(pacer, key, strlen(key), "192.0.2.1", 0, WEIR_FOREVER, wake_nobody, NULL, &ticket);
+        bad = weir_pacer_enqueue(pacer, key, strlen(key), "192.0.2.1", 0, WEIR_FOREVER, ignore_wake, NULL, &ticket);
     weir_permit other;
     if (bad == 0)
         bad = weir_pace_ticket_poll(ticket, &other, &decision);
@@ -387,7 +387,7 @@ static int exercise(struct pacing *pacing)
     return bad;
 }
 
-static void every_allocation_may_fail_and_nothing_leaks(void **state)
+static void any_pacer_allocation_may_fail_without_a_leak(void **state)
 {
     (void)state;
     for (int for_ever = 0; for_ever < 2; for_ever++) {
@@ -412,7 +412,7 @@ static void every_allocation_may_fail_and_nothing_leaks(void **state)
 }
 
 /* S1-31, S1-14, I1. */
-static void hosts_by_the_million_stay_within_a_stated_size(void **state)
+static void million_hosts_stay_within_800_bytes_each(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -437,13 +437,12 @@ static void hosts_by_the_million_stay_within_a_stated_size(void **state)
     pacing_tear_down(&pacing);
 }
 
-WEIR_TESTS(test(shards_are_16_and_one_for_each_4096_hosts_where_those_are_more),
+WEIR_TESTS(test(shards_are_16_or_one_per_4096_hosts_if_that_is_more),
            test(hosts_unused_for_the_ttl_are_forgotten_and_recent_ones_kept),
-           test(sweep_spares_what_still_forbids_something), test(thread_of_the_pacer_sweeps_now_and_then),
-           test(new_host_takes_the_place_of_one_that_is_idle),
-           test(full_pacer_refuses_newcomers_and_serves_those_it_knows),
-           test(what_was_learned_is_exported_once_and_again_when_it_changed),
-           test(what_changes_while_it_is_saved_is_exported_again), test(seeded_host_goes_on_where_it_was),
-           test(seeding_a_known_host_keeps_what_it_knows_but_for_a_later_window),
-           test(host_with_unsaved_learning_is_kept_where_that_is_wanted), test(steady_pacing_allocates_nothing),
-           test(every_allocation_may_fail_and_nothing_leaks), test(hosts_by_the_million_stay_within_a_stated_size))
+           test(sweep_keeps_hosts_that_still_delay_requests), test(pacer_thread_sweeps_every_half_ttl),
+           test(new_host_takes_the_place_of_one_that_is_idle), test(full_pacer_refuses_new_hosts_and_serves_known_ones),
+           test(learned_state_is_exported_once_and_after_each_change),
+           test(change_during_a_save_is_exported_by_the_next_one), test(seeded_host_resumes_where_it_was),
+           test(seeding_a_known_host_changes_only_a_later_retry_time),
+           test(host_with_unsaved_state_is_kept_if_keeps_unsaved_is_set), test(steady_pacing_allocates_nothing),
+           test(any_pacer_allocation_may_fail_without_a_leak), test(million_hosts_stay_within_800_bytes_each))

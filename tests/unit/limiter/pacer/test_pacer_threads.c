@@ -137,7 +137,7 @@ static int good_starts(bool with_bad)
 }
 
 /* S0-8, S0-97 */
-static void host_that_only_fails_leaves_the_others_as_they_were(void **state)
+static void failing_host_does_not_change_the_pace_of_others(void **state)
 {
     (void)state;
     int alone = good_starts(false);
@@ -193,7 +193,7 @@ static void poll_ticket(struct mess *mess, struct wr_rng *rng, const char *key, 
     weir_pace_ticket *ticket;
     weir_permit permit;
     weir_decision decision;
-    if (weir_pacer_enqueue(mess->pacing.pacer, key, strlen(key), address, 0, 10 * MS, wake_nobody, NULL, &ticket) != 0)
+    if (weir_pacer_enqueue(mess->pacing.pacer, key, strlen(key), address, 0, 10 * MS, ignore_wake, NULL, &ticket) != 0)
         return;
     for (int i = 0; i < 3; i++) {
         if (weir_pace_ticket_poll(ticket, &permit, &decision) != 0)
@@ -251,7 +251,7 @@ static void meddle(struct mess *mess, struct wr_rng *rng, const char *key)
     }
 }
 
-static void *mess_about(void *context)
+static void *use_pacer_at_random(void *context)
 {
     static const char *const keys[] = {"a.example.org", "b.example.org", "example.org", "a.example.com", "example.com"};
     static const char *const addresses[] = {"192.0.2.1", "192.0.2.2", NULL};
@@ -274,7 +274,7 @@ static void *mess_about(void *context)
 }
 
 /* K1, K3, U6: at the end no request is in flight and no memory leaked. */
-static void using_changing_forgetting_and_exporting_at_once_is_safe_and_leaks_no_permit(void **state)
+static void concurrent_use_change_forget_and_export_leak_no_permit(void **state)
 {
     (void)state;
     static struct mess mess;
@@ -289,7 +289,7 @@ static void using_changing_forgetting_and_exporting_at_once_is_safe_and_leaks_no
     assert_int_equal(weir_cancel_new(NULL, &mess.cancel), 0);
     atomic_store(&mess.next, 0);
     for (int i = 0; i < MESS_THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, mess_about, &mess), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, use_pacer_at_random, &mess), 0);
     for (int64_t until = patience_ends_at() + WEIR_MINUTE; atomic_load(&mess.pacing.finished) < MESS_THREADS;) {
         pass(&mess.pacing, MS); /* otherwise all threads might wait for the clock */
         keep_waiting(until);
@@ -321,7 +321,7 @@ struct race {
     atomic_int early;
 };
 
-static void *start_and_start(void *context)
+static void *start_repeatedly(void *context)
 {
     struct race *race = context;
     for (int i = 0; i < 2000; i++) {
@@ -340,7 +340,7 @@ static void *start_and_start(void *context)
     return NULL;
 }
 
-static void nobody_starts_after_a_retry_after_was_told(void **state)
+static void no_request_starts_after_a_retry_after_was_reported(void **state)
 {
     (void)state;
     for (int round = 0; round < (SANITIZED ? 5 : 20); round++) {
@@ -349,7 +349,7 @@ static void nobody_starts_after_a_retry_after_was_told(void **state)
         pacing_set_up(&race.pacing, WEIR_PROFILE_UNLIMITED);
         weir_permit permit = acquired(&race.pacing, "h", 0);
         for (int i = 0; i < 4; i++)
-            assert_int_equal(pthread_create(&threads[i], NULL, start_and_start, &race), 0);
+            assert_int_equal(pthread_create(&threads[i], NULL, start_repeatedly, &race), 0);
         weir_outcome outcome = answer_retry_after(503, WEIR_HOUR);
         assert_int_equal(weir_permit_finish(&permit, &outcome), 0);
         atomic_store(&race.named_at, 1);
@@ -362,6 +362,6 @@ static void nobody_starts_after_a_retry_after_was_told(void **state)
 }
 
 WEIR_TESTS(test(fifty_threads_on_ten_hosts_never_start_two_requests_within_the_interval),
-           test(host_that_only_fails_leaves_the_others_as_they_were),
-           test(using_changing_forgetting_and_exporting_at_once_is_safe_and_leaks_no_permit),
-           test(nobody_starts_after_a_retry_after_was_told))
+           test(failing_host_does_not_change_the_pace_of_others),
+           test(concurrent_use_change_forget_and_export_leak_no_permit),
+           test(no_request_starts_after_a_retry_after_was_reported))

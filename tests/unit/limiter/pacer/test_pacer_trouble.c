@@ -27,7 +27,7 @@ static void assert_said(struct pacing *pacing, int result, int expected)
     fail_before(pacing);
 }
 
-static void failures_by_key_are_not_taken_for_older_ones(void **state)
+static void error_of_a_failed_call_replaces_that_of_an_older_one(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -48,7 +48,7 @@ static void failures_by_key_are_not_taken_for_older_ones(void **state)
     assert_said(&pacing, weir_pacer_memory(pacer, "k", 1, &memory), WEIR_E_ABSENT);
     assert_said(&pacing, weir_pacer_forget(pacer, "k", 1), WEIR_E_ABSENT);
     assert_said(&pacing, weir_pacer_acquire(pacer, "k", 1, 0, 0, NULL, &permit, &decision), WEIR_E_FULL);
-    assert_said(&pacing, weir_pacer_enqueue(pacer, "k", 1, NULL, 0, 0, wake_nobody, NULL, &ticket), WEIR_E_FULL);
+    assert_said(&pacing, weir_pacer_enqueue(pacer, "k", 1, NULL, 0, 0, ignore_wake, NULL, &ticket), WEIR_E_FULL);
     assert_said(&pacing, weir_pacer_robots_delay(pacer, "k", 1, 1), WEIR_E_FULL);
     assert_said(&pacing, weir_pacer_pause(pacer, "k", 1, true), WEIR_E_FULL);
     assert_said(&pacing, weir_pacer_seed(pacer, "k", 1, &memory), WEIR_E_FULL);
@@ -62,7 +62,7 @@ static void failures_by_key_are_not_taken_for_older_ones(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void waits_in_vain_name_the_key_and_what_held_it(void **state)
+static void failed_waits_name_the_key_and_the_reason(void **state)
 {
     (void)state;
     static const char words[] = "domain rate limiter timed out: \"h\" is held by pace";
@@ -75,7 +75,7 @@ static void waits_in_vain_name_the_key_and_what_held_it(void **state)
     fail_before(&pacing);
     assert_int_equal(weir_pacer_acquire(pacing.pacer, "h", 1, 0, 0, NULL, &permit, NULL), WEIR_E_TIMEOUT);
     assert_string_equal(weir_error_detail(), words);
-    assert_int_equal(weir_pacer_enqueue(pacing.pacer, "h", 1, NULL, 0, 0, wake_nobody, NULL, &ticket), 0);
+    assert_int_equal(weir_pacer_enqueue(pacing.pacer, "h", 1, NULL, 0, 0, ignore_wake, NULL, &ticket), 0);
     pass(&pacing, 1);
     for (int i = 0; i < 2; i++) { /* a second poll reports the same error */
         fail_before(&pacing);
@@ -121,7 +121,7 @@ static int call(weir_pacer *pacer, enum call which)
     case CALL_ENQUEUE:
     case CALL_STAND:
         result = weir_pacer_enqueue(pacer, which == CALL_STAND ? "h" : "new", which == CALL_STAND ? 1 : 3, NULL, 0, 0,
-                                    wake_nobody, NULL, &ticket);
+                                    ignore_wake, NULL, &ticket);
         if (result == 0)
             weir_pace_ticket_free(ticket);
         return result;
@@ -162,7 +162,7 @@ static int call_without_memory(struct pacing *pacing, test_allocator *allocator,
 }
 
 /* Uses the system's clock: on the fake clock a wait of 1 ns would never end. */
-static void each_call_survives_want_of_memory_and_says_so(void **state)
+static void each_pacer_call_reports_a_failed_allocation(void **state)
 {
     (void)state;
     for (enum call which = 0; which < CALLS; which++) {
@@ -187,7 +187,7 @@ static void each_call_survives_want_of_memory_and_says_so(void **state)
     }
 }
 
-static void pacer_that_cannot_be_made_leaves_nothing_behind(void **state)
+static void failed_weir_pacer_new_leaks_nothing(void **state)
 {
     (void)state;
     int result = WEIR_E_NOMEM;
@@ -270,7 +270,7 @@ static void child_forked_while_others_wait_can_pace_on_its_own(void **state)
 
 /* ---- keys ---- */
 
-static void keys_of_any_bytes_are_told_apart_and_given_back_as_they_were(void **state)
+static void keys_of_any_bytes_are_distinct_and_returned_unchanged(void **state)
 {
     (void)state;
     static const struct {
@@ -402,8 +402,8 @@ static void storm_of_threads_never_gets_more_probes_than_the_budget(void **state
     pacing_tear_down(&pacing);
 }
 
-WEIR_TESTS(test(failures_by_key_are_not_taken_for_older_ones), test(waits_in_vain_name_the_key_and_what_held_it),
-           test(each_call_survives_want_of_memory_and_says_so), test(pacer_that_cannot_be_made_leaves_nothing_behind),
+WEIR_TESTS(test(error_of_a_failed_call_replaces_that_of_an_older_one), test(failed_waits_name_the_key_and_the_reason),
+           test(each_pacer_call_reports_a_failed_allocation), test(failed_weir_pacer_new_leaks_nothing),
            test(child_forked_while_others_wait_can_pace_on_its_own),
-           test(keys_of_any_bytes_are_told_apart_and_given_back_as_they_were), test(keys_that_are_too_long_are_refused),
+           test(keys_of_any_bytes_are_distinct_and_returned_unchanged), test(keys_that_are_too_long_are_refused),
            test(storm_of_threads_never_gets_more_probes_than_the_budget))

@@ -114,7 +114,7 @@ static void ten_workers_hit_a_host_one_by_one_where_naive_ones_hit_it_together(v
     pacing_tear_down(&pacing);
 }
 
-static void retry_after_holds_those_who_wait_and_those_who_come(void **state)
+static void retry_after_holds_present_and_later_callers(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -143,7 +143,7 @@ static void retry_after_holds_those_who_wait_and_those_who_come(void **state)
 }
 
 /* A request that connects slowly holds up those behind it. The interval counts from its send. */
-static void those_behind_wait_until_the_one_before_has_sent(void **state)
+static void next_caller_waits_until_the_one_before_has_sent(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -166,7 +166,7 @@ static void those_behind_wait_until_the_one_before_has_sent(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void permit_given_back_lets_the_next_one_go_at_once(void **state)
+static void permit_given_back_starts_the_next_caller_at_once(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -181,7 +181,7 @@ static void permit_given_back_lets_the_next_one_go_at_once(void **state)
 }
 
 /* R13: an interval between starts allows overlapping requests; a limit in flight does not. */
-static void answer_lets_the_next_one_in_where_requests_in_flight_are_capped(void **state)
+static void response_starts_the_next_caller_at_a_limit_in_flight(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -267,7 +267,7 @@ static void open_host(struct pacing *pacing, const char *key)
 
 /* S0-32, R30: callers that wait already fail when the breaker opens, also behind one with
  * WEIR_WAITS_BREAKER. */
-static void breaker_that_opens_fails_all_who_wait_but_those_who_insist(void **state)
+static void opening_breaker_fails_waiters_except_with_waits_breaker(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -330,7 +330,7 @@ static void half_open_breaker_lets_its_probes_through_and_the_others_wait(void *
 /* ---- changes of options ---- */
 
 /* K7 */
-static void stricter_numbers_hold_at_once_for_those_who_wait(void **state)
+static void stricter_options_apply_at_once_to_waiters(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -358,7 +358,7 @@ static void stricter_numbers_hold_at_once_for_those_who_wait(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void looser_numbers_let_those_who_wait_go_at_once(void **state)
+static void looser_options_release_waiters_at_once(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -376,7 +376,7 @@ static void looser_numbers_let_those_who_wait_go_at_once(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void change_of_what_a_gate_is_made_of_is_refused(void **state)
+static void change_of_strategy_ring_or_window_is_refused(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -405,7 +405,7 @@ static void change_of_what_a_gate_is_made_of_is_refused(void **state)
 
 /* ---- closing and freeing ---- */
 
-static void closing_fails_those_who_wait_and_permits_can_still_be_told(void **state)
+static void closing_a_pacer_fails_waiters_and_keeps_permits_usable(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -429,7 +429,7 @@ static void closing_fails_those_who_wait_and_permits_can_still_be_told(void **st
     pacing_tear_down(&pacing);
 }
 
-static void freeing_fails_those_who_wait_and_leaks_nothing(void **state)
+static void freeing_a_pacer_fails_waiters_and_leaks_nothing(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -445,7 +445,7 @@ static void freeing_fails_those_who_wait_and_leaks_nothing(void **state)
     pacing_tear_down(&pacing);
 }
 
-static void forgetting_a_host_fails_those_who_wait_for_it(void **state)
+static void forgetting_a_host_fails_its_waiters(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -460,7 +460,7 @@ static void forgetting_a_host_fails_those_who_wait_for_it(void **state)
 }
 
 /* K5: any thread may end the permit of a thread that has exited. */
-static void permit_of_a_thread_that_ended_can_be_told_by_another(void **state)
+static void permit_of_an_exited_thread_can_be_finished_by_another(void **state)
 {
     (void)state;
     struct pacing pacing;
@@ -567,20 +567,17 @@ static void ticket_that_is_freed_or_fails_holds_nothing(void **state)
     pacing_tear_down(&pacing);
 }
 
-WEIR_TESTS(test(calls_at_odd_times_start_a_crawl_delay_apart),
-           test(workers_of_one_host_start_in_order_one_interval_apart),
-           test(workers_of_different_hosts_all_start_at_once),
-           test(ten_workers_hit_a_host_one_by_one_where_naive_ones_hit_it_together),
-           test(retry_after_holds_those_who_wait_and_those_who_come),
-           test(those_behind_wait_until_the_one_before_has_sent), test(permit_given_back_lets_the_next_one_go_at_once),
-           test(answer_lets_the_next_one_in_where_requests_in_flight_are_capped),
-           test(cancelled_wait_ends_at_once_and_leaves_no_gap), test(deadline_of_two_minutes_bounds_the_wait),
-           test(breaker_that_opens_fails_all_who_wait_but_those_who_insist),
-           test(half_open_breaker_lets_its_probes_through_and_the_others_wait),
-           test(stricter_numbers_hold_at_once_for_those_who_wait), test(looser_numbers_let_those_who_wait_go_at_once),
-           test(change_of_what_a_gate_is_made_of_is_refused),
-           test(closing_fails_those_who_wait_and_permits_can_still_be_told),
-           test(freeing_fails_those_who_wait_and_leaks_nothing), test(forgetting_a_host_fails_those_who_wait_for_it),
-           test(permit_of_a_thread_that_ended_can_be_told_by_another),
-           test(ticket_says_when_to_poll_and_hands_its_permit_over_once),
-           test(ticket_that_is_freed_or_fails_holds_nothing))
+WEIR_TESTS(
+    test(calls_at_odd_times_start_a_crawl_delay_apart), test(workers_of_one_host_start_in_order_one_interval_apart),
+    test(workers_of_different_hosts_all_start_at_once),
+    test(ten_workers_hit_a_host_one_by_one_where_naive_ones_hit_it_together),
+    test(retry_after_holds_present_and_later_callers), test(next_caller_waits_until_the_one_before_has_sent),
+    test(permit_given_back_starts_the_next_caller_at_once), test(response_starts_the_next_caller_at_a_limit_in_flight),
+    test(cancelled_wait_ends_at_once_and_leaves_no_gap), test(deadline_of_two_minutes_bounds_the_wait),
+    test(opening_breaker_fails_waiters_except_with_waits_breaker),
+    test(half_open_breaker_lets_its_probes_through_and_the_others_wait),
+    test(stricter_options_apply_at_once_to_waiters), test(looser_options_release_waiters_at_once),
+    test(change_of_strategy_ring_or_window_is_refused), test(closing_a_pacer_fails_waiters_and_keeps_permits_usable),
+    test(freeing_a_pacer_fails_waiters_and_leaks_nothing), test(forgetting_a_host_fails_its_waiters),
+    test(permit_of_an_exited_thread_can_be_finished_by_another),
+    test(ticket_says_when_to_poll_and_hands_its_permit_over_once), test(ticket_that_is_freed_or_fails_holds_nothing))

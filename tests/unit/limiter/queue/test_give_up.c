@@ -5,13 +5,13 @@
 
 /* Parameters of the test's algorithm: NONE grants, BREAKER refuses and fails waiters, any other
  * reason refuses. */
-struct mood {
+struct give_up_params {
     _Atomic weir_reason held_by;
 };
 
-static weir_reason mood_of(const weir_limit *limit)
+static weir_reason reason_of(const weir_limit *limit)
 {
-    return atomic_load(&((const struct mood *)limit->params)->held_by);
+    return atomic_load(&((const struct give_up_params *)limit->params)->held_by);
 }
 
 static size_t no_bytes(const weir_limit *limit)
@@ -28,7 +28,7 @@ static void start(const weir_limit *limit, void *state, int64_t now)
 static int64_t ask(const weir_limit *limit, const void *state, int64_t now, uint32_t permits)
 {
     (void)state, (void)now, (void)permits;
-    return mood_of(limit) == WEIR_REASON_NONE ? 0 : WEIR_UNTIL_RELEASE;
+    return reason_of(limit) == WEIR_REASON_NONE ? 0 : WEIR_UNTIL_RELEASE;
 }
 
 static uint32_t take(const weir_limit *limit, void *state, int64_t now, uint32_t permits)
@@ -57,13 +57,13 @@ static bool fresh(const weir_limit *limit, const void *state, int64_t now)
 static weir_reason why(const weir_limit *limit, const void *state, int64_t now)
 {
     (void)state, (void)now;
-    return mood_of(limit);
+    return reason_of(limit);
 }
 
 static int give_up(const weir_limit *limit, const void *state, int64_t now)
 {
     (void)state, (void)now;
-    return mood_of(limit) == WEIR_REASON_BREAKER ? WEIR_E_CIRCUIT : 0;
+    return reason_of(limit) == WEIR_REASON_BREAKER ? WEIR_E_CIRCUIT : 0;
 }
 
 static const weir_algorithm moody = {.size = sizeof moody,
@@ -79,19 +79,19 @@ static const weir_algorithm moody = {.size = sizeof moody,
                                      .why = why,
                                      .give_up = give_up};
 
-static weir_limit moody_limit(struct mood *mood)
+static weir_limit give_up_limit(struct give_up_params *mood)
 {
     weir_limit limit;
     assert_int_equal(weir_limit_custom(&limit, &moody, 1, 0, mood), 0);
     return limit;
 }
 
-static void refusal_says_which_bound_of_an_algorithm_holds(void **state)
+static void refusal_names_the_reason_of_its_algorithm(void **state)
 {
     (void)state;
-    struct mood mood = {WEIR_REASON_CONCURRENCY};
+    struct give_up_params mood = {WEIR_REASON_CONCURRENCY};
     weir_clock *clock = fake_clock();
-    weir_limiter *limiter = limiter_of(moody_limit(&mood), clock);
+    weir_limiter *limiter = limiter_of(give_up_limit(&mood), clock);
     weir_decision decision;
     assert_int_equal(weir_limiter_try(limiter, 1, &decision), 0);
     assert_int_equal(decision.reason, WEIR_REASON_CONCURRENCY);
@@ -102,30 +102,30 @@ static void refusal_says_which_bound_of_an_algorithm_holds(void **state)
     weir_clock_fake_free(clock);
 }
 
-static void acquire_fails_at_once_where_waiting_is_not_worth_it(void **state)
+static void acquire_fails_at_once_if_the_algorithm_gives_up(void **state)
 {
     (void)state;
-    struct mood mood = {WEIR_REASON_BREAKER};
+    struct give_up_params mood = {WEIR_REASON_BREAKER};
     weir_clock *clock = fake_clock();
-    weir_limiter *limiter = limiter_of(moody_limit(&mood), clock);
+    weir_limiter *limiter = limiter_of(give_up_limit(&mood), clock);
     weir_decision decision;
     assert_int_equal(weir_limiter_acquire(limiter, 1, WEIR_FOREVER, NULL, NULL, &decision), WEIR_E_CIRCUIT);
     assert_int_equal(decision.verdict, WEIR_WAIT);
     assert_int_equal(decision.reason, WEIR_REASON_BREAKER);
     weir_ticket *ticket;
-    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket), WEIR_E_CIRCUIT);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_FOREVER, ignore_wake, NULL, &ticket), WEIR_E_CIRCUIT);
     mood.held_by = WEIR_REASON_NONE;
     assert_int_equal(weir_limiter_acquire(limiter, 1, WEIR_FOREVER, NULL, NULL, &decision), 0);
     weir_limiter_free(limiter);
     weir_clock_fake_free(clock);
 }
 
-static void all_who_wait_fail_when_waiting_is_not_worth_it_any_more(void **state)
+static void all_waiters_fail_when_the_algorithm_gives_up(void **state)
 {
     (void)state;
-    struct mood mood = {WEIR_REASON_CONCURRENCY};
+    struct give_up_params mood = {WEIR_REASON_CONCURRENCY};
     weir_clock *clock = fake_clock();
-    weir_table *table = table_of(moody_limit(&mood), clock, 10);
+    weir_table *table = table_of(give_up_limit(&mood), clock, 10);
     atomic_int finished = 0;
     test_worker workers[3];
     for (int i = 0; i < 3; i++) {
@@ -160,7 +160,7 @@ static int give_up_always(const weir_limit *limit, const void *state, int64_t no
     return WEIR_E_CIRCUIT;
 }
 
-static void ticket_that_is_granted_at_once_does_not_ask_whether_waiting_is_worth_it(void **state)
+static void ticket_granted_at_once_does_not_call_give_up(void **state)
 {
     (void)state;
     int64_t asked_at = -1;
@@ -177,20 +177,20 @@ static void ticket_that_is_granted_at_once_does_not_ask_whether_waiting_is_worth
     weir_limiter_options_init(&options);
     options.clock = clock;
     assert_int_equal(weir_limiter_new(limits, 2, &options, &limiter), 0);
-    assert_int_equal(weir_limiter_enqueue(limiter, 1, 0, wake_nobody, NULL, &ticket), 0);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, 0, ignore_wake, NULL, &ticket), 0);
     assert_int_equal(asked_at, -1);
     weir_ticket_free(ticket);
     assert_int_equal(weir_limiter_release(limiter, 1), 0);
     assert_int_equal(weir_limiter_try(limiter, 1, &(weir_decision){0}), 0);
     advance(clock, WEIR_SECOND);
-    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_SECOND, wake_nobody, NULL, &ticket), WEIR_E_CIRCUIT);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_SECOND, ignore_wake, NULL, &ticket), WEIR_E_CIRCUIT);
     assert_int_equal(asked_at, weir_clock_now(clock));
     weir_limiter_free(limiter);
     weir_clock_fake_free(clock);
 }
 
 /* A ticket that its first poll would grant is not failed by give_up. */
-static void ticket_that_could_go_at_once_is_taken_though_waiting_is_not_worth_it(void **state)
+static void ticket_that_can_be_granted_is_not_failed_by_give_up(void **state)
 {
     (void)state;
     int64_t asked_at = -1;
@@ -203,7 +203,7 @@ static void ticket_that_could_go_at_once_is_taken_though_waiting_is_not_worth_it
     hopeless.give_up = give_up_always;
     assert_int_equal(weir_limit_custom(&limit, &hopeless, 1, 0, &asked_at), 0);
     weir_limiter *limiter = limiter_of(limit, clock);
-    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_SECOND, wake_nobody, NULL, &ticket), 0);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_SECOND, ignore_wake, NULL, &ticket), 0);
     assert_int_equal(weir_ticket_poll(ticket, &decision), 0);
     assert_int_equal(decision.verdict, WEIR_GO);
     weir_ticket_free(ticket);
@@ -211,8 +211,6 @@ static void ticket_that_could_go_at_once_is_taken_though_waiting_is_not_worth_it
     weir_clock_fake_free(clock);
 }
 
-WEIR_TESTS(test(ticket_that_could_go_at_once_is_taken_though_waiting_is_not_worth_it),
-           test(ticket_that_is_granted_at_once_does_not_ask_whether_waiting_is_worth_it),
-           test(refusal_says_which_bound_of_an_algorithm_holds),
-           test(acquire_fails_at_once_where_waiting_is_not_worth_it),
-           test(all_who_wait_fail_when_waiting_is_not_worth_it_any_more))
+WEIR_TESTS(test(ticket_that_can_be_granted_is_not_failed_by_give_up),
+           test(ticket_granted_at_once_does_not_call_give_up), test(refusal_names_the_reason_of_its_algorithm),
+           test(acquire_fails_at_once_if_the_algorithm_gives_up), test(all_waiters_fail_when_the_algorithm_gives_up))

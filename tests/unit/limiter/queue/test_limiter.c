@@ -63,7 +63,7 @@ static void start_waiting(struct fixture *fixture, int i, uint32_t permits, int6
 
 /* ---- try ---- */
 
-static void try_grants_what_is_there_and_says_how_long_to_wait(void **state)
+static void try_grants_free_permits_or_returns_the_wait(void **state)
 {
     (void)state;
     weir_limit limit = bucket(2, 1, WEIR_SECOND);
@@ -104,7 +104,7 @@ static void statistics_count_permits_and_waiters(void **state)
     tear_down(&fixture);
 }
 
-static void reserve_settles_for_what_was_used(void **state)
+static void reservation_is_settled_at_the_permits_used(void **state)
 {
     (void)state;
     weir_limit limit = bucket(10, 1, WEIR_SECOND);
@@ -160,7 +160,7 @@ static void expect_fifo(const weir_limit *limit, void (*make_one_available)(stru
     tear_down(&fixture);
 }
 
-static void waiters_are_served_in_the_order_they_came(void **state)
+static void waiters_are_served_in_order_of_arrival(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
@@ -177,7 +177,7 @@ static void waiters_are_served_in_the_order_they_came(void **state)
     expect_fifo(&limit, release_one);
 }
 
-static void try_is_refused_while_somebody_waits(void **state)
+static void try_is_refused_while_a_caller_waits(void **state)
 {
     (void)state;
     weir_limit limit = bucket(5, 1, WEIR_SECOND);
@@ -280,7 +280,7 @@ static void acquire_ends_at_its_deadline(void **state)
     tear_down(&fixture);
 }
 
-static void acquire_without_patience_is_a_try(void **state)
+static void acquire_with_zero_timeout_acts_as_try(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
@@ -294,7 +294,7 @@ static void acquire_without_patience_is_a_try(void **state)
     tear_down(&fixture);
 }
 
-static void a_waiter_that_leaves_lets_the_next_one_go(void **state)
+static void waiter_that_is_cancelled_or_times_out_makes_way_for_the_next(void **state)
 {
     (void)state;
     weir_limit limit = bucket(2, 1, WEIR_SECOND);
@@ -346,7 +346,7 @@ static void a_waiter_that_timed_out_takes_no_permit(void **state)
 
 /* ---- change and close ---- */
 
-static void changed_rules_hold_at_once_for_those_who_wait(void **state)
+static void changed_limits_apply_at_once_to_waiters(void **state)
 {
     (void)state;
     weir_limit fast, slow, other;
@@ -377,7 +377,7 @@ static void changed_rules_hold_at_once_for_those_who_wait(void **state)
     tear_down(&fixture);
 }
 
-static void closing_fails_all_waiters_and_all_later_calls(void **state)
+static void closing_a_limiter_fails_its_waiters_and_all_later_calls(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_HOUR);
@@ -409,7 +409,7 @@ static void closing_fails_all_waiters_and_all_later_calls(void **state)
     tear_down(&fixture);
 }
 
-static void freeing_under_waiters_fails_them_and_leaks_nothing(void **state)
+static void freeing_a_limiter_fails_its_waiters_and_leaks_nothing(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -434,7 +434,7 @@ static void freeing_under_waiters_fails_them_and_leaks_nothing(void **state)
 
 /* ---- invalid arguments and allocation failures ---- */
 
-static void bad_arguments_are_refused_and_change_nothing(void **state)
+static void invalid_limiter_calls_are_refused_and_change_nothing(void **state)
 {
     (void)state;
     weir_limit limit = bucket(3, 1, WEIR_SECOND);
@@ -459,7 +459,7 @@ static void bad_arguments_are_refused_and_change_nothing(void **state)
     assert_int_equal(weir_limiter_acquire(limiter, 1, WEIR_DURATION_MAX + 1, NULL, NULL, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_acquire(limiter, 1, WEIR_FOREVER - 1, NULL, NULL, NULL), WEIR_E_INVAL);
     assert_non_null(strstr(weir_error_detail(), "WEIR_DURATION_MAX"));
-    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_FOREVER - 1, wake_nobody, NULL, &ticket), WEIR_E_INVAL);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_FOREVER - 1, ignore_wake, NULL, &ticket), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_acquire(limiter, 0, 1, NULL, NULL, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_reserve(limiter, 1, &receipt, NULL), WEIR_E_INVAL);
     assert_int_equal(weir_limiter_settle(limiter, NULL, 1), WEIR_E_INVAL);
@@ -489,7 +489,7 @@ static int use_everything(test_allocator *allocator)
     weir_decision decision;
     int bad = weir_limiter_new(&limit, 1, &options, &limiter);
     if (bad == 0) {
-        bad = weir_limiter_enqueue(limiter, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket);
+        bad = weir_limiter_enqueue(limiter, 1, WEIR_FOREVER, ignore_wake, NULL, &ticket);
         int changed = weir_limiter_change(limiter, &limit, 1);
         int made = weir_cancel_new(&allocator->allocator, &cancel);
         bad = bad != 0 ? bad : changed != 0 ? changed : made;
@@ -505,7 +505,7 @@ static int use_everything(test_allocator *allocator)
     return bad;
 }
 
-static void every_call_survives_want_of_memory(void **state)
+static void each_limiter_call_may_fail_for_memory_without_a_leak(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -520,7 +520,7 @@ static void every_call_survives_want_of_memory(void **state)
     }
 }
 
-static void deciding_takes_no_memory(void **state)
+static void limiter_decisions_allocate_nothing(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -542,12 +542,14 @@ static void deciding_takes_no_memory(void **state)
     weir_limiter_free(limiter);
 }
 
-WEIR_TESTS(test(try_grants_what_is_there_and_says_how_long_to_wait), test(statistics_count_permits_and_waiters),
-           test(reserve_settles_for_what_was_used), test(waiters_are_served_in_the_order_they_came),
-           test(try_is_refused_while_somebody_waits), test(a_stream_of_tries_cannot_starve_a_waiter),
+WEIR_TESTS(test(try_grants_free_permits_or_returns_the_wait), test(statistics_count_permits_and_waiters),
+           test(reservation_is_settled_at_the_permits_used), test(waiters_are_served_in_order_of_arrival),
+           test(try_is_refused_while_a_caller_waits), test(a_stream_of_tries_cannot_starve_a_waiter),
            test(a_large_request_is_not_overtaken_by_small_ones), test(leaky_bucket_refuses_waiters_beyond_its_capacity),
-           test(acquire_ends_at_its_deadline), test(acquire_without_patience_is_a_try),
-           test(a_waiter_that_leaves_lets_the_next_one_go), test(a_waiter_that_timed_out_takes_no_permit),
-           test(changed_rules_hold_at_once_for_those_who_wait), test(closing_fails_all_waiters_and_all_later_calls),
-           test(freeing_under_waiters_fails_them_and_leaks_nothing), test(bad_arguments_are_refused_and_change_nothing),
-           test(every_call_survives_want_of_memory), test(deciding_takes_no_memory))
+           test(acquire_ends_at_its_deadline), test(acquire_with_zero_timeout_acts_as_try),
+           test(waiter_that_is_cancelled_or_times_out_makes_way_for_the_next),
+           test(a_waiter_that_timed_out_takes_no_permit), test(changed_limits_apply_at_once_to_waiters),
+           test(closing_a_limiter_fails_its_waiters_and_all_later_calls),
+           test(freeing_a_limiter_fails_its_waiters_and_leaks_nothing),
+           test(invalid_limiter_calls_are_refused_and_change_nothing),
+           test(each_limiter_call_may_fail_for_memory_without_a_leak), test(limiter_decisions_allocate_nothing))

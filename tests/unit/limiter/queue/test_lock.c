@@ -18,7 +18,7 @@ struct shared {
     long rounds; /* rounds per thread */
 };
 
-static void *take_by_turns(void *context)
+static void *take_and_give(void *context)
 {
     struct shared *shared = context;
     for (long i = 0; i < shared->rounds; i++) {
@@ -31,7 +31,7 @@ static void *take_by_turns(void *context)
     return NULL;
 }
 
-static void lock_that_was_waited_for_is_taken(void **state)
+static void waiting_for_a_lock_takes_it(void **state)
 {
     (void)state;
     struct wr_lock lock = {0};
@@ -44,14 +44,14 @@ static void lock_that_was_waited_for_is_taken(void **state)
     wr_lock_give(&lock);
 }
 
-static void those_who_wait_for_a_lock_get_it_one_at_a_time(void **state)
+static void threads_that_wait_for_a_lock_take_it_one_at_a_time(void **state)
 {
     (void)state;
     pthread_t threads[THREADS];
     struct shared shared = {.rounds = 20000};
     wr_lock_take(&shared.lock);
     for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, take_by_turns, &shared), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, &shared), 0);
     wr_lock_give(&shared.lock);
     for (int i = 0; i < THREADS; i++)
         (void)pthread_join(threads[i], NULL);
@@ -59,7 +59,7 @@ static void those_who_wait_for_a_lock_get_it_one_at_a_time(void **state)
     assert_int_equal(shared.count, THREADS * shared.rounds);
 }
 
-static void cancel_wakes_those_who_wait_and_nobody_who_has_left(void **state)
+static void cancel_wakes_joined_waiters_and_no_others(void **state)
 {
     (void)state;
     for (int leaves = 0; leaves < 3; leaves++) {
@@ -82,5 +82,5 @@ static void cancel_wakes_those_who_wait_and_nobody_who_has_left(void **state)
     }
 }
 
-WEIR_TESTS(test(lock_that_was_waited_for_is_taken), test(those_who_wait_for_a_lock_get_it_one_at_a_time),
-           test(cancel_wakes_those_who_wait_and_nobody_who_has_left))
+WEIR_TESTS(test(waiting_for_a_lock_takes_it), test(threads_that_wait_for_a_lock_take_it_one_at_a_time),
+           test(cancel_wakes_joined_waiters_and_no_others))

@@ -33,7 +33,7 @@ static void wake(void *context)
     weir_ticket_free(ticket);
 }
 
-static weir_ticket *stand_in_line(struct loop *loop, uint32_t permits, int64_t timeout_ns)
+static weir_ticket *enqueue_ticket(struct loop *loop, uint32_t permits, int64_t timeout_ns)
 {
     weir_ticket *ticket = NULL;
     assert_int_equal(weir_limiter_enqueue(loop->limiter, permits, timeout_ns, wake, loop, &ticket), 0);
@@ -47,13 +47,13 @@ static weir_decision poll_ticket(weir_ticket *ticket)
     return decision;
 }
 
-static void ticket_is_granted_at_once_if_nothing_is_in_the_way(void **state)
+static void ticket_is_granted_at_once_if_a_permit_is_free(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
     struct loop loop;
     set_up(&loop, &limit);
-    weir_ticket *ticket = stand_in_line(&loop, 1, WEIR_FOREVER);
+    weir_ticket *ticket = enqueue_ticket(&loop, 1, WEIR_FOREVER);
     assert_int_equal(poll_ticket(ticket).verdict, WEIR_GO);
     /* it stays granted and is charged once */
     assert_int_equal(poll_ticket(ticket).verdict, WEIR_GO);
@@ -68,7 +68,7 @@ static void ticket_says_when_to_poll_again(void **state)
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
     struct loop loop;
     set_up(&loop, &limit);
-    weir_ticket *first = stand_in_line(&loop, 1, WEIR_FOREVER), *second = stand_in_line(&loop, 1, WEIR_FOREVER);
+    weir_ticket *first = enqueue_ticket(&loop, 1, WEIR_FOREVER), *second = enqueue_ticket(&loop, 1, WEIR_FOREVER);
     assert_int_equal(poll_ticket(second).verdict, WEIR_WAIT); /* it does not overtake the first */
     assert_int_equal(poll_ticket(first).verdict, WEIR_GO);
     assert_int_equal(loop.woken, 1); /* the second ticket is first now */
@@ -82,7 +82,7 @@ static void ticket_says_when_to_poll_again(void **state)
     tear_down(&loop);
 }
 
-static void release_wakes_the_first_in_line(void **state)
+static void release_wakes_the_first_ticket(void **state)
 {
     (void)state;
     weir_limit limit = concurrency(1);
@@ -90,7 +90,7 @@ static void release_wakes_the_first_in_line(void **state)
     set_up(&loop, &limit);
     weir_decision decision;
     assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
-    weir_ticket *ticket = stand_in_line(&loop, 1, WEIR_FOREVER);
+    weir_ticket *ticket = enqueue_ticket(&loop, 1, WEIR_FOREVER);
     decision = poll_ticket(ticket);
     assert_int_equal(decision.reason, WEIR_REASON_CONCURRENCY);
     assert_true(decision.wait_ns == WEIR_UNTIL_RELEASE);
@@ -101,7 +101,7 @@ static void release_wakes_the_first_in_line(void **state)
     tear_down(&loop);
 }
 
-static void ticket_that_leaves_wakes_the_next(void **state)
+static void freed_ticket_wakes_the_next(void **state)
 {
     (void)state;
     weir_limit limit = bucket(2, 1, WEIR_SECOND);
@@ -109,7 +109,7 @@ static void ticket_that_leaves_wakes_the_next(void **state)
     set_up(&loop, &limit);
     weir_decision decision;
     assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
-    weir_ticket *large = stand_in_line(&loop, 2, WEIR_FOREVER), *small = stand_in_line(&loop, 1, WEIR_FOREVER);
+    weir_ticket *large = enqueue_ticket(&loop, 2, WEIR_FOREVER), *small = enqueue_ticket(&loop, 1, WEIR_FOREVER);
     assert_int_equal(poll_ticket(large).verdict, WEIR_WAIT);
     assert_int_equal(poll_ticket(small).verdict, WEIR_WAIT);
     weir_ticket_free(large);
@@ -175,7 +175,7 @@ static void ticket_that_is_freed_while_its_wake_is_due_is_not_woken(void **state
     }
 }
 
-static void ticket_that_leaves_wakes_the_first_that_is_not_overdue(void **state)
+static void freed_ticket_wakes_the_first_that_is_not_overdue(void **state)
 {
     (void)state;
     struct loop loop;
@@ -196,7 +196,7 @@ static void ticket_that_leaves_wakes_the_first_that_is_not_overdue(void **state)
     tear_down(&loop);
 }
 
-static void enqueue_that_ends_at_once_is_counted(void **state)
+static void enqueue_that_is_granted_or_refused_at_once_is_counted(void **state)
 {
     (void)state;
     struct loop loop;
@@ -205,7 +205,7 @@ static void enqueue_that_ends_at_once_is_counted(void **state)
     weir_ticket *ticket;
     limit.queue_max = 0;
     set_up(&loop, &limit);
-    ticket = stand_in_line(&loop, 2, 0);
+    ticket = enqueue_ticket(&loop, 2, 0);
     assert_int_equal(weir_limiter_stats_get(loop.limiter, &stats), 0);
     assert_int_equal(stats.acquired, 2);
     assert_int_equal(weir_limiter_enqueue(loop.limiter, 2, WEIR_DAY, wake, &loop, &ticket), WEIR_E_FULL);
@@ -215,7 +215,7 @@ static void enqueue_that_ends_at_once_is_counted(void **state)
     tear_down(&loop);
 }
 
-static void ticket_is_granted_at_the_very_end_of_its_time_and_not_later(void **state)
+static void ticket_is_granted_until_its_deadline_and_not_later(void **state)
 {
     (void)state;
     for (int64_t late_ns = 0; late_ns < 2; late_ns++) {
@@ -224,7 +224,7 @@ static void ticket_is_granted_at_the_very_end_of_its_time_and_not_later(void **s
         weir_decision decision;
         set_up(&loop, &limit);
         assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
-        weir_ticket *ticket = stand_in_line(&loop, 1, WEIR_SECOND);
+        weir_ticket *ticket = enqueue_ticket(&loop, 1, WEIR_SECOND);
         advance(loop.clock, WEIR_SECOND + late_ns);
         assert_int_equal(weir_ticket_poll(ticket, &decision), late_ns == 0 ? 0 : WEIR_E_TIMEOUT);
         weir_ticket_free(ticket);
@@ -233,13 +233,13 @@ static void ticket_is_granted_at_the_very_end_of_its_time_and_not_later(void **s
     }
 }
 
-static void overdue_ticket_that_nobody_polls_is_passed_over(void **state)
+static void overdue_ticket_that_is_not_polled_is_passed_over(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_HOUR);
     struct loop loop;
     set_up(&loop, &limit);
-    weir_ticket *lazy = stand_in_line(&loop, 1, WEIR_SECOND), *next = stand_in_line(&loop, 1, WEIR_FOREVER);
+    weir_ticket *lazy = enqueue_ticket(&loop, 1, WEIR_SECOND), *next = enqueue_ticket(&loop, 1, WEIR_FOREVER);
     weir_decision decision = poll_ticket(next);
     assert_true(decision.wait_ns == WEIR_SECOND + 1); /* when the ticket before becomes overdue */
     advance(loop.clock, WEIR_SECOND + 1);
@@ -253,15 +253,15 @@ static void overdue_ticket_that_nobody_polls_is_passed_over(void **state)
 
 /* Two tickets that are never polled precede one without a deadline. It is granted when both are
  * overdue, without a wake. */
-static void nobody_waits_for_those_who_do_not_come(void **state)
+static void ticket_is_granted_once_all_before_it_are_overdue(void **state)
 {
     (void)state;
     weir_limit limit;
     assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
     struct loop loop;
     set_up(&loop, &limit);
-    weir_ticket *lazy[] = {stand_in_line(&loop, 1, 3 * WEIR_SECOND), stand_in_line(&loop, 1, WEIR_SECOND)};
-    weir_ticket *last = stand_in_line(&loop, 1, WEIR_FOREVER);
+    weir_ticket *lazy[] = {enqueue_ticket(&loop, 1, 3 * WEIR_SECOND), enqueue_ticket(&loop, 1, WEIR_SECOND)};
+    weir_ticket *last = enqueue_ticket(&loop, 1, WEIR_FOREVER);
     weir_decision decision = poll_ticket(last);
     assert_true(decision.wait_ns == WEIR_SECOND + 1); /* when the ticket before becomes overdue */
     assert_int_equal(weir_clock_fake_advance(loop.clock, decision.wait_ns), 0);
@@ -279,15 +279,15 @@ static void nobody_waits_for_those_who_do_not_come(void **state)
 
 /* The middle ticket is freed. The last one must be woken, because the ticket before it now has a
  * deadline. */
-static void one_who_leaves_tells_the_one_behind(void **state)
+static void freed_ticket_wakes_the_ticket_behind_it(void **state)
 {
     (void)state;
     weir_limit limit;
     assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
     struct loop loop;
     set_up(&loop, &limit);
-    weir_ticket *lazy = stand_in_line(&loop, 1, WEIR_SECOND), *middle = stand_in_line(&loop, 1, WEIR_FOREVER);
-    weir_ticket *last = stand_in_line(&loop, 1, WEIR_FOREVER);
+    weir_ticket *lazy = enqueue_ticket(&loop, 1, WEIR_SECOND), *middle = enqueue_ticket(&loop, 1, WEIR_FOREVER);
+    weir_ticket *last = enqueue_ticket(&loop, 1, WEIR_FOREVER);
     assert_true(poll_ticket(last).wait_ns == WEIR_UNTIL_RELEASE);
     weir_ticket_free(middle);
     assert_int_equal(loop.woken, 2); /* the first ticket and the last */
@@ -297,14 +297,14 @@ static void one_who_leaves_tells_the_one_behind(void **state)
     tear_down(&loop);
 }
 
-static void enqueue_without_patience_is_granted_if_permits_are_there(void **state)
+static void enqueue_with_zero_timeout_is_granted_if_permits_are_free(void **state)
 {
     (void)state;
     weir_limit limit;
     assert_int_equal(weir_limit_token_bucket(&limit, 1, 1, WEIR_HOUR), 0);
     struct loop loop;
     set_up(&loop, &limit);
-    weir_ticket *now = stand_in_line(&loop, 1, 0), *never = stand_in_line(&loop, 1, 0);
+    weir_ticket *now = enqueue_ticket(&loop, 1, 0), *never = enqueue_ticket(&loop, 1, 0);
     assert_int_equal(weir_clock_fake_advance(loop.clock, 1), 0);
     assert_int_equal(poll_ticket(now).verdict, WEIR_GO);
     weir_decision decision;
@@ -367,7 +367,7 @@ static void wakes_that_wake_do_not_nest(void **state)
 }
 
 /* Many tickets time out together. They are passed over once, not once per try and poll. */
-static void a_crowd_that_is_overdue_is_passed_over_once(void **state)
+static void hundred_thousand_overdue_tickets_are_passed_over_once(void **state)
 {
     (void)state;
     static weir_ticket *tickets[CROWD];
@@ -378,7 +378,7 @@ static void a_crowd_that_is_overdue_is_passed_over_once(void **state)
     set_up(&loop, &limit);
     assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
     for (int i = 0; i < CROWD; i++)
-        tickets[i] = stand_in_line(&loop, 1, WEIR_SECOND);
+        tickets[i] = enqueue_ticket(&loop, 1, WEIR_SECOND);
     assert_int_equal(weir_clock_fake_advance(loop.clock, 2 * WEIR_SECOND), 0);
     int64_t began = weir_clock_now(weir_clock_monotonic());
     for (int i = CROWD - 1; i >= 0; i--) {
@@ -426,7 +426,7 @@ static void wake_may_free_its_own_ticket(void **state)
     set_up(&loop, &limit);
     weir_decision decision;
     assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
-    loop.frees = stand_in_line(&loop, 1, WEIR_FOREVER);
+    loop.frees = enqueue_ticket(&loop, 1, WEIR_FOREVER);
     assert_int_equal(weir_limiter_release(loop.limiter, 1), 0);
     assert_int_equal(loop.woken, 1);
     assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
@@ -434,7 +434,7 @@ static void wake_may_free_its_own_ticket(void **state)
     tear_down(&loop);
 }
 
-static void closing_wakes_everybody_and_tickets_outlive_the_limiter(void **state)
+static void closing_wakes_all_tickets_and_they_outlive_the_limiter(void **state)
 {
     (void)state;
     weir_limit limit = concurrency(1);
@@ -444,7 +444,7 @@ static void closing_wakes_everybody_and_tickets_outlive_the_limiter(void **state
     assert_int_equal(weir_limiter_try(loop.limiter, 1, &decision), 0);
     weir_ticket *tickets[100];
     for (int i = 0; i < 100; i++)
-        tickets[i] = stand_in_line(&loop, 1, WEIR_FOREVER);
+        tickets[i] = enqueue_ticket(&loop, 1, WEIR_FOREVER);
     weir_limiter_free(loop.limiter);
     assert_int_equal(loop.woken, 100);
     for (int i = 0; i < 100; i += 2)
@@ -454,7 +454,7 @@ static void closing_wakes_everybody_and_tickets_outlive_the_limiter(void **state
     weir_clock_fake_free(loop.clock);
 }
 
-static void enqueue_refuses_what_can_never_be_granted(void **state)
+static void enqueue_refuses_too_many_permits_and_a_full_queue(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -463,8 +463,8 @@ static void enqueue_refuses_what_can_never_be_granted(void **state)
     set_up(&loop, &limit);
     weir_ticket *tickets[2], *none = NULL;
     assert_int_equal(weir_limiter_enqueue(loop.limiter, 3, WEIR_FOREVER, wake, &loop, &none), WEIR_E_NEVER);
-    tickets[0] = stand_in_line(&loop, 1, WEIR_FOREVER);
-    tickets[1] = stand_in_line(&loop, 1, WEIR_FOREVER);
+    tickets[0] = enqueue_ticket(&loop, 1, WEIR_FOREVER);
+    tickets[1] = enqueue_ticket(&loop, 1, WEIR_FOREVER);
     assert_int_equal(weir_limiter_enqueue(loop.limiter, 1, WEIR_FOREVER, wake, &loop, &none), WEIR_E_FULL);
     assert_null(none);
     weir_ticket_free(tickets[0]);
@@ -539,7 +539,7 @@ static void *wait_for_the_end(void *context)
     return (void *)(intptr_t)result;
 }
 
-static void cancel_and_close_race_with_waiters_and_win(void **state)
+static void cancel_and_close_end_all_waits_under_races(void **state)
 {
     (void)state;
     weir_limit limit = concurrency(1);
@@ -566,16 +566,15 @@ static void cancel_and_close_race_with_waiters_and_win(void **state)
     }
 }
 
-WEIR_TESTS(test(ticket_that_is_freed_while_its_wake_is_due_is_not_woken), test(enqueue_that_ends_at_once_is_counted),
-           test(ticket_that_leaves_wakes_the_first_that_is_not_overdue),
-           test(ticket_is_granted_at_the_very_end_of_its_time_and_not_later),
-           test(ticket_is_granted_at_once_if_nothing_is_in_the_way), test(ticket_says_when_to_poll_again),
-           test(release_wakes_the_first_in_line), test(ticket_that_leaves_wakes_the_next),
-           test(overdue_ticket_that_nobody_polls_is_passed_over), test(nobody_waits_for_those_who_do_not_come),
-           test(one_who_leaves_tells_the_one_behind), test(enqueue_without_patience_is_granted_if_permits_are_there),
-           test(wakes_that_wake_do_not_nest), test(a_crowd_that_is_overdue_is_passed_over_once),
-           test(a_wake_may_free_the_limiter_that_is_being_changed), test(wake_may_free_its_own_ticket),
-           test(closing_wakes_everybody_and_tickets_outlive_the_limiter),
-           test(enqueue_refuses_what_can_never_be_granted),
-           test(no_permit_is_lost_or_doubled_when_grants_race_deadlines),
-           test(cancel_and_close_race_with_waiters_and_win))
+WEIR_TESTS(
+    test(ticket_that_is_freed_while_its_wake_is_due_is_not_woken),
+    test(enqueue_that_is_granted_or_refused_at_once_is_counted), test(freed_ticket_wakes_the_first_that_is_not_overdue),
+    test(ticket_is_granted_until_its_deadline_and_not_later), test(ticket_is_granted_at_once_if_a_permit_is_free),
+    test(ticket_says_when_to_poll_again), test(release_wakes_the_first_ticket), test(freed_ticket_wakes_the_next),
+    test(overdue_ticket_that_is_not_polled_is_passed_over), test(ticket_is_granted_once_all_before_it_are_overdue),
+    test(freed_ticket_wakes_the_ticket_behind_it), test(enqueue_with_zero_timeout_is_granted_if_permits_are_free),
+    test(wakes_that_wake_do_not_nest), test(hundred_thousand_overdue_tickets_are_passed_over_once),
+    test(a_wake_may_free_the_limiter_that_is_being_changed), test(wake_may_free_its_own_ticket),
+    test(closing_wakes_all_tickets_and_they_outlive_the_limiter),
+    test(enqueue_refuses_too_many_permits_and_a_full_queue),
+    test(no_permit_is_lost_or_doubled_when_grants_race_deadlines), test(cancel_and_close_end_all_waits_under_races))

@@ -31,7 +31,7 @@ static void fill(weir_table *table, bool with_others)
     }
 }
 
-static void a_key_of_24_bytes_takes_at_most_90(void **state)
+static void key_of_24_bytes_takes_at_most_90_bytes(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -69,7 +69,7 @@ static size_t used_bytes(void)
 #endif
 }
 
-static void a_table_that_grows_leaves_no_holes_in_the_heap(void **state)
+static void growing_table_does_not_fragment_the_heap(void **state)
 {
     (void)state;
     weir_limit limit = bucket(2, 1, WEIR_HOUR);
@@ -84,7 +84,7 @@ static void a_table_that_grows_leaves_no_holes_in_the_heap(void **state)
     keyed_tear_down(&fixture);
 }
 
-static void small_blocks_share_a_chunk_that_returns_with_the_last_of_them(void **state)
+static void small_blocks_share_a_chunk_that_is_freed_with_the_last_one(void **state)
 {
     (void)state;
     enum {
@@ -137,7 +137,7 @@ static void chunk_holds_up_to_32_blocks_in_64_kilobytes(void **state)
     }
 }
 
-static void a_free_place_in_a_chunk_is_taken_before_another_chunk_is_made(void **state)
+static void free_place_in_a_chunk_is_used_before_a_new_chunk(void **state)
 {
     (void)state;
     enum {
@@ -161,7 +161,7 @@ static void a_free_place_in_a_chunk_is_taken_before_another_chunk_is_made(void *
     assert_int_equal(allocator.live, 0);
 }
 
-static void large_blocks_are_whole_pages_of_their_own(void **state)
+static void large_blocks_are_whole_separate_pages(void **state)
 {
     (void)state;
     struct wr_blocks blocks;
@@ -177,8 +177,7 @@ static void large_blocks_are_whole_pages_of_their_own(void **state)
     wr_block_give(&blocks, block, room, chunk);
 }
 
-WEIR_TESTS(test(chunk_holds_up_to_32_blocks_in_64_kilobytes), test(a_key_of_24_bytes_takes_at_most_90),
-           test(a_table_that_grows_leaves_no_holes_in_the_heap),
-           test(small_blocks_share_a_chunk_that_returns_with_the_last_of_them),
-           test(a_free_place_in_a_chunk_is_taken_before_another_chunk_is_made),
-           test(large_blocks_are_whole_pages_of_their_own))
+WEIR_TESTS(test(chunk_holds_up_to_32_blocks_in_64_kilobytes), test(key_of_24_bytes_takes_at_most_90_bytes),
+           test(growing_table_does_not_fragment_the_heap),
+           test(small_blocks_share_a_chunk_that_is_freed_with_the_last_one),
+           test(free_place_in_a_chunk_is_used_before_a_new_chunk), test(large_blocks_are_whole_separate_pages))

@@ -66,7 +66,7 @@ static void expect_left(weir_table *table, unsigned count, uint32_t left)
     }
 }
 
-static void two_million_strangers_cost_linear_time_flat_memory_and_no_known_key(void **state)
+static void two_million_new_keys_cost_linear_time_and_evict_no_known_key(void **state)
 {
     (void)state;
     enum {
@@ -152,7 +152,7 @@ static size_t fill(void (*key_of)(uint64_t i, char *key), int64_t *ret_cpu_ns)
     return stats.memory_bytes;
 }
 
-static void keys_that_look_alike_cost_no_more_than_random_ones(void **state)
+static void similar_keys_cost_no_more_than_random_ones(void **state)
 {
     (void)state;
     void (*const families[])(uint64_t, char *) = {sequential_key, prefixed_key, repeated_key};
@@ -215,7 +215,7 @@ static void sixty_four_threads_on_one_key_get_exactly_the_burst(void **state)
     weir_clock_fake_free(clock);
 }
 
-static void sixty_four_who_wait_for_one_key_are_all_served(void **state)
+static void sixty_four_waiters_of_one_key_are_all_served(void **state)
 {
     (void)state;
     static test_worker workers[CROWD];
@@ -253,7 +253,7 @@ static uint32_t grants_now(weir_table *table, const char *key)
     return grants;
 }
 
-static void a_clock_that_leaps_ahead_gives_one_burst_and_one_that_falls_back_only_delays(void **state)
+static void clock_jump_ahead_gives_one_burst_and_jump_back_only_delays(void **state)
 {
     (void)state;
     enum {
@@ -287,7 +287,7 @@ static void a_clock_that_leaps_ahead_gives_one_burst_and_one_that_falls_back_onl
     weir_clock_fake_free(clock);
 }
 
-static void a_clock_that_stands_still_makes_nobody_block_or_spin(void **state)
+static void stopped_clock_makes_no_call_block_and_no_waiter_spin(void **state)
 {
     (void)state;
     weir_clock *clock = fake_clock();
@@ -317,8 +317,8 @@ static void a_clock_that_stands_still_makes_nobody_block_or_spin(void **state)
 /* ---- K3: closing and freeing while callers wait ---- */
 
 /* Drains eight keys and starts a worker that waits for each. */
-static void line_up(test_worker *workers, weir_table *table, const weir_clock *clock, weir_cancel *cancel,
-                    atomic_int *finished)
+static void start_waiters(test_worker *workers, weir_table *table, const weir_clock *clock, weir_cancel *cancel,
+                          atomic_int *finished)
 {
     static const char *const keys[WORKERS] = {"a", "b", "c", "d", "e", "f", "g", "h"};
     for (int i = 0; i < WORKERS; i++) {
@@ -342,7 +342,7 @@ static void expect_all(test_worker *workers, int result)
     }
 }
 
-static void a_table_closed_twice_and_freed_under_waiters_fails_each_of_them(void **state)
+static void table_closed_and_freed_under_waiters_fails_each_of_them(void **state)
 {
     (void)state;
     test_worker workers[WORKERS];
@@ -350,7 +350,7 @@ static void a_table_closed_twice_and_freed_under_waiters_fails_each_of_them(void
     atomic_int finished = 0;
     for (int closes = 0; closes <= 2; closes++) { /* freeing alone must end the waits, too */
         weir_table *table = table_of(concurrency(1), clock, 0);
-        line_up(workers, table, clock, NULL, &finished);
+        start_waiters(workers, table, clock, NULL, &finished);
         assert_int_equal(stats_of(table).waiters, WORKERS);
         for (int i = 0; i < closes; i++)
             weir_table_close(table);
@@ -360,7 +360,7 @@ static void a_table_closed_twice_and_freed_under_waiters_fails_each_of_them(void
     weir_clock_fake_free(clock);
 }
 
-static void one_cancel_ends_waits_for_many_keys_and_leaves_the_keys_as_they_were(void **state)
+static void one_cancel_ends_waits_for_many_keys_and_leaves_them_unchanged(void **state)
 {
     (void)state;
     test_worker workers[WORKERS];
@@ -369,7 +369,7 @@ static void one_cancel_ends_waits_for_many_keys_and_leaves_the_keys_as_they_were
     weir_cancel *cancel;
     atomic_int finished = 0;
     assert_int_equal(weir_cancel_new(NULL, &cancel), 0);
-    line_up(workers, table, clock, cancel, &finished);
+    start_waiters(workers, table, clock, cancel, &finished);
     weir_cancel_fire(cancel);
     weir_cancel_fire(cancel);
     expect_all(workers, WEIR_E_CANCELLED);
@@ -395,7 +395,7 @@ struct street {
 
 /* Is called with the lock of the new key's shard held. For the key "slow" it blocks until the test
  * continues. */
-static uint32_t think_for_long(void *context, const char *key, size_t key_bytes)
+static uint32_t block_while_slow_is_added(void *context, const char *key, size_t key_bytes)
 {
     struct street *street = context;
     if (key_bytes != 4 || memcmp(key, "slow", 4) != 0)
@@ -406,7 +406,7 @@ static uint32_t think_for_long(void *context, const char *key, size_t key_bytes)
     return 0;
 }
 
-static void *make_slowly(void *context)
+static void *add_slow_key(void *context)
 {
     struct street *street = context;
     weir_decision decision;
@@ -414,7 +414,7 @@ static void *make_slowly(void *context)
     return NULL;
 }
 
-static void *ask_next_door(void *context)
+static void *try_neighbour(void *context)
 {
     struct street *street = context;
     weir_decision decision;
@@ -425,19 +425,19 @@ static void *ask_next_door(void *context)
     return NULL;
 }
 
-static void a_lock_held_for_one_key_does_not_hold_up_the_others(void **state)
+static void lock_held_for_one_key_does_not_delay_the_others(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
     struct street street = {0};
     weir_table_options options = {
-        .size = sizeof options, .shards = 16, .plan_of = think_for_long, .plan_context = &street};
+        .size = sizeof options, .shards = 16, .plan_of = block_while_slow_is_added, .plan_context = &street};
     pthread_t slow, threads[NEIGHBOURS];
     assert_int_equal(weir_table_new(&limit, 1, &options, &street.table), 0);
-    assert_int_equal(pthread_create(&slow, NULL, make_slowly, &street), 0);
+    assert_int_equal(pthread_create(&slow, NULL, add_slow_key, &street), 0);
     test_await_number(&street.making, 1);
     for (int i = 0; i < NEIGHBOURS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_next_door, &street), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, try_neighbour, &street), 0);
     test_await_number(&street.finished, NEIGHBOURS / 2); /* most keys are in other shards */
     atomic_store(&street.made, 1);
     pthread_join(slow, NULL);
@@ -482,7 +482,7 @@ static void a_decision_reads_the_clock_once(void **state)
     weir_table_free(table);
 }
 
-static void a_key_that_is_asked_for_or_waited_for_is_not_forgotten(void **state)
+static void key_that_is_tried_or_waited_for_is_not_forgotten(void **state)
 {
     (void)state;
     weir_clock *clock = fake_clock();
@@ -495,7 +495,7 @@ static void a_key_that_is_asked_for_or_waited_for_is_not_forgotten(void **state)
     assert_int_equal(weir_table_new(&limit, 1, &options, &table), 0);
     assert_true(goes(table, "idle") && goes(table, "asked"));
     /* The ticket was not polled, so the limiter of its key is unused. */
-    assert_int_equal(weir_table_enqueue(table, "waited", 6, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket), 0);
+    assert_int_equal(weir_table_enqueue(table, "waited", 6, 1, WEIR_FOREVER, ignore_wake, NULL, &ticket), 0);
     advance(clock, 90 * WEIR_SECOND);
     assert_int_equal(try_key(table, "asked", 3).verdict, WEIR_DENY); /* a refusal counts as use */
     advance(clock, 60 * WEIR_SECOND);
@@ -516,13 +516,12 @@ static void a_key_that_is_asked_for_or_waited_for_is_not_forgotten(void **state)
     weir_clock_fake_free(clock);
 }
 
-WEIR_TESTS(test(a_lock_held_for_one_key_does_not_hold_up_the_others), test(a_decision_reads_the_clock_once),
-           test(a_key_that_is_asked_for_or_waited_for_is_not_forgotten),
-           test(two_million_strangers_cost_linear_time_flat_memory_and_no_known_key),
-           test(keys_that_look_alike_cost_no_more_than_random_ones),
-           test(sixty_four_threads_on_one_key_get_exactly_the_burst),
-           test(sixty_four_who_wait_for_one_key_are_all_served),
-           test(a_clock_that_leaps_ahead_gives_one_burst_and_one_that_falls_back_only_delays),
-           test(a_clock_that_stands_still_makes_nobody_block_or_spin),
-           test(a_table_closed_twice_and_freed_under_waiters_fails_each_of_them),
-           test(one_cancel_ends_waits_for_many_keys_and_leaves_the_keys_as_they_were))
+WEIR_TESTS(test(lock_held_for_one_key_does_not_delay_the_others), test(a_decision_reads_the_clock_once),
+           test(key_that_is_tried_or_waited_for_is_not_forgotten),
+           test(two_million_new_keys_cost_linear_time_and_evict_no_known_key),
+           test(similar_keys_cost_no_more_than_random_ones), test(sixty_four_threads_on_one_key_get_exactly_the_burst),
+           test(sixty_four_waiters_of_one_key_are_all_served),
+           test(clock_jump_ahead_gives_one_burst_and_jump_back_only_delays),
+           test(stopped_clock_makes_no_call_block_and_no_waiter_spin),
+           test(table_closed_and_freed_under_waiters_fails_each_of_them),
+           test(one_cancel_ends_waits_for_many_keys_and_leaves_them_unchanged))

@@ -70,7 +70,7 @@ static void wait_for(struct fixture *fixture, test_worker *worker, int64_t takes
     assert_int_equal(worker->result, 0);
 }
 
-static void permits_that_were_waited_for_can_be_settled(void **state)
+static void permits_acquired_by_waiting_can_be_settled(void **state)
 {
     (void)state;
     weir_limit limit = bucket_of_ten();
@@ -95,7 +95,7 @@ static void permits_that_were_waited_for_can_be_settled(void **state)
     tear_down(&fixture);
 }
 
-static void permits_of_a_key_that_were_waited_for_can_be_settled(void **state)
+static void permits_of_a_key_acquired_by_waiting_can_be_settled(void **state)
 {
     (void)state;
     weir_limit limit = bucket_of_ten();
@@ -118,7 +118,7 @@ static void permits_of_a_key_that_were_waited_for_can_be_settled(void **state)
 }
 
 /* A key store, which is a table here, passes the receipt on. */
-static void a_repository_gives_a_receipt_for_what_was_waited_for(void **state)
+static void key_store_returns_a_receipt_for_acquired_permits(void **state)
 {
     (void)state;
     weir_limit limit = bucket_of_ten();
@@ -133,7 +133,7 @@ static void a_repository_gives_a_receipt_for_what_was_waited_for(void **state)
     tear_down(&fixture);
 }
 
-static void what_the_overflow_limiter_grants_an_acquire_goes_back_there(void **state)
+static void permits_of_the_shared_limiter_are_settled_there(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -151,7 +151,7 @@ static void what_the_overflow_limiter_grants_an_acquire_goes_back_there(void **s
     tear_down(&fixture);
 }
 
-static void cancelled_acquire_at_a_full_table_says_what_it_would_have_waited_for(void **state)
+static void cancelled_acquire_at_a_full_table_returns_the_wait(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -176,7 +176,7 @@ static void cancelled_acquire_at_a_full_table_says_what_it_would_have_waited_for
     tear_down(&fixture);
 }
 
-static void an_acquire_that_fails_leaves_the_receipt_alone(void **state)
+static void failed_acquire_leaves_the_receipt_unchanged(void **state)
 {
     (void)state;
     weir_limit limit = one_at_once();
@@ -206,7 +206,7 @@ static void count_wakes(void *context)
     fixture->woken++;
 }
 
-static weir_ticket *stand_in_line(struct fixture *fixture, int64_t timeout_ns)
+static weir_ticket *enqueue_ticket(struct fixture *fixture, int64_t timeout_ns)
 {
     weir_ticket *ticket = NULL;
     assert_int_equal(weir_limiter_enqueue(fixture->limiter, 1, timeout_ns, count_wakes, fixture, &ticket), 0);
@@ -226,7 +226,7 @@ static void a_granted_ticket_has_a_receipt(void **state)
     weir_limit limit = one_at_once();
     struct fixture fixture;
     set_up(&fixture, &limit);
-    weir_ticket *first = stand_in_line(&fixture, WEIR_FOREVER), *second = stand_in_line(&fixture, WEIR_FOREVER);
+    weir_ticket *first = enqueue_ticket(&fixture, WEIR_FOREVER), *second = enqueue_ticket(&fixture, WEIR_FOREVER);
     weir_receipt receipt = {0};
     assert_int_equal(poll_ticket(first), WEIR_GO);
     assert_int_equal(fixture.woken, 1);
@@ -244,7 +244,7 @@ static void a_granted_ticket_has_a_receipt(void **state)
     tear_down(&fixture);
 }
 
-static void a_ticket_that_is_not_granted_has_none(void **state)
+static void ticket_that_is_not_granted_has_no_receipt(void **state)
 {
     (void)state;
     weir_limit limit = one_at_once();
@@ -252,12 +252,12 @@ static void a_ticket_that_is_not_granted_has_none(void **state)
     set_up(&fixture, &limit);
     weir_decision decision;
     weir_receipt receipt = {.permits = 77};
-    weir_ticket *ticket = stand_in_line(&fixture, WEIR_SECOND);
+    weir_ticket *ticket = enqueue_ticket(&fixture, WEIR_SECOND);
     /* it was not polled yet */
     assert_int_equal(weir_ticket_receipt(ticket, &receipt), WEIR_E_INVAL);
     assert_non_null(strstr(weir_error_detail(), "poll"));
     assert_int_equal(poll_ticket(ticket), WEIR_GO);
-    weir_ticket *late = stand_in_line(&fixture, WEIR_SECOND);
+    weir_ticket *late = enqueue_ticket(&fixture, WEIR_SECOND);
     assert_int_equal(poll_ticket(late), WEIR_WAIT);
     assert_int_equal(weir_ticket_receipt(late, &receipt), WEIR_E_INVAL);
     assert_int_equal(weir_clock_fake_advance(fixture.clock, WEIR_SECOND), 0);
@@ -271,10 +271,8 @@ static void a_ticket_that_is_not_granted_has_none(void **state)
     tear_down(&fixture);
 }
 
-WEIR_TESTS(test(cancelled_acquire_at_a_full_table_says_what_it_would_have_waited_for),
-           test(permits_that_were_waited_for_can_be_settled),
-           test(permits_of_a_key_that_were_waited_for_can_be_settled),
-           test(a_repository_gives_a_receipt_for_what_was_waited_for),
-           test(what_the_overflow_limiter_grants_an_acquire_goes_back_there),
-           test(an_acquire_that_fails_leaves_the_receipt_alone), test(a_granted_ticket_has_a_receipt),
-           test(a_ticket_that_is_not_granted_has_none))
+WEIR_TESTS(test(cancelled_acquire_at_a_full_table_returns_the_wait), test(permits_acquired_by_waiting_can_be_settled),
+           test(permits_of_a_key_acquired_by_waiting_can_be_settled),
+           test(key_store_returns_a_receipt_for_acquired_permits),
+           test(permits_of_the_shared_limiter_are_settled_there), test(failed_acquire_leaves_the_receipt_unchanged),
+           test(a_granted_ticket_has_a_receipt), test(ticket_that_is_not_granted_has_no_receipt))

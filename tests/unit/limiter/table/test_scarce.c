@@ -10,7 +10,7 @@
 
 /* ---- K5: permits outlive threads; processes fork ---- */
 
-static void permits_of_a_thread_that_ended_stay_in_flight_until_somebody_releases_them(void **state)
+static void permits_of_an_exited_thread_stay_in_flight_until_released(void **state)
 {
     (void)state;
     weir_clock *clock = fake_clock();
@@ -74,7 +74,7 @@ static const char *use_objects_of_its_own(void)
     return NULL;
 }
 
-static void a_child_made_by_fork_can_use_weir(void **state)
+static void forked_child_can_use_weir(void **state)
 {
     (void)state;
     weir_clock *clock = fake_clock();
@@ -122,7 +122,7 @@ static int try_number(weir_table *table, unsigned number, weir_decision *ret_dec
 
 /* Checks that every key has spent its only permit, and that the next key is not there. Returns an
  * error message, or NULL. */
-static const char *look_around(weir_table *table, unsigned keys)
+static const char *check_keys(weir_table *table, unsigned keys)
 {
     weir_decision decision;
     weir_quota quota;
@@ -161,7 +161,7 @@ static const char *fill_64_megabytes(void)
         keys++;
     if (bad != WEIR_E_NOMEM || keys < 100000)
         return "memory did not run out as it should";
-    const char *wrong = look_around(table, keys);
+    const char *wrong = check_keys(table, keys);
     if (wrong != NULL)
         return wrong;
     if (setrlimit(RLIMIT_AS, &before) != 0 || try_number(table, keys, &decision) != 0 || decision.verdict != WEIR_GO)
@@ -170,7 +170,7 @@ static const char *fill_64_megabytes(void)
     return NULL;
 }
 
-static void a_table_that_runs_out_of_memory_says_so_and_keeps_what_it_has(void **state)
+static void table_out_of_memory_returns_an_error_and_keeps_its_keys(void **state)
 {
     (void)state;
     test_skip_without_limit_of_memory();
@@ -217,7 +217,7 @@ static int use_limiter(const weir_limit *limits)
     bad |= weir_limiter_release(limiter, 1);
     bad |= weir_limiter_change(limiter, limits, WEIR_STACK_MAX);
     bad |= weir_limiter_peek(limiter, &quota) | weir_limiter_stats_get(limiter, &stats);
-    bad |= weir_limiter_enqueue(limiter, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket);
+    bad |= weir_limiter_enqueue(limiter, 1, WEIR_FOREVER, ignore_wake, NULL, &ticket);
     bad |= weir_ticket_poll(ticket, &decision) | weir_ticket_receipt(ticket, &receipt);
     weir_ticket_free(ticket);
     weir_limiter_close(limiter);
@@ -260,7 +260,7 @@ static int use_table(const weir_limit *limits)
     bad |= weir_table_settle(table, longest, sizeof longest, &receipt, 0);
     bad |= weir_table_acquire(table, longest, sizeof longest, 99, 1, NULL, NULL, &decision) != WEIR_E_TIMEOUT;
     bad |= weir_table_release(table, longest, sizeof longest, 1);
-    bad |= weir_table_enqueue(table, "line", 4, 1, WEIR_FOREVER, wake_nobody, NULL, &ticket);
+    bad |= weir_table_enqueue(table, "line", 4, 1, WEIR_FOREVER, ignore_wake, NULL, &ticket);
     bad |= weir_ticket_poll(ticket, &decision);
     weir_ticket_free(ticket);
     bad |= use_batches(table);
@@ -308,7 +308,7 @@ static void *use_all(void *context)
     return context;
 }
 
-static void every_call_runs_on_a_stack_of_64_kilobytes(void **state)
+static void every_limiter_call_runs_on_a_stack_of_64_kilobytes(void **state)
 {
     (void)state;
     if (SANITIZED || (size_t)PTHREAD_STACK_MIN > SMALL_STACK_BYTES)
@@ -328,6 +328,6 @@ static void every_call_runs_on_a_stack_of_64_kilobytes(void **state)
     (void)pthread_attr_destroy(&attributes);
 }
 
-WEIR_TESTS(test(permits_of_a_thread_that_ended_stay_in_flight_until_somebody_releases_them),
-           test(a_child_made_by_fork_can_use_weir), test(a_table_that_runs_out_of_memory_says_so_and_keeps_what_it_has),
-           test(every_call_runs_on_a_stack_of_64_kilobytes))
+WEIR_TESTS(test(permits_of_an_exited_thread_stay_in_flight_until_released), test(forked_child_can_use_weir),
+           test(table_out_of_memory_returns_an_error_and_keeps_its_keys),
+           test(every_limiter_call_runs_on_a_stack_of_64_kilobytes))

@@ -6,7 +6,7 @@
 
 /* ---- keys ---- */
 
-static void each_key_has_a_limiter_of_its_own(void **state)
+static void each_key_has_its_own_limiter(void **state)
 {
     (void)state;
     weir_limit limit = bucket(2, 1, WEIR_SECOND);
@@ -23,7 +23,7 @@ static void each_key_has_a_limiter_of_its_own(void **state)
     keyed_tear_down(&fixture);
 }
 
-static void keys_are_bytes_of_any_kind_and_length(void **state)
+static void table_keys_are_bytes_of_any_value_and_length(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_HOUR);
@@ -66,7 +66,7 @@ static void a_hundred_thousand_keys_keep_their_states_while_the_table_grows(void
     keyed_tear_down(&fixture);
 }
 
-static void looking_and_releasing_never_make_a_key(void **state)
+static void peek_release_settle_and_remove_never_add_a_key(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
@@ -82,7 +82,7 @@ static void looking_and_releasing_never_make_a_key(void **state)
     keyed_tear_down(&fixture);
 }
 
-static void released_permits_come_back_to_their_key_and_never_more(void **state)
+static void released_permits_return_to_their_key_up_to_its_limit(void **state)
 {
     (void)state;
     weir_limit limit = concurrency(2);
@@ -234,7 +234,7 @@ static void count_wakes(void *context)
     ++*(int *)context;
 }
 
-static void event_loops_wait_for_keys(void **state)
+static void ticket_of_a_key_is_granted_after_a_release(void **state)
 {
     (void)state;
     weir_limit limit = concurrency(1);
@@ -268,7 +268,7 @@ static uint32_t pro_if_it_says_so(void *context, const char *key, size_t key_byt
     return key_bytes > 4 && memcmp(key, "pro:", 4) == 0 ? 1 : 7 /* no such plan: the first one */;
 }
 
-static void keys_have_the_rules_of_their_plan(void **state)
+static void keys_have_the_limits_of_their_plan(void **state)
 {
     (void)state;
     weir_limit standard = bucket(1, 1, WEIR_SECOND), pro = bucket(5, 1, WEIR_SECOND), large[2] = {pro, pro};
@@ -295,7 +295,7 @@ static void keys_have_the_rules_of_their_plan(void **state)
     keyed_tear_down(&fixture);
 }
 
-static void changed_rules_hold_for_all_keys_and_carry_over_what_was_used(void **state)
+static void changed_limits_apply_to_all_keys_and_keep_their_usage(void **state)
 {
     (void)state;
     weir_limit before = bucket(10, 10, WEIR_SECOND), after = bucket(4, 1, WEIR_SECOND), other;
@@ -317,7 +317,7 @@ static void changed_rules_hold_for_all_keys_and_carry_over_what_was_used(void **
     keyed_tear_down(&fixture);
 }
 
-static void a_change_wakes_those_who_wait_for_keys(void **state)
+static void change_of_limits_wakes_waiters_of_keys(void **state)
 {
     (void)state;
     weir_limit one, two;
@@ -414,7 +414,7 @@ static void all_parts_grant_or_nothing_is_charged(void **state)
 
 /* ---- the table as a key store ---- */
 
-static void the_table_is_a_repository(void **state)
+static void table_can_be_used_as_a_key_store(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_HOUR);
@@ -436,7 +436,7 @@ static void the_table_is_a_repository(void **state)
 
 /* ---- invalid arguments and allocation failures ---- */
 
-static void bad_keys_and_options_are_refused(void **state)
+static void invalid_table_keys_and_options_are_refused(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
@@ -509,7 +509,7 @@ static int use_everything(test_allocator *allocator)
     return worst;
 }
 
-static void every_call_survives_want_of_memory(void **state)
+static void each_table_call_may_fail_for_memory_without_a_leak(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -525,7 +525,7 @@ static void every_call_survives_want_of_memory(void **state)
     }
 }
 
-static void deciding_on_known_keys_takes_no_memory(void **state)
+static void table_decisions_on_known_keys_allocate_nothing(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -543,14 +543,15 @@ static void deciding_on_known_keys_takes_no_memory(void **state)
     assert_int_equal(allocator.live, 0);
 }
 
-WEIR_TESTS(test(each_key_has_a_limiter_of_its_own), test(keys_are_bytes_of_any_kind_and_length),
+WEIR_TESTS(test(each_key_has_its_own_limiter), test(table_keys_are_bytes_of_any_value_and_length),
            test(a_hundred_thousand_keys_keep_their_states_while_the_table_grows),
-           test(looking_and_releasing_never_make_a_key), test(released_permits_come_back_to_their_key_and_never_more),
-           test(reservations_of_a_key_are_settled), test(waiters_of_a_key_are_served_in_order_and_others_do_not_wait),
+           test(peek_release_settle_and_remove_never_add_a_key),
+           test(released_permits_return_to_their_key_up_to_its_limit), test(reservations_of_a_key_are_settled),
+           test(waiters_of_a_key_are_served_in_order_and_others_do_not_wait),
            test(waiters_survive_the_growth_of_their_shard), test(removing_a_key_fails_its_waiters_only),
-           test(closing_a_table_fails_its_waiters_and_later_calls), test(event_loops_wait_for_keys),
-           test(keys_have_the_rules_of_their_plan), test(changed_rules_hold_for_all_keys_and_carry_over_what_was_used),
-           test(a_change_wakes_those_who_wait_for_keys), test(a_batch_decides_as_single_calls_do),
-           test(all_parts_grant_or_nothing_is_charged), test(the_table_is_a_repository),
-           test(bad_keys_and_options_are_refused), test(every_call_survives_want_of_memory),
-           test(deciding_on_known_keys_takes_no_memory))
+           test(closing_a_table_fails_its_waiters_and_later_calls), test(ticket_of_a_key_is_granted_after_a_release),
+           test(keys_have_the_limits_of_their_plan), test(changed_limits_apply_to_all_keys_and_keep_their_usage),
+           test(change_of_limits_wakes_waiters_of_keys), test(a_batch_decides_as_single_calls_do),
+           test(all_parts_grant_or_nothing_is_charged), test(table_can_be_used_as_a_key_store),
+           test(invalid_table_keys_and_options_are_refused), test(each_table_call_may_fail_for_memory_without_a_leak),
+           test(table_decisions_on_known_keys_allocate_nothing))

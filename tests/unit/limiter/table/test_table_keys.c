@@ -13,7 +13,7 @@ static bool goes_number(weir_table *table, unsigned number)
 
 /* ---- a full table ---- */
 
-static void there_are_never_more_than_max_keys(void **state)
+static void table_never_has_more_than_max_keys(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
@@ -31,7 +31,7 @@ static void there_are_never_more_than_max_keys(void **state)
     keyed_tear_down(&fixture);
 }
 
-static void a_full_table_forgets_only_keys_that_are_as_good_as_new(void **state)
+static void full_table_evicts_only_keys_whose_limiter_is_full(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_MINUTE);
@@ -51,7 +51,7 @@ static void a_full_table_forgets_only_keys_that_are_as_good_as_new(void **state)
 }
 
 /* T10 */
-static void of_keys_that_are_as_good_as_new_the_longest_idle_is_forgotten_first(void **state)
+static void longest_idle_key_with_a_full_limiter_is_evicted_first(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
@@ -70,7 +70,7 @@ static void of_keys_that_are_as_good_as_new_the_longest_idle_is_forgotten_first(
 }
 
 /* T9, J3 */
-static void key_that_was_asked_for_twice_keeps_its_place_for_10_s_in_a_flood(void **state)
+static void key_used_twice_keeps_its_place_for_10_s_in_a_flood(void **state)
 {
     (void)state;
     weir_limit limit = bucket(2, 2, WEIR_SECOND);
@@ -90,7 +90,7 @@ static void key_that_was_asked_for_twice_keeps_its_place_for_10_s_in_a_flood(voi
     keyed_tear_down(&fixture);
 }
 
-static void when_nothing_can_be_forgotten_new_keys_share_one_limiter(void **state)
+static void new_keys_share_one_limiter_if_no_key_can_be_evicted(void **state)
 {
     (void)state;
     weir_limit limit = bucket(5, 1, WEIR_MINUTE);
@@ -122,7 +122,7 @@ static void when_nothing_can_be_forgotten_new_keys_share_one_limiter(void **stat
     keyed_tear_down(&fixture);
 }
 
-static void permits_in_flight_keep_a_key_from_being_forgotten(void **state)
+static void key_with_permits_in_flight_is_not_evicted(void **state)
 {
     (void)state;
     weir_limit limit = concurrency(2);
@@ -146,7 +146,7 @@ static void permits_in_flight_keep_a_key_from_being_forgotten(void **state)
 
 /* New keys cannot share permits in flight: a release by key would not tell which request it
  * ends. */
-static void a_full_table_of_permits_in_flight_refuses_newcomers_until_one_is_idle(void **state)
+static void full_table_of_permits_in_flight_refuses_new_keys_until_one_is_idle(void **state)
 {
     (void)state;
     weir_limit limit = concurrency(2);
@@ -178,7 +178,7 @@ static void a_full_table_of_permits_in_flight_refuses_newcomers_until_one_is_idl
     keyed_tear_down(&fixture);
 }
 
-static void releasing_a_strangers_key_frees_nobodys_permit(void **state)
+static void release_of_an_unknown_key_frees_no_permit(void **state)
 {
     (void)state;
     weir_limit limit = concurrency(1);
@@ -218,7 +218,7 @@ static void zero_options_mean_the_defaults_and_shards_are_a_power_of_two(void **
 
 /* Twenty times as many new keys as there is room: a drained key stays drained, a key in use is
  * served, and memory does not grow. */
-static void a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known(void **state)
+static void flood_of_new_keys_neither_resets_drained_nor_starves_known_keys(void **state)
 {
     (void)state;
     enum {
@@ -254,7 +254,7 @@ static void a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known
 
 /* ---- expiry ---- */
 
-static void keys_never_expire_unless_asked_to(void **state)
+static void table_keys_never_expire_by_default(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
@@ -267,7 +267,7 @@ static void keys_never_expire_unless_asked_to(void **state)
     keyed_tear_down(&fixture);
 }
 
-static void a_sweep_forgets_the_idle_and_spares_the_active_and_the_constraining(void **state)
+static void table_sweep_forgets_idle_keys_and_keeps_active_and_delayed_ones(void **state)
 {
     (void)state;
     weir_limit limit = bucket(100, 1, WEIR_MINUTE);
@@ -287,7 +287,7 @@ static void a_sweep_forgets_the_idle_and_spares_the_active_and_the_constraining(
     keyed_tear_down(&fixture);
 }
 
-static void a_janitor_sweeps_by_itself_and_stops_with_the_table(void **state)
+static void janitor_thread_sweeps_a_table_and_stops_with_it(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
@@ -336,7 +336,7 @@ static void keys_are_removed_by_predicate(void **state)
     keyed_tear_down(&fixture);
 }
 
-static void places_of_removed_keys_are_used_again(void **state)
+static void places_of_removed_keys_are_reused(void **state)
 {
     (void)state;
     test_allocator allocator;
@@ -361,7 +361,7 @@ static void places_of_removed_keys_are_used_again(void **state)
 
 /* ---- lists ---- */
 
-static void the_top_lists_keys_in_the_order_asked_for(void **state)
+static void top_lists_keys_in_the_requested_order(void **state)
 {
     (void)state;
     weir_limit limit = bucket(100, 1, WEIR_HOUR);
@@ -429,7 +429,7 @@ static void give_nothing(const weir_limit *limit, void *state, int64_t now, int6
     (void)limit, (void)state, (void)now, (void)at, (void)mark, (void)permits;
 }
 
-static void tell_nothing(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
+static void report_nothing(const weir_limit *limit, const void *state, int64_t now, weir_quota *ret_quota)
 {
     (void)limit, (void)state, (void)now;
     *ret_quota = (weir_quota){0};
@@ -441,7 +441,7 @@ static bool always_fresh(const weir_limit *limit, const void *state, int64_t now
     return true;
 }
 
-static void the_top_lists_keys_whose_algorithm_tells_no_limit(void **state)
+static void top_lists_keys_whose_algorithm_reports_no_limit(void **state)
 {
     (void)state;
     static const weir_algorithm silent = {.size = sizeof silent,
@@ -452,7 +452,7 @@ static void the_top_lists_keys_whose_algorithm_tells_no_limit(void **state)
                                           .ask = ask_nothing,
                                           .take = take_nothing,
                                           .give = give_nothing,
-                                          .peek = tell_nothing,
+                                          .peek = report_nothing,
                                           .fresh = always_fresh};
     weir_limit limit;
     assert_int_equal(weir_limit_custom(&limit, &silent, 1, 0, NULL), 0);
@@ -468,17 +468,16 @@ static void the_top_lists_keys_whose_algorithm_tells_no_limit(void **state)
     keyed_tear_down(&fixture);
 }
 
-WEIR_TESTS(test(of_keys_that_are_as_good_as_new_the_longest_idle_is_forgotten_first),
-           test(key_that_was_asked_for_twice_keeps_its_place_for_10_s_in_a_flood),
-           test(there_are_never_more_than_max_keys), test(zero_options_mean_the_defaults_and_shards_are_a_power_of_two),
-           test(a_full_table_forgets_only_keys_that_are_as_good_as_new),
-           test(when_nothing_can_be_forgotten_new_keys_share_one_limiter),
-           test(permits_in_flight_keep_a_key_from_being_forgotten),
-           test(a_full_table_of_permits_in_flight_refuses_newcomers_until_one_is_idle),
-           test(releasing_a_strangers_key_frees_nobodys_permit),
-           test(a_flood_of_strangers_neither_frees_the_drained_nor_starves_the_known),
-           test(keys_never_expire_unless_asked_to),
-           test(a_sweep_forgets_the_idle_and_spares_the_active_and_the_constraining),
-           test(a_janitor_sweeps_by_itself_and_stops_with_the_table), test(keys_are_removed_by_predicate),
-           test(places_of_removed_keys_are_used_again), test(the_top_lists_keys_in_the_order_asked_for),
-           test(the_top_lists_keys_whose_algorithm_tells_no_limit))
+WEIR_TESTS(test(longest_idle_key_with_a_full_limiter_is_evicted_first),
+           test(key_used_twice_keeps_its_place_for_10_s_in_a_flood), test(table_never_has_more_than_max_keys),
+           test(zero_options_mean_the_defaults_and_shards_are_a_power_of_two),
+           test(full_table_evicts_only_keys_whose_limiter_is_full),
+           test(new_keys_share_one_limiter_if_no_key_can_be_evicted), test(key_with_permits_in_flight_is_not_evicted),
+           test(full_table_of_permits_in_flight_refuses_new_keys_until_one_is_idle),
+           test(release_of_an_unknown_key_frees_no_permit),
+           test(flood_of_new_keys_neither_resets_drained_nor_starves_known_keys),
+           test(table_keys_never_expire_by_default),
+           test(table_sweep_forgets_idle_keys_and_keeps_active_and_delayed_ones),
+           test(janitor_thread_sweeps_a_table_and_stops_with_it), test(keys_are_removed_by_predicate),
+           test(places_of_removed_keys_are_reused), test(top_lists_keys_in_the_requested_order),
+           test(top_lists_keys_whose_algorithm_reports_no_limit))

@@ -9,7 +9,7 @@
 
 /* ---- several keys at once ---- */
 
-static void parts_that_are_wrong_are_refused_wherever_they_stand(void **state)
+static void invalid_parts_are_refused_at_any_position(void **state)
 {
     (void)state;
     weir_limit limit = bucket(2000, 1, WEIR_SECOND);
@@ -40,7 +40,7 @@ static void parts_that_are_wrong_are_refused_wherever_they_stand(void **state)
 }
 
 /* Adding the second key may move the first, which is then looked up again. */
-static void parts_charge_their_keys_though_a_shard_grows_in_between(void **state)
+static void parts_charge_their_keys_when_the_shard_grows_meanwhile(void **state)
 {
     (void)state;
     enum {
@@ -133,7 +133,7 @@ static void refused_part_is_counted_for_its_key_alone(void **state)
 }
 
 /* A release by a key without an entry would not tell which permits it ends. */
-static void part_without_room_is_refused_where_permits_are_in_flight(void **state)
+static void part_without_a_place_is_refused_by_a_limit_in_flight(void **state)
 {
     (void)state;
     weir_limit limit = concurrency(2);
@@ -156,7 +156,7 @@ static void part_without_room_is_refused_where_permits_are_in_flight(void **stat
 
 /* ---- a key store ---- */
 
-static void repository_passes_key_and_permits_on_as_they_are(void **state)
+static void key_store_passes_key_and_permits_to_the_table_unchanged(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1000, 1, WEIR_HOUR);
@@ -187,7 +187,7 @@ static void repository_passes_key_and_permits_on_as_they_are(void **state)
 }
 
 /* Permits of a forgotten key return neither to another key nor to the shared limiter. */
-static void receipt_of_a_forgotten_key_gives_nothing_to_strangers(void **state)
+static void receipt_of_a_removed_key_returns_nothing_to_the_shared_limiter(void **state)
 {
     (void)state;
     weir_limit limit = bucket(5, 1, WEIR_HOUR);
@@ -205,7 +205,7 @@ static void receipt_of_a_forgotten_key_gives_nothing_to_strangers(void **state)
     keyed_tear_down(&fixture);
 }
 
-static void settling_counts_as_using_the_key(void **state)
+static void settle_counts_as_use_of_the_key(void **state)
 {
     (void)state;
     weir_limit limit = bucket(5, 1, WEIR_HOUR);
@@ -232,7 +232,7 @@ static void settling_counts_as_using_the_key(void **state)
 
 /* A key that was used twice is known. After ten idle seconds it may be evicted, but keys used once
  * are evicted first. */
-static void stranger_makes_room_before_a_known_key_that_is_idle_for_longer(void **state)
+static void key_used_once_is_evicted_before_a_known_key_that_is_idle_longer(void **state)
 {
     (void)state;
     weir_limit limit = bucket(2, 2, WEIR_SECOND);
@@ -261,7 +261,7 @@ static void stranger_makes_room_before_a_known_key_that_is_idle_for_longer(void 
 /* ---- internals ---- */
 
 /* Clients choose the keys, so their shards must not be predictable. */
-static void each_table_hashes_keys_with_a_secret_of_its_own(void **state)
+static void each_table_hashes_keys_with_its_own_secret(void **state)
 {
     (void)state;
     weir_limit limit = bucket(1, 1, WEIR_SECOND);
@@ -301,7 +301,7 @@ static void removed_places_are_counted_exactly(void **state)
 }
 
 /* The key uses all bytes of the cache lines that the header and the state leave. */
-static void entry_has_no_room_between_its_parts(void **state)
+static void table_entry_has_no_gap_between_its_parts(void **state)
 {
     (void)state;
     weir_limit limits[2] = {bucket(1, 1, WEIR_SECOND), concurrency(1)};
@@ -316,12 +316,12 @@ static void entry_has_no_room_between_its_parts(void **state)
     keyed_tear_down(&fixture);
 }
 
-WEIR_TESTS(test(parts_that_are_wrong_are_refused_wherever_they_stand),
-           test(parts_charge_their_keys_though_a_shard_grows_in_between),
+WEIR_TESTS(test(invalid_parts_are_refused_at_any_position),
+           test(parts_charge_their_keys_when_the_shard_grows_meanwhile),
            test(parts_are_decided_with_all_their_shards_locked), test(refused_part_is_counted_for_its_key_alone),
-           test(part_without_room_is_refused_where_permits_are_in_flight),
-           test(repository_passes_key_and_permits_on_as_they_are),
-           test(receipt_of_a_forgotten_key_gives_nothing_to_strangers), test(settling_counts_as_using_the_key),
-           test(stranger_makes_room_before_a_known_key_that_is_idle_for_longer),
-           test(each_table_hashes_keys_with_a_secret_of_its_own), test(removed_places_are_counted_exactly),
-           test(entry_has_no_room_between_its_parts))
+           test(part_without_a_place_is_refused_by_a_limit_in_flight),
+           test(key_store_passes_key_and_permits_to_the_table_unchanged),
+           test(receipt_of_a_removed_key_returns_nothing_to_the_shared_limiter), test(settle_counts_as_use_of_the_key),
+           test(key_used_once_is_evicted_before_a_known_key_that_is_idle_longer),
+           test(each_table_hashes_keys_with_its_own_secret), test(removed_places_are_counted_exactly),
+           test(table_entry_has_no_gap_between_its_parts))

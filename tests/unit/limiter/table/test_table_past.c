@@ -83,7 +83,7 @@ static bool past_of(weir_table *table, struct wr_limit_usage *ret_pasts)
     return constrains;
 }
 
-static void key_has_as_much_left_in_the_other_table(void **state)
+static void restored_key_has_the_same_quota_in_another_table(void **state)
 {
     (void)state;
     for (int kind = SMOOTH; kind < LEAKY; kind++) {
@@ -105,7 +105,7 @@ static void key_has_as_much_left_in_the_other_table(void **state)
 }
 
 /* Restored usage replaces the usage of the key; the two are not added. */
-static void what_is_put_back_replaces_what_the_key_had_used(void **state)
+static void restored_usage_replaces_the_usage_of_the_key(void **state)
 {
     (void)state;
     for (int kind = SMOOTH; kind < LEAKY; kind++) {
@@ -125,7 +125,7 @@ static void what_is_put_back_replaces_what_the_key_had_used(void **state)
     }
 }
 
-static void window_ends_when_it_would_have(void **state)
+static void restored_window_ends_at_its_original_time(void **state)
 {
     (void)state;
     weir_clock *clock = new_clock();
@@ -148,7 +148,7 @@ static void window_ends_when_it_would_have(void **state)
     weir_clock_fake_free(clock);
 }
 
-static void starts_that_are_spaced_stay_due(void **state)
+static void restored_leaky_bucket_keeps_its_pending_starts(void **state)
 {
     (void)state;
     weir_clock *clock = new_clock();
@@ -169,7 +169,7 @@ static void starts_that_are_spaced_stay_due(void **state)
     weir_clock_fake_free(clock);
 }
 
-static void permits_in_flight_stay_where_they_are(void **state)
+static void permits_in_flight_do_not_move_with_the_usage_of_a_key(void **state)
 {
     (void)state;
     weir_clock *clock = new_clock();
@@ -195,7 +195,7 @@ static void permits_in_flight_stay_where_they_are(void **state)
     weir_clock_fake_free(clock);
 }
 
-static void key_is_charged_at_most_what_its_rule_holds_as_long_ago_as_it_was(void **state)
+static void restored_usage_is_bounded_by_the_limit_and_has_its_age(void **state)
 {
     (void)state;
     weir_clock *clock = new_clock();
@@ -219,7 +219,7 @@ static void key_is_charged_at_most_what_its_rule_holds_as_long_ago_as_it_was(voi
     weir_clock_fake_free(clock);
 }
 
-static void key_that_constrains_already_is_left_alone_unless_all_is_put_back(void **state)
+static void restore_skips_keys_with_usage_unless_all_are_restored(void **state)
 {
     (void)state;
     weir_clock *clock = new_clock();
@@ -238,7 +238,7 @@ static void key_that_constrains_already_is_left_alone_unless_all_is_put_back(voi
     weir_clock_fake_free(clock);
 }
 
-static void recall_and_resume_fail_and_change_nothing_where_they_cannot(void **state)
+static void failed_recall_and_resume_change_nothing(void **state)
 {
     (void)state;
     weir_clock *clock = new_clock();
@@ -263,7 +263,7 @@ static void recall_and_resume_fail_and_change_nothing_where_they_cannot(void **s
     weir_clock_fake_free(clock);
 }
 
-static void receipt_of_permits_that_go_on_is_good_for_settling_and_releasing_them(void **state)
+static void receipt_of_resumed_permits_can_be_settled_and_released(void **state)
 {
     (void)state;
     weir_clock *clock = new_clock();
@@ -303,7 +303,7 @@ static void more_permits_than_a_key_has_bytes_are_resumed_and_released(void **st
     weir_clock_fake_free(clock);
 }
 
-static void entry_counts_as_used_since_a_second_before_it_was(void **state)
+static void used_since_is_exact_to_two_seconds(void **state)
 {
     (void)state;
     weir_clock *clock = new_clock();
@@ -323,12 +323,11 @@ static void entry_counts_as_used_since_a_second_before_it_was(void **state)
     weir_clock_fake_free(clock);
 }
 
-WEIR_TESTS(test(what_is_put_back_replaces_what_the_key_had_used),
+WEIR_TESTS(test(restored_usage_replaces_the_usage_of_the_key),
            test(more_permits_than_a_key_has_bytes_are_resumed_and_released),
-           test(key_has_as_much_left_in_the_other_table), test(window_ends_when_it_would_have),
-           test(starts_that_are_spaced_stay_due), test(permits_in_flight_stay_where_they_are),
-           test(key_is_charged_at_most_what_its_rule_holds_as_long_ago_as_it_was),
-           test(key_that_constrains_already_is_left_alone_unless_all_is_put_back),
-           test(recall_and_resume_fail_and_change_nothing_where_they_cannot),
-           test(receipt_of_permits_that_go_on_is_good_for_settling_and_releasing_them),
-           test(entry_counts_as_used_since_a_second_before_it_was))
+           test(restored_key_has_the_same_quota_in_another_table), test(restored_window_ends_at_its_original_time),
+           test(restored_leaky_bucket_keeps_its_pending_starts),
+           test(permits_in_flight_do_not_move_with_the_usage_of_a_key),
+           test(restored_usage_is_bounded_by_the_limit_and_has_its_age),
+           test(restore_skips_keys_with_usage_unless_all_are_restored), test(failed_recall_and_resume_change_nothing),
+           test(receipt_of_resumed_permits_can_be_settled_and_released), test(used_since_is_exact_to_two_seconds))

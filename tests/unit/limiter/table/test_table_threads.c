@@ -20,7 +20,7 @@ static void key_of(char *text, size_t size, uint64_t number)
     (void)snprintf(text, size, "caller-%llu", (unsigned long long)number);
 }
 
-static void *ask_all_the_time(void *context)
+static void *try_repeatedly(void *context)
 {
     struct load *load = context;
     struct wr_rng rng;
@@ -47,7 +47,7 @@ static void load_table(struct load *load, int64_t for_ns)
     pthread_t threads[THREADS];
     load->until = weir_clock_now(weir_clock_monotonic()) + for_ns;
     for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_all_the_time, load), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, try_repeatedly, load), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
 }
@@ -90,7 +90,7 @@ static void eight_threads_on_one_key_get_what_the_limit_allows(void **state)
     weir_table_free(load.table);
 }
 
-static void *reserve_all_the_time(void *context)
+static void *reserve_repeatedly(void *context)
 {
     struct load *load = context;
     for (int i = 0; i < 10000; i++) {
@@ -114,14 +114,14 @@ static void eight_threads_that_reserve_get_exactly_the_burst(void **state)
     assert_int_equal(weir_limit_token_bucket(&limit, BURST, 1, WEIR_DAY / 4), 0);
     assert_int_equal(weir_table_new(&limit, 1, NULL, &load.table), 0);
     for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, reserve_all_the_time, &load), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, reserve_repeatedly, &load), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(load.admitted, BURST);
     weir_table_free(load.table);
 }
 
-static void *take_all_the_time(void *context)
+static void *try_both_repeatedly(void *context)
 {
     struct load *load = context;
     for (int i = 0; i < 10000; i++) {
@@ -134,7 +134,7 @@ static void *take_all_the_time(void *context)
     return NULL;
 }
 
-static void eight_threads_that_take_of_two_keys_at_once_get_exactly_the_burst(void **state)
+static void eight_threads_that_try_two_keys_at_once_get_exactly_the_burst(void **state)
 {
     (void)state;
     enum {
@@ -146,7 +146,7 @@ static void eight_threads_that_take_of_two_keys_at_once_get_exactly_the_burst(vo
     assert_int_equal(weir_limit_token_bucket(&limit, BURST, 1, WEIR_DAY / 4), 0);
     assert_int_equal(weir_table_new(&limit, 1, NULL, &load.table), 0);
     for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, take_all_the_time, &load), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, try_both_repeatedly, &load), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(load.admitted, BURST);
@@ -243,7 +243,7 @@ static void *change_and_look(void *context)
     return NULL;
 }
 
-static void using_changing_evicting_and_closing_at_once_is_safe(void **state)
+static void concurrent_use_change_eviction_and_close_of_a_table_are_safe(void **state)
 {
     (void)state;
     struct chaos chaos = {0};
@@ -267,8 +267,8 @@ static void using_changing_evicting_and_closing_at_once_is_safe(void **state)
     weir_table_free(chaos.table);
 }
 
-WEIR_TESTS(test(eight_threads_that_take_of_two_keys_at_once_get_exactly_the_burst),
+WEIR_TESTS(test(eight_threads_that_try_two_keys_at_once_get_exactly_the_burst),
            test(eight_threads_that_reserve_get_exactly_the_burst),
            test(eight_threads_on_one_key_get_what_the_limit_allows),
            test(eight_threads_on_ten_thousand_keys_get_what_the_limits_allow),
-           test(using_changing_evicting_and_closing_at_once_is_safe))
+           test(concurrent_use_change_eviction_and_close_of_a_table_are_safe))

@@ -25,7 +25,7 @@ static void start_waiting(struct waiting *waiting, int i, uint32_t permits, int6
     test_await_waiters(waiting->clock, before + 1);
 }
 
-static void expect_told(weir_decision decision, weir_verdict verdict, weir_reason reason, int64_t wait_ns)
+static void expect_decision(weir_decision decision, weir_verdict verdict, weir_reason reason, int64_t wait_ns)
 {
     assert_int_equal(decision.verdict, verdict);
     assert_int_equal(decision.reason, reason);
@@ -33,7 +33,7 @@ static void expect_told(weir_decision decision, weir_verdict verdict, weir_reaso
 }
 
 /* Joins worker `i`, which must have failed with `error`. Returns its decision. */
-static weir_decision told(struct waiting *waiting, int i, int error)
+static weir_decision failed_decision(struct waiting *waiting, int i, int error)
 {
     test_worker_join(&waiting->workers[i]);
     assert_int_equal(waiting->workers[i].result, error);
@@ -47,7 +47,7 @@ static weir_decision refused(weir_limiter *limiter, uint32_t permits, weir_cance
     return decision;
 }
 
-static void acquire_that_fails_tells_what_held_and_for_how_long(void **state)
+static void failed_acquire_returns_the_reason_and_the_wait(void **state)
 {
     (void)state;
     weir_limit limit = bucket(2, 1, WEIR_MINUTE);
@@ -59,23 +59,24 @@ static void acquire_that_fails_tells_what_held_and_for_how_long(void **state)
     assert_int_equal(weir_limiter_acquire(waiting.limiter, 2, 0, NULL, NULL, NULL), 0);
     start_waiting(&waiting, 0, 2, WEIR_FOREVER, NULL);
     start_waiting(&waiting, 1, 1, 30 * WEIR_SECOND, NULL);
-    expect_told(refused(waiting.limiter, 1, NULL, WEIR_E_FULL), WEIR_WAIT, WEIR_REASON_TOKENS, WEIR_MINUTE);
-    expect_told(refused(waiting.limiter, 3, NULL, WEIR_E_NEVER), WEIR_DENY, WEIR_REASON_TOKENS, WEIR_UNTIL_RELEASE);
+    expect_decision(refused(waiting.limiter, 1, NULL, WEIR_E_FULL), WEIR_WAIT, WEIR_REASON_TOKENS, WEIR_MINUTE);
+    expect_decision(refused(waiting.limiter, 3, NULL, WEIR_E_NEVER), WEIR_DENY, WEIR_REASON_TOKENS, WEIR_UNTIL_RELEASE);
     /* It timed out behind another waiter; the rule alone would delay it 30 s more. */
     advance(waiting.clock, 30 * WEIR_SECOND);
-    expect_told(told(&waiting, 1, WEIR_E_TIMEOUT), WEIR_WAIT, WEIR_REASON_TOKENS, 30 * WEIR_SECOND);
+    expect_decision(failed_decision(&waiting, 1, WEIR_E_TIMEOUT), WEIR_WAIT, WEIR_REASON_TOKENS, 30 * WEIR_SECOND);
     start_waiting(&waiting, 2, 1, 30 * WEIR_SECOND, NULL);
     advance(waiting.clock, 30 * WEIR_SECOND); /* a permit is free, but another waiter is first */
-    expect_told(told(&waiting, 2, WEIR_E_TIMEOUT), WEIR_WAIT, WEIR_REASON_QUEUE, WEIR_MILLISECOND);
+    expect_decision(failed_decision(&waiting, 2, WEIR_E_TIMEOUT), WEIR_WAIT, WEIR_REASON_QUEUE, WEIR_MILLISECOND);
     start_waiting(&waiting, 3, 2, WEIR_FOREVER, cancel);
     advance(waiting.clock, 20 * WEIR_SECOND);
     weir_cancel_fire(cancel);
-    expect_told(told(&waiting, 3, WEIR_E_CANCELLED), WEIR_WAIT, WEIR_REASON_TOKENS, 40 * WEIR_SECOND);
-    expect_told(refused(waiting.limiter, 2, cancel, WEIR_E_CANCELLED), WEIR_WAIT, WEIR_REASON_TOKENS, 40 * WEIR_SECOND);
+    expect_decision(failed_decision(&waiting, 3, WEIR_E_CANCELLED), WEIR_WAIT, WEIR_REASON_TOKENS, 40 * WEIR_SECOND);
+    expect_decision(refused(waiting.limiter, 2, cancel, WEIR_E_CANCELLED), WEIR_WAIT, WEIR_REASON_TOKENS,
+                    40 * WEIR_SECOND);
     advance(waiting.clock, 40 * WEIR_SECOND);
-    (void)told(&waiting, 0, 0);
+    (void)failed_decision(&waiting, 0, 0);
     advance(waiting.clock, 2 * WEIR_MINUTE); /* only the cancellation refuses it */
-    expect_told(refused(waiting.limiter, 1, cancel, WEIR_E_CANCELLED), WEIR_WAIT, WEIR_REASON_NONE, 0);
+    expect_decision(refused(waiting.limiter, 1, cancel, WEIR_E_CANCELLED), WEIR_WAIT, WEIR_REASON_NONE, 0);
     weir_limiter_free(waiting.limiter);
     weir_cancel_free(cancel);
     weir_clock_fake_free(waiting.clock);
@@ -92,7 +93,7 @@ static uint32_t denials_of_the_only_key(weir_table *table)
     return denied;
 }
 
-static void waiters_that_time_out_count_as_refused_and_learn_when_to_come_back(void **state)
+static void waiters_that_time_out_count_as_refused_and_get_the_wait(void **state)
 {
     (void)state;
     struct waiting waiting = {.clock = fake_clock()};
@@ -102,11 +103,11 @@ static void waiters_that_time_out_count_as_refused_and_learn_when_to_come_back(v
     assert_true(goes(waiting.table, "k"));
     for (int i = 0; i < 2; i++)
         start_waiting(&waiting, i, 1, WEIR_SECOND, NULL);
-    assert_int_equal(weir_table_enqueue(waiting.table, "k", 1, 1, WEIR_SECOND, wake_nobody, NULL, &ticket), 0);
+    assert_int_equal(weir_table_enqueue(waiting.table, "k", 1, 1, WEIR_SECOND, ignore_wake, NULL, &ticket), 0);
     assert_int_equal(denials_of_the_only_key(waiting.table), 0);
     advance(waiting.clock, WEIR_SECOND);
     for (int i = 0; i < 2; i++)
-        expect_told(told(&waiting, i, WEIR_E_TIMEOUT), WEIR_WAIT, WEIR_REASON_TOKENS, 59 * WEIR_SECOND);
+        expect_decision(failed_decision(&waiting, i, WEIR_E_TIMEOUT), WEIR_WAIT, WEIR_REASON_TOKENS, 59 * WEIR_SECOND);
     assert_int_equal(weir_ticket_poll(ticket, &decision), WEIR_E_TIMEOUT);
     weir_ticket_free(ticket);
     assert_int_equal(denials_of_the_only_key(waiting.table), 3);
@@ -116,7 +117,7 @@ static void waiters_that_time_out_count_as_refused_and_learn_when_to_come_back(v
 }
 
 /* The deadline of a ticket limits only the wait that a poll returns. */
-static void a_poll_says_when_to_poll_again_at_the_latest(void **state)
+static void poll_of_a_ticket_returns_the_time_of_the_next_poll(void **state)
 {
     (void)state;
     weir_clock *clock = fake_clock();
@@ -124,9 +125,9 @@ static void a_poll_says_when_to_poll_again_at_the_latest(void **state)
     weir_ticket *ticket;
     weir_decision decision;
     assert_int_equal(weir_limiter_try(limiter, 1, &decision), 0);
-    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_SECOND, wake_nobody, NULL, &ticket), 0);
+    assert_int_equal(weir_limiter_enqueue(limiter, 1, WEIR_SECOND, ignore_wake, NULL, &ticket), 0);
     assert_int_equal(weir_ticket_poll(ticket, &decision), 0);
-    expect_told(decision, WEIR_WAIT, WEIR_REASON_TOKENS, WEIR_SECOND);
+    expect_decision(decision, WEIR_WAIT, WEIR_REASON_TOKENS, WEIR_SECOND);
     weir_ticket_free(ticket);
     weir_limiter_free(limiter);
     weir_clock_fake_free(clock);
@@ -164,7 +165,7 @@ static weir_ticket *wait_for(struct keyed *keyed, const char *key, int64_t timeo
 }
 
 /* Would block if a change held its lock while it calls wakes. */
-static void a_wake_may_change_and_close_the_table_that_is_being_changed(void **state)
+static void wake_may_change_and_close_the_table_during_a_change(void **state)
 {
     (void)state;
     weir_limit one, two;
@@ -192,7 +193,7 @@ static void move_the_clock(void *context)
 
 /* Time passes while a change calls wakes. It wakes the waiter that is first by then, not the one
  * that was first at the start. */
-static void a_change_wakes_by_the_time_it_is_and_not_by_that_of_its_beginning(void **state)
+static void change_wakes_the_waiter_that_is_first_when_wakes_are_called(void **state)
 {
     (void)state;
     weir_limit one, two;
@@ -216,7 +217,7 @@ static void a_change_wakes_by_the_time_it_is_and_not_by_that_of_its_beginning(vo
 }
 
 /* A receipt of an earlier call must not be taken for one of this reserve. */
-static void reserve_that_is_refused_behind_others_leaves_an_empty_receipt(void **state)
+static void reserve_refused_behind_waiters_leaves_an_empty_receipt(void **state)
 {
     (void)state;
     weir_limit limit;
@@ -236,9 +237,9 @@ static void reserve_that_is_refused_behind_others_leaves_an_empty_receipt(void *
     keyed_tear_down(&keyed);
 }
 
-WEIR_TESTS(test(acquire_that_fails_tells_what_held_and_for_how_long),
-           test(waiters_that_time_out_count_as_refused_and_learn_when_to_come_back),
-           test(a_poll_says_when_to_poll_again_at_the_latest),
-           test(a_wake_may_change_and_close_the_table_that_is_being_changed),
-           test(a_change_wakes_by_the_time_it_is_and_not_by_that_of_its_beginning),
-           test(reserve_that_is_refused_behind_others_leaves_an_empty_receipt))
+WEIR_TESTS(test(failed_acquire_returns_the_reason_and_the_wait),
+           test(waiters_that_time_out_count_as_refused_and_get_the_wait),
+           test(poll_of_a_ticket_returns_the_time_of_the_next_poll),
+           test(wake_may_change_and_close_the_table_during_a_change),
+           test(change_wakes_the_waiter_that_is_first_when_wakes_are_called),
+           test(reserve_refused_behind_waiters_leaves_an_empty_receipt))

@@ -26,7 +26,7 @@ struct wr_rules_settings *settings_of(const char *yaml)
     return settings;
 }
 
-void rig_open(struct rig *rig, const char *yaml)
+void rig_open(struct rules_fixture *rig, const char *yaml)
 {
     struct wr_rules_settings *settings = settings_of(yaml);
 
@@ -39,7 +39,7 @@ void rig_open(struct rig *rig, const char *yaml)
     free(settings);
 }
 
-int rig_reload(struct rig *rig, const char *yaml)
+int rig_reload(struct rules_fixture *rig, const char *yaml)
 {
     struct wr_rules_settings *settings = malloc(sizeof *settings);
 
@@ -51,14 +51,14 @@ int rig_reload(struct rig *rig, const char *yaml)
     return error;
 }
 
-void rig_close(struct rig *rig)
+void rig_close(struct rules_fixture *rig)
 {
     wr_rules_free(rig->book);
     weir_clock_fake_free(rig->clock);
     assert_int_equal(rig->memory.live, 0);
 }
 
-void rig_advance(struct rig *rig, int64_t by_ns)
+void rig_advance(struct rules_fixture *rig, int64_t by_ns)
 {
     assert_int_equal(weir_clock_fake_advance(rig->clock, by_ns), 0);
 }
@@ -81,7 +81,7 @@ weir_request request_of(const struct call *call, struct call_list *ret_list)
     return request;
 }
 
-bool rig_try(struct rig *rig, const struct call *call)
+bool rig_try(struct rules_fixture *rig, const struct call *call)
 {
     struct call_list list;
     weir_request request = request_of(call, &list);
@@ -91,7 +91,7 @@ bool rig_try(struct rig *rig, const struct call *call)
     return rig->verdict.allowed;
 }
 
-int rig_count(struct rig *rig, const struct call *call, int times)
+int rig_count(struct rules_fixture *rig, const struct call *call, int times)
 {
     int allowed = 0;
 
@@ -100,7 +100,7 @@ int rig_count(struct rig *rig, const struct call *call, int times)
     return allowed;
 }
 
-uint64_t rig_tally(struct rig *rig, const char *rule, enum wr_cause cause)
+uint64_t rig_tally(struct rules_fixture *rig, const char *rule, enum wr_cause cause)
 {
     struct wr_rule_view view;
 

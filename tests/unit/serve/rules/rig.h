@@ -9,7 +9,7 @@
 
 #define HEADERS_MAX 8
 
-struct rig {
+struct rules_fixture {
     weir_clock *clock;
     test_allocator memory;
     struct wr_rules *book;
@@ -27,17 +27,17 @@ struct call {
 /* Parses settings from YAML; fails the test if they are refused. For free(). */
 struct wr_rules_settings *settings_of(const char *yaml);
 
-void rig_open(struct rig *rig, const char *yaml);
-int rig_reload(struct rig *rig, const char *yaml);
-void rig_close(struct rig *rig); /* fails the test if memory leaked */
+void rig_open(struct rules_fixture *rig, const char *yaml);
+int rig_reload(struct rules_fixture *rig, const char *yaml);
+void rig_close(struct rules_fixture *rig); /* fails the test if memory leaked */
 
-void rig_advance(struct rig *rig, int64_t by_ns);
+void rig_advance(struct rules_fixture *rig, int64_t by_ns);
 
 /* Returns true if the request is allowed. rig->verdict has the verdict. */
-bool rig_try(struct rig *rig, const struct call *call);
+bool rig_try(struct rules_fixture *rig, const struct call *call);
 
 /* Returns how many of `times` such requests are allowed. */
-int rig_count(struct rig *rig, const struct call *call, int times);
+int rig_count(struct rules_fixture *rig, const struct call *call, int times);
 
 /* Memory of a request that is passed to another function than rig_try. The request is valid as long
  * as `list` and `call`. */
@@ -48,6 +48,6 @@ struct call_list {
 weir_request request_of(const struct call *call, struct call_list *ret_list);
 
 /* Returns the number of a rule's requests with this cause. */
-uint64_t rig_tally(struct rig *rig, const char *rule, enum wr_cause cause);
+uint64_t rig_tally(struct rules_fixture *rig, const char *rule, enum wr_cause cause);
 
 #endif

@@ -12,7 +12,7 @@
 static void forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "admission: {trusted: [10.0.0.0/8, unix]}\n"
                    "rules:\n  - {name: ip, key: ip, limit: 1/m}\n");
     struct call direct = {.peer = "203.0.113.7",
@@ -31,10 +31,10 @@ static void forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted(voi
     rig_close(&rig);
 }
 
-static void an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller(void **state)
+static void ipv6_network_and_mapped_ipv4_address_are_each_one_caller(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: ip, key: ip, limit: 1/m}\n");
     struct call call = {.peer = "2001:db8:1:2::1"};
     assert_true(rig_try(&rig, &call));
@@ -62,13 +62,13 @@ static void an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller(void **sta
 
 /* ---- hostile keys ---- */
 
-static void a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says(void **state)
+static void unusable_key_is_refused_or_shared_as_the_rule_says(void **state)
 {
     (void)state;
     static char longest[1 << 20];
     memset(longest, 'k', sizeof longest - 1);
     const char *const hostile[] = {longest, "a\x01", "\xff\xfe", "\x1b[31m", "a\x7f"};
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n"
                    "  - {name: strict, match: {path: /strict}, key: 'header:x-key', missing: refuse, limit: 9/s}\n"
                    "  - {name: usual, match: {path: /usual}, key: 'header:x-key', limit: 2/s}\n"
@@ -112,7 +112,7 @@ static void no_spelling_of_a_path_escapes_its_rule(void **state)
     static const char *const refused[] = {"/%6Cogin",  "/a/../login", "/./login",  "/login%00",    "/login#x",
                                           "/x\\login", "*",           "login",     "/a/..;/login", "/%c0%afx",
                                           "//login",   "//x/login",   "/%2flogin", "/login\xa0",   "/x%5clogin"};
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, login_rules);
     struct call call = {.method = "POST", .target = "/login", .host = "WWW.Example.org:443"};
     assert_true(rig_try(&rig, &call));
@@ -138,7 +138,7 @@ static void no_path_escapes_a_rule_with_capitals_or_a_slash_at_the_end(void **st
     (void)state;
     static const char *const limited[] = {"/api/login",   "/API/Login",    "/api/login/", "/API/Login;a=1",
                                           "/api//login/", "/api%2Flogin/", "/Api/LOGIN?x"};
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n"
                    "  - {name: login, match: {path: /API/Login/}, key: global, limit: 1/h}\n"
                    "  - {name: files, match: {path: /a/files/*}, key: global, limit: 1/h}\n");
@@ -175,7 +175,7 @@ static void no_spelling_of_a_method_or_host_escapes_its_rule(void **state)
                                         "",
                                         "www.example.org:1e",
                                         "www.example.org:99999"};
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, login_rules);
     struct call call = {.method = "POST", .target = "/login", .host = hosts[0]};
     assert_true(rig_try(&rig, &call));
@@ -199,12 +199,12 @@ static void no_spelling_of_a_method_or_host_escapes_its_rule(void **state)
 
 /* A2, A3: a target without a path, or with an invalid port, does not bypass the rules for all
  * requests. */
-static void no_target_and_no_port_makes_keys_or_gets_around_the_rule_for_all(void **state)
+static void odd_targets_and_ports_make_no_keys_and_bypass_no_rule(void **state)
 {
     (void)state;
     static const char *const none[] = {"http://h?x", "http://h", "?x", "", "HTTP://H/", "/", "/?x"};
     static const char *const ports[] = {"h:1", "h:2", "h:", "H:65535", "h.", "h.:9"};
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig,
              "rules:\n"
              "  - {name: mallory, match: {path: '/**'}, key: 'header:x-user', limit: 9/h, deny_keys: [mallory]}\n");
@@ -233,11 +233,11 @@ static void no_target_and_no_port_makes_keys_or_gets_around_the_rule_for_all(voi
 }
 
 /* A lenient rule for one reading of a path must not bypass a strict rule for another reading. */
-static void a_request_is_let_in_as_all_that_services_take_it_for_or_not_at_all(void **state)
+static void every_reading_of_a_path_must_be_granted_by_its_rule(void **state)
 {
     (void)state;
     static const char *const both[] = {"/MEDIA/a", "/media%2Fa", "/media;x/a"};
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n"
                    "  - {name: media, match: {path: '/media/**'}, key: global, limit: 1000/h}\n"
                    "  - {name: site, key: global, limit: 1/h}\n");
@@ -263,10 +263,10 @@ static void a_request_is_let_in_as_all_that_services_take_it_for_or_not_at_all(v
 }
 
 /* A request is charged once per rule and key, however many readings its path has. */
-static void readings_of_one_rule_are_charged_once(void **state)
+static void readings_of_a_path_are_charged_once_per_rule(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n"
                    "  - {name: ip, match: {path: '/a/**'}, limit: 10/h}\n"
                    "  - {name: route, match: {method: GET}, key: [ip, route, method], limit: 10/h}\n"
@@ -285,7 +285,7 @@ static void readings_of_one_rule_are_charged_once(void **state)
 static void parts_of_a_key_cannot_be_made_to_collide(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: pair, key: ['header:x-a', 'header:x-b', method, host], limit: 1/h}\n");
     struct call call = {.method = "GET", .host = "h", .headers = {"x-a", "a:b", "x-b", "c"}};
     assert_true(rig_try(&rig, &call));
@@ -299,10 +299,10 @@ static void parts_of_a_key_cannot_be_made_to_collide(void **state)
     rig_close(&rig);
 }
 
-static void of_a_token_only_a_digest_is_kept(void **state)
+static void token_is_stored_only_as_a_digest(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: t, key: 'token:authorization', limit: 1/h}\n");
     struct call call = {.headers = {"Authorization", "Bearer sesame"}};
     assert_true(rig_try(&rig, &call));
@@ -319,7 +319,7 @@ static void all_spellings_of_a_token_are_one_caller(void **state)
     static const char *const spellings[] = {"Bearer sesame",   "bearer sesame",     "BEARER  sesame",
                                             "Bearer\tsesame",  " Bearer sesame ",   "Token sesame",
                                             "Bearer sesame x", "Bearer \"sesame\"", "Bearer sesame,"};
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n"
                    "  - {name: t, key: 'token:authorization', limit: 1/h, deny_keys: ['Bearer  stolen', anonymous]}\n"
                    "  - {name: u, key: [ip, 'token:authorization'], limit: 1/h, deny_keys: ['192.0.2.1:bearer x']}\n");
@@ -340,7 +340,7 @@ static void all_spellings_of_a_token_are_one_caller(void **state)
     rig_close(&rig);
 }
 
-static void listed_keys_are_read_as_requests_are(void **state)
+static void listed_keys_are_parsed_like_those_of_requests(void **state)
 {
     (void)state;
     static const struct {
@@ -369,7 +369,7 @@ static void listed_keys_are_read_as_requests_are(void **state)
         if (error != (rows[i].is_taken ? 0 : WEIR_E_INVAL))
             fail_msg("%s: %s", rows[i].listed, why);
     }
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: r, key: [ip, route, host], limit: 9/h,\n"
                    "     deny_keys: ['2001\\:DB8\\:\\:1:/Login/:Example.org.']}\n");
     struct call call = {.target = "/login;x", .host = "EXAMPLE.org:80", .peer = "2001:db8::2"};
@@ -378,10 +378,10 @@ static void listed_keys_are_read_as_requests_are(void **state)
     rig_close(&rig);
 }
 
-static void keys_are_listed_as_people_write_them(void **state)
+static void listed_keys_may_be_tokens_addresses_or_digests(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig,
              "admission: {secret: salt, ipv4_prefix: 24}\n"
              "rules:\n"
@@ -416,12 +416,12 @@ static void keys_are_listed_as_people_write_them(void **state)
 
 /* ---- costs ---- */
 
-static void a_cost_from_a_header_stays_within_its_bounds(void **state)
+static void cost_from_a_header_stays_within_its_bounds(void **state)
 {
     (void)state;
     static const char *const hostile[] = {"0",   "-1", "1e18", "NaN", "1000000000000000000", "51", "", "1.5", "0x10",
                                           "inf", "+1", " 1 2", "１"};
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: q, key: global, limit: 100/h, cost: 2, cost_header: x-cost, cost_max: 50}\n");
     struct call call = {.headers = {"x-cost", ""}};
     for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
@@ -460,10 +460,10 @@ static const char plans[] = "rules:\n"
                             "      - {name: pro, limit: 3/s, keys: [alice]}\n"
                             "      - {name: big, limit: [5/s, concurrent=2]}\n";
 
-static void a_list_or_a_header_puts_callers_on_a_plan(void **state)
+static void key_list_or_header_puts_callers_on_a_plan(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, plans);
     struct call call = {.headers = {"x-user-id", "bob"}};
     assert_int_equal(rig_count(&rig, &call, 9), 1);
@@ -485,10 +485,10 @@ static void a_list_or_a_header_puts_callers_on_a_plan(void **state)
     rig_close(&rig);
 }
 
-static void listed_keys_are_let_in_or_kept_out_and_charge_nobody(void **state)
+static void listed_keys_are_allowed_or_denied_and_not_charged(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, plans);
     struct call call = {.headers = {"x-user-id", "root"}};
     assert_int_equal(rig_count(&rig, &call, 50), 50);
@@ -503,10 +503,10 @@ static void listed_keys_are_let_in_or_kept_out_and_charge_nobody(void **state)
     rig_close(&rig);
 }
 
-static void listed_networks_are_let_in_or_kept_out_before_any_rule(void **state)
+static void listed_networks_are_allowed_or_denied_before_any_rule(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rules_view view;
     rig_open(&rig, "admission:\n"
                    "  trusted: 10.0.0.0/8\n"
@@ -548,12 +548,12 @@ static const char *crowd_header(void *context, const char *name, size_t index, s
     return value;
 }
 
-static void what_stands_on_too_many_lines_escapes_neither_rules_nor_lists(void **state)
+static void field_on_too_many_lines_bypasses_neither_rules_nor_lists(void **state)
 {
     static const struct crowd crowds[] = {{"user-agent", "x", "bot"}, {"x-forwarded-for", "192.0.2.1", "203.0.113.9"}};
     (void)state;
     for (size_t i = 0; i < sizeof crowds / sizeof crowds[0]; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         rig_open(&rig, "admission: {trusted: [unix], deny: [203.0.113.0/24]}\n"
                        "rules:\n"
                        "  - {name: bots, match: {header: [{name: user-agent, value: '*bot*'}]}, limit: 1/h}\n");
@@ -568,18 +568,17 @@ static void what_stands_on_too_many_lines_escapes_neither_rules_nor_lists(void *
     }
 }
 
-WEIR_TESTS(test(what_stands_on_too_many_lines_escapes_neither_rules_nor_lists),
+WEIR_TESTS(test(field_on_too_many_lines_bypasses_neither_rules_nor_lists),
            test(forged_forwarding_headers_are_ignored_unless_the_peer_is_trusted),
-           test(an_ipv6_network_and_both_spellings_of_ipv4_are_one_caller),
-           test(a_key_that_cannot_be_used_is_refused_or_shared_as_the_rule_says),
-           test(no_spelling_of_a_path_escapes_its_rule),
+           test(ipv6_network_and_mapped_ipv4_address_are_each_one_caller),
+           test(unusable_key_is_refused_or_shared_as_the_rule_says), test(no_spelling_of_a_path_escapes_its_rule),
            test(no_path_escapes_a_rule_with_capitals_or_a_slash_at_the_end),
            test(no_spelling_of_a_method_or_host_escapes_its_rule),
-           test(no_target_and_no_port_makes_keys_or_gets_around_the_rule_for_all),
-           test(a_request_is_let_in_as_all_that_services_take_it_for_or_not_at_all),
-           test(readings_of_one_rule_are_charged_once), test(all_spellings_of_a_token_are_one_caller),
-           test(listed_keys_are_read_as_requests_are), test(parts_of_a_key_cannot_be_made_to_collide),
-           test(of_a_token_only_a_digest_is_kept), test(keys_are_listed_as_people_write_them),
-           test(a_cost_from_a_header_stays_within_its_bounds), test(a_list_or_a_header_puts_callers_on_a_plan),
-           test(listed_keys_are_let_in_or_kept_out_and_charge_nobody),
-           test(listed_networks_are_let_in_or_kept_out_before_any_rule))
+           test(odd_targets_and_ports_make_no_keys_and_bypass_no_rule),
+           test(every_reading_of_a_path_must_be_granted_by_its_rule),
+           test(readings_of_a_path_are_charged_once_per_rule), test(all_spellings_of_a_token_are_one_caller),
+           test(listed_keys_are_parsed_like_those_of_requests), test(parts_of_a_key_cannot_be_made_to_collide),
+           test(token_is_stored_only_as_a_digest), test(listed_keys_may_be_tokens_addresses_or_digests),
+           test(cost_from_a_header_stays_within_its_bounds), test(key_list_or_header_puts_callers_on_a_plan),
+           test(listed_keys_are_allowed_or_denied_and_not_charged),
+           test(listed_networks_are_allowed_or_denied_before_any_rule))

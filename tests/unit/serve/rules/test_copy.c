@@ -19,7 +19,7 @@ static void moment_now(struct wr_moment *ret_moment)
     *ret_moment = (struct wr_moment){.wall_at = 1789000000 * WEIR_SECOND};
 }
 
-static struct wr_rules *make_book(struct rig *rig, const struct wr_rules_settings *settings)
+static struct wr_rules *make_book(struct rules_fixture *rig, const struct wr_rules_settings *settings)
 {
     struct wr_rules_options options = {
         .clock = rig->clock, .allocator = &rig->memory.allocator, .moment_now = moment_now};
@@ -28,7 +28,7 @@ static struct wr_rules *make_book(struct rig *rig, const struct wr_rules_setting
     return book;
 }
 
-static void begin(struct rig *rig, const char *yaml)
+static void begin(struct rules_fixture *rig, const char *yaml)
 {
     struct wr_rules_settings *settings = settings_of(yaml);
     static const char pattern[] = "/tmp/weir-copy-XXXXXX";
@@ -47,7 +47,7 @@ static void begin(struct rig *rig, const char *yaml)
     rig_advance(rig, WEIR_MINUTE);
 }
 
-static void end(struct rig *rig)
+static void end(struct rules_fixture *rig)
 {
     for (uint32_t i = 0; i < PARTS; i++)
         unlink(paths[i]);
@@ -56,7 +56,7 @@ static void end(struct rig *rig)
 
 /* Writes the next part of the copy, 5 s after the requests before it. Returns its number of keys
  * and reservations. */
-static int write_part(struct rig *rig, bool is_last)
+static int write_part(struct rules_fixture *rig, bool is_last)
 {
     char line[4096];
     int count = -1;
@@ -73,7 +73,7 @@ static int write_part(struct rig *rig, bool is_last)
 }
 
 /* Replaces the rules by a new instance that has loaded all parts. */
-static void go_on(struct rig *rig, const char *yaml)
+static void load_parts(struct rules_fixture *rig, const char *yaml)
 {
     struct wr_rules_settings *settings = settings_of(yaml);
     struct wr_rules *old = rig->book;
@@ -86,7 +86,7 @@ static void go_on(struct rig *rig, const char *yaml)
             fail_msg("%s", rig->why);
 }
 
-static uint64_t reserve(struct rig *rig, const struct call *call)
+static uint64_t reserve(struct rules_fixture *rig, const struct call *call)
 {
     struct call_list list;
     weir_request request = request_of(call, &list);
@@ -99,10 +99,10 @@ static const char ten[] = "rules:\n  - {name: a, limit: 10/d}\n";
 static const struct call idle = {.peer = "1.1.1.1"}, busy = {.peer = "1.1.1.2"}, reset = {.peer = "1.1.1.3"},
                          cancels = {.peer = "1.1.1.4"}, exceeds = {.peer = "1.1.1.5"}, late = {.peer = "1.1.1.6"};
 
-static void parts_of_a_copy_are_together_what_the_book_knows(void **state)
+static void parts_of_a_copy_together_have_all_keys(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     begin(&rig, ten);
     rig_count(&rig, &idle, 4);
     rig_count(&rig, &busy, 3);
@@ -119,7 +119,7 @@ static void parts_of_a_copy_are_together_what_the_book_knows(void **state)
     assert_int_equal(wr_reservation_commit(rig.book, dear, 8), 0);
     uint64_t open = reserve(&rig, &late);
     assert_int_equal(write_part(&rig, true), 3 + 1); /* three keys and a reservation */
-    go_on(&rig, ten);
+    load_parts(&rig, ten);
     assert_int_equal(rig_count(&rig, &idle, 20), 6);
     assert_int_equal(rig_count(&rig, &busy, 20), 4);
     assert_int_equal(rig_count(&rig, &reset, 20), 10);
@@ -139,10 +139,10 @@ static void wake(void *woken)
     ++*(int *)woken;
 }
 
-static void who_was_granted_in_a_queue_between_two_parts_is_charged(void **state)
+static void request_granted_from_the_queue_between_two_parts_is_charged(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call_list list;
     struct wr_pending_request *turn;
     static struct wr_verdict verdict;
@@ -160,12 +160,12 @@ static void who_was_granted_in_a_queue_between_two_parts_is_charged(void **state
     /* The clock has not moved since the grant. */
     if (wr_rules_copy(rig.book, &copy, true, paths[parts++], rig.why, sizeof rig.why) != 0)
         fail_msg("%s", rig.why);
-    go_on(&rig, "rules:\n  - {name: a, limit: 1/s}\n");
+    load_parts(&rig, "rules:\n  - {name: a, limit: 1/s}\n");
     assert_false(rig_try(&rig, &idle));
     end(&rig);
 }
 
-static void tokens_are_known_to_the_next_book_without_a_secret_of_its_own(void **state)
+static void instance_without_a_secret_knows_the_tokens_of_the_one_before(void **state)
 {
     (void)state;
     static const struct {
@@ -181,7 +181,7 @@ static void tokens_are_known_to_the_next_book_without_a_secret_of_its_own(void *
     struct call call = {.peer = "1.1.1.1", .headers = {"authorization", "sesame"}};
     struct call evil = {.peer = "1.1.1.1", .headers = {"authorization", "evil"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         char yaml[256];
         snprintf(yaml, sizeof yaml, "%s%s", rows[i].yaml, rules);
         begin(&rig, yaml);
@@ -189,7 +189,7 @@ static void tokens_are_known_to_the_next_book_without_a_secret_of_its_own(void *
         assert_false(rig_try(&rig, &evil));
         (void)write_part(&rig, true);
         snprintf(yaml, sizeof yaml, "%s%s", rows[i].next, rules);
-        go_on(&rig, yaml);
+        load_parts(&rig, yaml);
         assert_int_equal(rig_count(&rig, &call, 20), rows[i].left);
         assert_false(rig_try(&rig, &evil));
         assert_int_equal(rig.verdict.cause, WR_CAUSE_DENY_LIST);
@@ -197,6 +197,6 @@ static void tokens_are_known_to_the_next_book_without_a_secret_of_its_own(void *
     }
 }
 
-WEIR_TESTS(test(parts_of_a_copy_are_together_what_the_book_knows),
-           test(who_was_granted_in_a_queue_between_two_parts_is_charged),
-           test(tokens_are_known_to_the_next_book_without_a_secret_of_its_own))
+WEIR_TESTS(test(parts_of_a_copy_together_have_all_keys),
+           test(request_granted_from_the_queue_between_two_parts_is_charged),
+           test(instance_without_a_secret_knows_the_tokens_of_the_one_before))

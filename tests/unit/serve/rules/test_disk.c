@@ -56,7 +56,7 @@ int __wrap_rename(const char *from, const char *to)
 static char path[64], new_path[80];
 static const char yaml[] = "rules:\n  - {name: a, limit: 60/h fixed_window}\n";
 
-static void begin(struct rig *rig)
+static void begin(struct rules_fixture *rig)
 {
     memcpy(path, "/tmp/weir-disk-XXXXXX", 22);
     int fd = mkstemp(path);
@@ -68,7 +68,7 @@ static void begin(struct rig *rig)
     rig_open(rig, yaml);
 }
 
-static void end(struct rig *rig)
+static void end(struct rules_fixture *rig)
 {
     disk = WELL;
     assert_int_equal(access(new_path, F_OK), -1);
@@ -79,7 +79,7 @@ static void end(struct rig *rig)
 /* Returns how many requests of this caller a new instance allows after it has loaded the file. */
 static int left(const char *peer)
 {
-    struct rig rig;
+    struct rules_fixture rig;
     struct call call = {.peer = peer};
     rig_open(&rig, yaml);
     assert_int_equal(wr_rules_load_keys(rig.book, path, rig.why, sizeof rig.why), 0);
@@ -88,10 +88,10 @@ static int left(const char *peer)
     return allowed;
 }
 
-static void write_that_takes_only_a_part_goes_on_with_the_rest(void **state)
+static void partial_and_interrupted_writes_are_completed(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     begin(&rig);
     static const struct call call = {.peer = "1.1.1.1"}, other = {.peer = "2.2.2.2"};
     assert_int_equal(rig_count(&rig, &call, 20) + rig_count(&rig, &other, 30), 50);
@@ -105,7 +105,7 @@ static void write_that_takes_only_a_part_goes_on_with_the_rest(void **state)
     end(&rig);
 }
 
-static void disk_that_fails_leaves_the_old_keys_and_says_why(void **state)
+static void failing_disk_leaves_the_old_keys_and_an_error_message(void **state)
 {
     (void)state;
     static const struct {
@@ -114,7 +114,7 @@ static void disk_that_fails_leaves_the_old_keys_and_says_why(void **state)
     } rows[] = {
         {FULL, "No space left on device"}, {UNSAFE, "Input/output error"}, {UNNAMED, "Invalid cross-device link"}};
     for (size_t i = 0; i < 3; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         char words[160];
         begin(&rig);
         static const struct call call = {.peer = "1.1.1.1"};
@@ -131,10 +131,10 @@ static void disk_that_fails_leaves_the_old_keys_and_says_why(void **state)
     }
 }
 
-static void keys_are_on_the_disk_when_they_are_saved_and_need_not_be_when_they_are_handed_over(void **state)
+static void save_syncs_the_keys_to_disk_and_copy_does_not(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rules_copy copy = {false, 0};
     begin(&rig);
     assert_int_equal(wr_rules_save_keys(rig.book, path, rig.why, sizeof rig.why), 0);
@@ -149,7 +149,7 @@ static void keys_are_on_the_disk_when_they_are_saved_and_need_not_be_when_they_a
 static void file_of_many_pieces_is_read_as_it_was_written(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     char peer[32];
     struct call call = {.peer = peer};
     begin(&rig);
@@ -161,7 +161,7 @@ static void file_of_many_pieces_is_read_as_it_was_written(void **state)
     struct stat info;
     assert_int_equal(stat(path, &info), 0);
     assert_true(info.st_size > 200000);
-    struct rig next;
+    struct rules_fixture next;
     struct wr_rules_view view;
     rig_open(&next, yaml);
     assert_int_equal(wr_rules_load_keys(next.book, path, next.why, sizeof next.why), 0);
@@ -173,10 +173,10 @@ static void file_of_many_pieces_is_read_as_it_was_written(void **state)
     end(&rig);
 }
 
-static void file_that_cannot_be_read_is_told_with_its_reason(void **state)
+static void unreadable_key_file_is_reported_with_the_reason(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     begin(&rig);
     char words[128], inside[80];
     snprintf(inside, sizeof inside, "%s/keys", path); /* `path` is a file, not a folder */
@@ -186,7 +186,7 @@ static void file_that_cannot_be_read_is_told_with_its_reason(void **state)
     static const struct call call = {.peer = "1.1.1.1"};
     assert_true(rig_try(&rig, &call));
     assert_int_equal(wr_rules_save_keys(rig.book, path, rig.why, sizeof rig.why), 0);
-    struct rig next;
+    struct rules_fixture next;
     rig_open(&next, yaml);
     next.memory.fail_at = 1;
     assert_int_equal(wr_rules_load_keys(next.book, path, next.why, sizeof next.why), WEIR_E_NOMEM);
@@ -197,7 +197,7 @@ static void file_that_cannot_be_read_is_told_with_its_reason(void **state)
     end(&rig);
 }
 
-WEIR_TESTS(test(write_that_takes_only_a_part_goes_on_with_the_rest),
-           test(disk_that_fails_leaves_the_old_keys_and_says_why),
-           test(keys_are_on_the_disk_when_they_are_saved_and_need_not_be_when_they_are_handed_over),
-           test(file_of_many_pieces_is_read_as_it_was_written), test(file_that_cannot_be_read_is_told_with_its_reason))
+WEIR_TESTS(test(partial_and_interrupted_writes_are_completed),
+           test(failing_disk_leaves_the_old_keys_and_an_error_message),
+           test(save_syncs_the_keys_to_disk_and_copy_does_not), test(file_of_many_pieces_is_read_as_it_was_written),
+           test(unreadable_key_file_is_reported_with_the_reason))

@@ -13,10 +13,10 @@
 static const char plain[] = "rules:\n  - {name: a, limit: 5/h fixed_window}\n";
 static const struct call somebody = {.peer = "203.0.113.7"};
 
-static void secret_that_is_made_up_is_64_digits_and_another_in_each_book(void **state)
+static void generated_secret_has_64_digits_and_differs_per_instance(void **state)
 {
     (void)state;
-    struct rig one, other;
+    struct rules_fixture one, other;
     rig_open(&one, plain);
     rig_open(&other, plain);
     const char *secret = wr_rules_secret(one.book);
@@ -30,12 +30,12 @@ static void secret_that_is_made_up_is_64_digits_and_another_in_each_book(void **
     rig_close(&one);
 }
 
-static void numbers_of_holds_are_not_guessed_from_another_book(void **state)
+static void reservation_numbers_differ_between_instances(void **state)
 {
     (void)state;
     uint64_t numbers[4];
     for (size_t i = 0; i < 4; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         rig_open(&rig, "rules:\n  - {name: a, limit: concurrent=1}\n");
         assert_true(rig_try(&rig, &somebody));
         numbers[i] = rig.verdict.hold;
@@ -45,10 +45,10 @@ static void numbers_of_holds_are_not_guessed_from_another_book(void **state)
     assert_false(numbers[0] == numbers[1] && numbers[0] == numbers[2] && numbers[0] == numbers[3]);
 }
 
-static void verdict_says_no_more_than_it_must(void **state)
+static void verdict_of_a_granted_request_has_no_stale_members(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, plain);
     for (int by_key = 0; by_key <= 1; by_key++) {
         memset(&rig.verdict, 0xee, sizeof rig.verdict);
@@ -69,10 +69,10 @@ static void verdict_says_no_more_than_it_must(void **state)
     rig_close(&rig);
 }
 
-static void key_at_once_is_asked_where_no_store_is_needed(void **state)
+static void key_is_decided_at_once_by_local_rules(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call_list list;
     weir_request request = request_of(&somebody, &list);
     rig_open(&rig, plain);
@@ -94,10 +94,10 @@ static void wake(void *context)
     (void)context;
 }
 
-static void wish_for_one_rule_is_decided_as_its_key_would_be(void **state)
+static void pending_request_for_one_rule_is_decided_like_its_key(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_pending_request *turn;
     struct wr_rules_view view;
     int64_t wait_ns;
@@ -136,10 +136,10 @@ static void wish_for_one_rule_is_decided_as_its_key_would_be(void **state)
     rig_close(&rig);
 }
 
-static void trust_is_told_and_a_reload_can_follow(void **state)
+static void trusted_peers_are_reported_and_can_be_reloaded(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     static const char yaml[] =
         "admission: {trusted: [10.0.0.0/8, unix]}\nrules:\n  - {name: a, limit: 5/h fixed_window}\n";
     rig_open(&rig, yaml);
@@ -150,10 +150,10 @@ static void trust_is_told_and_a_reload_can_follow(void **state)
     rig_close(&rig);
 }
 
-static void plan_without_a_name_is_nobodys(void **state)
+static void empty_or_unknown_plan_means_the_limits_of_the_rule(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n"
                    "  - name: a\n"
                    "    limit: 2/h\n"
@@ -172,7 +172,7 @@ static void plan_without_a_name_is_nobodys(void **state)
     rig_close(&rig);
 }
 
-static void longest_lease_that_is_asked_for_is_kept(void **state)
+static void requested_lease_is_kept_up_to_the_longest_duration(void **state)
 {
     (void)state;
     static const struct {
@@ -180,7 +180,7 @@ static void longest_lease_that_is_asked_for_is_kept(void **state)
         bool is_own; /* false: the lease of the settings, one minute */
     } rows[] = {{WEIR_DURATION_MAX, true}, {WEIR_DURATION_MAX + 1, false}, {0, false}, {-1, false}, {WEIR_HOUR, true}};
     for (size_t i = 0; i < 5; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         struct call_list list;
         weir_request request = request_of(&somebody, &list);
         rig_open(&rig, "admission: {lease: 60s}\nrules:\n  - {name: a, limit: concurrent=1}\n");
@@ -196,7 +196,7 @@ static void longest_lease_that_is_asked_for_is_kept(void **state)
     }
 }
 
-static void host_is_read_only_where_a_rule_looks_at_it(void **state)
+static void host_is_checked_only_if_a_rule_needs_it(void **state)
 {
     (void)state;
     static const struct call odd = {.peer = "1.1.1.1", .method = "GET", .target = "/", .host = "a b"};
@@ -210,7 +210,7 @@ static void host_is_read_only_where_a_rule_looks_at_it(void **state)
         {"rules:\n  - {name: a, key: host, limit: 5/h}\n", false},
     };
     for (size_t i = 0; i < 4; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         rig_open(&rig, rows[i].yaml);
         if (rig_try(&rig, &odd) != rows[i].allowed)
             fail_msg("%s", rows[i].yaml);
@@ -219,12 +219,12 @@ static void host_is_read_only_where_a_rule_looks_at_it(void **state)
     }
 }
 
-static void requests_without_what_the_key_is_made_of_share_one(void **state)
+static void requests_without_the_parts_of_a_key_share_one(void **state)
 {
     (void)state;
     static const char *const keys[] = {"host", "route", "method", "global"};
     for (size_t i = 0; i < 4; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         char yaml[128];
         static const struct call one = {.peer = "1.1.1.1"}, other = {.peer = "2.2.2.2"};
         snprintf(yaml, sizeof yaml, "rules:\n  - {name: a, key: %s, limit: 5/h}\n", keys[i]);
@@ -235,7 +235,7 @@ static void requests_without_what_the_key_is_made_of_share_one(void **state)
     }
 }
 
-static void networks_that_are_none_are_refused_by_the_name_of_their_list(void **state)
+static void error_of_an_invalid_network_names_its_list(void **state)
 {
     (void)state;
     static const char *const lists[] = {"allow", "deny", "trusted"};
@@ -252,10 +252,10 @@ static void networks_that_are_none_are_refused_by_the_name_of_their_list(void **
     }
 }
 
-static void top_without_memory_says_so_and_leaks_nothing(void **state)
+static void top_without_memory_is_an_error_and_leaks_nothing(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     weir_table_entry *top = NULL;
     size_t count;
     rig_open(&rig, "rules:\n  - {name: a, limit: 5/h, plans: [{name: p, limit: 7/h, keys: [1.1.1.1]}]}\n");
@@ -300,10 +300,10 @@ static void threads_are_numbered_from_0_on(void **state)
     }
 }
 
-static void settings_that_could_not_be_read_are_a_failed_reload(void **state)
+static void unreadable_settings_count_as_a_failed_reload(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rules_view view;
     rig_open(&rig, plain);
     wr_rules_count_failed_reload(rig.book);
@@ -326,7 +326,7 @@ static void causes_have_the_names_of_the_metrics(void **state)
 
 /* ---- the path of the state file ---- */
 
-static void place_for_the_keys_is_checked_beforehand(void **state)
+static void path_of_the_key_file_is_checked_in_advance(void **state)
 {
     (void)state;
     char folder[] = "/tmp/weir-edges-XXXXXX", path[64], why[256];
@@ -356,13 +356,13 @@ static void place_for_the_keys_is_checked_beforehand(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-WEIR_TESTS(test(secret_that_is_made_up_is_64_digits_and_another_in_each_book),
-           test(numbers_of_holds_are_not_guessed_from_another_book), test(verdict_says_no_more_than_it_must),
-           test(key_at_once_is_asked_where_no_store_is_needed), test(wish_for_one_rule_is_decided_as_its_key_would_be),
-           test(trust_is_told_and_a_reload_can_follow), test(plan_without_a_name_is_nobodys),
-           test(longest_lease_that_is_asked_for_is_kept), test(host_is_read_only_where_a_rule_looks_at_it),
-           test(requests_without_what_the_key_is_made_of_share_one),
-           test(networks_that_are_none_are_refused_by_the_name_of_their_list),
-           test(top_without_memory_says_so_and_leaks_nothing), test(threads_are_numbered_from_0_on),
-           test(settings_that_could_not_be_read_are_a_failed_reload), test(causes_have_the_names_of_the_metrics),
-           test(place_for_the_keys_is_checked_beforehand))
+WEIR_TESTS(test(generated_secret_has_64_digits_and_differs_per_instance),
+           test(reservation_numbers_differ_between_instances), test(verdict_of_a_granted_request_has_no_stale_members),
+           test(key_is_decided_at_once_by_local_rules), test(pending_request_for_one_rule_is_decided_like_its_key),
+           test(trusted_peers_are_reported_and_can_be_reloaded),
+           test(empty_or_unknown_plan_means_the_limits_of_the_rule),
+           test(requested_lease_is_kept_up_to_the_longest_duration), test(host_is_checked_only_if_a_rule_needs_it),
+           test(requests_without_the_parts_of_a_key_share_one), test(error_of_an_invalid_network_names_its_list),
+           test(top_without_memory_is_an_error_and_leaks_nothing), test(threads_are_numbered_from_0_on),
+           test(unreadable_settings_count_as_a_failed_reload), test(causes_have_the_names_of_the_metrics),
+           test(path_of_the_key_file_is_checked_in_advance))

@@ -6,7 +6,7 @@
 
 #include <weir/time.h>
 
-static uint64_t reserve(struct rig *rig, const struct call *call, int64_t lease_ns)
+static uint64_t reserve(struct rules_fixture *rig, const struct call *call, int64_t lease_ns)
 {
     struct call_list list;
     weir_request request = request_of(call, &list);
@@ -15,7 +15,7 @@ static uint64_t reserve(struct rig *rig, const struct call *call, int64_t lease_
     return rig->verdict.hold;
 }
 
-static uint32_t left(struct rig *rig)
+static uint32_t left(struct rules_fixture *rig)
 {
     weir_table_entry *entries;
     size_t count;
@@ -30,10 +30,10 @@ static const struct call somebody = {.peer = "203.0.113.7"};
 
 /* ---- reservations ---- */
 
-static void a_reservation_is_settled_once_for_what_it_cost(void **state)
+static void reservation_is_settled_once_at_its_real_cost(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: a, limit: 100/h, cost: 10}\n");
     uint64_t hold = reserve(&rig, &somebody, 0);
     assert_int_not_equal(hold, 0);
@@ -54,7 +54,7 @@ static void a_reservation_is_settled_once_for_what_it_cost(void **state)
     rig_close(&rig);
 }
 
-static void a_commit_charges_at_most_a_hundred_times_what_the_limit_holds(void **state)
+static void commit_charges_at_most_a_hundred_times_the_limit(void **state)
 {
     (void)state;
     static const struct {
@@ -72,7 +72,7 @@ static void a_commit_charges_at_most_a_hundred_times_what_the_limit_holds(void *
         {"4294967295/s", UINT32_MAX, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         char yaml[128];
         snprintf(yaml, sizeof yaml, "rules:\n  - {name: a, limit: [%s]}\n", rows[i].limit);
         rig_open(&rig, yaml);
@@ -87,7 +87,7 @@ static void a_commit_charges_at_most_a_hundred_times_what_the_limit_holds(void *
 static void a_reservation_outlives_a_reload(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: a, limit: 100/h, cost: 10}\n");
     uint64_t hold = reserve(&rig, &somebody, 0);
     assert_int_equal(rig_reload(&rig, "rules:\n  - {name: b, limit: 1/h}\n  - {name: a, limit: 100/h}\n"), 0);
@@ -101,10 +101,10 @@ static const char several[] = "admission: {match: all}\n"
                               "  - {name: b, key: 'header:user', limit: 20/h}\n"
                               "  - {name: a, limit: 10/h}\n";
 
-static void hold_of_several_rules_is_settled_with_each_by_its_own_key(void **state)
+static void reservation_of_several_rules_is_settled_by_the_key_of_each(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, several);
     struct call alice = {.peer = "203.0.113.7", .headers = {"user", "alice"}, .cost = 4};
     struct call bob = {.peer = "203.0.113.8", .headers = {"user", "robert"}, .cost = 3};
@@ -123,10 +123,10 @@ static void hold_of_several_rules_is_settled_with_each_by_its_own_key(void **sta
     rig_close(&rig);
 }
 
-static void holds_are_bounded_and_end_with_their_lease(void **state)
+static void reservations_are_bounded_and_end_with_their_lease(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rules_view view;
     rig_open(&rig, "admission: {holds: 2, lease: 10s}\nrules:\n  - {name: a, limit: 100/h}\n");
     uint64_t first = reserve(&rig, &somebody, WEIR_SECOND);
@@ -148,12 +148,12 @@ static void holds_are_bounded_and_end_with_their_lease(void **state)
     rig_close(&rig);
 }
 
-static void without_memory_for_a_hold_all_is_given_back_and_on_error_decides(void **state)
+static void reservation_without_memory_is_returned_and_on_error_decides(void **state)
 {
     (void)state;
     static const char *const ways[] = {"closed", "open"};
     for (size_t i = 0; i < 2; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         struct wr_rules_view view;
         char yaml[128];
         snprintf(yaml, sizeof yaml, "admission: {on_error: %s}\nrules:\n  - {name: a, limit: concurrent=2}\n", ways[i]);
@@ -174,10 +174,10 @@ static void without_memory_for_a_hold_all_is_given_back_and_on_error_decides(voi
     }
 }
 
-static void only_what_a_rule_was_asked_for_can_be_reserved(void **state)
+static void only_requests_that_a_rule_decided_can_be_reserved(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "admission: {allow: [10.0.0.0/8]}\nrules:\n  - {name: a, match: {path: /a}, limit: 1/h}\n");
     const struct call unmatched = {.target = "/", .peer = "203.0.113.7"}, listed = {.target = "/a", .peer = "10.0.0.1"};
     assert_int_equal(reserve(&rig, &unmatched, 0), 0);
@@ -189,10 +189,10 @@ static void only_what_a_rule_was_asked_for_can_be_reserved(void **state)
     rig_close(&rig);
 }
 
-static void permits_in_flight_are_held_until_ended_or_their_lease_is_over(void **state)
+static void permits_in_flight_are_held_until_their_end_or_lease(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "admission: {lease: 5s}\nrules:\n  - {name: a, limit: concurrent=2}\n");
     assert_true(rig_try(&rig, &somebody));
     uint64_t hold = rig.verdict.hold;
@@ -225,7 +225,7 @@ struct waiter {
     struct wr_verdict verdict;
 };
 
-static void join(struct rig *rig, const struct call *call, int64_t timeout_ns, struct waiter *waiter)
+static void join(struct rules_fixture *rig, const struct call *call, int64_t timeout_ns, struct waiter *waiter)
 {
     struct call_list list;
     weir_request request = request_of(call, &list);
@@ -239,10 +239,10 @@ static bool poll_turn(struct waiter *waiter)
     return wr_pending_request_poll(waiter->turn, &waiter->verdict, &waiter->wait_ns);
 }
 
-static void turns_come_in_order_and_a_try_does_not_overtake(void **state)
+static void pending_requests_are_granted_in_order_and_not_overtaken(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     static struct waiter first, second;
     rig_open(&rig, "rules:\n  - {name: a, limit: 1/s}\n");
     assert_true(rig_try(&rig, &somebody));
@@ -265,10 +265,10 @@ static void turns_come_in_order_and_a_try_does_not_overtake(void **state)
     rig_close(&rig);
 }
 
-static void a_turn_ends_at_its_timeout_and_nothing_was_charged(void **state)
+static void pending_request_times_out_and_charges_nothing(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     static struct waiter waiter;
     rig_open(&rig, "admission: {match: all}\n"
                    "rules:\n"
@@ -289,10 +289,10 @@ static void a_turn_ends_at_its_timeout_and_nothing_was_charged(void **state)
     rig_close(&rig);
 }
 
-static void one_who_leaves_gives_back_what_he_had(void **state)
+static void freed_pending_request_returns_its_permits(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     static struct waiter waiter;
     struct wr_rules_view view;
     rig_open(&rig, "admission: {match: all}\n"
@@ -312,10 +312,10 @@ static void one_who_leaves_gives_back_what_he_had(void **state)
     rig_close(&rig);
 }
 
-static void a_turn_for_permits_in_flight_is_woken_and_held(void **state)
+static void pending_request_for_permits_in_flight_is_woken_and_reserved(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     static struct waiter waiter, last;
     rig_open(&rig, "rules:\n  - {name: a, limit: concurrent=1}\n");
     assert_true(rig_try(&rig, &somebody));
@@ -342,10 +342,10 @@ static void a_turn_for_permits_in_flight_is_woken_and_held(void **state)
     rig_close(&rig);
 }
 
-static void waiters_go_by_the_new_rate_after_a_reload(void **state)
+static void pending_requests_follow_the_new_rate_after_a_reload(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     static struct waiter waiter;
     rig_open(&rig, "rules:\n  - {name: a, limit: 10/s burst=1}\n");
     assert_true(rig_try(&rig, &somebody));
@@ -364,10 +364,10 @@ static void waiters_go_by_the_new_rate_after_a_reload(void **state)
     rig_close(&rig);
 }
 
-static void what_needs_no_waiting_is_over_at_once(void **state)
+static void pending_request_that_needs_no_wait_ends_at_once(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     static struct waiter waiter;
     rig_open(&rig, "admission: {deny: 203.0.113.0/24}\n"
                    "rules:\n"
@@ -394,14 +394,14 @@ static void what_needs_no_waiting_is_over_at_once(void **state)
     rig_close(&rig);
 }
 
-WEIR_TESTS(test(hold_of_several_rules_is_settled_with_each_by_its_own_key),
-           test(a_reservation_is_settled_once_for_what_it_cost),
-           test(a_commit_charges_at_most_a_hundred_times_what_the_limit_holds), test(a_reservation_outlives_a_reload),
-           test(holds_are_bounded_and_end_with_their_lease),
-           test(without_memory_for_a_hold_all_is_given_back_and_on_error_decides),
-           test(only_what_a_rule_was_asked_for_can_be_reserved),
-           test(permits_in_flight_are_held_until_ended_or_their_lease_is_over),
-           test(turns_come_in_order_and_a_try_does_not_overtake),
-           test(a_turn_ends_at_its_timeout_and_nothing_was_charged), test(one_who_leaves_gives_back_what_he_had),
-           test(a_turn_for_permits_in_flight_is_woken_and_held), test(waiters_go_by_the_new_rate_after_a_reload),
-           test(what_needs_no_waiting_is_over_at_once))
+WEIR_TESTS(test(reservation_of_several_rules_is_settled_by_the_key_of_each),
+           test(reservation_is_settled_once_at_its_real_cost), test(commit_charges_at_most_a_hundred_times_the_limit),
+           test(a_reservation_outlives_a_reload), test(reservations_are_bounded_and_end_with_their_lease),
+           test(reservation_without_memory_is_returned_and_on_error_decides),
+           test(only_requests_that_a_rule_decided_can_be_reserved),
+           test(permits_in_flight_are_held_until_their_end_or_lease),
+           test(pending_requests_are_granted_in_order_and_not_overtaken),
+           test(pending_request_times_out_and_charges_nothing), test(freed_pending_request_returns_its_permits),
+           test(pending_request_for_permits_in_flight_is_woken_and_reserved),
+           test(pending_requests_follow_the_new_rate_after_a_reload),
+           test(pending_request_that_needs_no_wait_ends_at_once))

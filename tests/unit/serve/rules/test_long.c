@@ -40,13 +40,13 @@ static const char *rules_of(const char *admission, int count, const char *each)
 static const struct call long_call = {.peer = "203.0.113.7", .headers = {"x-a", field, "x-b", field}};
 static const struct call short_call = {.peer = "203.0.113.7"};
 
-static void request_that_takes_too_many_steps_is_refused_even_where_failures_let_in(void **state)
+static void request_that_takes_too_many_steps_is_refused_even_if_on_error_open(void **state)
 {
     static const char *const ways[] = {"on_error: closed", "on_error: open"};
     (void)state;
     fill_field();
     for (size_t i = 0; i < 2; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         rig_open(&rig, rules_of(ways[i], 90, ""));
         assert_false(rig_try(&rig, &long_call));
         assert_int_equal(rig.verdict.cause, WR_CAUSE_MALFORMED);
@@ -57,11 +57,11 @@ static void request_that_takes_too_many_steps_is_refused_even_where_failures_let
     }
 }
 
-static void request_that_would_wait_is_refused_for_its_steps_too(void **state)
+static void pending_request_that_takes_too_many_steps_is_refused(void **state)
 {
     struct call_list list;
     struct wr_pending_request *turn;
-    struct rig rig;
+    struct rules_fixture rig;
     int64_t wait_ns;
     (void)state;
     fill_field();
@@ -76,9 +76,9 @@ static void request_that_would_wait_is_refused_for_its_steps_too(void **state)
     rig_close(&rig);
 }
 
-static void long_request_is_compared_with_few_rules_to_its_end(void **state)
+static void long_request_is_fully_compared_with_few_rules(void **state)
 {
-    struct rig rig;
+    struct rules_fixture rig;
     (void)state;
     fill_field();
     memcpy(field + FIELD_BYTES - 2, "03", 2);
@@ -91,7 +91,7 @@ static void long_request_is_compared_with_few_rules_to_its_end(void **state)
 
 static void shadow_rules_that_take_too_many_steps_refuse_nothing(void **state)
 {
-    struct rig rig;
+    struct rules_fixture rig;
     (void)state;
     fill_field();
     rig_open(&rig, rules_of("on_error: closed", 90, "shadow: true,"));
@@ -100,7 +100,7 @@ static void shadow_rules_that_take_too_many_steps_refuse_nothing(void **state)
     rig_close(&rig);
 }
 
-WEIR_TESTS(test(request_that_takes_too_many_steps_is_refused_even_where_failures_let_in),
-           test(request_that_would_wait_is_refused_for_its_steps_too),
-           test(long_request_is_compared_with_few_rules_to_its_end),
+WEIR_TESTS(test(request_that_takes_too_many_steps_is_refused_even_if_on_error_open),
+           test(pending_request_that_takes_too_many_steps_is_refused),
+           test(long_request_is_fully_compared_with_few_rules),
            test(shadow_rules_that_take_too_many_steps_refuse_nothing))

@@ -14,10 +14,10 @@ static const struct call somebody = {.peer = "203.0.113.7"};
 
 /* ---- requests ---- */
 
-static void request_that_is_not_known_well_enough_is_malformed_and_counted(void **state)
+static void incomplete_request_is_malformed_and_counted(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call_list list;
     struct wr_rules_view view;
     weir_request request = request_of(&somebody, &list);
@@ -36,10 +36,10 @@ static void request_that_is_not_known_well_enough_is_malformed_and_counted(void 
     rig_close(&rig);
 }
 
-static void key_with_permits_in_flight_has_a_hold(void **state)
+static void key_with_permits_in_flight_has_a_reservation(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: a, limit: concurrent=1}\n");
     assert_int_equal(wr_rules_try_key(rig.book, "a", "k", 1, 0, &rig.verdict), 0);
     uint64_t hold = rig.verdict.hold;
@@ -52,10 +52,10 @@ static void key_with_permits_in_flight_has_a_hold(void **state)
     rig_close(&rig);
 }
 
-static void listed_key_is_settled_for_nothing(void **state)
+static void reservation_of_a_listed_key_charges_nothing(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call_list list;
     weir_request request = request_of(&somebody, &list);
     rig_open(&rig, "rules:\n  - {name: a, limit: 5/h fixed_window, allow_keys: [203.0.113.7]}\n");
@@ -74,10 +74,10 @@ static void wake(void *context)
     (void)context;
 }
 
-static void turn_is_refused_for_its_timeout_or_for_want_of_memory(void **state)
+static void pending_request_is_refused_for_its_timeout_or_without_memory(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call_list list;
     struct wr_pending_request *turn;
     weir_request request = request_of(&somebody, &list);
@@ -93,10 +93,10 @@ static void turn_is_refused_for_its_timeout_or_for_want_of_memory(void **state)
     rig_close(&rig);
 }
 
-static void wish_for_a_request_is_decided_at_once(void **state)
+static void pending_request_without_a_timeout_is_decided_at_once(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call_list list;
     weir_request request = request_of(&somebody, &list);
     struct wr_rules_request wish = {.request = &request};
@@ -119,12 +119,12 @@ static void wish_for_a_request_is_decided_at_once(void **state)
     rig_close(&rig);
 }
 
-static void turn_for_more_rules_than_a_verdict_holds_is_over_at_once(void **state)
+static void pending_request_for_too_many_rules_ends_at_once(void **state)
 {
     (void)state;
     static const char *const ways[] = {"closed", "open"};
     for (int opens = 0; opens <= 1; opens++) {
-        struct rig rig;
+        struct rules_fixture rig;
         struct call_list list;
         struct wr_pending_request *turn;
         struct wr_rules_view view;
@@ -146,10 +146,10 @@ static void turn_for_more_rules_than_a_verdict_holds_is_over_at_once(void **stat
     }
 }
 
-static void turn_without_an_end_waits_for_days(void **state)
+static void pending_request_without_a_deadline_waits_for_days(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call_list list;
     struct wr_pending_request *turn;
     int64_t wait_ns = 0;
@@ -169,13 +169,13 @@ static void turn_without_an_end_waits_for_days(void **state)
     rig_close(&rig);
 }
 
-static void holds_are_divided_among_at_most_16_origins(void **state)
+static void reservations_are_divided_among_at_most_16_origins(void **state)
 {
     (void)state;
     /* number of origins, number of reservations for each */
     static const uint32_t rows[][2] = {{0, 32}, {1, 32}, {2, 16}, {15, 2}, {16, 2}, {17, 32}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         struct call_list list;
         uint32_t taken = 0;
         weir_request request = request_of(&somebody, &list);
@@ -200,10 +200,10 @@ static void holds_are_divided_among_at_most_16_origins(void **state)
     }
 }
 
-static void secret_of_the_book_before_is_taken_unless_there_is_an_own_one(void **state)
+static void secret_of_the_previous_instance_is_taken_unless_one_is_set(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     static char longest[WR_RULE_WORD_MAX + 2];
     struct wr_rules_settings *settings = settings_of(plain);
     rig_open(&rig, plain);
@@ -235,7 +235,7 @@ static void check_refused(struct wr_rules_settings *settings, const char *words)
         fail_msg("%s", why);
 }
 
-static void settings_that_were_not_read_from_a_file_are_checked_as_well(void **state)
+static void settings_that_do_not_come_from_a_file_are_checked_as_well(void **state)
 {
     (void)state;
     struct wr_rules_settings *settings = settings_of(plain);
@@ -268,7 +268,7 @@ static void settings_that_were_not_read_from_a_file_are_checked_as_well(void **s
     free(settings);
 }
 
-static void rules_that_make_no_sense_are_refused_in_a_file(void **state)
+static void invalid_rules_are_refused_in_a_file(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -282,7 +282,7 @@ static void rules_that_make_no_sense_are_refused_in_a_file(void **state)
         {"{name: a, limit: 5/h, match: {method: [get]}}", "not in capitals"},
         {"{name: a, limit: 5/h, match: {header: [{name: X-A}]}}", "lower case"},
     };
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, plain);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char yaml[512];
@@ -294,10 +294,10 @@ static void rules_that_make_no_sense_are_refused_in_a_file(void **state)
     rig_close(&rig);
 }
 
-static void names_of_rules_are_used_up_at_ten_thousand(void **state)
+static void at_most_ten_thousand_rule_names_are_used(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     static char yaml[100 * 64];
     rig_open(&rig, plain);
     for (int first = 0; first < 10100; first += 100) {
@@ -313,10 +313,10 @@ static void names_of_rules_are_used_up_at_ten_thousand(void **state)
     rig_close(&rig);
 }
 
-static void plan_that_comes_with_a_reload_begins_anew(void **state)
+static void plan_added_by_a_reload_starts_with_its_full_limit(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: a, limit: 5/h, plans: [{name: p, limit: 6/h, keys: [203.0.113.7]}]}\n");
     assert_int_equal(rig_count(&rig, &somebody, 9), 6);
     assert_int_equal(rig_reload(&rig, "rules:\n  - {name: a, limit: 5/h, plans: [{name: q, limit: 7/h, keys: "
@@ -342,7 +342,7 @@ static void make_path(void)
     close(fd);
 }
 
-static void hold_of_several_rules_and_plans_goes_on_in_the_next_book(void **state)
+static void reservation_of_several_rules_and_plans_moves_to_the_next_instance(void **state)
 {
     (void)state;
     static const char yaml[] =
@@ -351,7 +351,7 @@ static void hold_of_several_rules_and_plans_goes_on_in_the_next_book(void **stat
         "  - {name: a, limit: concurrent=9, plans: [{name: p, limit: concurrent=2, keys: [1.1.1.1]},\n"
         "     {name: q, limit: concurrent=3, keys: [2.2.2.2]}]}\n"
         "  - {name: longer-name, key: 'header:x-user-id', limit: concurrent=4}\n";
-    struct rig rig, next;
+    struct rules_fixture rig, next;
     struct wr_rules_copy copy = {false, 0};
     struct call call = {.peer = "2.2.2.2", .headers = {"x-user-id", "alice"}};
     uint64_t holds[2];
@@ -376,7 +376,7 @@ static void hold_of_several_rules_and_plans_goes_on_in_the_next_book(void **stat
     unlink(path);
 }
 
-static void hold_takes_nothing_along_of_lists_and_of_what_was_refused_in_shadow(void **state)
+static void reservation_carries_no_permits_of_lists_and_refusing_shadow_rules(void **state)
 {
     (void)state;
     static const char before[] = "admission: {match: all}\n"
@@ -389,7 +389,7 @@ static void hold_takes_nothing_along_of_lists_and_of_what_was_refused_in_shadow(
                                 "  - {name: a, limit: concurrent=1}\n"
                                 "  - {name: b, limit: concurrent=1, shadow: true}\n"
                                 "  - {name: c, limit: concurrent=3}\n";
-    struct rig rig, next;
+    struct rules_fixture rig, next;
     struct wr_rules_copy copy = {false, 0};
     make_path();
     rig_open(&rig, before);
@@ -408,11 +408,11 @@ static void hold_takes_nothing_along_of_lists_and_of_what_was_refused_in_shadow(
     unlink(path);
 }
 
-static void thousands_of_holds_are_handed_on(void **state)
+static void thousands_of_reservations_move_to_the_next_instance(void **state)
 {
     (void)state;
     static const char yaml[] = "rules:\n  - {name: a, limit: concurrent=2}\n";
-    struct rig rig, next;
+    struct rules_fixture rig, next;
     struct wr_rules_copy copy = {false, 0};
     struct wr_rules_view view;
     char peer[32];
@@ -434,19 +434,19 @@ static void thousands_of_holds_are_handed_on(void **state)
     unlink(path);
 }
 
-static void holds_for_which_there_is_no_memory_leave_nothing_taken(void **state)
+static void reservations_loaded_without_memory_charge_nothing(void **state)
 {
     (void)state;
     static const char yaml[] = "rules:\n  - {name: a, limit: concurrent=2}\n";
     struct wr_rules_copy copy = {false, 0};
-    struct rig rig;
+    struct rules_fixture rig;
     make_path();
     rig_open(&rig, yaml);
     assert_true(rig_try(&rig, &somebody));
     assert_int_equal(wr_rules_copy(rig.book, &copy, true, path, rig.why, sizeof rig.why), 0);
     bool was_left_out = false;
     for (long at = 1; at <= 8; at++) {
-        struct rig next;
+        struct rules_fixture next;
         struct wr_rules_view view;
         rig_open(&next, yaml);
         next.memory.fail_at = at;
@@ -463,11 +463,11 @@ static void holds_for_which_there_is_no_memory_leave_nothing_taken(void **state)
     unlink(path);
 }
 
-static void keys_from_a_pipe_are_refused_for_it_cannot_be_read_twice(void **state)
+static void key_file_that_is_a_pipe_is_refused(void **state)
 {
     (void)state;
     static const char text[] = "weir-keys 1 5\nend 0\n";
-    struct rig rig;
+    struct rules_fixture rig;
     int ends[2];
     char name[32];
     rig_open(&rig, plain);
@@ -480,16 +480,17 @@ static void keys_from_a_pipe_are_refused_for_it_cannot_be_read_twice(void **stat
     rig_close(&rig);
 }
 
-WEIR_TESTS(test(turn_without_an_end_waits_for_days), test(holds_are_divided_among_at_most_16_origins),
-           test(secret_of_the_book_before_is_taken_unless_there_is_an_own_one),
-           test(request_that_is_not_known_well_enough_is_malformed_and_counted),
-           test(key_with_permits_in_flight_has_a_hold), test(listed_key_is_settled_for_nothing),
-           test(turn_is_refused_for_its_timeout_or_for_want_of_memory), test(wish_for_a_request_is_decided_at_once),
-           test(turn_for_more_rules_than_a_verdict_holds_is_over_at_once),
-           test(settings_that_were_not_read_from_a_file_are_checked_as_well),
-           test(rules_that_make_no_sense_are_refused_in_a_file), test(names_of_rules_are_used_up_at_ten_thousand),
-           test(plan_that_comes_with_a_reload_begins_anew),
-           test(hold_of_several_rules_and_plans_goes_on_in_the_next_book),
-           test(hold_takes_nothing_along_of_lists_and_of_what_was_refused_in_shadow),
-           test(thousands_of_holds_are_handed_on), test(holds_for_which_there_is_no_memory_leave_nothing_taken),
-           test(keys_from_a_pipe_are_refused_for_it_cannot_be_read_twice))
+WEIR_TESTS(test(pending_request_without_a_deadline_waits_for_days),
+           test(reservations_are_divided_among_at_most_16_origins),
+           test(secret_of_the_previous_instance_is_taken_unless_one_is_set),
+           test(incomplete_request_is_malformed_and_counted), test(key_with_permits_in_flight_has_a_reservation),
+           test(reservation_of_a_listed_key_charges_nothing),
+           test(pending_request_is_refused_for_its_timeout_or_without_memory),
+           test(pending_request_without_a_timeout_is_decided_at_once),
+           test(pending_request_for_too_many_rules_ends_at_once),
+           test(settings_that_do_not_come_from_a_file_are_checked_as_well), test(invalid_rules_are_refused_in_a_file),
+           test(at_most_ten_thousand_rule_names_are_used), test(plan_added_by_a_reload_starts_with_its_full_limit),
+           test(reservation_of_several_rules_and_plans_moves_to_the_next_instance),
+           test(reservation_carries_no_permits_of_lists_and_refusing_shadow_rules),
+           test(thousands_of_reservations_move_to_the_next_instance),
+           test(reservations_loaded_without_memory_charge_nothing), test(key_file_that_is_a_pipe_is_refused))

@@ -8,10 +8,10 @@
 #include <stdatomic.h>
 #include <weir/time.h>
 
-static void a_rule_that_keeps_its_name_keeps_what_its_callers_used(void **state)
+static void rule_that_keeps_its_name_keeps_the_usage_of_its_callers(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n"
                    "  - {name: a, match: {path: /a}, limit: 5/h}\n"
                    "  - {name: b, limit: 5/h}\n");
@@ -31,10 +31,10 @@ static void a_rule_that_keeps_its_name_keeps_what_its_callers_used(void **state)
 }
 
 /* Plans are matched by name, in any order. */
-static void plans_that_keep_their_names_keep_what_their_callers_used(void **state)
+static void plans_that_keep_their_names_keep_the_usage_of_their_callers(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n"
                    "  - {name: a, key: 'header:k', limit: 3/h, plans: [{name: p, limit: 5/h, keys: [pp]},\n"
                    "                                                   {name: q, limit: 9/h, keys: [qq]}]}\n");
@@ -54,7 +54,7 @@ static void plans_that_keep_their_names_keep_what_their_callers_used(void **stat
 static void a_lower_limit_is_in_force_at_once(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: a, limit: 100/s}\n");
     struct call call = {.peer = "203.0.113.7"};
     assert_true(rig_try(&rig, &call));
@@ -65,10 +65,10 @@ static void a_lower_limit_is_in_force_at_once(void **state)
     rig_close(&rig);
 }
 
-static void other_bounds_of_memory_are_in_force_and_nobody_is_forgotten(void **state)
+static void reloaded_memory_bounds_apply_and_forget_no_key(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: a, limit: 2/h}\n");
     struct call known = {.peer = "203.0.113.7"}, next = {.peer = "203.0.113.8"}, last = {.peer = "203.0.113.9"};
     assert_int_equal(rig_count(&rig, &known, 9), 2);
@@ -89,10 +89,10 @@ static void other_bounds_of_memory_are_in_force_and_nobody_is_forgotten(void **s
     rig_close(&rig);
 }
 
-static void a_rule_of_another_kind_begins_anew(void **state)
+static void rule_of_another_kind_starts_with_its_full_limit(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: a, limit: 2/h}\n");
     struct call call = {.peer = "203.0.113.7"};
     assert_int_equal(rig_count(&rig, &call, 9), 2);
@@ -158,7 +158,7 @@ static const struct {
 static void a_bad_file_leaves_the_old_rules_in_force(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rules_view view;
     rig_open(&rig, "rules:\n  - {name: a, limit: 2/h}\n");
     struct call call = {.peer = "203.0.113.7"};
@@ -181,7 +181,7 @@ static void a_reload_without_memory_changes_nothing(void **state)
                                 "  - {name: a, limit: 100/h, plans: [{name: p, limit: 200/h, keys: [1.1.1.1]}]}\n"
                                 "  - {name: b, limit: 100/h}\n"
                                 "  - {name: c, limit: 1/h}\n";
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n"
                    "  - {name: a, match: {path: /a}, limit: 3/h, plans: [{name: p, limit: 5/h, keys: [1.1.1.1]}]}\n"
                    "  - {name: b, limit: 4/h}\n");
@@ -206,10 +206,10 @@ static void a_reload_without_memory_changes_nothing(void **state)
     rig_close(&rig);
 }
 
-static void limits_stay_as_they_were_when_memory_ends_halfway(void **state)
+static void limits_are_unchanged_if_a_reload_runs_out_of_memory(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call a = {.target = "/a", .peer = "203.0.113.7"}, b = {.target = "/b", .peer = "203.0.113.7"};
     struct wr_rules_settings *settings = settings_of("rules:\n"
                                                      "  - {name: a, match: {path: /a}, limit: 100/h}\n"
@@ -271,7 +271,7 @@ static void reloads_under_load_never_grant_more_than_allowed(void **state)
         "admission: {match: all}\nrules:\n  - {name: kept, key: ip, limit: 5000/h fixed_window}\n",
     };
     struct wr_rules_settings *settings[3];
-    struct rig rig;
+    struct rules_fixture rig;
     struct asker askers[THREADS];
     atomic_bool stop = false;
     atomic_long granted = 0, asked = 0;
@@ -299,9 +299,9 @@ static void reloads_under_load_never_grant_more_than_allowed(void **state)
     rig_close(&rig);
 }
 
-WEIR_TESTS(test(plans_that_keep_their_names_keep_what_their_callers_used),
-           test(a_rule_that_keeps_its_name_keeps_what_its_callers_used), test(a_lower_limit_is_in_force_at_once),
-           test(other_bounds_of_memory_are_in_force_and_nobody_is_forgotten), test(a_rule_of_another_kind_begins_anew),
+WEIR_TESTS(test(plans_that_keep_their_names_keep_the_usage_of_their_callers),
+           test(rule_that_keeps_its_name_keeps_the_usage_of_its_callers), test(a_lower_limit_is_in_force_at_once),
+           test(reloaded_memory_bounds_apply_and_forget_no_key), test(rule_of_another_kind_starts_with_its_full_limit),
            test(a_bad_file_leaves_the_old_rules_in_force), test(a_reload_without_memory_changes_nothing),
-           test(limits_stay_as_they_were_when_memory_ends_halfway),
+           test(limits_are_unchanged_if_a_reload_runs_out_of_memory),
            test(reloads_under_load_never_grant_more_than_allowed))

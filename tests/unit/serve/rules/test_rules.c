@@ -17,10 +17,10 @@ static const char simple[] = "rules:\n"
                              "  - name: site\n"
                              "    limit: 5/s\n";
 
-static void the_first_rule_that_fits_decides(void **state)
+static void first_matching_rule_decides(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, simple);
     struct call login = {.method = "POST", .target = "/login?next=/", .peer = "203.0.113.7"};
     struct call page = {.method = "GET", .target = "/login", .peer = "203.0.113.7"};
@@ -40,7 +40,7 @@ static void the_first_rule_that_fits_decides(void **state)
 static void all_limits_of_a_stack_must_grant(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, simple);
     struct call call = {.method = "GET", .target = "/api/x", .headers = {"X-User-Id", "alice"}};
     assert_int_equal(rig_count(&rig, &call, 10), 3);
@@ -51,10 +51,10 @@ static void all_limits_of_a_stack_must_grant(void **state)
     rig_close(&rig);
 }
 
-static void with_match_all_every_rule_that_fits_must_grant(void **state)
+static void with_match_all_every_matching_rule_must_grant(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "admission: {match: all}\n"
                    "rules:\n"
                    "  - {name: user, key: 'header:x-user-id', limit: 2/s}\n"
@@ -69,10 +69,10 @@ static void with_match_all_every_rule_that_fits_must_grant(void **state)
     rig_close(&rig);
 }
 
-static void a_request_that_no_rule_fits_is_allowed_and_counted(void **state)
+static void request_without_a_matching_rule_is_allowed_and_counted(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rules_view view;
     rig_open(&rig, "rules:\n  - {name: a, match: {host: example.org}, limit: 1/s}\n");
     struct call call = {.host = "example.com", .peer = "203.0.113.7"};
@@ -84,10 +84,10 @@ static void a_request_that_no_rule_fits_is_allowed_and_counted(void **state)
     rig_close(&rig);
 }
 
-static void a_rule_in_shadow_counts_and_refuses_nobody(void **state)
+static void shadow_rule_counts_and_refuses_no_request(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rule_view view;
     rig_open(&rig, "rules:\n"
                    "  - {name: new, limit: 1/s, shadow: true}\n"
@@ -106,10 +106,10 @@ static void a_rule_in_shadow_counts_and_refuses_nobody(void **state)
     rig_close(&rig);
 }
 
-static void what_was_granted_tells_quota_and_fields(void **state)
+static void verdict_of_a_grant_has_quotas_and_response_fields(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     char fields[WEIR_FIELDS_BYTES_MAX];
     size_t bytes;
     rig_open(&rig, "rules:\n  - {name: a, limit: 10/s burst=20}\n");
@@ -127,7 +127,7 @@ static void what_was_granted_tells_quota_and_fields(void **state)
     rig_close(&rig);
 }
 
-WEIR_TESTS(test(the_first_rule_that_fits_decides), test(all_limits_of_a_stack_must_grant),
-           test(with_match_all_every_rule_that_fits_must_grant),
-           test(a_request_that_no_rule_fits_is_allowed_and_counted), test(a_rule_in_shadow_counts_and_refuses_nobody),
-           test(what_was_granted_tells_quota_and_fields))
+WEIR_TESTS(test(first_matching_rule_decides), test(all_limits_of_a_stack_must_grant),
+           test(with_match_all_every_matching_rule_must_grant),
+           test(request_without_a_matching_rule_is_allowed_and_counted),
+           test(shadow_rule_counts_and_refuses_no_request), test(verdict_of_a_grant_has_quotas_and_response_fields))

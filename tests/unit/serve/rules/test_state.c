@@ -40,7 +40,7 @@ static void make_path(void)
 
 /* Replaces the rules by a new instance, as after a restart, and loads the file. Returns the result
  * of the load. */
-static int restart(struct rig *rig, const char *yaml)
+static int restart(struct rules_fixture *rig, const char *yaml)
 {
     struct wr_rules_settings *settings = settings_of(yaml);
     struct wr_rules_options options = {
@@ -54,20 +54,20 @@ static int restart(struct rig *rig, const char *yaml)
     return wr_rules_load_keys(rig->book, path, rig->why, sizeof rig->why);
 }
 
-static void begin(struct rig *rig, const char *yaml)
+static void begin(struct rules_fixture *rig, const char *yaml)
 {
     make_path();
     rig_open(rig, yaml);
     assert_int_equal(restart(rig, yaml), 0); /* there is no file, which is no error */
 }
 
-static void save(struct rig *rig)
+static void save(struct rules_fixture *rig)
 {
     if (wr_rules_save_keys(rig->book, path, rig->why, sizeof rig->why) != 0)
         fail_msg("%s", rig->why);
 }
 
-static void end(struct rig *rig)
+static void end(struct rules_fixture *rig)
 {
     unlink(path);
     rig_close(rig);
@@ -82,7 +82,7 @@ static const char all_kinds[] = "rules:\n"
                                 "  - {name: flight, match: {path: /flight}, limit: concurrent=2}\n"
                                 "  - {name: plan, limit: 5/h, plans: [{name: p, limit: 7/h, keys: [1.2.3.4]}]}\n";
 
-static void what_callers_have_used_outlives_a_restart(void **state)
+static void usage_of_callers_survives_a_restart(void **state)
 {
     (void)state;
     static const struct {
@@ -91,7 +91,7 @@ static void what_callers_have_used_outlives_a_restart(void **state)
     } rows[] = {{"/bucket", "1.1.1.1", 100, 100}, {"/fixed", "1.1.1.1", 10, 0}, {"/sliding", "1.1.1.1", 10, 0},
                 {"/log", "1.1.1.1", 10, 0},       {"/leaky", "1.1.1.1", 1, 1},  {"/flight", "1.1.1.1", 2, 2},
                 {"/", "1.1.1.1", 5, 0},           {"/", "1.2.3.4", 7, 1}};
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rules_view view;
     begin(&rig, all_kinds);
     for (size_t i = 0; i < 8; i++) {
@@ -121,10 +121,10 @@ static void what_callers_have_used_outlives_a_restart(void **state)
     end(&rig);
 }
 
-static void the_time_that_a_save_takes_counts_once(void **state)
+static void duration_of_a_save_counts_once(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call call = {.peer = "1.1.1.1"};
     static const char yaml[] = "rules:\n  - {name: a, limit: 100/m}\n";
     begin(&rig, yaml);
@@ -137,10 +137,10 @@ static void the_time_that_a_save_takes_counts_once(void **state)
     end(&rig);
 }
 
-static void the_time_in_between_counts(void **state)
+static void time_between_save_and_load_counts(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call call = {.peer = "1.1.1.1"};
     static const char yaml[] = "rules:\n  - {name: a, limit: [100/m, 150/h fixed_window]}\n";
     begin(&rig, yaml);
@@ -159,11 +159,11 @@ static void the_time_in_between_counts(void **state)
     end(&rig);
 }
 
-static void a_wall_clock_that_jumps_neither_locks_out_nor_lets_all_in(void **state)
+static void wall_clock_jump_neither_locks_callers_out_nor_frees_them_early(void **state)
 {
     (void)state;
     static const int64_t jumps[] = {-WEIR_HOUR, -1789000000 * WEIR_SECOND, 0};
-    struct rig rig;
+    struct rules_fixture rig;
     struct call call = {.peer = "1.1.1.1"};
     static const char yaml[] = "rules:\n  - {name: a, limit: 60/m}\n";
     for (size_t i = 0; i < 3; i++) {
@@ -187,11 +187,11 @@ static void a_wall_clock_that_jumps_neither_locks_out_nor_lets_all_in(void **sta
     end(&rig);
 }
 
-static void while_the_machine_runs_on_it_does_not_matter_what_the_wall_clock_says(void **state)
+static void wall_clock_is_ignored_within_one_boot_of_the_machine(void **state)
 {
     (void)state;
     static const int64_t jumps[] = {WEIR_DAY, -WEIR_DAY};
-    struct rig rig;
+    struct rules_fixture rig;
     struct call call = {.peer = "1.1.1.1"};
     static const char yaml[] = "rules:\n  - {name: a, limit: 60/m}\n";
     for (size_t i = 0; i < 2; i++) {
@@ -222,10 +222,10 @@ static void write_text(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void what_a_file_says_is_clamped(void **state)
+static void values_of_a_key_file_are_clamped(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call call = {.peer = "1.1.1.1"}; /* 312e312e312e31 in hex */
     static const char yaml[] = "rules:\n  - {name: a, limit: 60/m}\n  - {name: w, limit: 5/m fixed_window}\n";
     static const char *const lines[] = {"k 312e312e312e31 4294967295\n", "k 312e312e312e31 61/1152921504606846976\n"};
@@ -250,7 +250,7 @@ static void what_a_file_says_is_clamped(void **state)
     end(&rig);
 }
 
-static void a_file_that_is_not_whole_is_refused_and_nothing_put_back(void **state)
+static void incomplete_key_file_is_refused_and_restores_nothing(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -277,7 +277,7 @@ static void a_file_that_is_not_whole_is_refused_and_nothing_put_back(void **stat
         "weir-keys 1 5\nr a\nk 312e312e312e31 60\nh 5 5\nr a\nt 31 1 1\nend 2\n",
         "weir-keys 1 5\nr a\nk 312e312e312e31 60\nh 5 5\nr a\nt 31 1\nend 1\n",
     };
-    struct rig rig;
+    struct rules_fixture rig;
     struct call call = {.peer = "1.1.1.1"};
     static const char yaml[] = "rules:\n  - {name: a, limit: 60/m}\n";
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -293,7 +293,7 @@ static void a_file_that_is_not_whole_is_refused_and_nothing_put_back(void **stat
 
 /* ---- reservations and permits in flight ---- */
 
-static void save_all(struct rig *rig)
+static void save_all(struct rules_fixture *rig)
 {
     struct wr_rules_copy copy = {false, 0};
     if (wr_rules_copy(rig->book, &copy, true, path, rig->why, sizeof rig->why) != 0)
@@ -306,14 +306,14 @@ static const char flights[] = "admission: {lease: 60s}\n"
                               "    limit: [concurrent=2, 100/h fixed_window]\n"
                               "    plans: [{name: p, limit: [concurrent=3, 100/h fixed_window], keys: [1.2.3.4]}]\n";
 
-static void permits_in_flight_are_ended_in_the_next_book(void **state)
+static void permits_in_flight_can_be_ended_in_the_next_instance(void **state)
 {
     (void)state;
     static const struct {
         const char *peer;
         int most;
     } rows[] = {{"1.1.1.1", 2}, {"1.2.3.4", 3}};
-    struct rig rig;
+    struct rules_fixture rig;
     for (size_t i = 0; i < 2; i++) {
         struct call call = {.peer = rows[i].peer};
         begin(&rig, flights);
@@ -337,10 +337,10 @@ static void permits_in_flight_are_ended_in_the_next_book(void **state)
     }
 }
 
-static void a_hold_is_handed_on_from_book_to_book(void **state)
+static void reservation_moves_from_instance_to_instance(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call call = {.peer = "1.1.1.1"};
     struct wr_rules_view view;
     begin(&rig, flights);
@@ -361,10 +361,10 @@ static void a_hold_is_handed_on_from_book_to_book(void **state)
     end(&rig);
 }
 
-static void limits_that_are_lower_in_the_next_book_count_what_is_in_flight(void **state)
+static void lower_limits_of_the_next_instance_count_permits_in_flight(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call call = {.peer = "1.1.1.1"};
     uint64_t holds[3];
     static const char three[] = "rules:\n  - {name: a, limit: concurrent=3}\n";
@@ -387,7 +387,7 @@ static void limits_that_are_lower_in_the_next_book_count_what_is_in_flight(void 
     end(&rig);
 }
 
-static uint64_t reserve(struct rig *rig, const struct call *call)
+static uint64_t reserve(struct rules_fixture *rig, const struct call *call)
 {
     struct call_list list;
     weir_request request = request_of(call, &list);
@@ -395,7 +395,7 @@ static uint64_t reserve(struct rig *rig, const struct call *call)
     return rig->verdict.hold;
 }
 
-static void reservations_are_settled_in_the_next_book(void **state)
+static void reservations_can_be_settled_in_the_next_instance(void **state)
 {
     (void)state;
     /* Two requests reserve 10 of 100 per hour each. After `pause` a new instance takes over. One
@@ -422,7 +422,7 @@ static void reservations_are_settled_in_the_next_book(void **state)
         {"leaky_bucket", 0, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         struct call call = {.peer = "1.1.1.1"};
         char yaml[128];
         snprintf(yaml, sizeof yaml, "rules:\n  - {name: a, limit: '100/h %s', cost: 10}\n", rows[i].algorithm);
@@ -440,10 +440,10 @@ static void reservations_are_settled_in_the_next_book(void **state)
     }
 }
 
-static void holds_for_which_there_is_no_room_leave_nothing_taken(void **state)
+static void loaded_reservations_without_room_charge_nothing(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct call call = {.peer = "1.1.1.1"};
     static const char yaml[] = "admission: {holds: 2}\nrules:\n  - {name: a, limit: concurrent=2}\n";
     begin(&rig, yaml);
@@ -460,10 +460,10 @@ static void holds_for_which_there_is_no_room_leave_nothing_taken(void **state)
     end(&rig);
 }
 
-static void a_save_that_fails_leaves_the_old_file(void **state)
+static void failed_save_leaves_the_old_key_file(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     begin(&rig, "rules:\n  - {name: a, limit: 60/m}\n");
     assert_int_equal(wr_rules_save_keys(rig.book, "/nowhere/keys", rig.why, sizeof rig.why), WEIR_E_SYSTEM);
     assert_string_equal(rig.why, "/nowhere/keys: No such file or directory");
@@ -476,11 +476,12 @@ static void a_save_that_fails_leaves_the_old_file(void **state)
     end(&rig);
 }
 
-WEIR_TESTS(test(what_callers_have_used_outlives_a_restart), test(the_time_that_a_save_takes_counts_once),
-           test(the_time_in_between_counts), test(a_wall_clock_that_jumps_neither_locks_out_nor_lets_all_in),
-           test(while_the_machine_runs_on_it_does_not_matter_what_the_wall_clock_says),
-           test(what_a_file_says_is_clamped), test(a_file_that_is_not_whole_is_refused_and_nothing_put_back),
-           test(permits_in_flight_are_ended_in_the_next_book), test(a_hold_is_handed_on_from_book_to_book),
-           test(limits_that_are_lower_in_the_next_book_count_what_is_in_flight),
-           test(reservations_are_settled_in_the_next_book), test(holds_for_which_there_is_no_room_leave_nothing_taken),
-           test(a_save_that_fails_leaves_the_old_file))
+WEIR_TESTS(test(usage_of_callers_survives_a_restart), test(duration_of_a_save_counts_once),
+           test(time_between_save_and_load_counts),
+           test(wall_clock_jump_neither_locks_callers_out_nor_frees_them_early),
+           test(wall_clock_is_ignored_within_one_boot_of_the_machine), test(values_of_a_key_file_are_clamped),
+           test(incomplete_key_file_is_refused_and_restores_nothing),
+           test(permits_in_flight_can_be_ended_in_the_next_instance), test(reservation_moves_from_instance_to_instance),
+           test(lower_limits_of_the_next_instance_count_permits_in_flight),
+           test(reservations_can_be_settled_in_the_next_instance),
+           test(loaded_reservations_without_room_charge_nothing), test(failed_save_leaves_the_old_key_file))

@@ -7,7 +7,7 @@
 
 #include <weir/time.h>
 
-static void a_rule_that_cannot_decide_refuses_or_lets_in_as_configured_and_it_shows(void **state)
+static void rule_that_cannot_decide_follows_on_error_and_is_counted(void **state)
 {
     (void)state;
     static const struct {
@@ -20,7 +20,7 @@ static void a_rule_that_cannot_decide_refuses_or_lets_in_as_configured_and_it_sh
         {"admission: {on_error: open}\nrules:\n  - {name: a, limit: 1/s}\n", true, WR_CAUSE_FAILED_OPEN, 200},
     };
     for (size_t i = 0; i < 2; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         struct wr_rules_view view;
         rig_open(&rig, rows[i].yaml);
         struct call call = {.peer = "203.0.113.7"};
@@ -39,12 +39,12 @@ static void a_rule_that_cannot_decide_refuses_or_lets_in_as_configured_and_it_sh
     }
 }
 
-static void more_rules_than_a_verdict_holds_are_a_failure_as_configured(void **state)
+static void more_matching_rules_than_a_verdict_holds_count_as_a_failure(void **state)
 {
     (void)state;
     static const char *const ways[] = {"closed", "open"};
     for (size_t i = 0; i < 2; i++) {
-        struct rig rig;
+        struct rules_fixture rig;
         char yaml[1024];
         size_t at = (size_t)snprintf(yaml, sizeof yaml, "admission: {match: all, on_error: %s}\nrules:\n", ways[i]);
         for (int rule = 0; rule < 9; rule++)
@@ -58,7 +58,7 @@ static void more_rules_than_a_verdict_holds_are_a_failure_as_configured(void **s
     }
 }
 
-static void a_book_is_made_whole_or_not_at_all(void **state)
+static void failed_creation_of_the_rules_leaks_nothing(void **state)
 {
     (void)state;
     struct wr_rules_settings *settings =
@@ -86,16 +86,16 @@ static void a_book_is_made_whole_or_not_at_all(void **state)
 
 /* Returns the number of different callers: WEIR_TEST_STRANGERS, or 300 000. Ten million take half a
  * minute. */
-static long strangers(void)
+static long number_of_callers(void)
 {
     const char *text = getenv("WEIR_TEST_STRANGERS");
     return text != NULL ? strtol(text, NULL, 10) : 300000;
 }
 
-static void millions_of_strangers_cost_no_more_memory_than_the_cap_and_free_nobody(void **state)
+static void millions_of_callers_stay_within_max_keys_and_reset_no_drained_key(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rule_view view;
     rig_open(&rig, "admission: {max_keys: 20000}\n"
                    "rules:\n  - {name: user, key: 'header:x-user-id', limit: 5/h}\n");
@@ -105,7 +105,7 @@ static void millions_of_strangers_cost_no_more_memory_than_the_cap_and_free_nobo
     char name[32];
     struct call stranger = {.headers = {"x-user-id", name}};
     long bytes = 0, granted = 0;
-    for (long i = 0, end = strangers(); i < end; i++) {
+    for (long i = 0, end = number_of_callers(); i < end; i++) {
         snprintf(name, sizeof name, "stranger-%ld", i);
         granted += rig_try(&rig, &stranger);
         if (i == 100000)
@@ -125,10 +125,10 @@ static void millions_of_strangers_cost_no_more_memory_than_the_cap_and_free_nobo
 
 /* ---- inspection ---- */
 
-static void the_top_keys_of_all_plans_are_listed_and_one_can_be_reset(void **state)
+static void top_keys_of_all_plans_are_listed_and_one_can_be_reset(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     weir_table_entry *top;
     size_t count;
     rig_open(&rig, "rules:\n"
@@ -155,10 +155,10 @@ static void the_top_keys_of_all_plans_are_listed_and_one_can_be_reset(void **sta
     rig_close(&rig);
 }
 
-static void a_key_can_be_asked_for_by_its_rule_but_a_limit_cannot_be_made_up(void **state)
+static void key_of_a_known_rule_can_be_tried_and_others_are_refused(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n  - {name: a, key: 'header:k', limit: 3/h}\n");
     assert_int_equal(wr_rules_try_key(rig.book, "a", "x", 1, 2, &rig.verdict), 0);
     assert_true(rig.verdict.allowed);
@@ -174,7 +174,7 @@ static void a_key_can_be_asked_for_by_its_rule_but_a_limit_cannot_be_made_up(voi
 static void idle_keys_are_forgotten(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rule_view view;
     rig_open(&rig, "admission: {forget: 1m}\nrules:\n  - {name: a, limit: 1/s}\n");
     struct call call = {.peer = "203.0.113.7"};
@@ -190,7 +190,7 @@ static void idle_keys_are_forgotten(void **state)
 
 /* ---- the example ---- */
 
-static void the_example_that_we_ship_does_what_its_comments_say(void **state)
+static void shipped_example_does_what_its_comments_say(void **state)
 {
     (void)state;
     static const struct {
@@ -209,7 +209,7 @@ static void the_example_that_we_ship_does_what_its_comments_say(void **state)
         {{"POST", "/login", NULL, "10.1.1.1", {0}, 0}, 99, 99, NULL},
         {{"GET", "/", NULL, "203.0.113.1", {0}, 0}, 9, 0, NULL},
     };
-    struct rig rig = {0};
+    struct rules_fixture rig = {0};
     test_allocator_init(&rig.memory);
     assert_int_equal(weir_clock_fake_new(WEIR_SECOND, NULL, &rig.clock), 0);
     struct wr_rules_options options = {.clock = rig.clock, .allocator = &rig.memory.allocator};
@@ -230,9 +230,10 @@ static void the_example_that_we_ship_does_what_its_comments_say(void **state)
     rig_close(&rig);
 }
 
-WEIR_TESTS(test(a_rule_that_cannot_decide_refuses_or_lets_in_as_configured_and_it_shows),
-           test(more_rules_than_a_verdict_holds_are_a_failure_as_configured), test(a_book_is_made_whole_or_not_at_all),
-           test(millions_of_strangers_cost_no_more_memory_than_the_cap_and_free_nobody),
-           test(the_top_keys_of_all_plans_are_listed_and_one_can_be_reset),
-           test(a_key_can_be_asked_for_by_its_rule_but_a_limit_cannot_be_made_up), test(idle_keys_are_forgotten),
-           test(the_example_that_we_ship_does_what_its_comments_say))
+WEIR_TESTS(test(rule_that_cannot_decide_follows_on_error_and_is_counted),
+           test(more_matching_rules_than_a_verdict_holds_count_as_a_failure),
+           test(failed_creation_of_the_rules_leaks_nothing),
+           test(millions_of_callers_stay_within_max_keys_and_reset_no_drained_key),
+           test(top_keys_of_all_plans_are_listed_and_one_can_be_reset),
+           test(key_of_a_known_rule_can_be_tried_and_others_are_refused), test(idle_keys_are_forgotten),
+           test(shipped_example_does_what_its_comments_say))

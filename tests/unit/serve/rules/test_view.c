@@ -7,7 +7,7 @@
 
 #include <weir/time.h>
 
-static struct wr_rule_view rule_at(struct rig *rig, uint32_t index)
+static struct wr_rule_view rule_at(struct rules_fixture *rig, uint32_t index)
 {
     struct wr_rule_view view;
     assert_int_equal(wr_rule_view_get(rig->book, index, &view), 0);
@@ -15,10 +15,10 @@ static struct wr_rule_view rule_at(struct rig *rig, uint32_t index)
 }
 
 /* The value of a header may be a secret, so the view does not show it. */
-static void rule_is_told_in_short_and_without_the_values_of_headers(void **state)
+static void rule_view_is_short_and_hides_header_values(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rule_view view;
     rig_open(&rig, "rules:\n"
                    "  - name: a\n"
@@ -40,10 +40,10 @@ static void rule_is_told_in_short_and_without_the_values_of_headers(void **state
     rig_close(&rig);
 }
 
-static void what_was_counted_is_told_as_often_as_it_is_asked(void **state)
+static void views_report_the_counts_each_time(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_rules_view view;
     struct wr_rule_view rule;
     rig_open(&rig, "rules:\n  - {name: a, limit: 2/h}\n  - {name: b, limit: 1/h}\n");
@@ -78,7 +78,7 @@ static void check_refused(const char *yaml, const char *said)
 }
 
 /* A key may be listed once only. */
-static void key_that_is_listed_twice_is_named_by_its_later_place(void **state)
+static void error_of_a_key_listed_twice_names_its_later_place(void **state)
 {
     (void)state;
     static const struct {
@@ -101,7 +101,7 @@ static void key_that_is_listed_twice_is_named_by_its_later_place(void **state)
 static int denied(const char *key, const char *listed, const struct call *call)
 {
     char yaml[512];
-    struct rig rig;
+    struct rules_fixture rig;
     snprintf(yaml, sizeof yaml, "rules:\n  - {name: r, key: %s, limit: 9/h, deny_keys: ['%s']}\n", key, listed);
     rig_open(&rig, yaml);
     bool is_denied = !rig_try(&rig, call) && rig.verdict.cause == WR_CAUSE_DENY_LIST;
@@ -109,7 +109,7 @@ static int denied(const char *key, const char *listed, const struct call *call)
     return is_denied;
 }
 
-static void listed_keys_are_found_as_requests_spell_them(void **state)
+static void listed_keys_match_the_spellings_of_requests(void **state)
 {
     (void)state;
     struct call login = {.target = "/login", .host = "example.org", .method = "POST"};
@@ -124,10 +124,10 @@ static void listed_keys_are_found_as_requests_spell_them(void **state)
     assert_false(denied("['header:a', 'header:b']", "x:y\\:", &pair));
 }
 
-static void header_of_plans_without_plans_is_refused(void **state)
+static void plan_header_without_plans_is_refused(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     rig_open(&rig, "rules:\n"
                    "  - {name: r, limit: 1/h, plan_header: x-plan, plans: [{name: p, limit: 2/h}]}\n");
     assert_int_equal(rig_reload(&rig, "rules:\n  - {name: r, limit: 1/h, plan_header: x-plan}\n"), WEIR_E_INVAL);
@@ -138,7 +138,7 @@ static void header_of_plans_without_plans_is_refused(void **state)
 static void most_recent_keys_of_all_plans_come_first(void **state)
 {
     (void)state;
-    struct rig rig;
+    struct rules_fixture rig;
     weir_table_entry *top;
     size_t count;
     static const char *const keys[] = {"one", "pro", "two", "max"};
@@ -157,7 +157,7 @@ static void most_recent_keys_of_all_plans_come_first(void **state)
     rig_close(&rig);
 }
 
-static void listed_key_that_is_too_long_as_it_is_kept_is_refused(void **state)
+static void listed_key_whose_stored_form_is_too_long_is_refused(void **state)
 {
     (void)state;
     static const char yaml[] = /* tokens are stored as digests, which are longer */
@@ -167,9 +167,7 @@ static void listed_key_that_is_too_long_as_it_is_kept_is_refused(void **state)
     check_refused(yaml, "item 1 of deny_keys");
 }
 
-WEIR_TESTS(test(listed_keys_are_found_as_requests_spell_them), test(header_of_plans_without_plans_is_refused),
-           test(most_recent_keys_of_all_plans_come_first),
-           test(rule_is_told_in_short_and_without_the_values_of_headers),
-           test(what_was_counted_is_told_as_often_as_it_is_asked),
-           test(key_that_is_listed_twice_is_named_by_its_later_place),
-           test(listed_key_that_is_too_long_as_it_is_kept_is_refused))
+WEIR_TESTS(test(listed_keys_match_the_spellings_of_requests), test(plan_header_without_plans_is_refused),
+           test(most_recent_keys_of_all_plans_come_first), test(rule_view_is_short_and_hides_header_values),
+           test(views_report_the_counts_each_time), test(error_of_a_key_listed_twice_names_its_later_place),
+           test(listed_key_whose_stored_form_is_too_long_is_refused))

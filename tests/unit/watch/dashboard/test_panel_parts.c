@@ -41,7 +41,7 @@ static void query_is_decoded_into_its_parts(void **state)
     assert_int_equal(since.number, 42);
 }
 
-static void query_without_anything_is_the_overview(void **state)
+static void empty_query_is_the_overview(void **state)
 {
     struct wr_dashboard_query query, same;
     struct wr_dashboard_since since;
@@ -52,7 +52,7 @@ static void query_without_anything_is_the_overview(void **state)
     assert_memory_equal(&query, &same, sizeof query);
 }
 
-static void query_that_cannot_be_read_is_refused(void **state)
+static void invalid_query_is_refused(void **state)
 {
     static const char *const bad[] = {"view=%",
                                       "view=%4",
@@ -121,7 +121,7 @@ static void history_has_the_last_samples_in_order(void **state)
     wr_sample_history_release(&history);
 }
 
-static void sample_that_is_too_long_is_not_kept(void **state)
+static void too_long_sample_is_not_kept(void **state)
 {
     struct wr_sample_history history;
     (void)state;
@@ -158,7 +158,7 @@ static void mark(struct wr_host_history *trail, const char *key, double rate, in
     wr_host_history_record(trail, &host, now, now + WEIR_DAY);
 }
 
-static void trail_has_one_mark_in_five_seconds(void **state)
+static void host_history_has_one_mark_in_five_seconds(void **state)
 {
     struct wr_host_history *trail;
     (void)state;
@@ -180,7 +180,7 @@ static void trail_has_one_mark_in_five_seconds(void **state)
     wr_host_history_free(trail);
 }
 
-static void trails_are_bounded_and_the_oldest_makes_room(void **state)
+static void host_histories_are_bounded_and_the_oldest_is_evicted(void **state)
 {
     struct wr_host_history *trail;
     char key[32];
@@ -216,7 +216,7 @@ static void write_file(const char *path, const char *text, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
-static void token_file_is_made_private_and_read_again(void **state)
+static void token_file_is_created_private_and_read_again(void **state)
 {
     char folder[] = "/tmp/weir-token-XXXXXX", path[64], first[WR_DASHBOARD_TOKEN_ROOM], second[WR_DASHBOARD_TOKEN_ROOM];
     struct stat status;
@@ -235,7 +235,7 @@ static void token_file_is_made_private_and_read_again(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void token_file_that_others_can_read_or_that_holds_none_is_refused(void **state)
+static void token_file_readable_by_others_or_without_a_valid_token_is_refused(void **state)
 {
     static const char *const bad[] = {
         "", "\n", "short\n", "0123456789abcde\n", "with a blank inside\n", "umlaut\xc3\xb6umlautumlaut\n"};
@@ -287,7 +287,7 @@ static void secret_of_root_may_be_readable_by_roots_group_only(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void token_that_could_be_guessed_is_refused(void **state)
+static void short_token_is_refused(void **state)
 {
     static const char *const views[] = {"overview", NULL};
     const struct wr_dashboard_source source = {.kind = "crawl", .views = views};
@@ -398,7 +398,7 @@ static json_int_t number(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
-static void rules_are_shown_with_what_they_decided_and_who_asks_most(void **state)
+static void rules_are_shown_with_their_decisions_and_top_keys(void **state)
 {
     const struct rules *rules = *state;
     static const char hostile[] = "<img src=x onerror=1>";
@@ -424,7 +424,7 @@ static void rules_are_shown_with_what_they_decided_and_who_asks_most(void **stat
     json_decref(overview);
 }
 
-static void key_is_reset_and_rules_are_reloaded_by_command(void **state)
+static void dashboard_commands_reset_a_key_and_reload_the_rules(void **state)
 {
     struct rules *rules = *state;
     struct wr_verdict verdict;
@@ -446,12 +446,12 @@ static void key_is_reset_and_rules_are_reloaded_by_command(void **state)
     assert_int_equal(rules->reloads, 2);
 }
 
-WEIR_TESTS(test(query_is_decoded_into_its_parts), test(query_without_anything_is_the_overview),
-           test(query_that_cannot_be_read_is_refused), test(history_has_the_last_samples_in_order),
-           test(sample_that_is_too_long_is_not_kept), test(trail_has_one_mark_in_five_seconds),
-           test(trails_are_bounded_and_the_oldest_makes_room), test(token_file_is_made_private_and_read_again),
-           test(token_file_that_others_can_read_or_that_holds_none_is_refused),
-           test(secret_of_root_may_be_readable_by_roots_group_only), test(token_that_could_be_guessed_is_refused),
-           cmocka_unit_test_setup_teardown(rules_are_shown_with_what_they_decided_and_who_asks_most, open_rules,
-                                           close_rules),
-           cmocka_unit_test_setup_teardown(key_is_reset_and_rules_are_reloaded_by_command, open_rules, close_rules))
+WEIR_TESTS(test(query_is_decoded_into_its_parts), test(empty_query_is_the_overview), test(invalid_query_is_refused),
+           test(history_has_the_last_samples_in_order), test(too_long_sample_is_not_kept),
+           test(host_history_has_one_mark_in_five_seconds), test(host_histories_are_bounded_and_the_oldest_is_evicted),
+           test(token_file_is_created_private_and_read_again),
+           test(token_file_readable_by_others_or_without_a_valid_token_is_refused),
+           test(secret_of_root_may_be_readable_by_roots_group_only), test(short_token_is_refused),
+           cmocka_unit_test_setup_teardown(rules_are_shown_with_their_decisions_and_top_keys, open_rules, close_rules),
+           cmocka_unit_test_setup_teardown(dashboard_commands_reset_a_key_and_reload_the_rules, open_rules,
+                                           close_rules))

@@ -26,7 +26,7 @@ static void answer(void *context, struct wr_http_exchange *exchange)
 /* Writes the metrics of a daemon after a few decisions to `text`. */
 static void write_text(void)
 {
-    struct rig rig;
+    struct rules_fixture rig;
     struct wr_buf buf;
     struct wr_metrics metrics = {.buf = &buf};
     struct wr_http_server *server;
@@ -56,7 +56,7 @@ static void assert_line(const char *line)
         fail_msg("there is no line %s in\n%s", line, text);
 }
 
-static void numbers_of_a_daemon_are_what_it_decided(void **state)
+static void metrics_of_a_daemon_equal_its_decisions(void **state)
 {
     (void)state;
     write_text();
@@ -74,7 +74,7 @@ static void numbers_of_a_daemon_are_what_it_decided(void **state)
 }
 
 /* V10, J12 */
-static void callers_keys_are_in_no_label(void **state)
+static void keys_of_callers_are_in_no_label(void **state)
 {
     (void)state;
     write_text();
@@ -118,7 +118,7 @@ static const char *ask(const struct wr_http_server *server, const char *request)
 
 /* I5: a hundred requests render the page once or twice. Requests with another Host or method are
  * refused. */
-static void page_is_found_anew_now_and_then_however_often_it_is_asked_for(void **state)
+static void metrics_page_is_rendered_rarely_however_often_it_is_requested(void **state)
 {
     struct wr_metrics_page *page;
     struct wr_http_server *server;
@@ -148,5 +148,5 @@ static void page_is_found_anew_now_and_then_however_often_it_is_asked_for(void *
     wr_metrics_page_free(page);
 }
 
-WEIR_TESTS(test(numbers_of_a_daemon_are_what_it_decided), test(callers_keys_are_in_no_label),
-           test(page_is_found_anew_now_and_then_however_often_it_is_asked_for))
+WEIR_TESTS(test(metrics_of_a_daemon_equal_its_decisions), test(keys_of_callers_are_in_no_label),
+           test(metrics_page_is_rendered_rarely_however_often_it_is_requested))

@@ -39,7 +39,7 @@ static void family_has_its_help_and_type_before_its_samples(void **state)
                                      "# HELP weir_y What y is.\n# TYPE weir_y gauge\nweir_y -0.25\n");
 }
 
-static void numbers_that_are_none_have_their_words(void **state)
+static void infinite_and_nan_metrics_have_their_prometheus_names(void **state)
 {
     static const struct {
         double number;
@@ -55,7 +55,7 @@ static void numbers_that_are_none_have_their_words(void **state)
     }
 }
 
-static void times_are_seconds(void **state)
+static void metric_times_are_in_seconds(void **state)
 {
     struct text text;
     (void)state;
@@ -162,7 +162,7 @@ static void long_label_is_cut_between_characters(void **state)
     assert_true(wr_span_is_clean(read));
 }
 
-static void program_tells_what_it_uses(void **state)
+static void program_metrics_report_cpu_memory_and_files(void **state)
 {
     struct text text;
     (void)state;
@@ -178,7 +178,8 @@ static void program_tells_what_it_uses(void **state)
     assert_int_equal(text.buf.error, 0);
 }
 
-WEIR_TESTS(test(family_has_its_help_and_type_before_its_samples), test(numbers_that_are_none_have_their_words),
-           test(times_are_seconds), test(buckets_of_a_histogram_add_up), test(label_cannot_forge_a_line),
+WEIR_TESTS(test(family_has_its_help_and_type_before_its_samples),
+           test(infinite_and_nan_metrics_have_their_prometheus_names), test(metric_times_are_in_seconds),
+           test(buckets_of_a_histogram_add_up), test(label_cannot_forge_a_line),
            test(any_bytes_make_one_sample_of_valid_text), test(long_label_is_cut_between_characters),
-           test(program_tells_what_it_uses))
+           test(program_metrics_report_cpu_memory_and_files))

@@ -55,7 +55,7 @@ static const char *told_of(const char *page)
     return told_by(page, strlen(page), (struct wr_links_options){.kinds = 0});
 }
 
-static void each_kind_is_reported_with_its_place(void **state)
+static void each_kind_of_link_is_reported_with_its_offset(void **state)
 {
     (void)state;
     assert_string_equal(told_of("<base href=b>"), "base b@0\n");
@@ -72,7 +72,7 @@ static void each_kind_is_reported_with_its_place(void **state)
     assert_string_equal(told_of("<form action=u><input src=u><script src=u></script><video src=u>"), "");
 }
 
-static void only_the_kinds_that_are_asked_for_are_reported(void **state)
+static void only_requested_kinds_of_links_are_reported(void **state)
 {
     static const char page[] = "<base href=b><link rel=canonical href=c><link rel=icon href=i><a href=a><img src=j>";
 
@@ -84,7 +84,7 @@ static void only_the_kinds_that_are_asked_for_are_reported(void **state)
 }
 
 /* D2 */
-static void the_first_base_counts_and_hostile_values_are_as_the_standard_reads_them(void **state)
+static void first_base_counts_and_hostile_values_follow_the_html_standard(void **state)
 {
     (void)state;
     assert_string_equal(told_of("<base target=x><base href=1><base href=2><svg><base href=3 /></svg>"), "base 1@15\n");
@@ -96,7 +96,7 @@ static void the_first_base_counts_and_hostile_values_are_as_the_standard_reads_t
 }
 
 /* D10: these are hints. The scanner reports them like links, and does not follow them. */
-static void refresh_and_canonical_are_hints_apart_from_links(void **state)
+static void refresh_and_canonical_are_reported_as_hints(void **state)
 {
     static const char page[] =
         "<meta http-equiv=refresh content='0;url=/self'><link rel=canonical href='//other.example/'>";
@@ -108,7 +108,7 @@ static void refresh_and_canonical_are_hints_apart_from_links(void **state)
     assert_string_equal(told_by(page, sizeof page - 1, (struct wr_links_options){.kinds = 1u << WR_LINK_A}), "");
 }
 
-static void wishes_of_meta_robots_are_noted(void **state)
+static void meta_robots_directives_are_recorded(void **state)
 {
     static const struct {
         const char *page;
@@ -144,7 +144,7 @@ static size_t to_utf16(const char *text, bool big, char *ret_bytes)
     return used;
 }
 
-static void utf16_is_read_by_its_mark_or_the_header(void **state)
+static void utf16_page_is_detected_by_its_mark_or_the_header(void **state)
 {
     static const char page[] = "<a href='x'>";
     char bytes[256];
@@ -173,7 +173,7 @@ static void utf16_beyond_ascii_becomes_utf8_and_lone_surrogates_are_replaced(voi
                         "a \xc3\xa9\xf0\x9f\x98\x80\xe2\x82\xac\xf0\x90\x88\x80\xef\xbf\xbdx\xef\xbf\xbd@0\n");
 }
 
-static void latin1_becomes_utf8_where_it_is_declared(void **state)
+static void declared_latin1_becomes_utf8(void **state)
 {
     static const struct {
         const char *page, *charset, *told;
@@ -304,7 +304,7 @@ static void assert_pieces_do_not_matter(const char *page, size_t bytes, size_t s
     }
 }
 
-static void every_cut_gives_the_same_links(void **state)
+static void links_do_not_depend_on_where_a_page_is_cut(void **state)
 {
     static char page[PAGE_BYTES];
     struct wr_rng rng;
@@ -353,7 +353,7 @@ static void utf16_may_be_cut_anywhere(void **state)
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-static void a_value_that_is_too_long_is_dropped_and_the_rest_goes_on(void **state)
+static void too_long_attribute_value_is_dropped_and_scanning_continues(void **state)
 {
     static char page[3 * WR_LINKS_VALUE_MAX];
     const size_t room = sizeof page;
@@ -370,7 +370,7 @@ static void a_value_that_is_too_long_is_dropped_and_the_rest_goes_on(void **stat
     assert_string_equal(told_by(page, used, (struct wr_links_options){.kinds = 0}), "a y@8204\nimage v@8214\n");
 }
 
-static void nothing_is_reported_beyond_the_most(void **state)
+static void scanner_reports_at_most_the_maximum_of_links(void **state)
 {
     static const char page[] = "<a href=1><img srcset='2,, 3 1x, 4'><a href=5><a href=6>";
 
@@ -391,7 +391,7 @@ static void count_only(void *context, const struct wr_link *link)
 }
 
 /* D1: quadratic work would take so long here that the test would time out. */
-static void hostile_pages_take_linear_time_and_no_memory(void **state)
+static void scanning_hostile_pages_takes_linear_time_and_no_memory(void **state)
 {
     static const char *const patterns[] = {"<a",
                                            "<a ",
@@ -453,7 +453,7 @@ static void deep_nesting_is_only_counted(void **state)
     assert_true(links.depth <= WR_LINKS_DEPTH_MAX);
 }
 
-static void mutated_pages_are_survived_in_any_pieces(void **state)
+static void scanner_survives_mutated_pages_in_any_pieces(void **state)
 {
     static char page[PAGE_BYTES];
     static const char bytes_that_matter[] = "<>/='\"!-?&;# \t\n\r\0[]ahrefscipt";
@@ -469,14 +469,15 @@ static void mutated_pages_are_survived_in_any_pieces(void **state)
     }
 }
 
-WEIR_TESTS(test(each_kind_is_reported_with_its_place), test(only_the_kinds_that_are_asked_for_are_reported),
-           test(the_first_base_counts_and_hostile_values_are_as_the_standard_reads_them),
-           test(refresh_and_canonical_are_hints_apart_from_links), test(wishes_of_meta_robots_are_noted),
-           test(utf16_is_read_by_its_mark_or_the_header),
-           test(utf16_beyond_ascii_becomes_utf8_and_lone_surrogates_are_replaced),
-           test(latin1_becomes_utf8_where_it_is_declared), test(the_title_is_the_first_of_html_decoded_and_collapsed),
+WEIR_TESTS(test(each_kind_of_link_is_reported_with_its_offset), test(only_requested_kinds_of_links_are_reported),
+           test(first_base_counts_and_hostile_values_follow_the_html_standard),
+           test(refresh_and_canonical_are_reported_as_hints), test(meta_robots_directives_are_recorded),
+           test(utf16_page_is_detected_by_its_mark_or_the_header),
+           test(utf16_beyond_ascii_becomes_utf8_and_lone_surrogates_are_replaced), test(declared_latin1_becomes_utf8),
+           test(the_title_is_the_first_of_html_decoded_and_collapsed),
            test(a_title_is_read_in_the_encoding_of_the_page), test(a_long_title_is_cut_at_a_character),
-           test(every_cut_gives_the_same_links), test(pieces_of_any_size_give_the_same_links),
-           test(utf16_may_be_cut_anywhere), test(a_value_that_is_too_long_is_dropped_and_the_rest_goes_on),
-           test(nothing_is_reported_beyond_the_most), test(hostile_pages_take_linear_time_and_no_memory),
-           test(deep_nesting_is_only_counted), test(mutated_pages_are_survived_in_any_pieces))
+           test(links_do_not_depend_on_where_a_page_is_cut), test(pieces_of_any_size_give_the_same_links),
+           test(utf16_may_be_cut_anywhere), test(too_long_attribute_value_is_dropped_and_scanning_continues),
+           test(scanner_reports_at_most_the_maximum_of_links),
+           test(scanning_hostile_pages_takes_linear_time_and_no_memory), test(deep_nesting_is_only_counted),
+           test(scanner_survives_mutated_pages_in_any_pieces))

@@ -81,7 +81,7 @@ static void pages_made_by_hand_have_the_links_that_gumbo_finds(void **state)
 
 /* In these pages, the names of links begin with "yes" for real links and with "no" for text that
  * only looks like one. */
-static void no_link_is_taken_from_where_none_is(void **state)
+static void scanner_reports_no_link_where_there_is_none(void **state)
 {
     static char page[PAGE_BYTES], names[400][64];
     size_t count = list_pages(false, names, COUNT(names));
@@ -118,7 +118,7 @@ static void random_pages_have_the_links_that_gumbo_finds(void **state)
 
 /* docs/internals/links.md explains each difference. After a fix, its page loses the prefix
  * "differs-". */
-static void every_known_difference_is_the_one_that_is_explained(void **state)
+static void every_known_difference_from_gumbo_is_the_documented_one(void **state)
 {
     static const struct {
         const char *page, *ours, *theirs; /* NULL: no line that the other does not have */
@@ -160,6 +160,6 @@ static void every_known_difference_is_the_one_that_is_explained(void **state)
     }
 }
 
-WEIR_TESTS(test(pages_made_by_hand_have_the_links_that_gumbo_finds), test(no_link_is_taken_from_where_none_is),
+WEIR_TESTS(test(pages_made_by_hand_have_the_links_that_gumbo_finds), test(scanner_reports_no_link_where_there_is_none),
            test(random_pages_have_the_links_that_gumbo_finds),
-           test(every_known_difference_is_the_one_that_is_explained))
+           test(every_known_difference_from_gumbo_is_the_documented_one))

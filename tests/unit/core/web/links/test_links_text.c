@@ -61,7 +61,7 @@ static void character_references_are_decoded_as_in_attributes(void **state)
     }
 }
 
-static void every_named_reference_is_found_and_no_other(void **state)
+static void every_named_character_reference_is_found_and_no_other(void **state)
 {
     bool is_old;
 
@@ -106,7 +106,7 @@ static void decoding_never_makes_a_text_longer(void **state)
     }
 }
 
-static void candidates_of_srcset_are_urls(void **state)
+static void candidates_of_srcset_are_parsed_as_urls(void **state)
 {
     static const struct {
         const char *list, *urls;
@@ -205,7 +205,7 @@ static void charsets_are_known_by_their_labels(void **state)
     assert_int_equal(wr_charset_of(wr_span_of(" l1 ")), WR_CHARSET_LATIN1);
 }
 
-static void words_are_between_blanks(void **state)
+static void attribute_words_are_separated_by_blanks(void **state)
 {
     struct wr_span list = wr_span_of(" a\tbc\n\fd\r "), word;
     char words[32] = "";
@@ -216,6 +216,7 @@ static void words_are_between_blanks(void **state)
     assert_string_equal(words, "[a][bc][d]");
 }
 
-WEIR_TESTS(test(character_references_are_decoded_as_in_attributes), test(every_named_reference_is_found_and_no_other),
-           test(decoding_never_makes_a_text_longer), test(candidates_of_srcset_are_urls),
-           test(refresh_names_a_url_or_none), test(charsets_are_known_by_their_labels), test(words_are_between_blanks))
+WEIR_TESTS(test(character_references_are_decoded_as_in_attributes),
+           test(every_named_character_reference_is_found_and_no_other), test(decoding_never_makes_a_text_longer),
+           test(candidates_of_srcset_are_parsed_as_urls), test(refresh_names_a_url_or_none),
+           test(charsets_are_known_by_their_labels), test(attribute_words_are_separated_by_blanks))

@@ -99,7 +99,7 @@ static void assert_agree(struct wr_span link)
     assert_same(&ours, &again);
 }
 
-static void the_short_way_and_the_long_way_agree(void **state)
+static void direct_and_two_step_link_resolution_agree(void **state)
 {
     static const char *const bases[] = {"https://h.example/",        "https://h.example/a/b/c.html?d=e#f",
                                         "http://u:p@h.example.:81/", "https://h.example/%41/b%2fc/%7e?%",
@@ -160,7 +160,7 @@ static void the_short_way_and_the_long_way_agree(void **state)
     }
 }
 
-static void what_would_be_too_long_is_refused_either_way(void **state)
+static void too_long_link_is_refused_by_both_ways_of_resolution(void **state)
 {
     static char link[WR_URL_ROOM + 1];
     char memory[WR_URL_ROOM];
@@ -180,7 +180,7 @@ static void what_would_be_too_long_is_refused_either_way(void **state)
 }
 
 /* If the canonical base is too long, links are resolved by parsing. */
-static void a_base_whose_canonical_form_is_too_long_still_leads_elsewhere(void **state)
+static void base_with_a_too_long_canonical_form_still_resolves_links(void **state)
 {
     static char text[WR_URL_ROOM];
     char memory[WR_URL_ROOM];
@@ -196,6 +196,6 @@ static void a_base_whose_canonical_form_is_too_long_still_leads_elsewhere(void *
     assert_int_equal(wr_base_resolve(&base, wr_span_of("#a"), memory, &url), WR_URL_LONG);
 }
 
-WEIR_TESTS(test(links_lead_to_canonical_urls), test(the_short_way_and_the_long_way_agree),
-           test(what_would_be_too_long_is_refused_either_way),
-           test(a_base_whose_canonical_form_is_too_long_still_leads_elsewhere))
+WEIR_TESTS(test(links_lead_to_canonical_urls), test(direct_and_two_step_link_resolution_agree),
+           test(too_long_link_is_refused_by_both_ways_of_resolution),
+           test(base_with_a_too_long_canonical_form_still_resolves_links))

@@ -93,7 +93,7 @@ static void assert_fact(struct wr_span fact, const char *text)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-static void each_link_is_told_once_canonical_and_in_order(void **state)
+static void each_link_is_reported_once_canonical_and_in_order(void **state)
 {
     (void)state;
     assert_string_equal(read_page("<a href=/z><a href=c><a href='../a/c#x'><a href=https://H.example/z><area href=y>"
@@ -116,7 +116,7 @@ static void links_to_other_schemes_and_to_no_url_are_dropped(void **state)
 }
 
 /* V10 */
-static void user_and_password_are_told_nobody(void **state)
+static void user_and_password_of_a_link_are_not_reported(void **state)
 {
     (void)state;
     assert_string_equal(
@@ -124,7 +124,7 @@ static void user_and_password_are_told_nobody(void **state)
         "https://h.example/x\ncanonical https://h.example/\n");
 }
 
-static void a_base_holds_for_links_before_it_too(void **state)
+static void base_element_applies_to_links_before_it(void **state)
 {
     (void)state;
     assert_string_equal(read_page("<a href=c><base href=/x/y/><a href=d><base href=/no/>"),
@@ -135,7 +135,7 @@ static void a_base_holds_for_links_before_it_too(void **state)
     assert_string_equal(read_page("<base href='http://:'><a href=c>"), "https://h.example/a/c\n");
 }
 
-static void only_the_kinds_asked_for_are_told(void **state)
+static void page_reports_only_requested_kinds_of_links(void **state)
 {
     static const char text[] = "<base href=/x/><link rel=canonical href=c><img src=i><a href=a>"
                                "<link rel=stylesheet href=s><link rel=next href=n>";
@@ -158,7 +158,7 @@ static void a_refresh_to_another_url_is_a_link_like_others(void **state)
 }
 
 /* U16 */
-static void links_that_differ_in_the_fragment_are_one(void **state)
+static void links_that_differ_only_in_the_fragment_are_one(void **state)
 {
     (void)state;
     assert_string_equal(read_page("<a href=c#1><a href=c#2><a href=c><a href=#3><a href='?#'>"),
@@ -167,7 +167,7 @@ static void links_that_differ_in_the_fragment_are_one(void **state)
 
 /* ---- nofollow -------------------------------------------------------------------------------- */
 
-static void nofollow_is_heeded_wherever_it_is_said(void **state)
+static void nofollow_is_obeyed_wherever_it_is_stated(void **state)
 {
     static const struct {
         const char *text;
@@ -194,7 +194,7 @@ static void nofollow_is_heeded_wherever_it_is_said(void **state)
     }
 }
 
-static void wishes_of_the_page_and_of_the_fields_are_told_together(void **state)
+static void robots_directives_of_page_and_headers_are_combined(void **state)
 {
     (void)state;
     (void)read_with("<meta name=robots content=noindex>", (struct wr_page_options){.directives = WR_ROBOTS_NOFOLLOW});
@@ -227,7 +227,7 @@ static void only_html_is_searched_for_links(void **state)
     }
 }
 
-static void without_a_content_type_the_first_bytes_tell_in_any_pieces(void **state)
+static void html_without_a_content_type_is_detected_by_its_first_bytes(void **state)
 {
     static const struct {
         const char *text;
@@ -257,7 +257,7 @@ static void without_a_content_type_the_first_bytes_tell_in_any_pieces(void **sta
         }
 }
 
-static void the_charset_of_the_field_counts(void **state)
+static void charset_of_the_content_type_header_counts(void **state)
 {
     (void)state;
     assert_string_equal(read_with("<title>\xe9</title><a href=\xe9>",
@@ -306,7 +306,7 @@ static void every_body_has_a_digest(void **state)
     assert_fact(page.facts.digest, NULL);
 }
 
-static void title_is_told(void **state)
+static void title_of_a_page_is_reported(void **state)
 {
     (void)state;
     (void)read_page("<title> A &amp;\n B </title>");
@@ -317,7 +317,7 @@ static void title_is_told(void **state)
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-static void links_beyond_the_most_are_left_out(void **state)
+static void links_beyond_the_maximum_of_a_page_are_dropped(void **state)
 {
     (void)state;
     assert_string_equal(read_with("<a href=c><a href=c><a href=d><a href=e>", (struct wr_page_options){.max_links = 3}),
@@ -356,7 +356,7 @@ static size_t make_many(char *ret_text, size_t room, int links)
     return used;
 }
 
-static void many_links_are_told_once_each(void **state)
+static void each_of_many_links_is_reported_once(void **state)
 {
     static char text[400000];
     struct wr_page_options options = {.content_type = wr_span_of("text/html")};
@@ -370,7 +370,7 @@ static void many_links_are_told_once_each(void **state)
 }
 
 /* M12, N1-2: each call reports a few links. Together the calls report the same as one call. */
-static void links_that_are_told_in_parts_are_all_told_and_few_at_a_time(void **state)
+static void links_reported_in_parts_are_all_reported_at_most_64_per_call(void **state)
 {
     static char text[60000];
     struct wr_page_options options = {.url = &here, .key = &key, .content_type = wr_span_of("text/html")};
@@ -393,7 +393,7 @@ static void links_that_are_told_in_parts_are_all_told_and_few_at_a_time(void **s
     assert_false(wr_page_report(&page, tell, &told));
 }
 
-static void pages_that_follow_take_no_more_memory(void **state)
+static void later_pages_allocate_no_more_memory(void **state)
 {
     static char text[20000];
     struct wr_page_options options = {.content_type = wr_span_of("text/html")};
@@ -409,7 +409,7 @@ static void pages_that_follow_take_no_more_memory(void **state)
     assert_int_equal(memory.takes, takes);
 }
 
-static void without_memory_it_says_so_and_the_next_page_is_read(void **state)
+static void page_without_memory_is_an_error_and_the_next_one_is_read(void **state)
 {
     static char text[20000];
     struct wr_page_options options = {.content_type = wr_span_of("text/html")};
@@ -434,15 +434,19 @@ static void without_memory_it_says_so_and_the_next_page_is_read(void **state)
 
 #define page_test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
-WEIR_TESTS(
-    page_test(each_link_is_told_once_canonical_and_in_order),
-    page_test(links_to_other_schemes_and_to_no_url_are_dropped), page_test(user_and_password_are_told_nobody),
-    page_test(a_base_holds_for_links_before_it_too), page_test(only_the_kinds_asked_for_are_told),
-    page_test(a_refresh_to_another_url_is_a_link_like_others), page_test(links_that_differ_in_the_fragment_are_one),
-    page_test(nofollow_is_heeded_wherever_it_is_said),
-    page_test(wishes_of_the_page_and_of_the_fields_are_told_together), page_test(only_html_is_searched_for_links),
-    page_test(without_a_content_type_the_first_bytes_tell_in_any_pieces), page_test(the_charset_of_the_field_counts),
-    page_test(every_body_has_a_digest), page_test(title_is_told), page_test(links_beyond_the_most_are_left_out),
-    page_test(a_page_of_huge_links_is_bounded_and_its_memory_given_back), page_test(many_links_are_told_once_each),
-    page_test(links_that_are_told_in_parts_are_all_told_and_few_at_a_time),
-    page_test(pages_that_follow_take_no_more_memory), page_test(without_memory_it_says_so_and_the_next_page_is_read))
+WEIR_TESTS(page_test(each_link_is_reported_once_canonical_and_in_order),
+           page_test(links_to_other_schemes_and_to_no_url_are_dropped),
+           page_test(user_and_password_of_a_link_are_not_reported), page_test(base_element_applies_to_links_before_it),
+           page_test(page_reports_only_requested_kinds_of_links),
+           page_test(a_refresh_to_another_url_is_a_link_like_others),
+           page_test(links_that_differ_only_in_the_fragment_are_one),
+           page_test(nofollow_is_obeyed_wherever_it_is_stated),
+           page_test(robots_directives_of_page_and_headers_are_combined), page_test(only_html_is_searched_for_links),
+           page_test(html_without_a_content_type_is_detected_by_its_first_bytes),
+           page_test(charset_of_the_content_type_header_counts), page_test(every_body_has_a_digest),
+           page_test(title_of_a_page_is_reported), page_test(links_beyond_the_maximum_of_a_page_are_dropped),
+           page_test(a_page_of_huge_links_is_bounded_and_its_memory_given_back),
+           page_test(each_of_many_links_is_reported_once),
+           page_test(links_reported_in_parts_are_all_reported_at_most_64_per_call),
+           page_test(later_pages_allocate_no_more_memory),
+           page_test(page_without_memory_is_an_error_and_the_next_one_is_read))

@@ -38,7 +38,7 @@ static void jitter_is_spread_over_the_whole_delay(void **state)
         assert_in_range(tenths[i], 800, 1200);
 }
 
-static void absurd_numbers_neither_overflow_nor_skip_the_wait(void **state)
+static void extreme_retry_options_neither_overflow_nor_skip_the_wait(void **state)
 {
     (void)state;
     weir_retry_options endless = {.base_ns = INT64_MAX, .max_ns = INT64_MAX};
@@ -52,4 +52,4 @@ static void absurd_numbers_neither_overflow_nor_skip_the_wait(void **state)
 }
 
 WEIR_TESTS(test(delays_double_up_to_the_maximum), test(jitter_is_spread_over_the_whole_delay),
-           test(absurd_numbers_neither_overflow_nor_skip_the_wait))
+           test(extreme_retry_options_neither_overflow_nor_skip_the_wait))
