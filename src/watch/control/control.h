@@ -9,7 +9,7 @@
  *     wr_control_call(fd, request, &answer);
  *
  * Requests and responses are lines of JSON: {"ask": "hosts", "sort": "wait"} and {"ok": true,
- * "hosts": [...]}, or {"ok": false, "error": "..."}. docs/internals/desk.md lists them.
+ * "hosts": [...]}, or {"ok": false, "error": "..."}. docs/internals/control.md lists them.
  * wr_control_answer can also answer them from a state file without a running crawl, given only a
  * store.
  *

@@ -8,7 +8,7 @@
  *
  * The dashboard does not know crawls or rules: a source supplies JSON. Paths: the page and its
  * files (web/, built in); GET /panel/stream, server-sent events; POST /panel/command, commands;
- * POST /panel/token, checks a token. docs/internals/panel.md describes them.
+ * POST /panel/token, checks a token. docs/internals/dashboard.md describes them.
  *
  * Access: serve/server refuses requests from pages of other origins. Clients on this machine may view
  * without a token. All other clients, and all commands, need the token.
