@@ -167,6 +167,21 @@ WEIR_API int weir_limit_concurrency(weir_limit *ret_limit, uint32_t permits);
 WEIR_API int weir_limit_custom(weir_limit *ret_limit, const struct weir_algorithm *algorithm, uint32_t permits,
                                int64_t period_ns, const void *params);
 
+/* Parses a limit as weir.yaml has it; a text without an algorithm is a token bucket:
+ *
+ *     10/s    100/min burst=20    1000/h sliding_window    concurrent=20
+ *
+ * Algorithms: token_bucket, fixed_window, sliding_window, sliding_log, leaky_bucket. Periods: s, m,
+ * h, d, ms, us, ns, also sec, min, hr, and multiples such as 10s. Returns 0 or WEIR_E_INVAL. */
+WEIR_API int weir_limit_parse(const char *text, weir_limit *ret_limit);
+
+#define WEIR_LIMIT_TEXT_MAX 64 /* enough bytes for the text of any limit, with its NUL */
+
+/* Writes a limit as weir_limit_parse reads it, with a NUL; its length goes to *ret_bytes (may be
+ * NULL). Returns 0; WEIR_E_SPACE; WEIR_E_INVAL for a stepped bucket and for algorithms of your
+ * own, which have no text. */
+WEIR_API int weir_limit_format(const weir_limit *limit, char *buffer, size_t buffer_bytes, size_t *ret_bytes);
+
 /* Returns the name of the algorithm: "token_bucket", "fixed_window", "sliding_window",
  * "sliding_log", "leaky_bucket", "concurrency", or the name of your own. */
 WEIR_API const char *weir_limit_name(const weir_limit *limit);

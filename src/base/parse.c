@@ -410,11 +410,10 @@ static const struct parse_kind rate_kind = {
 
 /* Names of periods that are written without a number, as in "1/day". */
 static const struct unit period_words[] = {
-    {"second", (uint64_t)WEIR_SECOND},
-    {"minute", (uint64_t)WEIR_MINUTE},
-    {"hour", (uint64_t)WEIR_HOUR},
-    {"day", (uint64_t)WEIR_DAY},
-    {NULL, 0},
+    {"sec", (uint64_t)WEIR_SECOND}, {"second", (uint64_t)WEIR_SECOND},
+    {"min", (uint64_t)WEIR_MINUTE}, {"minute", (uint64_t)WEIR_MINUTE},
+    {"hr", (uint64_t)WEIR_HOUR},    {"hour", (uint64_t)WEIR_HOUR},
+    {"day", (uint64_t)WEIR_DAY},    {NULL, 0},
 };
 
 static int scan_period(struct scanner *scanner, int64_t *ret_period_ns)

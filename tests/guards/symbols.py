@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 import guard
-from includes import FLOORS, may_use
+from includes import tool
 
 # All functions of libc that base and core may call. No clock, socket, thread, stdio or malloc;
 # nothing that depends on the locale.
@@ -39,18 +39,27 @@ def symbols(library):
     return {name: where for name, where in undefined.items() if name not in defined}, defined
 
 
-def libraries(build):
+def reach(rooms):
+    """Returns {room: the rooms that it may call}: those that it includes, and those that their inline functions call."""
+    found = {}
+    for room, _, _, uses in rooms:
+        found[room] = set(uses).union(*(found[other] for other in uses))
+    return found
+
+
+def libraries(root, build):
     """Returns {room: path of its library} of the rooms that have been built."""
     found = {}
-    for room in FLOORS:
+    for room, *_ in tool.rooms(root):
         path = os.path.join(build, 'src', room, f'libweir_{room.replace("/", "_")}.a')
         if os.path.exists(path):
             found[room] = path
     return found
 
 
-def findings(_root, build):
-    rooms = {room: symbols(path) for room, path in libraries(build).items()}
+def findings(root, build):
+    rooms = {room: symbols(path) for room, path in libraries(root, build).items()}
+    reached = reach(tool.rooms(root))
     if 'base' not in rooms:
         yield f'{build}: no room has been built there'
     home = {name: room for room, (_, defined) in rooms.items() for name in defined}
@@ -58,8 +67,8 @@ def findings(_root, build):
         pure = room == 'base' or room.startswith('core/')
         for name, where in sorted(undefined.items()):
             if name in home:
-                if not may_use(room, home[name]):
-                    yield f'{room} ({where}): calls {name} of {home[name]}, which is above it'
+                if home[name] not in reached[room]:
+                    yield f'{room} ({where}): calls {name} of {home[name]}; src/rooms.txt does not let it'
             elif name.startswith(('wr_', 'weir_')):
                 yield f'{room} ({where}): calls {name}, which no room defines'
             elif pure and name not in LIBC | LIBM and not LIBGCC.match(name):
@@ -77,12 +86,12 @@ def compile_room(build, room, text):
     subprocess.run(['ar', 'crs', f'{folder}/libweir_{room.replace("/", "_")}.a', f'{folder}/x.o'], check=True)
 
 
-def compiled(rooms):
+def compiled(root, rooms):
     """Returns findings() of rooms given as text."""
     with tempfile.TemporaryDirectory() as build:
         for room, text in rooms.items():
             compile_room(build, room, text)
-        return list(findings(build, build))
+        return list(findings(root, build))
 
 
 def judged(root, build):
@@ -90,10 +99,10 @@ def judged(root, build):
     if root != build:
         return findings(root, build)
     rooms = {os.path.dirname(name)[len('src/'):]: guard.read(root, name) for name in guard.tracked(root, '.c')}
-    return compiled(rooms)
+    return compiled(root, rooms)
 
 
-BASE = {'src/base/b.c': 'int wr_b(void) { return 0; }\n'}
+BASE = {'src/rooms.txt': 'base | weir | b |\ncore/limit | weir | l | base\nlimiter/clock | weir | c | base\n', 'src/base/b.c': 'int wr_b(void) { return 0; }\n'}
 LIMIT = 'int wr_l(void) { return 0; }\n'
 BAD = {
     what: {**BASE, 'src/core/limit/l.c': text} for what, text in {
@@ -105,9 +114,9 @@ BAD = {
         'a call of something that does not exist': 'int wr_gone(void);\nint wr_l(void) { return wr_gone(); }\n',
     }.items()
 }
-BAD['a call that points up'] = {'src/base/b.c': 'int wr_l(void);\nint wr_b(void) { return wr_l(); }\n',
+BAD['a call that points up'] = {**BASE, 'src/base/b.c': 'int wr_l(void);\nint wr_b(void) { return wr_l(); }\n',
                                 'src/core/limit/l.c': LIMIT}
-BAD['an empty build'] = {}
+BAD['an empty build'] = {'src/rooms.txt': BASE['src/rooms.txt']}
 GOOD = {**BASE, 'src/core/limit/l.c': 'int wr_b(void);\nvoid *memset(void *, int, unsigned long);\n'
         'int wr_l(char *c, int n) { memset(c, 0, n); return wr_b(); }\n'
         '__int128 wr_d(__int128 a, __int128 b) { return a / b; }\n',

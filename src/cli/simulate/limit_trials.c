@@ -11,7 +11,7 @@
 #include "cli/kit/console.h"
 #include "cli/kit/sanitise.h"
 #include "cli/simulate/trace.h"
-#include "core/admit/limit_text.h"
+#include "core/admit/key_source.h"
 
 #define TEXT_MAX 256
 
@@ -41,7 +41,7 @@ static int parse_limits(const char *text, struct limit_stack *ret_limits)
         memcpy(part, rest.data, bytes);
         part[bytes] = '\0';
         rest = wr_span_after(rest, bytes + more);
-        if (wr_limit_parse(part, &ret_limits->list[ret_limits->count++]) != 0)
+        if (weir_limit_parse(part, &ret_limits->list[ret_limits->count++]) != 0)
             return complain_limit_option("limit");
     }
     return WR_EXIT_OK;

@@ -7,7 +7,7 @@
 #include "core/admit/credentials.h"
 #include "core/admit/host_name.h"
 #include "core/admit/key.h"
-#include "core/admit/limit_text.h"
+#include "core/admit/key_source.h"
 #include "core/admit/method.h"
 #include "core/admit/network.h"
 #include "core/admit/path.h"
@@ -199,7 +199,7 @@ static int read_limit_texts(const wr_rule_word *texts, uint32_t count, uint32_t 
     weir_limit limits[WR_RULE_LIMITS_MAX];
 
     for (uint32_t i = 0; i < count; i++) {
-        if (wr_limit_parse(texts[i], &limits[i]) < 0)
+        if (weir_limit_parse(texts[i], &limits[i]) < 0)
             return WEIR_E_INVAL;
         if (limits[i].permits < cost)
             return wr_invalid_text("limit", texts[i], strlen(texts[i]), "a request costs more than it ever grants",

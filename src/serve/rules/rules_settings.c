@@ -6,7 +6,7 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "core/admit/glob.h"
-#include "core/admit/limit_text.h"
+#include "core/admit/key_source.h"
 #include "core/admit/request_headers.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@
 static int check_limit(const char *text)
 {
     weir_limit limit;
-    return wr_limit_parse(text, &limit);
+    return weir_limit_parse(text, &limit);
 }
 
 static int check_key(const char *text)

@@ -3,7 +3,7 @@
 #include "base/ascii.h"
 #include "core/admit/admission_result.h"
 #include "core/admit/credentials.h"
-#include "core/admit/limit_text.h"
+#include "core/admit/key_source.h"
 #include "core/admit/match.h"
 #include "core/admit/method.h"
 #include "core/admit/numbered_keys.h"
@@ -433,7 +433,7 @@ static void error_of_a_refused_limit_quotes_it_and_says_why(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         weir_limit limit;
         char words[128];
-        assert_int_equal(wr_limit_parse(rows[i][0], &limit), WEIR_E_INVAL);
+        assert_int_equal(weir_limit_parse(rows[i][0], &limit), WEIR_E_INVAL);
         snprintf(words, sizeof words, "\"%s\": %s", rows[i][0], rows[i][1]);
         if (strstr(weir_error_detail(), words) == NULL)
             fail_msg("%s", weir_error_detail());

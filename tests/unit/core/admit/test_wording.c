@@ -1,83 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_wording.c - tests parsing of limits, keys, networks and lists as users write them, and of
  * lines of a state file. */
-#include "core/admit/limit_text.h"
+#include "core/admit/key_source.h"
 
 #include "core/admit/numbered_keys.h"
 #include "core/admit/ranges.h"
 #include "core/admit/usage_record.h"
 #include "lib/test.h"
-
-static void limits_are_parsed_as_written(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text, *algorithm;
-        uint32_t permits, refill;
-        int64_t period_ns;
-    } rows[] = {
-        {"10/s", "token_bucket", 10, 10, WEIR_SECOND},
-        {"10/s burst=20", "token_bucket", 20, 10, WEIR_SECOND},
-        {"burst=1 5/10s", "token_bucket", 1, 5, 10 * WEIR_SECOND},
-        {"100/m token_bucket", "token_bucket", 100, 100, WEIR_MINUTE},
-        {"1000/h fixed_window", "fixed_window", 1000, 0, WEIR_HOUR},
-        {"1000/h sliding_window", "sliding_window", 1000, 0, WEIR_HOUR},
-        {"100/m sliding_log", "sliding_log", 100, 0, WEIR_MINUTE},
-        {"10/s leaky_bucket burst=5", "leaky_bucket", 5, 0, WEIR_SECOND / 10},
-        {"concurrent=20", "concurrency", 20, 0, 0},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        weir_limit limit;
-        if (wr_limit_parse(rows[i].text, &limit) != 0)
-            fail_msg("%s", weir_error_detail());
-        assert_string_equal(weir_limit_name(&limit), rows[i].algorithm);
-        assert_int_equal(limit.permits, rows[i].permits);
-        assert_int_equal(limit.refill, rows[i].refill);
-        assert_int_equal(limit.period_ns, rows[i].period_ns);
-    }
-}
-
-static void invalid_limits_are_refused_with_a_valid_example(void **state)
-{
-    (void)state;
-    static const char *const texts[] = {"",
-                                        "10",
-                                        "0/s",
-                                        "-1/s",
-                                        "10/s burst=0",
-                                        "10/s burst=-1",
-                                        "1e3/s",
-                                        "nan/s",
-                                        "10/s 20/s",
-                                        "burst=5",
-                                        "10/parsec",
-                                        "10/s burst=99999999999",
-                                        "10/s fast",
-                                        "10/s concurrent=2",
-                                        "concurrent=2 burst=3",
-                                        "10/m fixed_window burst=3",
-                                        "7/s leaky_bucket",
-                                        "100000/m sliding_log",
-                                        "concurrent=0",
-                                        "10/s burst=1 burst=2",
-                                        "10/s token_bucket leaky_bucket"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        weir_limit limit;
-        if (wr_limit_parse(texts[i], &limit) != WEIR_E_INVAL)
-            fail_msg("\"%s\"", texts[i]);
-        assert_non_null(strchr(weir_error_detail(), ';'));
-    }
-}
-
-static void limit_without_a_rate_and_limit_with_two_get_different_errors(void **state)
-{
-    (void)state;
-    weir_limit limit;
-    assert_int_equal(wr_limit_parse("burst=5", &limit), WEIR_E_INVAL);
-    assert_non_null(strstr(weir_error_detail(), "there is no rate"));
-    assert_int_equal(wr_limit_parse("10/s concurrent=2", &limit), WEIR_E_INVAL);
-    assert_non_null(strstr(weir_error_detail(), "both a rate and concurrent="));
-}
 
 static void key_texts_name_their_source_and_hide_secrets(void **state)
 {
@@ -206,8 +135,6 @@ static void state_line_parses_as_written_and_invalid_ones_are_refused(void **sta
     }
 }
 
-WEIR_TESTS(test(networks_may_be_listed_in_any_order),
-           test(limit_without_a_rate_and_limit_with_two_get_different_errors), test(limits_are_parsed_as_written),
-           test(invalid_limits_are_refused_with_a_valid_example), test(key_texts_name_their_source_and_hide_secrets),
+WEIR_TESTS(test(networks_may_be_listed_in_any_order), test(key_texts_name_their_source_and_hide_secrets),
            test(address_is_found_among_adjacent_and_nested_networks), test(words_are_found_and_duplicates_reported),
            test(state_line_parses_as_written_and_invalid_ones_are_refused))

@@ -538,9 +538,9 @@ static void options_without_pacer_or_fetcher_or_out_of_bounds_are_refused(void *
 }
 
 WEIR_TESTS(test(robots_is_fetched_when_first_needed_and_once), test(each_scheme_host_and_port_has_rules_of_its_own),
-           test(group_of_our_agent_decides_and_others_are_ignored),
-           test(body_that_is_not_a_robots_txt_forbids_nothing), test(robots_txt_beyond_the_size_limit_is_truncated),
-           test(host_whose_robots_txt_fails_waits_and_is_retried), test(absent_file_allows_and_too_many_requests_waits),
+           test(group_of_our_agent_decides_and_others_are_ignored), test(body_that_is_not_a_robots_txt_forbids_nothing),
+           test(robots_txt_beyond_the_size_limit_is_truncated), test(host_whose_robots_txt_fails_waits_and_is_retried),
+           test(absent_file_allows_and_too_many_requests_waits),
            test(under_allow_a_host_with_failing_robots_txt_is_still_limited),
            test(under_deny_a_host_with_failing_robots_txt_gets_no_request),
            test(redirected_robots_txt_applies_to_the_host_that_was_asked), test(validators_do_not_follow_a_redirect),

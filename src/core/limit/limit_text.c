@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* limit_text.c - parses limits and keys from text. */
-#include "core/admit/limit_text.h"
-
+/* limit_text.c - limits as text:
+ *
+ *     10/s                     a token bucket: 10 a second, burst of 10
+ *     10/s burst=20            a burst of 20
+ *     1000/h sliding_window    another algorithm: fixed_window, sliding_window, sliding_log or
+ *                              leaky_bucket
+ *     concurrent=20            at most 20 in flight
+ */
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "core/admit/request_headers.h"
+#include "base/span.h"
+#include "core/limit/algorithm.h"
+
+#include <string.h>
+#include <weir/limit.h>
 
 static const char limit_right[] =
     "write it as \"10/s\", \"10/s burst=20\", \"1000/h sliding_window\" or \"concurrent=20\"";
@@ -19,7 +29,7 @@ static int refuse_limit_text(const char *text, const char *wrong)
     return refuse_limit_at(text, wrong, WR_NOWHERE);
 }
 
-/* ---- limits ---------------------------------------------------------------------------------- */
+/* ---- parsing ---------------------------------------------------------------------------------- */
 
 struct wording {
     bool has_rate, has_burst, has_concurrent, has_algorithm;
@@ -94,9 +104,11 @@ static int make_rate(const char *text, const struct wording *wording, weir_limit
     return weir_limit_sliding_log(ret_limit, wording->count, wording->period_ns);
 }
 
-int wr_limit_parse(const char *text, weir_limit *ret_limit)
+int weir_limit_parse(const char *text, weir_limit *ret_limit)
 {
     struct wording wording = {.algorithm = {"", 0}};
+    if (text == NULL || ret_limit == NULL)
+        return wr_invalid(text == NULL ? "text is NULL" : "ret_limit is NULL");
     struct wr_span rest = wr_span_trim(wr_span_of(text));
 
     while (rest.bytes > 0) {
@@ -114,49 +126,76 @@ int wr_limit_parse(const char *text, weir_limit *ret_limit)
     return make_rate(text, &wording, ret_limit);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------ */
+/* ---- formatting ------------------------------------------------------------------------------ */
 
-static bool holds_secret(const char *header)
+/* Appends a period in its largest unit that leaves a whole number: "s", "10s", "90m". */
+static void append_period(struct wr_buf *buf, int64_t period_ns)
 {
-    static const char *const names[] = {"authorization", "proxy-authorization", "cookie", "x-api-key"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(header, names[i]) == 0)
-            return true;
-    }
-    return false;
+    static const struct {
+        const char *name;
+        int64_t ns;
+    } units[] = {{"d", WEIR_DAY},          {"h", WEIR_HOUR},         {"m", WEIR_MINUTE},     {"s", WEIR_SECOND},
+                 {"ms", WEIR_MILLISECOND}, {"us", WEIR_MICROSECOND}, {"ns", WEIR_NANOSECOND}};
+    size_t unit = 0;
+    while (period_ns % units[unit].ns != 0)
+        unit++;
+    if (period_ns != units[unit].ns)
+        wr_buf_append_u64(buf, (uint64_t)(period_ns / units[unit].ns));
+    wr_buf_append_string(buf, units[unit].name);
 }
 
-static int parse_header(const char *text, enum wr_key_source source, const char *header, enum wr_key_source *ret_source,
-                        const char **ret_header)
+static void append_rate(struct wr_buf *buf, uint32_t count, int64_t period_ns)
 {
-    if (!wr_header_name_ok(header))
-        return wr_invalid_text("key", text, strlen(text), "not the name of a header in lower case", WR_NOWHERE,
-                               "write it as header:x-user-id");
-    if (source == WR_KEY_FROM_HEADER && holds_secret(header))
-        return wr_invalid_text("key", text, strlen(text), "its values are secrets, and keys are shown", WR_NOWHERE,
-                               "write token: in place of header:, and only a digest is kept");
-    *ret_source = source;
-    *ret_header = header;
+    wr_buf_append_u64(buf, count);
+    wr_buf_append_string(buf, "/");
+    append_period(buf, period_ns);
+}
+
+static void append_burst(struct wr_buf *buf, uint32_t burst, uint32_t usual)
+{
+    if (burst == usual)
+        return;
+    wr_buf_append_string(buf, " burst=");
+    wr_buf_append_u64(buf, burst);
+}
+
+/* Returns false if the limit has no text: a stepped bucket, or an algorithm of the caller's. */
+static bool append_limit(struct wr_buf *buf, const weir_limit *limit)
+{
+    if (limit->algorithm == &wr_token_bucket) {
+        append_rate(buf, limit->refill, limit->period_ns);
+        append_burst(buf, limit->permits, limit->refill);
+    } else if (limit->algorithm == &wr_leaky_bucket) {
+        append_rate(buf, 1, limit->period_ns);
+        wr_buf_append_string(buf, " leaky_bucket");
+        append_burst(buf, limit->permits, 1);
+    } else if (limit->algorithm == &wr_concurrency) {
+        wr_buf_append_string(buf, "concurrent=");
+        wr_buf_append_u64(buf, limit->permits);
+    } else if (limit->algorithm == &wr_fixed_window || limit->algorithm == &wr_sliding_window ||
+               limit->algorithm == &wr_sliding_log) {
+        append_rate(buf, limit->permits, limit->period_ns);
+        wr_buf_append_string(buf, " ");
+        wr_buf_append_string(buf, weir_limit_name(limit));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+int weir_limit_format(const weir_limit *limit, char *buffer, size_t buffer_bytes, size_t *ret_bytes)
+{
+    struct wr_buf buf;
+    if (limit == NULL || limit->algorithm == NULL)
+        return wr_invalid("limit is not one that a weir_limit function has made");
+    if (buffer == NULL || buffer_bytes == 0)
+        return wr_invalid("buffer has no room; WEIR_LIMIT_TEXT_MAX bytes are enough");
+    wr_buf_init_fixed(&buf, buffer, buffer_bytes);
+    if (!append_limit(&buf, limit))
+        return wr_invalid("limit: this algorithm has no text; those of weir_limit_parse have one");
+    if (buf.error != 0)
+        return WEIR_E_SPACE;
+    if (ret_bytes != NULL)
+        *ret_bytes = buf.length;
     return 0;
-}
-
-int wr_key_source_parse(const char *text, enum wr_key_source *ret_source, const char **ret_header)
-{
-    /* Names in the order of enum wr_key_source. */
-    static const char *const plain[] = {"global", "ip", "route", "host", "method"};
-
-    if (strncmp(text, "header:", 7) == 0)
-        return parse_header(text, WR_KEY_FROM_HEADER, text + 7, ret_source, ret_header);
-    if (strncmp(text, "token:", 6) == 0)
-        return parse_header(text, WR_KEY_FROM_TOKEN, text + 6, ret_source, ret_header);
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
-        if (strcmp(text, plain[i]) == 0) {
-            *ret_source = (enum wr_key_source)i;
-            *ret_header = NULL;
-            return 0;
-        }
-    }
-    return wr_invalid_text("key", text, strlen(text), "unknown", WR_NOWHERE,
-                           "use ip, global, route, host, method, header:NAME or token:NAME");
 }

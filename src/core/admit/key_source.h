@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* limit_text.h - parses limits and keys from text.
- *
- *     10/s                     a token bucket: 10 a second, burst of 10
- *     10/s burst=20            a burst of 20
- *     1000/h sliding_window    another algorithm: fixed_window, sliding_window, sliding_log or
- *                              leaky_bucket
- *     concurrent=20            at most 20 in flight
- *
- *     global, ip, route, host, method, header:NAME, token:NAME
- */
-#ifndef WR_CORE_ADMIT_LIMIT_TEXT_H
-#define WR_CORE_ADMIT_LIMIT_TEXT_H
+/* key_source.h - parses the source of a key: global, ip, route, host, method, header:NAME, token:NAME */
+#ifndef WR_CORE_ADMIT_KEY_SOURCE_H
+#define WR_CORE_ADMIT_KEY_SOURCE_H
 
 #include "base/span.h"
 
 #include <weir/admit.h>
-
-/* Parses a limit. Returns 0, or WEIR_E_INVAL with a message. */
-int wr_limit_parse(const char *text, weir_limit *ret_limit);
 
 /* The part of a request that becomes its key. */
 enum wr_key_source {
