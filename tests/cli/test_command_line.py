@@ -100,7 +100,7 @@ def version_is_that_of_the_library():
 
 
 def version_stands_alone():
-    assert refusal('--version', 'extra') == 'weir: unexpected "extra"; --version stands alone'
+    assert refusal('--version', 'extra') == 'weir: unexpected "extra"; --version takes no argument'
 
 
 def two_dashes_end_the_options_of_the_program():
@@ -217,7 +217,7 @@ def file_that_cannot_be_written_or_read_is_refused_with_what_would_be_right():
              ('fetch', '--urls-file', '/nowhere/urls'): 'cannot read /nowhere/urls: No such file or directory; check the path',
              ('serve', '--config', '/nowhere/weir.yaml'):
              '/nowhere/weir.yaml: No such file or directory; name a file that exists, or write one as '
-             'docs/guide/configuring.md tells',
+             'docs/guide/configuring.md shows',
              ('serve', '--config', '/'): '/: Is a directory; name a file in it'}
     for words, expected in table.items():
         run = weir(*words)

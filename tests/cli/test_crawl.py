@@ -75,7 +75,7 @@ def state_that_is_a_url_is_a_known_database_or_refused_without_its_password():
     run = weir('report', url)
     assert run.returncode == 2 and 's3cret' not in run.stderr and 'use postgres://' in run.stderr, run
     run = weir('fetch', 'a.example', '--state', '/nonexistent/f')
-    assert run.returncode == 1 and '/nonexistent/f cannot be made, for there is no such folder' in run.stderr, run
+    assert run.returncode == 1 and '/nonexistent/f cannot be created: its folder does not exist' in run.stderr, run
     assert 'from 1s to 1d' in _mistake('--lease', '1ms', 'a.example')
 
 
@@ -118,12 +118,12 @@ def files_that_cannot_be_written_are_found_out_before_anything_begins():
     url = 'a.example'
     for option in ('--report', '--state', '--out', '--log'):
         line = _mistake(option, '/nonexistent/x', url, status=1)
-        assert f'{option}: /nonexistent/x cannot be made, for there is no such folder' in line, line
+        assert f'{option}: /nonexistent/x cannot be created: its folder does not exist' in line, line
         assert f'{option}: / is a folder' in _mistake(option, '/', url, status=1)
     for option in ('--warc', '--save-bodies'):
         line = _mistake(option, '/nonexistent/x', url, status=1)
-        assert f'{option}: /nonexistent/x cannot be made, for there is no such folder' in line, line
-    assert 'is no folder' in _mistake('--save-bodies', '/dev/null', url, status=1)
+        assert f'{option}: /nonexistent/x cannot be created: its folder does not exist' in line, line
+    assert 'is not a folder' in _mistake('--save-bodies', '/dev/null', url, status=1)
 
 
 def file_that_is_in_use_leaves_nothing_behind():
@@ -142,11 +142,11 @@ def results_that_are_there_hide_no_other_mistake():
         for words in (['--header', 'x', 'a.example'], ['ftp://x/'], ['--seeds-file', 'none'], ['--log', '/none/l', 'a.example'],
                       ['--ca-file', 'none', 'a.example'], ['--statuses', 'x', 'a.example'], ['--depth', 'x', 'a.example']):
             run = weir('crawl', *words, cwd=folder)
-            assert 'there already' not in run.stderr and run.stderr.count('\n') == 1, run
+            assert 'exists already' not in run.stderr and run.stderr.count('\n') == 1, run
         with open(f'{folder}/weir.db', 'w', encoding='utf-8') as file:
             file.write('my notes\n' * 200)
         run = weir('crawl', 'a.example', cwd=folder)
-        assert run.returncode == 1 and 'no state file' in run.stderr and run.stderr.count('\n') == 1, run
+        assert run.returncode == 1 and 'not a state file' in run.stderr and run.stderr.count('\n') == 1, run
 
 
 def results_that_are_there_are_not_mixed_with_others_by_mistake():

@@ -104,7 +104,7 @@ def address_of_serve_that_cannot_be_used_is_named_with_what_would_be_right():
         serve = ('serve', '--config', 'weir.yaml')
         _one_line(folder, (*serve, '--listen', 'unix:text'), '"text": a file that is not a socket has this name; remove it')
         _one_line(folder, (*serve, '--listen', 'unix:s', '--handover', 'folder'), 'cannot listen at "folder": a file that is not a socket')
-        _one_line(folder, (*serve, '--listen', 'unix:s', '--handover', 'no/h'), 'its folder is not there; make it first')
+        _one_line(folder, (*serve, '--listen', 'unix:s', '--handover', 'no/h'), 'its folder does not exist; create it first')
         _one_line(folder, (*serve, '--listen', 'unix:s', '--socket-group', 'nosuch', '--socket-mode', '0660'), 'getent group')
         _one_line(folder, (*serve, '--listen', 'unix:s', '--socket-group', 'root'), 'add --socket-mode 0660')
         _one_line(folder, (*serve, '--listen', 'unix:s', '--listen-name', 'http://x'), 'write it as weir.example.org')
@@ -166,7 +166,7 @@ def name_of_a_file_cannot_command_the_terminal():
 def resume_without_a_job_says_so_and_not_that_all_are_over():
     with _place() as folder:
         _run(folder, 'crawl', '--quiet', '--allow-private', '--attempts', '1', 'http://127.0.0.1:1/')
-        _one_line(folder, ('crawl', '--resume'), 'nothing to resume: weir.db has no job that is not over; begin a new one without --resume')
+        _one_line(folder, ('crawl', '--resume'), 'nothing to resume: weir.db has no unfinished job; start a new one without --resume')
 
 
 cases.main()

@@ -103,7 +103,7 @@ def state_file_may_be_given_as_a_word_before_the_job():
         run = weir('report', 'nowhere.db', cwd=folder)
         assert run.returncode == 2 and 'there is no state file nowhere.db' in run.stderr, run
     for words in (['a.db', 'b.db'], ['1', '2']):
-        assert f'"{words[1]}" is one too many' in refusal('report', *words), words
+        assert f'unexpected "{words[1]}"' in refusal('report', *words), words
 
 
 def json_is_as_it_was_kept():

@@ -68,8 +68,8 @@ def rows_changed_by_hand_end_as_damaged_and_the_crawl_ends():
 
 
 def tables_rights_and_rows_that_are_taken_away_stop_it_with_a_line_and_lose_nothing():
-    taken = {'table': ('ALTER TABLE tasks RENAME TO t', 'ALTER TABLE t RENAME TO tasks', 'put them back as they were'),
-             'column': ('ALTER TABLE hosts RENAME lease_token TO t', 'ALTER TABLE hosts RENAME t TO lease_token', 'put them back'),
+    taken = {'table': ('ALTER TABLE tasks RENAME TO t', 'ALTER TABLE t RENAME TO tasks', 'restore them'),
+             'column': ('ALTER TABLE hosts RENAME lease_token TO t', 'ALTER TABLE hosts RENAME t TO lease_token', 'restore them'),
              'right': ('ALTER TABLE tasks OWNER TO weir', 'ALTER TABLE tasks OWNER TO other', 'see "Rights" in weir-state(5)'),
              'number': ('UPDATE tallies SET done = 9223372036854775807', 'UPDATE tallies SET done = 0', 'a number in the tables is too large'),
              'job': ("UPDATE jobs SET status = 'nonsense'", "UPDATE jobs SET status = 'running'", 'the row of the job')}

@@ -46,7 +46,7 @@ static void await_pause(struct rig *rig)
         assert_false(rig_await_end(rig, 0));
         wr_engine_stats_get(rig->engine, &stats);
     }
-    assert_non_null(strstr(stats.pause_why, "full; free some room")); /* what is wrong, and what to do */
+    assert_non_null(strstr(stats.pause_why, "full; free some space")); /* what is wrong, and what to do */
 }
 
 /* What was there before is nobody's line. */
@@ -288,7 +288,7 @@ static void crawl_that_finds_a_full_disk_at_its_start_says_so(void **state)
     assert_int_equal(wr_engine_open(&place, &rig.engine), 0);
     limit_files(1);
     assert_int_equal(wr_engine_start(rig.engine, &rig.options), WEIR_E_FULL);
-    assert_non_null(strstr(weir_error_detail(), "full; free some room"));
+    assert_non_null(strstr(weir_error_detail(), "full; free some space"));
     wr_engine_free(rig.engine);
     rig.engine = NULL;
     limit_files(RLIM_INFINITY);

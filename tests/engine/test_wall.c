@@ -78,7 +78,7 @@ static void host_that_refuses_twice_is_left_alone_and_its_job_is_blocked(void **
     assert_int_equal(rig_verdicts(&rig, "blocked"), 60);
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/60"), "error"), "firewall");
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/60"), "error_text"),
-                        "not sent: the site's firewall (Cloudflare) does not let us in");
+                        "not sent: the site's firewall (Cloudflare) blocks the crawler");
     assert_int_equal(rig.result.stats.blocked, 60);
     assert_int_equal(rig.result.stats.blocked_hosts, 1);
     rig_check_store(&rig);
@@ -169,7 +169,7 @@ static void single_page_that_is_refused_does_not_block_its_host(void **state)
     assert_int_equal(rig.result.end, WR_END_COMPLETED);
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/2"), "verdict"), "blocked");
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/2"), "error_text"),
-                        "the site's firewall (Cloudflare) does not let us in");
+                        "the site's firewall (Cloudflare) blocks the crawler");
     assert_int_equal(rig_verdicts(&rig, "blocked"), 1);
     assert_true(rig_verdicts(&rig, "fetched") > 5);
     rig_tear_down(&rig);

@@ -275,7 +275,7 @@ def detail_has_bounds_and_history():
         page.wait('document.querySelector(".chart path.line").getAttribute("d").includes("L")')
         page.wait('/Limit\\s*[a-z]+: /.test(document.querySelector("main").textContent)')
     with _page('#/host/nobody.example') as page:
-        page.wait('document.querySelector(".note").textContent.includes("nothing is known")')
+        page.wait('document.querySelector(".note").textContent.includes("host is unknown")')
 
 
 def jobs_show_progress():

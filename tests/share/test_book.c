@@ -464,7 +464,7 @@ static void reload_keeps_what_is_shared_as_before(void **state)
 static void another_store_takes_a_restart(void **state)
 {
     (void)state;
-    static const char sentence[] = "the store, or how many nodes share, is another; that takes a restart";
+    static const char sentence[] = "the store or its number of nodes differs, which needs a restart";
     char why[WR_CONFIG_WHY_BYTES];
     struct wr_rules *book = book_open(exact);
     struct wr_rules_settings *settings = settings_of(exact);

@@ -115,7 +115,7 @@ def without_the_store_nothing_starts_and_with_it_all_goes_on():
         _wait(lambda: len(origin.log) >= 6)
         redis.kill()
         _wait(lambda: all('cannot be reached' in crew.said(i) for i in range(3)))
-        assert all(text in crew.said(0) for text in ('for --max-defer at most', 'leave out --share')), crew.said(0)
+        assert all(text in crew.said(0) for text in ('at most --max-defer', 'restart without --share')), crew.said(0)
         killed = time.time()
         time.sleep(4)  # a turn lasts two seconds at most
         late = [at - killed for at, _, _, _ in origin.log if at > killed + 3]

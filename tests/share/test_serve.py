@@ -277,7 +277,7 @@ def a_reload_keeps_what_is_shared_and_another_store_is_refused():
         assert daemon.call('try', {'rule': 'exact', 'key': 'reload', 'cost': 1})[1]['remaining'] == 10
         daemon.write(RULES.format(path='/nowhere'))
         daemon.process.send_signal(signal.SIGHUP)
-        daemon.wait_for('not reloaded.*that takes a restart')
+        daemon.wait_for('not reloaded.*which needs a restart')
         daemon.write(RULES.format(path=redis.path))
 
 

@@ -104,7 +104,7 @@ static void a_missing_folder_is_named(void **state)
     struct rig rig;
     set_up(&rig);
     snprintf(rig.path, sizeof rig.path, "%s/no/x.db", rig.folder);
-    expect_refusal(&rig, WEIR_E_SYSTEM, "there is no such folder");
+    expect_refusal(&rig, WEIR_E_SYSTEM, "check its folder");
     rig_tear_down(&rig);
 }
 
@@ -120,9 +120,9 @@ static void files_that_are_no_state_files_are_refused_and_left_alone(void **stat
         const char *words;
     } files[] = {
         {"", 0, "is empty"},
-        {"hello", 5, "is no state file"},
-        {"SQLite format 3", 16, "it was cut"}, /* with its NUL */
-        {"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20", 24, "it was cut"},
+        {"hello", 5, "is not a state file"},
+        {"SQLite format 3", 16, "it was truncated"}, /* with its NUL */
+        {"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20", 24, "it was truncated"},
     };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct rig rig;
@@ -318,7 +318,7 @@ static void links_folders_and_pipes_are_refused(void **state)
     expect_refusal(&rig, WEIR_E_SYSTEM, "is a folder");
     assert_int_equal(rmdir(rig.path), 0);
     assert_int_equal(mkfifo(rig.path, 0600), 0);
-    expect_refusal(&rig, WEIR_E_SYSTEM, "no regular file");
+    expect_refusal(&rig, WEIR_E_SYSTEM, "not a regular file");
     rig_tear_down(&rig);
 }
 
@@ -344,7 +344,7 @@ static void a_file_that_anybody_may_write_is_refused(void **state)
     rig_open(&rig);
     rig_close(&rig);
     assert_int_equal(chmod(rig.path, 0666), 0);
-    expect_untouched(&rig, WEIR_E_SYSTEM, "may be written by anybody");
+    expect_untouched(&rig, WEIR_E_SYSTEM, "is writable by every user");
     rig_tear_down(&rig);
 }
 
@@ -373,7 +373,7 @@ static void another_users_file_and_a_folder_that_cannot_be_written_are_refused(v
     struct rig rig;
     set_up(&rig);
     assert_int_equal(chmod(rig.folder, 0555), 0);
-    assert_int_equal(as_nobody(&rig, "its folder cannot be written"), 0);
+    assert_int_equal(as_nobody(&rig, "its folder is not writable"), 0);
     if (geteuid() == 0) {
         assert_int_equal(chmod(rig.folder, 0777), 0);
         rig_open(&rig);
@@ -451,7 +451,7 @@ static void a_file_that_is_open_here_is_not_opened_again(void **state)
     }
     rig_open(&rig);
     assert_int_equal(wr_store_open(&rig.options, &second), WEIR_E_SYSTEM);
-    assert_non_null(strstr(weir_error_detail(), "in this very process"));
+    assert_non_null(strstr(weir_error_detail(), "in this process"));
     assert_int_equal(write(ready[1], &go, 1), 1); /* the lock is still there */
     (void)close(ready[0]);
     (void)close(ready[1]);

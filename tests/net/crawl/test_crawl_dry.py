@@ -23,7 +23,7 @@ def only_robots_txt_is_asked_for_and_nothing_is_written():
         assert run.returncode == 0 and run.stderr == '', run
         assert [path for _, _, path, *_ in nginx.log()] == ['/robots.txt'] and os.listdir(folder.name) == [], nginx.log()
         key = nginx.url.removeprefix('http://')
-        assert f'{key}: 2 pages, begins at 0.50/s, at that pace 4.0 s\n' in run.stdout, run.stdout
+        assert f'{key}: 2 pages, starts at 0.50/s, takes 4.0 s at that pace\n' in run.stdout, run.stdout
         assert f'denied: {nginx.url}/secret/a by line 2, Disallow: /secret\n' in run.stdout, run.stdout
         assert 'robots.txt: fetched now; Crawl-delay 2.0 s, line 3\n' in run.stdout, run.stdout
         assert 'sitemap: https://example.org/sitemap.xml\n' in run.stdout and 'in all 2 pages' in run.stdout, run.stdout
@@ -87,7 +87,7 @@ def _crawl_and_set(folder, nginx, column, value):
 
 def hosts_that_are_paused_or_named_a_time_to_wait_until_are_not_asked():
     later = int((time.time() + 3600) * 1000)
-    for column, value, why in (('paused', 1, 'paused'), ('retry_at_ms', later, 'named a time')):
+    for column, value, why in (('paused', 1, 'paused'), ('retry_at_ms', later, 'asked to wait')):
         with site(**{'robots.txt': ROBOTS}) as nginx, Folder() as folder:
             _crawl_and_set(folder, nginx, column, value)
             asked = len(nginx.log())

@@ -117,7 +117,7 @@ def q_ends_what_is_in_flight_and_gives_the_terminal_back():
     with site() as nginx, Folder() as folder, Terminal(folder, folder.command(*STEADY, nginx.url)) as terminal:
         terminal.shows(' pace ')
         terminal.type('q')
-        terminal.shows('ended with 3', 'it can go on')
+        terminal.shows('ended with 3', 'continue with: weir crawl')
         lines = len(folder.lines())
         assert folder.crawl('--resume', '--pace', 'unlimited').returncode == 0
         assert len(folder.lines()) > lines

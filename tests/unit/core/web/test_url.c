@@ -310,7 +310,7 @@ static void fault_texts_say_what_is_wrong(void **state)
     (void)state;
     assert_string_equal(wr_url_fault_text(WR_URL_OK), "nothing is wrong");
     assert_string_equal(wr_url_fault_text(WR_URL_SCHEME), "its scheme is not http or https");
-    assert_string_equal(wr_url_fault_text(WR_URL_MEMORY), "there is no memory left");
+    assert_string_equal(wr_url_fault_text(WR_URL_MEMORY), "out of memory");
 }
 
 WEIR_TESTS(test(scheme_and_slashes_are_written_in_one_way), test(what_surrounds_or_interrupts_a_url_is_dropped),

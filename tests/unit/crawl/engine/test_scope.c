@@ -248,10 +248,10 @@ static void patterns_that_could_be_slow_or_make_no_sense_are_refused(void **stat
     char longest[WR_PATTERN_MAX + 2] = "re:";
     const char *cases[][2] = {
         {"", "empty"},
-        {"/docs/*", "fits no URL"}, /* where it begins no URL does: it would leave out everything */
-        {"?replytocom=", "put a * in front"},
-        {"example.org/*", "fits no URL"},
-        {"HTTP://a/*", "fits no URL"},
+        {"/docs/*", "matches no URL"}, /* where it begins no URL does: it would leave out everything */
+        {"?replytocom=", "begin it with *"},
+        {"example.org/*", "matches no URL"},
+        {"HTTP://a/*", "matches no URL"},
         {"re:", "nothing after"},
         {"re:(a)\\1", "has a back-reference"},
         {"re:a{1001}", "repeats too much"},

@@ -276,7 +276,7 @@ static void a_file_that_is_not_whole_is_refused_and_nothing_put_back(void **stat
         write_text(texts[i]);
         wall = 5;
         assert_int_equal(restart(&rig, yaml), WEIR_E_INVAL);
-        assert_non_null(strstr(rig.why, "not a whole file of keys, or not of this version"));
+        assert_non_null(strstr(rig.why, "not a complete file of keys, or of another version"));
         assert_int_equal(rig_count(&rig, &call, 100), 60);
         end(&rig);
     }
