@@ -114,7 +114,7 @@ function setLink(word, untilMs = 0) {
 function drawLink() {
   const [word, untilMs] = link;
   const left = Math.max(0, untilMs - Date.now());
-  const words = { live: 'live', lost: left > 1500 ? `lost, again in ${duration(left)}` : 'reconnecting', locked: 'needs the token',
+  const words = { live: 'live', lost: left > 1500 ? `connection lost, retry in ${duration(left)}` : 'reconnecting', locked: 'needs the token',
     refused: 'refused', resting: 'resting', connecting: 'connecting' };
   setAttr($('link'), 'data-state', word);
   setText($('link').lastElementChild, words[word]);
@@ -134,7 +134,7 @@ function drawLock() {
   const secured = !app.hello || app.hello.secured;
   $('lock').hidden = !secured;
   setText($('lock'), app.trusted ? 'Lock controls' : 'Unlock controls');
-  setAttr($('lock'), 'title', app.trusted ? 'Controls are on; forget the token' : 'Give the token, for controls');
+  setAttr($('lock'), 'title', app.trusted ? 'Controls are on; forget the token' : 'Enter the token to use the controls');
   document.body.classList.toggle('trusted', app.trusted);
 }
 
@@ -160,7 +160,7 @@ function confirm(title, text, label, fields) {
 
 async function askToken() {
   const input = h('input', { name: 'token', type: 'password', autocomplete: 'off', spellcheck: 'false', required: true, id: 'token' });
-  const token = await dialog('Token', [h('p', {}, 'Controls need the token that weir showed when it began, or that stands in its token file. ' +
+  const token = await dialog('Token', [h('p', {}, 'Controls need the token that weir printed at its start, or that is in its token file. ' +
     'It stays in this tab.'), h('label', { for: 'token' }, 'Token'), input], { label: 'Unlock' }, form => new FormData(form).get('token').trim());
   if (!token) return false;
   setToken(token);
@@ -198,7 +198,7 @@ async function command(request, done) {
     app.hello.trusted = false;
     drawLock();
   }
-  toast(result.ok ? done : result.error || 'That did not work.', !result.ok);
+  toast(result.ok ? done : result.error || 'The request failed.', !result.ok);
   if (result.ok) stream.open();
   return result.ok;
 }

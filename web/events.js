@@ -5,14 +5,14 @@ import { clock, duration, rate } from './figures.js';
 
 const WORDS = {
   rejected: ['bad', each => `rejected${each.status ? ` with ${each.status}` : ''}`],
-  retry_after: ['hold', each => `wants none for ${duration(each.wait_ms)}`],
+  retry_after: ['hold', each => `asks to wait ${duration(each.wait_ms)}`],
   breaker: ['bad', each => each.breaker === 'open' ? `breaker open${each.wait_ms ? ` for ${duration(each.wait_ms)}` : ''}`
-    : each.breaker === 'half_open' ? 'breaker lets one try' : 'breaker closed'],
+    : each.breaker === 'half_open' ? 'breaker tests one request' : 'breaker closed'],
   hopeless: ['bad', () => 'given up: too many rejections in a row'],
   paused: ['calm', () => 'paused'],
   resumed: ['flow', () => 'resumed'],
   pace: ['flow', each => each.wait_ms ? `set to ${rate(1000 / each.wait_ms)}` : 'pace as usual'],
-  forgotten: ['calm', () => 'forgotten: begins anew'],
+  forgotten: ['calm', () => 'forgotten: starts again'],
 };
 
 // The server sends the last ones each time; equal neighbours are one line with a count.

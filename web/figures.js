@@ -86,19 +86,19 @@ export function ago(ms) {
 
 // The words for waiting are weir's own, everywhere; here they get a sentence.
 export const REASONS = {
-  none: ['nothing', 'may go at any moment'],
+  none: ['nothing', 'may start at any moment'],
   pace: ['pace', 'the spacing between two requests'],
   tokens: ['tokens', 'a bucket or window is used up'],
   robots_delay: ['robots_delay', 'Crawl-delay of robots.txt'],
-  retry_after: ['retry_after', 'the server named a time'],
+  retry_after: ['retry_after', 'the server asked to wait'],
   rate_limit_reset: ['rate_limit_reset', 'the server’s quota is used up'],
   breaker: ['breaker', 'the circuit breaker is open'],
-  concurrency: ['concurrency', 'enough are in flight'],
+  concurrency: ['concurrency', 'the limit in flight is reached'],
   robots: ['robots', 'robots.txt is not known yet'],
   retry: ['retry', 'backing off after a failure'],
   job_limit: ['job_limit', 'a limit of the job'],
-  paused: ['paused', 'somebody paused it'],
-  global: ['global', 'a limit over everything'],
+  paused: ['paused', 'the host is paused'],
+  global: ['global', 'a limit on all hosts together'],
   share: ['share', 'another process has its turn'],
-  queue: ['queue', 'others were here first'],
+  queue: ['queue', 'other requests are ahead in the queue'],
 };

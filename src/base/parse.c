@@ -446,7 +446,7 @@ static int scan_rate(struct scanner *scanner, uint32_t *ret_count, int64_t *ret_
     if (error != 0)
         return error;
     if (period_ns == 0)
-        return refuse_text_at(scanner, "no time at all", period_at, rate_kind.like);
+        return refuse_text_at(scanner, "the period is 0", period_at, rate_kind.like);
     *ret_count = (uint32_t)count;
     *ret_period_ns = period_ns;
     return 0;

@@ -47,7 +47,7 @@ static int run_weir(int argc, char **argv)
 {
     const struct wr_commands commands = {
         .who = "weir",
-        .about = "weir decides when a request may go. \"weir --version\" prints the version.",
+        .about = "weir decides when a request may start. \"weir --version\" prints the version.",
         .version = weir_version(),
         .list = list,
         .count = sizeof list / sizeof list[0],

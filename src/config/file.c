@@ -52,13 +52,13 @@ static const char *errno_advice(int failure)
 {
     switch (failure) {
     case ENOENT:
-        return "; name a file that exists, or write one as docs/guide/configuring.md tells";
+        return "; name a file that exists, or write one as docs/guide/configuring.md shows";
     case EISDIR:
         return "; name a file in it";
     case ENOTDIR:
         return "; name a file in a folder";
     case ETIMEDOUT:
-        return "; nothing was written to it for 10 s; name a regular file, or begin with the writer";
+        return "; nothing was written to it for 10 s; name a regular file, or start its writer first";
     case EACCES:
         return "; let this user read it";
     default:
@@ -85,7 +85,7 @@ static int read_config_text(const char *path, struct wr_buf *text, char *ret_why
     if (failure != 0)
         return fail_to_read(path, failure, ret_why, why_bytes);
     if (text->error == WEIR_E_SPACE) {
-        fail_with_path(path, "longer than 1 MiB; a configuration is shorter", ret_why, why_bytes);
+        fail_with_path(path, "longer than 1 MiB; use at most 1 MiB", ret_why, why_bytes);
         return WEIR_E_INVAL;
     }
     if (text->error == WEIR_E_NOMEM) {

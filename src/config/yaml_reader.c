@@ -194,7 +194,7 @@ static int take_config_key(struct yaml_reader *reader, struct frame *frame)
     if ((frame->seen >> i & 1) != 0) {
         struct wr_buf *why = start_error(reader);
         wr_buf_append_string(why, schema->fields[i].name);
-        wr_buf_append_string(why, " stands here for the second time; leave one of them out");
+        wr_buf_append_string(why, " is given twice; remove one of them");
         return WEIR_E_INVAL;
     }
     frame->seen |= UINT64_C(1) << i;
@@ -226,14 +226,14 @@ static bool is_empty_file(const struct yaml_reader *reader)
 static int expect_value(struct yaml_reader *reader)
 {
     if (reader->depth == 0 && reader->event.type != YAML_MAPPING_START_EVENT && !is_empty_file(reader))
-        return refuse_event(reader, "no mapping; write lines of \"key: value\"");
+        return refuse_event(reader, "not a mapping; write lines of \"key: value\"");
     if (reader->depth == 0)
         return 0;
     const struct frame *frame = &reader->frames[reader->depth - 1];
     if (frame->schema == NULL && *item_count(frame) == frame->field->max)
         return refuse_long_list(reader, frame);
     if (frame->field == NULL && reader->event.type != YAML_SCALAR_EVENT)
-        return refuse_event(reader, "a key that is no word; write lines of \"key: value\"");
+        return refuse_event(reader, "a key that is not a plain word; write lines of \"key: value\"");
     return 0;
 }
 
@@ -429,8 +429,7 @@ static int skip_event(struct yaml_reader *reader)
         reader->passed--;
     if (reader->passed == 0)
         finish_value(reader);
-    return reader->passed <= SKIPPED_DEPTH_MAX ? 0
-                                               : refuse_event(reader, "too deep; 32 levels are enough for any file");
+    return reader->passed <= SKIPPED_DEPTH_MAX ? 0 : refuse_event(reader, "nested too deep; use at most 32 levels");
 }
 
 static struct wr_config_word config_word_of(const struct yaml_reader *reader)
@@ -451,7 +450,7 @@ static int take_pair_value(struct yaml_reader *reader, const struct frame *frame
 {
     struct wr_config_word word = config_word_of(reader);
     if (reader->pair == PAIR_ITEM && word.part != WR_CONFIG_VALUE)
-        return refuse_event(reader, "an item that is no plain value; write \"- value\"");
+        return refuse_event(reader, "an item that is not a plain value; write \"- value\"");
     int error = frame->field->taker->value(frame->base, &word, start_error(reader));
     assert(error != 0 || word.part != WR_CONFIG_MAPPING_BEGINS);
     if (reader->pair == PAIR_VALUE)
@@ -476,7 +475,7 @@ static int take_pair(struct yaml_reader *reader)
     if (reader->pair != PAIR_KEY)
         return take_pair_value(reader, frame);
     if (type != YAML_SCALAR_EVENT)
-        return refuse_event(reader, "a key that is no word; write lines of \"key: value\"");
+        return refuse_event(reader, "a key that is not a plain word; write lines of \"key: value\"");
     struct wr_config_word key = config_word_of(reader);
     reader->pair = PAIR_VALUE;
     return frame->field->taker->key(frame->base, frame->field, &key, start_error(reader));

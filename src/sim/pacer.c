@@ -27,9 +27,9 @@ enum how {
     X("aimd", AIMD, AIMD, DEAF | STUDIED, "additive increase, multiplicative decrease, with a token bucket")       \
     X("learned", LEARNED, LEARNED, DEAF | WITHOUT | LEARNS_503, "a delay that grows with each 429 and is probed")  \
     X("both", ORIGIN_TUNED, AIMD_LEARNED, WEIRS, "aimd and learned together, the slower wins")                     \
-    X("gradient", AIMD, GRADIENT, WEIRS, "as many in flight as the latency allows")                                \
+    X("gradient", AIMD, GRADIENT, WEIRS, "a limit in flight that follows the latency")                             \
     X("pid", AIMD, PID, WEIRS, "a rate that holds latency and rejections at a set point")                          \
-    X("none", UNLIMITED, NONE, WEIRS, "everything at once: as many as there are workers, but for Retry-After")     \
+    X("none", UNLIMITED, NONE, WEIRS, "no limit except the number of workers and Retry-After")                     \
     X("adaptive", ADAPTIVE, TIDE, WEIRS, "the default profile: tide, at most 8 starts a second and 8 in flight")   \
     X("strict", STRICT, FIXED, WEIRS, "the profile: fixed with breaker and rate-limit fields")                     \
     X("unlimited", UNLIMITED, NONE, WEIRS, "the profile: none")                                                    \

@@ -66,7 +66,7 @@ static const char *service_wrong(const struct wr_origin *origin)
     if (origin->service.law != WR_LAW_LOGNORMAL && origin->service.law != WR_LAW_UNIFORM)
         return "service law is unknown; use lognormal or uniform";
     if (!is_real_within(origin->service.tail, 0, 1))
-        return "service tail is no probability; it must be 0 ... 1";
+        return "service tail is not a probability; it must be 0 ... 1";
     return NULL;
 }
 
@@ -93,7 +93,7 @@ static const char *ban_wrong(const struct wr_origin *origin)
     if (!is_count_between(origin->limiter.ban_ns, 0, 30 * WEIR_DAY))
         return "limiter ban is out of range; it must be 0s ... 30d";
     if (!status_ok(origin->limiter.status))
-        return "limiter status is no rejection; it must be 400 ... 599";
+        return "limiter status is not a rejection; it must be 400 ... 599";
     return window_wrong(origin);
 }
 
@@ -143,7 +143,7 @@ static const char *reject_wrong(const struct wr_origin *origin)
     if (!is_count_between((int)origin->reject.how, WR_REJECT_ANSWER, WR_REJECT_SILENCE))
         return "reject how is unknown; use answer, reset or silence";
     if (!status_ok(origin->reject.status))
-        return "reject status is no rejection; it must be 400 ... 599";
+        return "reject status is not a rejection; it must be 400 ... 599";
     if (!is_count_between(origin->reject.delay_ns, 0, WEIR_HOUR))
         return "reject delay is out of range; it must be 0s ... 1h";
     if (!is_count_between(origin->reject.wait_ns, 0, WEIR_DAY))

@@ -208,7 +208,7 @@ def existing_archive_is_not_overwritten():
         _crawl(folder, '--warc', 'a', site.url('/'))
         before = _records(folder)
         run = weir('crawl', *WORDS, '--warc', 'a', '--out', 'b.jsonl', site.url('/'), cwd=folder)
-        assert run.returncode == 2 and 'is there already' in run.stderr, run
+        assert run.returncode == 2 and 'exists already' in run.stderr, run
         assert _records(folder) == before
         _crawl(folder, '--warc', 'a', '--out', 'c.jsonl', '--append', site.url('/'))
         after = _records(folder)

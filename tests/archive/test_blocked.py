@@ -36,7 +36,7 @@ def blocked_crawl_reports_it_in_progress_report_and_lines():
         run, lines = _crawl(site, folder, 'a', '--report', 'report')
         name = f'127.0.0.1:{site.port}: its firewall (Cloudflare) '
         assert run.returncode == 1 and len(site.asked) <= 5, (run, site.asked)
-        assert f'{name}does not let us in; it is left alone for 24 hours' in run.stderr, run.stderr
+        assert f'{name}blocks the crawler; weir sends it no requests for 24 hours' in run.stderr, run.stderr
         assert run.stdout.startswith('blocked after ') and 'blocked: 30 of these pages, by firewalls of 1 host\n' in run.stdout
         blocked = [line for line in lines if line['verdict'] == 'blocked']
         assert len(blocked) == 30 and all('Cloudflare' in line['error_text'] for line in blocked), lines
@@ -48,7 +48,7 @@ def blocked_crawl_reports_it_in_progress_report_and_lines():
 
         run, lines = _crawl(site, folder, 'b')
         assert run.returncode == 1 and len(site.asked) == asked, run
-        assert f'{name}did not let us in within the last 24 hours' in run.stderr and '--ask-blocked' in run.stderr
+        assert f'{name}blocked the crawler in the last 24 hours' in run.stderr and '--ask-blocked' in run.stderr
         assert 'online' not in run.stderr and [line['verdict'] for line in lines] == ['blocked'], run
 
         run, lines = _crawl(site, folder, 'c', '--ask-blocked')

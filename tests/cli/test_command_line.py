@@ -101,7 +101,7 @@ def version_option_prints_three_numbers():
 
 
 def version_option_refuses_further_arguments():
-    assert refusal('--version', 'extra') == 'weir: unexpected "extra"; --version stands alone'
+    assert refusal('--version', 'extra') == 'weir: unexpected "extra"; --version takes no argument'
 
 
 def double_dash_ends_the_options_of_the_program():
@@ -218,7 +218,7 @@ def unusable_file_is_refused_with_a_hint():
              ('fetch', '--urls-file', '/nowhere/urls'): 'cannot read /nowhere/urls: No such file or directory; check the path',
              ('serve', '--config', '/nowhere/weir.yaml'):
              '/nowhere/weir.yaml: No such file or directory; name a file that exists, or write one as '
-             'docs/guide/configuring.md tells',
+             'docs/guide/configuring.md shows',
              ('serve', '--config', '/'): '/: Is a directory; name a file in it'}
     for words, expected in table.items():
         run = weir(*words)

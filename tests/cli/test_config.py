@@ -91,7 +91,7 @@ def config_output_is_a_valid_file_with_the_same_settings():
     with _File(odd) as path:
         for words in ([], ['crawl'], ['crawl', '--config', path], ['warm', '--pace', 'unlimited']):
             with _File(weir('config', *words).stdout) as again:
-                assert weir('config', 'check', again).stdout == f'{again} is sound\n', words
+                assert weir('config', 'check', again).stdout == f'{again} is valid\n', words
                 before, after = _settings(*words), _settings(*words[:1], '--config', again)
                 values = [{name: setting['value'] for section in shown.values() for name, setting in section.items()}
                           for shown in (before, after)]
@@ -140,7 +140,7 @@ def config_check_prints_line_column_and_hint():
         ('pace: {attempts: 101}\n', 1, 18, 'attempts: number "101": too large; use 1 ... 100'),
         ('crawl: {statuses: 403=never}\n', 1, 19, None),
         ('crawl: {include: "re:("}\n', 1, 18, None),
-        ('crawl: {depth: 1, depth: 2}\n', 1, 19, 'depth stands here for the second time; leave one of them out'),
+        ('crawl: {depth: 1, depth: 2}\n', 1, 19, 'depth is given twice; remove one of them'),
     )
     for text, line, column, problem in rows:
         with _File(text) as path:
@@ -254,7 +254,7 @@ def config_check_checks_rules_too():
     for text in (rules, rules + 'crawl: {depth: 5}\nadmission: {trusted: [127.0.0.0/8]}\n', 'admission: {}\n'):
         with _File(text) as path:
             run = weir('config', 'check', path)
-            assert run.returncode == 0 and run.stdout == f'{path} is sound\n', run
+            assert run.returncode == 0 and run.stdout == f'{path} is valid\n', run
             assert _settings('crawl', '--config', path)
     for text, place, problem in ((rules.replace('limit', 'limt'), ':1:', 'did you mean "limit"?'),
                                  (rules.replace('10/s', 'ten/s'), ':', 'ten/s'),

@@ -78,7 +78,7 @@ def unknown_database_url_is_refused_without_its_password():
     run = weir('report', url)
     assert run.returncode == 2 and 's3cret' not in run.stderr and 'use postgres://' in run.stderr, run
     run = weir('fetch', 'a.example', '--state', '/nonexistent/f')
-    assert run.returncode == 1 and '/nonexistent/f cannot be made, for there is no such folder' in run.stderr, run
+    assert run.returncode == 1 and '/nonexistent/f cannot be created: its folder does not exist' in run.stderr, run
     assert 'from 1s to 1d' in _mistake('--lease', '1ms', 'a.example')
 
 
@@ -121,12 +121,12 @@ def unwritable_files_are_reported_before_the_crawl_starts():
     url = 'a.example'
     for option in ('--report', '--state', '--out', '--log'):
         line = _mistake(option, '/nonexistent/x', url, status=1)
-        assert f'{option}: /nonexistent/x cannot be made, for there is no such folder' in line, line
+        assert f'{option}: /nonexistent/x cannot be created: its folder does not exist' in line, line
         assert f'{option}: / is a folder' in _mistake(option, '/', url, status=1)
     for option in ('--warc', '--save-bodies'):
         line = _mistake(option, '/nonexistent/x', url, status=1)
-        assert f'{option}: /nonexistent/x cannot be made, for there is no such folder' in line, line
-    assert 'is no folder' in _mistake('--save-bodies', '/dev/null', url, status=1)
+        assert f'{option}: /nonexistent/x cannot be created: its folder does not exist' in line, line
+    assert 'is not a folder' in _mistake('--save-bodies', '/dev/null', url, status=1)
 
 
 def locked_output_file_leaves_no_new_files():
@@ -145,11 +145,11 @@ def existing_output_does_not_hide_another_mistake():
         for words in (['--header', 'x', 'a.example'], ['ftp://x/'], ['--seeds-file', 'none'], ['--log', '/none/l', 'a.example'],
                       ['--ca-file', 'none', 'a.example'], ['--statuses', 'x', 'a.example'], ['--depth', 'x', 'a.example']):
             run = weir('crawl', *words, cwd=folder)
-            assert 'there already' not in run.stderr and run.stderr.count('\n') == 1, run
+            assert 'exists already' not in run.stderr and run.stderr.count('\n') == 1, run
         with open(f'{folder}/weir.db', 'w', encoding='utf-8') as file:
             file.write('my notes\n' * 200)
         run = weir('crawl', 'a.example', cwd=folder)
-        assert run.returncode == 1 and 'no state file' in run.stderr and run.stderr.count('\n') == 1, run
+        assert run.returncode == 1 and 'not a state file' in run.stderr and run.stderr.count('\n') == 1, run
 
 
 def existing_output_is_refused_without_append():

@@ -106,7 +106,7 @@ def unusable_listen_address_is_refused_with_a_hint():
         serve = ('serve', '--config', 'weir.yaml')
         _one_line(folder, (*serve, '--listen', 'unix:text'), '"text": a file that is not a socket has this name; remove it')
         _one_line(folder, (*serve, '--listen', 'unix:s', '--handover', 'folder'), 'cannot listen at "folder": a file that is not a socket')
-        _one_line(folder, (*serve, '--listen', 'unix:s', '--handover', 'no/h'), 'its folder is not there; make it first')
+        _one_line(folder, (*serve, '--listen', 'unix:s', '--handover', 'no/h'), 'its folder does not exist; create it first')
         _one_line(folder, (*serve, '--listen', 'unix:s', '--socket-group', 'nosuch', '--socket-mode', '0660'), 'getent group')
         _one_line(folder, (*serve, '--listen', 'unix:s', '--socket-group', 'root'), 'add --socket-mode 0660')
         _one_line(folder, (*serve, '--listen', 'unix:s', '--listen-name', 'http://x'), 'write it as weir.example.org')
@@ -168,7 +168,7 @@ def file_name_with_control_characters_is_printed_escaped():
 def resume_without_an_unfinished_job_says_so():
     with _place() as folder:
         _run(folder, 'crawl', '--quiet', '--allow-private', '--attempts', '1', 'http://127.0.0.1:1/')
-        _one_line(folder, ('crawl', '--resume'), 'nothing to resume: weir.db has no job that is not over; begin a new one without --resume')
+        _one_line(folder, ('crawl', '--resume'), 'nothing to resume: weir.db has no unfinished job; start a new one without --resume')
 
 
 cases.main()

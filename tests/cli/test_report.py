@@ -107,7 +107,7 @@ def report_takes_the_state_file_as_an_operand():
         run = weir('report', 'nowhere.db', cwd=folder)
         assert run.returncode == 2 and 'there is no state file nowhere.db' in run.stderr, run
     for words in (['a.db', 'b.db'], ['1', '2']):
-        assert f'"{words[1]}" is one too many' in refusal('report', *words), words
+        assert f'unexpected "{words[1]}"' in refusal('report', *words), words
 
 
 def report_json_is_the_stored_report():

@@ -324,8 +324,8 @@ def hostile_scenario_file_is_refused_at_once():
     for text, why in ((bomb, ':1:1: unknown key in'), ('name: &n x\norigin: *n\n', ':1:7: an anchor (&)'),
                       ('!!python/object:os.system x\n', ':1:1: a tag (!)'), ('<<: {}\n' + SCENARIO, ':1:1: unknown key'),
                       ('name: ' + '[' * 100000, ':1:7: name is a list'), ('origin: ' + '{a: ' * 50000, ':1:10: unknown key'),
-                      (SCENARIO + 'duration: 30s\n', ':6:1: duration stands here for the second time'),
-                      (SCENARIO.replace('burst: 5', 'rate: 6'), ':5:43: rate stands here for the second time'),
+                      (SCENARIO + 'duration: 30s\n', ':6:1: duration is given twice'),
+                      (SCENARIO.replace('burst: 5', 'rate: 6'), ':5:43: rate is given twice'),
                       (SCENARIO + '---\n' + SCENARIO, ':6:1: a second document'),
                       (SCENARIO.encode() + b'\0', ':6:1: control characters'), (SCENARIO.encode('utf-16'), ':1:1: invalid'),
                       (SCENARIO.replace('mine', 'x' * 100000), ':1:7: name is "xxx'),
@@ -354,17 +354,17 @@ def standard_output_that_cannot_be_written_is_a_failure():
 
 def setting_of_another_kind_of_limiter_is_refused():
     for kind, number, wrong in (
-            ('token_bucket', 'quota: 500', 'quota and window are of a fixed_window, sliding_ban, sliding_counter or'),
-            ('concurrency', 'window: 5m', 'quota and window are of a fixed_window, sliding_ban, sliding_counter or'),
-            ('fixed_window', 'rate: 5', 'rate and burst are of a token_bucket'),
-            ('none', 'burst: 5', 'rate and burst are of a token_bucket'),
-            ('fixed_window', 'ban: 5s', 'ban and status are of a sliding_ban'),
-            ('fixed_window', 'extend: true', 'extend is of a ban or block'),
-            ('sliding_counter', 'block: 5s', 'block is of a fixed_window'),
-            ('sliding_ban', 'starts: request', 'starts is of a fixed_window, sliding_counter or slow_down'),
-            ('fixed_window', 'counts_refused: true', 'counts_refused is of a sliding_counter'),
-            ('fixed_window', 'step: 1s', 'step and most are of a slow_down'),
-            ('sliding_ban', 'max: 5', 'max is of a limit on concurrency')):
+            ('token_bucket', 'quota: 500', 'quota and window belong to a fixed_window, sliding_ban, sliding_counter or'),
+            ('concurrency', 'window: 5m', 'quota and window belong to a fixed_window, sliding_ban, sliding_counter or'),
+            ('fixed_window', 'rate: 5', 'rate and burst belong to a token_bucket'),
+            ('none', 'burst: 5', 'rate and burst belong to a token_bucket'),
+            ('fixed_window', 'ban: 5s', 'ban and status belong to a sliding_ban'),
+            ('fixed_window', 'extend: true', 'extend belongs to a ban or block'),
+            ('sliding_counter', 'block: 5s', 'block belongs to a fixed_window'),
+            ('sliding_ban', 'starts: request', 'starts belongs to a fixed_window, sliding_counter or slow_down'),
+            ('fixed_window', 'counts_refused: true', 'counts_refused belongs to a sliding_counter'),
+            ('fixed_window', 'step: 1s', 'step and most belong to a slow_down'),
+            ('sliding_ban', 'max: 5', 'max belongs to a concurrency limit')):
         text = 'name: x\norigin:\n  limiter: { kind: ' + kind + ', ' + number + ' }\n'
         assert _refused(text).startswith(':3:12: ' + wrong), text
 
@@ -384,7 +384,7 @@ def invalid_file_in_a_scenario_folder_is_named():
     def look(folder):
         return refusal('simulate', '--pacer', 'fixed', folder)
     assert '/b.yaml:1:1: unknown key in' in _with({'a.yaml': SCENARIO, 'b.yaml': 'no: 1\n'}, look)
-    assert 'no scenarios there' in _with({'a.txt': ''}, look)
+    assert 'no scenarios in this folder' in _with({'a.txt': ''}, look)
 
 
 def unknown_scenario_is_refused_with_the_nearest_name():

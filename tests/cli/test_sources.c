@@ -215,7 +215,7 @@ static void config_file_is_named_by_flag_or_environment(void **state)
     assert_null(run.settings.sources.file);
     run = PARSE("door: {count: 5}\n", "--config", "/nonexistent/weir.yaml");
     assert_refused(run, "/nonexistent/weir.yaml: No such file or directory; name a file that exists, or write one as "
-                        "docs/guide/configuring.md tells");
+                        "docs/guide/configuring.md shows");
     run = PARSE("door: {count: 5}\n", "--config=" FILE_NAME);
     assert_int_equal(run.settings.count, 5);
 }
@@ -240,9 +240,9 @@ static void config_file_mistakes_are_reported_with_line_column_and_hint(void **s
     } rows[] = {
         {"dor: {}\n", ":1:1: unknown key \"dor\" in the file; did you mean \"door\"?"},
         {"door:\n  cuont: 5\n", ":2:3: unknown key \"cuont\" in door; did you mean count?"},
-        {"door: {zzzz: 5}\n", ":1:8: unknown key in door; \"man weir.yaml\" lists those there are"},
-        {"door: {config: x}\n", ":1:8: unknown key in door; \"man weir.yaml\" lists those there are"},
-        {"door: {count: 5, count: 6}\n", ":1:18: count stands here for the second time; leave one of them out"},
+        {"door: {zzzz: 5}\n", ":1:8: unknown key in door; \"man weir.yaml\" lists them all"},
+        {"door: {config: x}\n", ":1:8: unknown key in door; \"man weir.yaml\" lists them all"},
+        {"door: {count: 5, count: 6}\n", ":1:18: count is given twice; remove one of them"},
         {"door: {count: 0}\n", ":1:15: count: number \"0\": too small; use 1 ... 100"},
         {"door: {count: '5'}\n", ":1:15: count is a text in quotes; it must be a whole number from 1 to 100"},
         {"door: {count: [5]}\n", ":1:15: count is a list; it must be a whole number from 1 to 100"},
@@ -265,7 +265,8 @@ static void config_file_mistakes_are_reported_with_line_column_and_hint(void **s
          ":1:29: robots-delay-factor cannot be \"0\": it must be a factor of 0.01 ... 100"},
         {"crawl: {dpeth: 5}\n", ":1:9: unknown key \"dpeth\" in crawl; did you mean depth?"},
         {"fetch: {redirects: 1001}\n", ":1:20: redirects: number \"1001\": too large; use 0 ... 1000"},
-        {"warm: {header: [secret]}\n", ":1:17: header: it is no line \"Name: value\", as in \"Accept-Language: en\""},
+        {"warm: {header: [secret]}\n",
+         ":1:17: header: it is not a line \"Name: value\", as in \"Accept-Language: en\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char said[512];
@@ -286,7 +287,7 @@ static void environment_mistakes_are_reported_by_variable_name(void **state)
         {"WEIR_DOOR_FLAG", "yes", "the environment's WEIR_DOOR_FLAG cannot be \"yes\": it must be true or false"},
         {"WEIR_PACE_OPEN", "x",
          "the environment's WEIR_PACE_OPEN cannot be \"x\": it must be a duration of 1ms or more"},
-        {"WEIR_PACE_Z", "x", "the environment's WEIR_PACE_Z is unknown; \"man weir.yaml\" lists those there are"},
+        {"WEIR_PACE_Z", "x", "the environment's WEIR_PACE_Z is unknown; \"man weir.yaml\" lists them all"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         setenv(rows[i].name, rows[i].value, 1);
@@ -303,7 +304,7 @@ static void option_set_mistakes_are_reported_with_a_hint(void **state)
                    "--set cannot be \"open=5s\": it must be pace.NAME=VALUE, as in --set pace.open=30s");
     assert_refused(PARSE(NULL, "--set", "pace.open"),
                    "--set cannot be \"pace.open\": it must be pace.NAME=VALUE, as in --set pace.open=30s");
-    assert_refused(PARSE(NULL, "--set", "pace.opne=5s"), "--set knows no pace.opne; did you mean pace.open?");
+    assert_refused(PARSE(NULL, "--set", "pace.opne=5s"), "--set has no setting pace.opne; did you mean pace.open?");
     assert_refused(PARSE(NULL, "--set", "pace.open=x"),
                    "--set: pace.open cannot be \"x\": it must be a duration of 1ms or more");
     assert_refused(PARSE(NULL, "--set"), "--set needs a value: pace.NAME=VALUE");

@@ -69,8 +69,8 @@ def rows_corrupted_by_hand_are_marked_damaged_and_the_crawl_ends():
 
 
 def lost_tables_rights_or_rows_stop_the_crawl_without_loss():
-    taken = {'table': ('ALTER TABLE tasks RENAME TO t', 'ALTER TABLE t RENAME TO tasks', 'put them back as they were'),
-             'column': ('ALTER TABLE hosts RENAME lease_token TO t', 'ALTER TABLE hosts RENAME t TO lease_token', 'put them back'),
+    taken = {'table': ('ALTER TABLE tasks RENAME TO t', 'ALTER TABLE t RENAME TO tasks', 'restore them'),
+             'column': ('ALTER TABLE hosts RENAME lease_token TO t', 'ALTER TABLE hosts RENAME t TO lease_token', 'restore them'),
              'right': ('ALTER TABLE tasks OWNER TO weir', 'ALTER TABLE tasks OWNER TO other', 'see "Rights" in weir-state(5)'),
              'number': ('UPDATE tallies SET done = 9223372036854775807', 'UPDATE tallies SET done = 0', 'a number in the tables is too large'),
              'job': ("UPDATE jobs SET status = 'nonsense'", "UPDATE jobs SET status = 'running'", 'the row of the job')}

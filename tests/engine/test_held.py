@@ -47,7 +47,7 @@ PAGES = {
     'a chunk for each byte': lambda: _chunked(b'1\r\nx\r\n' * 10**6 + b'0\r\n\r\n'),
     'a trailer without an end': lambda: _chunked(b'0\r\n' + b'a: b\r\n' * 10**6),
     'fields': lambda: b'HTTP/1.1 200 OK\r\n' + _each(b'field-%d: yyyyyyyy\r\n', 9000) + b'Content-Length: 0\r\n\r\n',
-    'interim answers': lambda: b'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n' * 10**5,
+    'interim responses': lambda: b'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n' * 10**5,
     'tags that are packed': lambda: _packed(b'<a' * (15 * MB)),
     'members that hold nothing': lambda: _answer(gzip.compress(b'') * 10**5, fields=b'Content-Encoding: gzip\r\n'),
 }

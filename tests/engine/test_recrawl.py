@@ -120,9 +120,9 @@ def recrawl_continues_the_archive_in_the_next_file():
         with gzip.open(f'{archive}-00001.warc.gz') as file:
             assert file.read().count(b'WARC-Type: revisit') == PAGES
         run = weir(*site.words('--recrawl', '--out', f'{site.folder}/more', '--warc', archive))
-        assert run.returncode == 2 and 'is there already' in run.stderr, run  # --warc starts a new archive
+        assert run.returncode == 2 and 'exists already' in run.stderr, run  # --warc starts a new archive
         run = weir(*site.words('--recrawl', '--out', f'{site.folder}/first'))
-        assert run.returncode == 2 and 'first is there already' in run.stderr, run
+        assert run.returncode == 2 and 'first exists already' in run.stderr, run
         run = weir(*site.words('--recrawl', '--resume'))
         assert run.returncode == 2 and 'give one of them' in run.stderr, run
 

@@ -204,7 +204,7 @@ static void damaged_tasks_end_with_a_line(void **state)
         const char *sql, *words;
     } cases[] = {
         {"UPDATE tasks SET url = '' WHERE state = 0", "the state has lost its URL"},
-        {"UPDATE tasks SET url = 'nonsense' || id WHERE state = 0", "what the state has of it is no URL of its host"},
+        {"UPDATE tasks SET url = 'nonsense' || id WHERE state = 0", "its stored text is not a URL of its host"},
         {"UPDATE hosts SET host = char(10) || id", "the state has lost its host"},
     };
     (void)state;

@@ -90,7 +90,7 @@ static atomic_int told; /* warnings that the crawl is finishing */
 static void note_warning(void *context, const char *line)
 {
     (void)context;
-    (void)atomic_fetch_add(&told, strstr(line, "--max-time): finishing what is in flight, for at most ") != NULL);
+    (void)atomic_fetch_add(&told, strstr(line, "--max-time): finishing the requests in flight, for at most ") != NULL);
 }
 
 static void begin(struct crawl_fixture *rig, origin_answer *answer)

@@ -48,7 +48,7 @@ static void await_pause(struct crawl_fixture *rig)
         wr_engine_stats_get(rig->engine, &stats);
     }
     /* the cause, and the remedy */
-    assert_non_null(strstr(stats.pause_why, "full; free some room"));
+    assert_non_null(strstr(stats.pause_why, "full; free some space"));
 }
 
 /* Removes the bytes that were in the output beforehand, which are no lines. */
@@ -290,7 +290,7 @@ static void crawl_on_a_full_disk_fails_to_start_with_the_reason(void **state)
     assert_int_equal(wr_engine_open(&place, &rig.engine), 0);
     limit_files(1);
     assert_int_equal(wr_engine_start(rig.engine, &rig.options), WEIR_E_FULL);
-    assert_non_null(strstr(weir_error_detail(), "full; free some room"));
+    assert_non_null(strstr(weir_error_detail(), "full; free some space"));
     wr_engine_free(rig.engine);
     rig.engine = NULL;
     limit_files(RLIM_INFINITY);

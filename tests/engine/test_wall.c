@@ -81,7 +81,7 @@ static void host_whose_firewall_refuses_twice_is_blocked_with_its_job(void **sta
     assert_int_equal(rig_verdicts(&rig, "blocked"), 60);
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/60"), "error"), "firewall");
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/60"), "error_text"),
-                        "not sent: the site's firewall (Cloudflare) does not let us in");
+                        "not sent: the site's firewall (Cloudflare) blocks the crawler");
     assert_int_equal(rig.result.stats.blocked, 60);
     assert_int_equal(rig.result.stats.blocked_hosts, 1);
     rig_check_store(&rig);
@@ -172,7 +172,7 @@ static void single_refused_page_does_not_block_its_host(void **state)
     assert_int_equal(rig.result.end, WR_END_COMPLETED);
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/2"), "verdict"), "blocked");
     assert_string_equal(rig_word(&rig, rig_url(&rig, 1, "/2"), "error_text"),
-                        "the site's firewall (Cloudflare) does not let us in");
+                        "the site's firewall (Cloudflare) blocks the crawler");
     assert_int_equal(rig_verdicts(&rig, "blocked"), 1);
     assert_true(rig_verdicts(&rig, "fetched") > 5);
     rig_tear_down(&rig);

@@ -210,7 +210,7 @@ static void never_ends(struct place *place, const struct barren *barren)
     if (barren->begin_bytes == 0) /* 0 bytes would mean: up to the '\0' */
         steps[2] = steps[3];
     place_get(place, steps, &got);
-    if (got.result.end != WR_NET_CODING || strstr(got.words, "decode to nothing") == NULL)
+    if (got.result.end != WR_NET_CODING || strstr(got.words, "decode to no output") == NULL)
         fail_msg("%s: %s: %s", barren->coding, barren->name, got.words);
     assert_true(got.body_bytes <= 5);
     assert_true(got.result.wire_bytes < 4 << 20);

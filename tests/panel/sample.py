@@ -10,7 +10,7 @@ def host(name, number=0, **more):
     return {'host': name, 'state': 'active', 'reason': 'pace', 'wait_ms': 400.5, 'queued': 10 * number, 'in_flight': 1, 'cap': 4, 'rate': 1.5,
             'allowed_rate': 2, 'interval_ms': 500, 'requests': 100 + number, 'fetched': 90, 'rejected': number, 'failed': 0, 'retries': 0,
             'bytes': 123456, 'latency_ms': 81.25, 'mode': 'cruise', 'limit': 'rate',
-            'limit_why': '2 a second: as many were accepted between refusals', 'starts': [number] * 12, 'slice_s': 5, 'breaker': 'closed', 'breaker_ms': 0,
+            'limit_why': '2 a second: accepted between two refusals', 'starts': [number] * 12, 'slice_s': 5, 'breaker': 'closed', 'breaker_ms': 0,
             'robots_delay_ms': 0, 'retry_after_ms': 0, 'set_interval_ms': 0, 'paused': False, **more}
 
 

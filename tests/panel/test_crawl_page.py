@@ -279,7 +279,7 @@ def host_page_has_bounds_and_history():
         page.wait('document.querySelector(".chart path.line").getAttribute("d").includes("L")')
         page.wait('/Limit\\s*[a-z]+: /.test(document.querySelector("main").textContent)')
     with _page('#/host/nobody.example') as page:
-        page.wait('document.querySelector(".note").textContent.includes("nothing is known")')
+        page.wait('document.querySelector(".note").textContent.includes("host is unknown")')
 
 
 def job_page_shows_progress():

@@ -94,7 +94,7 @@ admission:
                 assert daemon.check(**{**fields, name: other})[0] == 204, name
     with Daemon(rules % '10.0.0.0/8') as daemon:
         assert [daemon.check(**nginx)[0] for _ in range(3)] == 3 * [204]
-        daemon.wait_for('admission: trusted lacks it; if it is yours, write there: 127.0.0.1')
+        daemon.wait_for('admission: trusted does not list it; if it is yours, add it there: 127.0.0.1')
     with Daemon(rules % '10.0.0.0/8') as daemon:
         fields = {name.replace('_', '-'): value for name, value in nginx.items()}
         assert daemon.ask('GET', '/check', fields=fields, connection=daemon.unix())[0] == 204
@@ -675,10 +675,10 @@ def failed_starts_report_the_reason():
                  ('--config', daemon.config, '--listen', f'unix:{daemon.path}'): 'in use',
                  ('--config', daemon.config, '--socket-mode', '0777'): '0600',
                  ('--config', daemon.config, '--socket-group', 'nosuchgroup'): 'nosuchgroup',
-                 ('--config', daemon.config, '--token-file', '/nowhere/token'): '--token-file: cannot make "/nowhere/token": its folder is not there; make it first',
+                 ('--config', daemon.config, '--token-file', '/nowhere/token'): '--token-file: cannot create "/nowhere/token": its folder does not exist; create it first',
                  ('--config', daemon.config, '--listen', 'unix:/proc/x'): '"/proc/x": ',
-                 ('--config', daemon.config, '--listen', 'unix:/nowhere/s'): '"/nowhere/s": its folder is not there',
-                 ('--config', daemon.config, '--state', '/nowhere/state'): '--state: /nowhere/state: there is no such folder; make it',
+                 ('--config', daemon.config, '--listen', 'unix:/nowhere/s'): '"/nowhere/s": its folder does not exist',
+                 ('--config', daemon.config, '--state', '/nowhere/state'): '--state: /nowhere/state: its folder does not exist; create it',
                  ('--config', daemon.config, '--state', daemon.folder): f'--state: {daemon.folder}: it is a folder; name a file in it',
                  ('--config', daemon.config, '--dashboard', 'nowhere'): '--dashboard: listening address'}
         for words, expected in table.items():

@@ -297,7 +297,7 @@ def proxies_that_fail_open_do_not_admit_on_a_503_of_weir():  # M7
             with Daemon(SHARED % (redis.path, '1m'), ['--waiting', '1']) as daemon:
                 redis.process.send_signal(signal.SIGSTOP)
                 peer = _waits_for_the_store(daemon)
-                _refused_and_then_let_in(kind, behind, daemon, 'too many wait')
+                _refused_and_then_let_in(kind, behind, daemon, 'too many requests wait')
                 peer.close()
             redis.kill()
             with Daemon(SHARED % (redis.path, '1m')) as daemon:

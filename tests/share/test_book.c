@@ -469,7 +469,7 @@ static void reload_keeps_shared_limits_that_did_not_change(void **state)
 static void changing_the_store_needs_a_restart(void **state)
 {
     (void)state;
-    static const char sentence[] = "the store, or how many nodes share, is another; that takes a restart";
+    static const char sentence[] = "the store or its number of nodes differs, which needs a restart";
     char why[WR_CONFIG_WHY_BYTES];
     struct wr_rules *book = book_open(exact);
     struct wr_rules_settings *settings = settings_of(exact);

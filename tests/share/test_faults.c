@@ -228,7 +228,7 @@ static void invalid_store_replies_count_as_missing(void **state)
         /* although the script was just sent */
         {"-NOSCRIPT No matching script\r\n", "NOSCRIPT", false},
         {"-ERR \x1b[2J\xe2\x80\xae of right to left\r\n", "ERR ?[2J??? of right to left", false},
-        {"*9\r\n:1\r\n:0\r\n", "no answer in time", false},
+        {"*9\r\n:1\r\n:0\r\n", "no reply in time", false},
         {"*9\r\n:1\r\n", "", true},
         {"HTTP/1.1 400 Bad Request\r\n\r\n", "", false},
         {"", "", true},
@@ -236,10 +236,10 @@ static void invalid_store_replies_count_as_missing(void **state)
         {"*9\r\n:1\r\n:-5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n+b\r\n:0\r\n", NULL, false},
         {"*9\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n*-1\r\n:0\r\n", NULL, false},
         {"$-1\r\n", NULL, false},
-        {"*2\r\n:1\r\n:0\r\n+and\r\n", "nobody asked", false},
-        {"*2\r\n:1\r\n:0\r\n:1\r\n", "nobody asked", false},
-        {"*2\r\n:1\r\n:0\r\n*0\r\n", "nobody asked", false},
-        {"*2\r\n:1\r\n:0\r\n$-1\r\n", "nobody asked", false},
+        {"*2\r\n:1\r\n:0\r\n+and\r\n", "not requested", false},
+        {"*2\r\n:1\r\n:0\r\n:1\r\n", "not requested", false},
+        {"*2\r\n:1\r\n:0\r\n*0\r\n", "not requested", false},
+        {"*2\r\n:1\r\n:0\r\n$-1\r\n", "not requested", false},
         {"*100000\r\n", "too large", false},
         {"*3\r\n*60000\r\n*60000\r\n", "", true},
     };

@@ -117,7 +117,7 @@ def nothing_starts_without_the_store_and_all_resume_with_it():
         _wait(lambda: len(origin.log) >= 6)
         redis.kill()
         _wait(lambda: all('cannot be reached' in crew.said(i) for i in range(3)))
-        assert all(text in crew.said(0) for text in ('for --max-defer at most', 'leave out --share')), crew.said(0)
+        assert all(text in crew.said(0) for text in ('at most --max-defer', 'restart without --share')), crew.said(0)
         killed = time.time()
         time.sleep(4)  # a turn lasts two seconds at most
         late = [at - killed for at, _, _, _ in origin.log if at > killed + 3]

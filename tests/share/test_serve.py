@@ -282,7 +282,7 @@ def reload_keeps_shared_limits_and_refuses_another_store():
         assert daemon.call('try', {'rule': 'exact', 'key': 'reload', 'cost': 1})[1]['remaining'] == 10
         daemon.write(RULES.format(path='/nowhere'))
         daemon.process.send_signal(signal.SIGHUP)
-        daemon.wait_for('not reloaded.*that takes a restart')
+        daemon.wait_for('not reloaded.*which needs a restart')
         daemon.write(RULES.format(path=redis.path))
 
 

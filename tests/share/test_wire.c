@@ -226,7 +226,7 @@ static void hanging_store_counts_as_down_until_it_answers(void **state)
     wr_redis_connection_view_get(bench.wire, &view);
     assert_true(view.down);
     assert_int_equal(view.asks, 0);
-    assert_non_null(strstr(view.why, "/s: no answer in time"));
+    assert_non_null(strstr(view.why, "/s: no reply in time"));
     assert_int_equal(bench_charge(&bench, &charge_limits, &ONE), WEIR_E_CLOSED);
     kill(store.pid, SIGCONT);
     while (bench_charge(&bench, &charge_limits, &ONE) != 0)

@@ -295,7 +295,7 @@ static void tell(struct told *told, char letter)
 static void tell_state(void *context, enum wr_store_state state, const char *why)
 {
     if (state == WR_STORE_PAUSED)
-        assert_string_equal(why, "the disk is full; free some room, and it goes on by itself");
+        assert_string_equal(why, "the disk is full; free some space, and the crawl continues by itself");
     tell(context, "RPF"[state]);
 }
 

@@ -105,7 +105,7 @@ static void missing_folder_of_a_state_file_is_named(void **state)
     struct store_fixture rig;
     set_up(&rig);
     snprintf(rig.path, sizeof rig.path, "%s/no/x.db", rig.folder);
-    expect_refusal(&rig, WEIR_E_SYSTEM, "there is no such folder");
+    expect_refusal(&rig, WEIR_E_SYSTEM, "check its folder");
     rig_tear_down(&rig);
 }
 
@@ -121,9 +121,9 @@ static void foreign_and_cut_files_are_refused_and_not_changed(void **state)
         const char *words;
     } files[] = {
         {"", 0, "is empty"},
-        {"hello", 5, "is no state file"},
-        {"SQLite format 3", 16, "it was cut"}, /* with its NUL byte */
-        {"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20", 24, "it was cut"},
+        {"hello", 5, "is not a state file"},
+        {"SQLite format 3", 16, "it was truncated"}, /* with its NUL byte */
+        {"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20", 24, "it was truncated"},
     };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct store_fixture rig;
@@ -322,7 +322,7 @@ static void links_folders_and_pipes_are_refused_as_state_files(void **state)
     expect_refusal(&rig, WEIR_E_SYSTEM, "is a folder");
     assert_int_equal(rmdir(rig.path), 0);
     assert_int_equal(mkfifo(rig.path, 0600), 0);
-    expect_refusal(&rig, WEIR_E_SYSTEM, "no regular file");
+    expect_refusal(&rig, WEIR_E_SYSTEM, "not a regular file");
     rig_tear_down(&rig);
 }
 
@@ -348,7 +348,7 @@ static void world_writable_state_file_is_refused(void **state)
     rig_open(&rig);
     rig_close(&rig);
     assert_int_equal(chmod(rig.path, 0666), 0);
-    expect_untouched(&rig, WEIR_E_SYSTEM, "may be written by anybody");
+    expect_untouched(&rig, WEIR_E_SYSTEM, "is writable by every user");
     rig_tear_down(&rig);
 }
 
@@ -378,7 +378,7 @@ static void file_of_another_user_and_read_only_folder_are_refused(void **state)
     struct store_fixture rig;
     set_up(&rig);
     assert_int_equal(chmod(rig.folder, 0555), 0);
-    assert_int_equal(as_nobody(&rig, "its folder cannot be written"), 0);
+    assert_int_equal(as_nobody(&rig, "its folder is not writable"), 0);
     if (geteuid() == 0) {
         assert_int_equal(chmod(rig.folder, 0777), 0);
         rig_open(&rig);
@@ -458,7 +458,7 @@ static void state_file_is_not_opened_twice_in_one_process(void **state)
     }
     rig_open(&rig);
     assert_int_equal(wr_store_open(&rig.options, &second), WEIR_E_SYSTEM);
-    assert_non_null(strstr(weir_error_detail(), "in this very process"));
+    assert_non_null(strstr(weir_error_detail(), "in this process"));
     assert_int_equal(write(ready[1], &go, 1), 1); /* the file is still locked */
     (void)close(ready[0]);
     (void)close(ready[1]);

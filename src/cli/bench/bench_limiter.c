@@ -30,10 +30,10 @@ static const struct wr_usage usage = {
     .about = "Measures what one decision costs, in nanoseconds (the median of 7 rounds):\n"
              "\n"
              "  limiter   weir_limiter_try, which is safe for threads and reads the fast clock\n"
-             "  stack     weir_stack_try, the pure core, which is given the time\n"
+             "  stack     weir_stack_try, the pure core, which gets the time as an argument\n"
              "\n"
-             "The limits are so wide that nearly all is granted, and the sliding log is as long\n"
-             "as any may be. Bytes are those of one key's state. The cost of reading each clock\n"
+             "The limits are so wide that nearly all requests are granted, and the sliding log has\n"
+             "its maximum length. Bytes are those of one key's state. The cost of reading each clock\n"
              "is shown too.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],

@@ -28,11 +28,11 @@ static const struct wr_option options[] = {
 
 static const struct wr_usage usage = {
     .who = "weir bench links",
-    .about = "Measures how fast links are found (the median of 301 rounds, and the best of them:\n"
-             "what it takes while no neighbour wants the processor):\n"
+    .about = "Measures how fast links are found (the median of 301 rounds, and the best round, which\n"
+             "other processes disturbed least):\n"
              "\n"
-             "  page   12 KB of markup as it is on the web, with 35 links\n"
-             "  all    the same, each link made canonical and told once, as a crawl does it\n"
+             "  page   12 KB of typical markup, with 35 links\n"
+             "  all    the same, each link made canonical and reported once, as in a crawl\n"
              "  text   1 MB of text in one paragraph\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
@@ -131,7 +131,7 @@ int wr_bench_links_run(int argc, char **argv)
                    "\"page_gb_per_s\": %.3f, \"links_told\": %llu, \"us_in_all\": %.2f, \"best_us_in_all\": %.2f, "
                    "\"text_bytes\": %zu, \"text_gb_per_s\": %.2f, \"best_text_gb_per_s\": %.2f}\n"
                  : "page of %zu bytes with %llu links: %.2f us (best %.2f), %.3f GB/s\n"
-                   "all of it, %llu links told: %.2f us (best %.2f)\n"
+                   "all of it, %llu links reported: %.2f us (best %.2f)\n"
                    "text of %zu bytes: %.2f GB/s (best %.2f)\n",
              page.bytes, (unsigned long long)links, page_ns.median / 1e3, page_ns.best / 1e3,
              (double)page.bytes / page_ns.median, (unsigned long long)told, all_ns.median / 1e3, all_ns.best / 1e3,

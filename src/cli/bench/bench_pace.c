@@ -38,7 +38,7 @@ static const struct wr_option options[] = {
     {"hosts", WR_COUNT(struct bench_pace_settings, hosts), .value = "N", .min = 1, .max = 100000000,
      .help = "Hosts in the pacer"},
     {"threads", WR_COUNT(struct bench_pace_settings, threads), .value = "T", .min = 1, .max = WR_BENCH_THREADS_MAX,
-     .help = "Threads that ask at the same time"},
+     .help = "Number of concurrent threads"},
     {"ops", WR_COUNT(struct bench_pace_settings, ops), .value = "N", .min = 1, .max = 10000000,
      .help = "Requests per thread and round"},
     {"profile", WR_CHOICE(struct bench_pace_settings, profile), .choices = profiles,
@@ -50,14 +50,14 @@ static const struct wr_option options[] = {
 
 static const struct wr_usage usage = {
     .who = "weir bench pace",
-    .about = "Fills a pacer with hosts, then acquires permits and tells their outcome, at one hot\n"
-             "host and at all of them alike. The profile has no maximum, and time goes by a\n"
-             "million times as fast as it does, so that nearly every request may start at once.\n"
+    .about = "Fills a pacer with hosts, then acquires permits and reports their outcomes, for one hot\n"
+             "host and for all hosts equally. The profile has no maximum, and time runs a million\n"
+             "times as fast as real time, so that nearly every request may start at once.\n"
              "\n"
-             "  ns_per_request   acquire and tell, wall time over the requests of all threads, the\n"
+             "  ns_per_request   acquire and finish, wall time over the requests of all threads, the\n"
              "                   clock read included; the median of 3 rounds\n"
-             "  reported         the same with WEIR_REPORTS_SENT: acquire, sent and tell\n"
-             "  gate_ns          a bare gate: ask, reserve, sent and tell, without clock, lock and key\n"
+             "  reported         the same with WEIR_REPORTS_SENT: acquire, sent and finish\n"
+             "  gate_ns          a bare gate: ask, reserve, sent and finish, without clock, lock and key\n"
              "  bytes_per_host   growth of the resident memory while the pacer was filled\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
@@ -307,7 +307,7 @@ static void print_pace_text(const struct bench_pace_settings *settings, const st
 {
     wr_print("%" PRIu64 " hosts, threads %" PRIu64 ", profile %s\n", settings->hosts, settings->threads,
              profiles[settings->profile]);
-    wr_print("ns per request       acquire, tell   acquire, sent, tell   granted\n");
+    wr_print("ns per request     acquire, finish acquire, sent, finish   granted\n");
     wr_print("  one hot host            %10.1f            %10.1f  %6.1f %%\n", result->hot.ns[0], result->hot.ns[1],
              100 * result->hot.granted[0]);
     wr_print("  all hosts alike         %10.1f            %10.1f  %6.1f %%\n", result->uniform.ns[0],

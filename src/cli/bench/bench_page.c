@@ -58,7 +58,7 @@ void wr_bench_page_make(struct wr_bench_page *ret_page)
         put_page_words(page, 20);
         put_page_link(page, "<a title=\"Read on\" href=\"", "/articles/2026/november/", i);
         put_page_words(page, 20);
-        put_page_text(page, "</p>\n<span class=\"meta\"><b>today</b> <i>by nobody</i></span></div>\n");
+        put_page_text(page, "</p>\n<span class=\"meta\"><b>today</b> <i>by a user</i></span></div>\n");
     }
     put_page_text(
         page,

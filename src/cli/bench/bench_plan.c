@@ -36,13 +36,13 @@ static const struct wr_option options[] = {
 static const struct wr_usage usage = {
     .who = "weir bench plan",
     .about = "Offers URLs of many hosts to the plan of a crawl, then fetches them all in virtual\n"
-             "time, at most one a second from each host or group. The store and the web are made\n"
-             "up, and answer at once.\n"
+             "time, at most one a second from each host or group. The store and the web are\n"
+             "simulated, and answer at once.\n"
              "\n"
-             "  ns_per_offer     is it new, in budget, no trap? and counting it\n"
-             "  ns_per_url       next, load, sent and told, wall time over the URLs\n"
-             "  bytes_per_host   of memory that the plan holds, with gate and robots.txt state\n"
-             "  bytes_per_task   of those in memory\n",
+             "  ns_per_offer     checking one URL (new, in budget, no trap) and counting it\n"
+             "  ns_per_url       next, load, sent and outcome; wall time over the URLs\n"
+             "  bytes_per_host   memory of the plan per host, with gate and robots.txt state\n"
+             "  bytes_per_task   memory per task that is in memory\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -249,7 +249,7 @@ static void print_plan_text(const struct bench_plan_settings *settings, const st
     wr_print("%" PRIu64 " hosts, %" PRIu64 " URLs each, fetched in %.1f s of virtual time\n", settings->hosts,
              settings->tasks, result->virtual_s);
     wr_print("offer   %10.1f ns per URL\n", result->offer_ns);
-    wr_print("fetch   %10.1f ns per URL: next, load, sent, told\n", result->url_ns);
+    wr_print("fetch   %10.1f ns per URL: next, load, sent, outcome\n", result->url_ns);
     wr_print("memory  %10.1f bytes per host, %.1f per task in memory (%zu of them), %.1f MB resident\n",
              result->bytes_per_host, result->bytes_per_task, result->tasks_peak, (double)result->resident_bytes / 1e6);
 }

@@ -23,8 +23,8 @@ static const struct wr_option options[] = {
 
 static const struct wr_usage usage = {
     .who = "weir bench request",
-    .about = "Measures how fast a request is read that nginx makes with auth_request: 12 fields,\n"
-             "most of them its client's (the median of 301 rounds, and the best of them).\n",
+    .about = "Measures how fast a request of nginx's auth_request is parsed: 12 fields, most of them\n"
+             "from its client (the median of 301 rounds, and the best round).\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };

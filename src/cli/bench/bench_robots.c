@@ -38,15 +38,14 @@ static const struct wr_option options[] = {
 
 static const struct wr_usage usage = {
     .who = "weir bench robots",
-    .about = "Makes a robots.txt of rules such as shops and blogs have, then measures (the median\n"
-             "of 101 rounds, and as best_... the best of them: what it takes while no neighbour\n"
-             "wants the processor):\n"
+    .about = "Makes a robots.txt of rules such as shops and blogs have, then measures (the median of\n"
+             "101 rounds; best_... is the best round, which other processes disturbed least):\n"
              "\n"
-             "  parse_mb_per_s   reading and compiling it, in 10^6 bytes a second\n"
-             "  match_ns         asking it for one of 1000 ordinary paths\n"
-             "  hostile_ms       asking a file of \"Disallow: /*a*a*a…\" for a path of 5000 bytes,\n"
-             "                   and one that is nothing but slow patterns; the longer of the two\n"
-             "  block_bytes      what it takes in memory once compiled\n",
+             "  parse_mb_per_s   parsing and compiling it, in 10^6 bytes a second\n"
+             "  match_ns         matching one of 1000 ordinary paths\n"
+             "  hostile_ms       matching a path of 5000 bytes against \"Disallow: /*a*a*a…\",\n"
+             "                   and against a file of slow patterns only; the longer of the two\n"
+             "  block_bytes      memory of the compiled rules\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };

@@ -35,7 +35,7 @@ static const struct wr_usage usage = {
     .who = "weir bench rules",
     .about = "Measures a decision of weir serve without its HTTP: a request that nginx makes with\n"
              "auth_request is matched against rules by path, its key is a header, and its quota is\n"
-             "told (the median of 101 rounds, and the best of them). Keys are asked for at random.\n",
+             "reported (the median of 101 rounds, and the best round). Keys are chosen at random.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };

@@ -34,17 +34,17 @@ static const struct wr_option options[] = {
     {"pages", WR_COUNT(struct bench_store_settings, pages), .value = "N", .min = 1, .max = 100000000,
      .help = "Pages to crawl"},
     {"hosts", WR_COUNT(struct bench_store_settings, hosts), .value = "N", .min = 1, .max = 10000000,
-     .help = "Hosts that have them"},
+     .help = "Number of hosts"},
     {"links", WR_COUNT(struct bench_store_settings, links), .value = "N", .min = 0, .max = 1000,
-     .help = "Links per page that are known already"},
+     .help = "Known links per page"},
     {"folder", WR_STRING(struct bench_store_settings, folder), .value = "PATH", .help = "Folder for the state file"},
     {"json", WR_FLAG(struct bench_store_settings, json), .help = "Print JSON"},
 };
 
 static const struct wr_usage usage = {
     .who = "weir bench store",
-    .about = "Measures what a page of a crawl costs the state file: each page is found on another\n"
-             "one, ends, and brings one new page. Then all pages are read as --resume does.\n",
+    .about = "Measures what a page of a crawl costs the state file: each page is found by a\n"
+             "link, finishes, and adds one new page. Then all pages are read as --resume does.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };

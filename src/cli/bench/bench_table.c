@@ -39,7 +39,7 @@ static const struct wr_option options[] = {
      .help = "Bytes per key"},
     {"dist", WR_CHOICE(struct bench_table_settings, dist), .choices = dists, .help = "Distribution of the keys"},
     {"threads", WR_COUNT(struct bench_table_settings, threads), .value = "T", .min = 1, .max = WR_BENCH_THREADS_MAX,
-     .help = "Threads that ask at the same time"},
+     .help = "Number of concurrent threads"},
     {"batch", WR_COUNT(struct bench_table_settings, batch), .value = "B", .min = 1, .max = WR_RACE_BATCH_MAX,
      .help = "Keys per call"},
     {"ops", WR_COUNT(struct bench_table_settings, ops), .value = "N", .min = 0, .max = 1000000000,
@@ -75,7 +75,7 @@ static bool check_table_settings(struct bench_table_settings *settings)
     uint64_t keys_max = wr_key_stream_keys_max(wr_size_of(settings->key_length));
     if (settings->keys > keys_max) {
         wr_complain("there are only %" PRIu64 " keys of --key-length %" PRIu64
-                    ": fewer --keys, or longer ones, would do",
+                    "; use fewer --keys or a longer --key-length",
                     keys_max, settings->key_length);
         return false;
     }

@@ -158,7 +158,7 @@ static int check_file(const char *path)
     if (is_json)
         print_verdict(path, error, why);
     else if (error == 0)
-        wr_print("%s is sound\n", path);
+        wr_print("%s is valid\n", path);
     if (error != 0 && !is_json)
         wr_complain("%s", why);
     return error == 0 ? WR_EXIT_OK : WR_EXIT_FAILED;
@@ -171,7 +171,7 @@ static int run_config_check(int argc, char **argv)
         .operands = "FILE",
         .operands_min = 1,
         .operands_max = 1,
-        .about = "Checks a file of settings. Prints where it is wrong and what would be right. Exits with\n"
+        .about = "Checks a file of settings. Prints each error with its place and what would be right. Exits with\n"
                  "0 if the file is valid, else with 1.\n",
         .options = &options[1],
         .count = 1,
@@ -205,7 +205,7 @@ static bool args_ok(int argc, char **argv)
     struct config_settings settings = {.json = false};
     char *words[WORDS_MAX];
     if (argc > WORDS_MAX) {
-        wr_complain("too many words; name a command first: \"weir config crawl --depth 3\"");
+        wr_complain("too many arguments; name a command first: \"weir config crawl --depth 3\"");
         return false;
     }
     memcpy(words, argv, (size_t)argc * sizeof *argv);

@@ -110,7 +110,7 @@ static bool lacks_secrets(const struct crawl_run *crawl, int64_t job)
     else if (crawl->old.lacks_proxy && crawl->settings.proxy == NULL)
         name = "--proxy";
     if (name != NULL)
-        wr_complain("job %lld was begun with %s, which is not kept because it may be a secret; give it again",
+        wr_complain("job %lld was started with %s, which is not stored because it may be a secret; give it again",
                     (long long)job, name);
     return name != NULL;
 }
@@ -119,7 +119,8 @@ static bool read_stored_args(struct crawl_run *crawl, const struct wr_engine_job
 {
     int error = wr_stored_args_read(&crawl->old, job->settings);
     if (error != 0)
-        wr_complain("job %lld was not begun by this weir crawl: %s", (long long)job->id, weir_error_text(error));
+        wr_complain("the stored options of job %lld are not those of this weir crawl: %s", (long long)job->id,
+                    weir_error_text(error));
     return error == 0;
 }
 
@@ -176,7 +177,7 @@ static bool choose_seeds(struct crawl_run *crawl)
     if (seeds->unread_job > 0)
         wr_seeds_complain_unread(seeds);
     else
-        wr_complain("nowhere to begin; give a URL, as in \"weir crawl example.org\", or --seeds-file FILE");
+        wr_complain("no URL to start from; give one, as in \"weir crawl example.org\", or --seeds-file FILE");
     return false;
 }
 
@@ -216,7 +217,7 @@ static bool encode_job_args(struct crawl_run *crawl, struct wr_buf *buf)
     if (sourced == NULL)
         wr_complain("out of memory");
     else if (buf->error != 0)
-        wr_complain("the command line is too long to be remembered; put the seeds into a file: --seeds-file FILE");
+        wr_complain("the command line is too long to be stored; put the seeds into a file: --seeds-file FILE");
     return sourced != NULL && buf->error == 0;
 }
 
@@ -296,7 +297,7 @@ static void print_advice(struct crawl_run *crawl, const struct wr_engine_result 
         (void)snprintf(which, sizeof which, " --job %lld%s", (long long)result->job,
                        wr_crawl_keeps_lines(&crawl->settings) ? " --out state" : "");
     if (can_go_on)
-        wr_screen_say(&crawl->screen, "it can go on: weir crawl --resume%s%s%s%s", is_usual ? "" : " --state ",
+        wr_screen_say(&crawl->screen, "continue with: weir crawl --resume%s%s%s%s", is_usual ? "" : " --state ",
                       is_usual ? "" : wr_crawl_state_name(&crawl->settings), which,
                       lacks_seeds ? ", with the seeds on standard input again: not all were read" : "");
     else if (result->end != WR_END_BLOCKED && stats->fetched == 0 && stats->pages > 0 && crawl->job.done == 0)
@@ -376,7 +377,7 @@ static void stop_on_signals(struct crawl_run *crawl, unsigned *seen)
 {
     unsigned count = wr_signals_count() + wr_screen_quit_count(&crawl->screen);
     if (*seen == 0 && count > 0) {
-        wr_screen_say(&crawl->screen, "finishing what is in flight; once more to stop at once");
+        wr_screen_say(&crawl->screen, "finishing the requests in flight; interrupt again to stop at once");
         wr_engine_drain(crawl->engine);
     }
     if (*seen < 2 && count >= 2)
@@ -391,7 +392,7 @@ static void warn_if_silent(struct crawl_run *crawl, const struct wr_engine_stats
         return;
     *is_noted = true;
     if (!stats->is_answered)
-        wr_screen_say(&crawl->screen, "no host could be reached so far; are you online? (it goes on trying)");
+        wr_screen_say(&crawl->screen, "no host could be reached so far; are you online? (it keeps trying)");
 }
 
 static void watch_crawl(struct crawl_run *crawl)
@@ -426,12 +427,12 @@ static void open_crawl_dashboard(struct crawl_run *crawl)
 static void print_other_workers(struct crawl_run *crawl)
 {
     struct wr_engine_peers company;
-    char same_job[48] = "alone so far", other[128] = "";
+    char same_job[48] = "no other process", other[128] = "";
     if (!wr_store_is_url(crawl->settings.state) || crawl->settings.quiet ||
         wr_engine_peers_get(crawl->engine, &company) != 0)
         return;
     if (company.others > 0)
-        (void)snprintf(other, sizeof other, "; job %lld, begun with other words, has %llu: weir jobs show %lld",
+        (void)snprintf(other, sizeof other, "; job %lld, started with other options, has %llu: weir jobs show %lld",
                        (long long)company.other_job, (unsigned long long)company.others, (long long)company.other_job);
     if (company.same_job > 0)
         (void)snprintf(same_job, sizeof same_job, "with %llu other process%s", (unsigned long long)company.same_job,
@@ -452,7 +453,8 @@ static int run_crawl_job(struct crawl_run *crawl)
         return status;
     if (!wr_store_is_url(crawl->settings.state) &&
         wr_control_open(crawl->settings.state, crawl->engine, &crawl->control) != 0)
-        wr_screen_say(&crawl->screen, "it cannot be asked while it runs: %s", weir_error_detail());
+        wr_screen_say(&crawl->screen, "\"weir hosts\" and \"weir why\" cannot reach this crawl while it runs: %s",
+                      weir_error_detail());
     print_other_workers(crawl);
     open_crawl_dashboard(crawl);
     bool is_seeding = wr_seeds_start(&crawl->seeds, crawl->engine);
@@ -543,7 +545,7 @@ static int open_crawl_state(struct crawl_run *crawl)
 static int prepare_crawl(struct crawl_run *crawl)
 {
     if (crawl->settings.resume && crawl->settings.recrawl) {
-        wr_complain("--resume goes on with a job, --recrawl begins a new one with its pages: give one of them");
+        wr_complain("--resume continues a job, --recrawl starts a new one with its pages: give one of them");
         return WR_EXIT_USAGE;
     }
     if (!wr_crawl_settings_fit(&crawl->settings))

@@ -106,8 +106,8 @@ static const char *folder_obstacle(const char *path)
         folder[bytes] = '\0';
     }
     if (!may_write(folder, F_OK))
-        return "cannot be made, for there is no such folder; make it, or name another";
-    return may_write(folder, W_OK | X_OK) ? NULL : "cannot be made, for its folder may not be written; name another";
+        return "cannot be created: its folder does not exist; create it, or name another";
+    return may_write(folder, W_OK | X_OK) ? NULL : "cannot be created: its folder is not writable; name another";
 }
 
 /* Returns why a file cannot be written and what to do about it; NULL if it can. For an archive only
@@ -121,8 +121,8 @@ static const char *write_obstacle(const char *path, const struct wr_crawl_settin
     if (stat(path, &status) != 0)
         return errno == EACCES ? "cannot be reached: permission denied; name another" : folder_obstacle(path);
     if (S_ISDIR(status.st_mode) != is_folder)
-        return is_folder ? "is no folder; name one" : "is a folder; name a file in it";
-    return may_write(path, W_OK) ? NULL : "may not be written; change its permissions, or name another";
+        return is_folder ? "is not a folder; name a folder" : "is a folder; name a file in it";
+    return may_write(path, W_OK) ? NULL : "is not writable; change its permissions, or name another";
 }
 
 bool wr_crawl_files_writable(const struct wr_crawl_settings *settings)
@@ -154,7 +154,7 @@ bool wr_crawl_out_is_unused(struct wr_crawl_settings *settings)
         stat(settings->out, &status) != 0)
         return true;
     if (S_ISREG(status.st_mode) && status.st_size > 0) {
-        wr_complain("%s is there already; --append adds to it, --out FILE names another, --resume goes on",
+        wr_complain("%s exists already; --append adds to it, --out FILE names another, --resume continues",
                     settings->out);
         return false;
     }

@@ -215,7 +215,7 @@ static bool make_agent(const crawl_settings *settings, char *ret_agent, size_t r
     const char *name = settings->user_agent != NULL ? settings->user_agent : "weir/" WEIR_VERSION;
     const char *contact = settings->contact != NULL ? settings->contact : "";
     if (name[0] == '\0') {
-        wr_complain("--user-agent is empty: give a name, its first word is the one that robots.txt is asked for");
+        wr_complain("--user-agent is empty: give a name; its first word is matched against robots.txt");
         return false;
     }
     int bytes = snprintf(ret_agent, room, contact[0] != '\0' ? "%s (+%s)" : "%s%s", name, contact);
@@ -338,9 +338,9 @@ bool wr_crawl_settings_fit(const struct wr_crawl_settings *settings)
     else if ((settings->due || settings->diff != NULL) && !settings->resume && !settings->recrawl)
         wr_complain("%s compares with an earlier job: give --recrawl, too", settings->due ? "--due" : "--diff");
     else if (settings->offline && !settings->dry_run)
-        wr_complain("--offline says what --dry-run may not do: give that, too");
+        wr_complain("--offline limits --dry-run: give --dry-run, too");
     else if (settings->dry_run && settings->recrawl && !settings->resume)
-        wr_complain("--dry-run cannot tell what --recrawl would ask for; leave one of them out");
+        wr_complain("--dry-run cannot predict what --recrawl would fetch; give one of them");
     else if (wr_crawl_keeps_lines(settings) && !wr_store_is_url(settings->state))
         wr_complain(
             "--out state keeps the lines in a database: give --state postgres://…, or name a file (./state is one)");

@@ -22,7 +22,7 @@ int wr_crawl_state_open(const struct wr_crawl_settings *settings, struct wr_engi
                                                  .lease_ns = settings->lease};
     int error = wr_engine_open(&place, ret_engine);
     if (error == WEIR_E_ABSENT && !wr_store_is_url(settings->state))
-        wr_complain("there is no state file %s to go on from; begin without %s, or give --state FILE", settings->state,
+        wr_complain("there is no state file %s to continue; start without %s, or give --state FILE", settings->state,
                     settings->resume ? "--resume" : "--recrawl");
     else if (error != 0)
         wr_complain("--state: %s", wr_error_message(error));
@@ -46,11 +46,11 @@ int wr_crawl_state_find(const struct wr_crawl_settings *settings, struct wr_engi
 {
     int error = wr_engine_find_job(engine, (int64_t)settings->job, ret_job);
     if (error != 0)
-        return state_exit_status(
-            settings, error, "nothing to resume: ", " has no job that is not over; begin a new one without --resume");
+        return state_exit_status(settings, error,
+                                 "nothing to resume: ", " has no unfinished job; start a new one without --resume");
     if (wr_engine_can_resume(ret_job))
         return WR_EXIT_OK;
-    wr_complain("job %lld is %s: there is nothing to resume; begin a new one without --resume", (long long)ret_job->id,
+    wr_complain("job %lld is %s: there is nothing to resume; start a new one without --resume", (long long)ret_job->id,
                 wr_job_status_name(ret_job->status));
     return WR_EXIT_USAGE;
 }
@@ -59,5 +59,5 @@ int wr_crawl_state_find_earlier(const struct wr_crawl_settings *settings, struct
                                 struct wr_engine_job *ret_job)
 {
     return state_exit_status(settings, wr_engine_find_job_to_recrawl(engine, (int64_t)settings->job, ret_job),
-                             "no job in ", " is completed; --job N visits one again that is not");
+                             "no job in ", " is completed; --job N recrawls one that is not");
 }

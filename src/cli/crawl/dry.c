@@ -185,7 +185,7 @@ static void fetch_host_robots(struct wr_dry *dry, weir_client *client, struct wr
     else if (response->failure != WEIR_FAILURE_NONE)
         (void)snprintf(host->why, sizeof host->why, "%s", response->detail);
     else
-        (void)snprintf(host->why, sizeof host->why, "the answer is %d", response->status);
+        (void)snprintf(host->why, sizeof host->why, "the response has status %d", response->status);
     weir_response_free(response);
 }
 
@@ -194,10 +194,10 @@ static void fetch_host_robots(struct wr_dry *dry, weir_client *client, struct wr
 static const char *reason_not_to_fetch(const struct wr_dry_host *host)
 {
     if (host->is_blocked)
-        return "not asked: its firewall does not let us in";
+        return "not fetched: its firewall blocks the crawler";
     if (host->is_paused)
-        return "not asked: it is paused by somebody";
-    return host->is_held ? "not asked: it named a time to wait until, which has not come" : NULL;
+        return "not fetched: the host is paused";
+    return host->is_held ? "not fetched: its server asked to wait until a later time" : NULL;
 }
 
 static int make_dry_client(const struct wr_dry *dry, weir_client **ret_client)
@@ -310,7 +310,8 @@ static int collect_dry_hosts(struct wr_dry *dry, struct wr_seeds *seeds, int64_t
     int error = job > 0 && store != NULL ? take_queued_urls(dry, store, job) : 0;
     for (size_t i = 0; i < dry->count; i++) {
         dry->hosts[i].source = dry->settings->ignore_robots ? WR_DRY_IGNORED : WR_DRY_UNKNOWN;
-        (void)snprintf(dry->hosts[i].why, sizeof dry->hosts[i].why, "the state file has none of the last 24 hours");
+        (void)snprintf(dry->hosts[i].why, sizeof dry->hosts[i].why,
+                       "the state file has no robots.txt of the last 24 hours");
         known[i] = (struct dry_stored_host){.dry = dry, .host = &dry->hosts[i]};
     }
     if (dry->is_short)

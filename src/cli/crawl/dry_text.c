@@ -97,7 +97,7 @@ static void print_dry_host(const struct wr_dry *dry, const struct wr_dry_host *h
     if (host->interval_ns > 0)
         wr_format_rate(1e9 / (double)host->interval_ns, rate, sizeof rate);
     wr_format_duration(host->seconds_ns, passed, sizeof passed);
-    wr_print("%s: %" PRIu64 " page%s, begins at %s%s%s, at that pace %s\n", host->key, host->allowed,
+    wr_print("%s: %" PRIu64 " page%s, starts at %s%s%s, takes %s at that pace\n", host->key, host->allowed,
              wr_plural_ending(host->allowed), rate, host->is_known ? " as learned before" : "",
              host->is_blocked  ? " (not fetched: its firewall blocks the crawler)"
              : host->is_paused ? " (paused by weir hosts pause)"
@@ -125,10 +125,9 @@ static void print_dry_text(const struct wr_dry *dry)
     for (size_t i = 0; i < dry->count; i++)
         print_dry_host(dry, &dry->hosts[i]);
     if (dry->left_out > 0)
-        wr_print("and %" PRIu64 " URL%s of further hosts, which were not looked at\n", dry->left_out,
+        wr_print("and %" PRIu64 " URL%s of further hosts, which were not checked\n", dry->left_out,
                  wr_plural_ending(dry->left_out));
-    wr_print("in all %" PRIu64 " page%s to begin with, some %s; links that are found there come on top, and paces are "
-             "learned\n",
+    wr_print("in all %" PRIu64 " page%s to start with, about %s; links found there are extra, and paces are learned\n",
              pages, wr_plural_ending(pages), passed);
 }
 

@@ -49,9 +49,9 @@ const char *wr_seed_parse(struct wr_span text, bool allows_private, char *memory
     if (fault != WR_URL_OK)
         return wr_url_fault_text(fault);
     if (wr_url_has_userinfo(ret_url))
-        return "it names a user; use --header \"Authorization: …\" instead";
+        return "it contains a user name; use --header \"Authorization: …\" instead";
     if (!allows_private && is_private_host(ret_url))
-        return "it is on this machine or an inner network; --allow-private allows that";
+        return "it is on this machine or a private network; --allow-private allows that";
     return NULL;
 }
 
@@ -79,10 +79,10 @@ static void refuse_seed_line(struct wr_seeds *seeds, struct wr_span text, const 
     seeds->refused++;
     wr_url_redact_invalid(text, shown, sizeof shown);
     if (seeds->refused <= REFUSALS_SHOWN)
-        wr_screen_say(seeds->screen, "%s, line %" PRIu64 ": \"%s\" is left out: %s", seeds->list.name, seeds->list.line,
+        wr_screen_say(seeds->screen, "%s, line %" PRIu64 ": \"%s\" is skipped: %s", seeds->list.name, seeds->list.line,
                       shown, why);
     if (seeds->refused == REFUSALS_SHOWN)
-        wr_screen_say(seeds->screen, "%s: further lines that are no URL are only counted", seeds->list.name);
+        wr_screen_say(seeds->screen, "%s: further lines that are not URLs are only counted", seeds->list.name);
 }
 
 /* Finds the next line that is a valid URL; reports and counts the lines before it. */
@@ -100,8 +100,8 @@ static bool next_listed_url(struct wr_seeds *seeds, char *memory, struct wr_url 
 
 void wr_seeds_complain_unread(const struct wr_seeds *seeds)
 {
-    wr_complain("not all seeds of job %lld were read before it stopped, and there are none in %s now: give them again "
-                "(those that it has count once), or go on without the others: --seeds-file /dev/null",
+    wr_complain("job %lld stopped before it had read all its seeds, and %s has none now: give them again (known ones "
+                "count once), or continue without the rest: --seeds-file /dev/null",
                 (long long)seeds->unread_job, strcmp(seeds->file, "-") == 0 ? "standard input" : seeds->file);
 }
 
@@ -127,7 +127,7 @@ bool wr_seeds_open(struct wr_seeds *seeds)
         wr_seeds_complain_unread(seeds);
     else
         wr_complain("there is no URL in %s; give some, one on each line%s", seeds->list.name,
-                    seeds->list.fd == STDIN_FILENO ? ", or as words: weir crawl example.org" : "");
+                    seeds->list.fd == STDIN_FILENO ? ", or as arguments: weir crawl example.org" : "");
     return false;
 }
 
@@ -152,7 +152,7 @@ static bool seed_engine(struct wr_seeds *seeds, const struct wr_url *url)
 {
     int error = wr_engine_add_seed(seeds->engine, url);
     if (error != 0 && error != WEIR_E_CLOSED)
-        wr_screen_say(seeds->screen, "cannot begin with %s: %s", url->text,
+        wr_screen_say(seeds->screen, "cannot add the seed %s: %s", url->text,
                       error == WEIR_E_INVAL ? weir_error_detail() : weir_error_text(error));
     if (error == WEIR_E_INVAL)
         seeds->refused++;
@@ -198,7 +198,7 @@ static void *run_seeding(void *context)
     seeds->is_complete = taken == 0 && seed_given_urls(seeds) && seed_listed_urls(seeds);
     int error = seeds->is_complete ? wr_engine_end_seeds(seeds->engine) : WEIR_E_CLOSED;
     if (error != 0 && error != WEIR_E_CLOSED)
-        wr_complain("the seeds could not be taken: %s", weir_error_text(error));
+        wr_complain("the seeds could not be added: %s", weir_error_text(error));
     if (error != 0)
         wr_engine_drain(seeds->engine);
     return NULL;

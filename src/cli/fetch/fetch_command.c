@@ -183,7 +183,7 @@ static bool make_fetch_client(struct fetch_job *job, int *ret_status)
     if (error == WEIR_E_INVAL)
         wr_complain("%s", weir_error_detail());
     else if (error != 0)
-        wr_complain("cannot begin: %s", weir_error_text(error));
+        wr_complain("cannot start: %s", weir_error_text(error));
     *ret_status = error == WEIR_E_INVAL ? WR_EXIT_USAGE : WR_EXIT_FAILED;
     return error == 0;
 }
@@ -303,7 +303,7 @@ static bool open_fetch_out(struct fetch_job *job)
     if (out == NULL || fstat(fileno(out), &seen) != 0) {
         wr_complain_write_failed(NULL, name, errno);
     } else if (S_ISREG(seen.st_mode) && seen.st_size > 0 && !job->settings->append) {
-        wr_complain("%s holds something already; --append adds to it, or name another file", name);
+        wr_complain("%s is not empty; --append adds to it, or name another file", name);
     } else {
         job->out = out;
         return true;

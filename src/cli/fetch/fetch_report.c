@@ -304,7 +304,7 @@ static void print_summary(const struct wr_fetch_report *report)
         before = ", ";
     }
     if (report->refused > 0)
-        fprintf(stderr, "%s%" PRIu64 " no URL", before, report->refused);
+        fprintf(stderr, "%s%" PRIu64 " not a URL", before, report->refused);
     fputc('\n', stderr);
 }
 

@@ -16,8 +16,8 @@ static void print_store_notice(void *context, const char *why)
 {
     (void)context;
     if (why != NULL)
-        wr_complain("--share: the store cannot be reached (%s); hosts wait until it can be, for --max-defer at most. "
-                    "To go on alone, end this one and leave out --share, with a --max-rate that is your part",
+        wr_complain("--share: the store cannot be reached (%s); hosts wait until it answers, at most --max-defer. To "
+                    "fetch without it, restart without --share, and set your part of the rate with --max-rate",
                     why);
     else
         wr_complain("--share: the store can be reached again");

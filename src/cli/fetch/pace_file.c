@@ -99,9 +99,9 @@ static bool read_pace_text(struct wr_pace_file *state, int fd)
         wr_complain_read_failed("--state", state->path, errno);
     const char *wrong = well ? wr_pace_file_read(wr_buf_from(&buf, 0), take_recent_host, state, &line) : NULL;
     if (wrong != NULL && line > 0)
-        wr_complain("--state: %s, line %zu: %s; it stays as it is", state->path, line, wrong);
+        wr_complain("--state: %s, line %zu: %s; the file is not changed", state->path, line, wrong);
     else if (wrong != NULL)
-        wr_complain("--state: %s: %s; it stays as it is. Name another, or move it away", state->path, wrong);
+        wr_complain("--state: %s: %s; the file is not changed. Name another, or move it away", state->path, wrong);
     wr_buf_release(&buf);
     return well && wrong == NULL;
 }
@@ -244,9 +244,10 @@ static bool lock_pace_file(struct wr_pace_file *state)
     state->lock_fd = path != NULL ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
     bool is_ours = state->lock_fd >= 0 && flock(state->lock_fd, LOCK_EX | LOCK_NB) == 0;
     if (!is_ours && state->lock_fd >= 0 && errno == EWOULDBLOCK)
-        wr_complain("--state: another weir has %s; give each its own", state->path);
+        wr_complain("--state: another weir uses %s; give each its own file", state->path);
     else if (!is_ours && state->lock_fd < 0 && errno == ENOENT)
-        wr_complain("--state: %s cannot be made, for there is no such folder; make it, or name another", state->path);
+        wr_complain("--state: %s cannot be created: its folder does not exist; create it, or name another",
+                    state->path);
     else if (!is_ours)
         wr_complain("--state: cannot lock %s: %s", path != NULL ? path : state->path, strerror(errno));
     free(path);

@@ -137,15 +137,15 @@ const char *wr_pace_file_read(struct wr_span text,
     size_t end, line = 1;
     *ret_line = 0;
     if (title.bytes < sizeof TITLE - 1 || memcmp(title.data, TITLE, sizeof TITLE - 1) != 0)
-        return "it is no state file of weir";
+        return "it is not a state file of weir";
     if (!wr_span_is(wr_span_after(title, sizeof TITLE - 1), VERSION))
         return "it is of another version of weir";
     if (!is_complete_text(text, &end))
-        return "it is damaged: what it holds is not what was written";
+        return "it is damaged: its content is not what was written";
     while (rest.data < text.data + end) {
         *ret_line = ++line;
         if (!read_host_line(take_cell_until(&rest, '\n'), &key, &memory))
-            return "this is no host";
+            return "not a host and its pace";
         if (!take(context, key, &memory))
             return "out of memory";
     }

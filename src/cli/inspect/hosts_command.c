@@ -76,12 +76,12 @@ static const struct host_list_column live[] = {
     {.head = NULL},
 };
 
-#define LEARNED                                                                                                 \
-    {"LIMIT", 'r', format_rate_cell, "allowed_rate"}, {"CRAWL-DELAY", 'r', wr_format_ms, "robots_delay_ms"},    \
-        {"WANTS NONE FOR", 'r', wr_format_ms, "retry_after_ms"}, {"SET", 'r', wr_format_ms, "set_interval_ms"}, \
-        {"LEARNED", 'l', wr_format_wall_time, "learned_at_ms"},                                                 \
-    {                                                                                                           \
-        .head = NULL                                                                                            \
+#define LEARNED                                                                                              \
+    {"LIMIT", 'r', format_rate_cell, "allowed_rate"}, {"CRAWL-DELAY", 'r', wr_format_ms, "robots_delay_ms"}, \
+        {"RETRY-AFTER", 'r', wr_format_ms, "retry_after_ms"}, {"SET", 'r', wr_format_ms, "set_interval_ms"}, \
+        {"LEARNED", 'l', wr_format_wall_time, "learned_at_ms"},                                              \
+    {                                                                                                        \
+        .head = NULL                                                                                         \
     }
 
 static const struct host_list_column stored[] = {
@@ -181,7 +181,7 @@ static void print_live_host(const json_t *host)
     wr_print("%-14s%s of %s allowed (%s between starts)\n", "pace", format_rate_cell(host, "rate", text, sizeof text),
              format_rate_cell(host, "allowed_rate", limit, sizeof limit),
              wr_format_ms(host, "interval_ms", interval, sizeof interval));
-    wr_print("%-14s%.0f: %.0f well, %.0f times 429, %.0f failed, %.0f tried again\n", "requests",
+    wr_print("%-14s%.0f: %.0f ok, %.0f answered 429, %.0f failed, %.0f retries\n", "requests",
              wr_json_number(host, "requests"), wr_json_number(host, "fetched"), wr_json_number(host, "rejected"),
              wr_json_number(host, "failed"), wr_json_number(host, "retries"));
 }
@@ -211,7 +211,7 @@ static const struct wr_option plain_options[] = {WR_INSPECTOR_OPTIONS(struct hos
 #define PLAIN .operands = "HOST", .operands_min = 1, .operands_max = 1, .options = plain_options, .count = 2
 
 static const struct wr_usage show_usage = {
-    .who = "weir hosts show", .about = "Shows what is known of one host.\n", PLAIN};
+    .who = "weir hosts show", .about = "Shows what is known about one host.\n", PLAIN};
 
 static int run_hosts_show(int argc, char **argv)
 {
@@ -245,7 +245,7 @@ static void print_host_change(const json_t *answer, const char *what)
     bool is_unknown = json_is_false(json_object_get(answer, "known"));
     wr_print("%s: %s%s\n", wr_json_text(answer, "host"), what,
              is_unknown  ? ", if it is found"
-             : is_shared ? ", as soon as whoever has it looks: within a sixth of --lease"
+             : is_shared ? ", when the process that holds it checks: within a sixth of --lease"
              : is_later  ? ", for the next crawl"
                          : "");
 }
@@ -342,9 +342,9 @@ static int run_hosts_forget(int argc, char **argv)
 
 static const struct wr_option set_options[] = {
     {"interval", WR_DURATION(struct hosts_settings, interval), .value = "D", .min = 0,
-     .max = (uint64_t)WR_STORE_INTERVAL_MAX_NS, .help = "Least time between two requests to a host"},
+     .max = (uint64_t)WR_STORE_INTERVAL_MAX_NS, .help = "Minimum time between two requests to a host"},
     {"max-rate", WR_STRING(struct hosts_settings, max_rate), .value = "N",
-     .help = "Most requests per second to a host"},
+     .help = "Maximum of requests per second to a host"},
     {"default", WR_FLAG(struct hosts_settings, usual), .help = "Remove both settings"},
     WR_INSPECTOR_OPTIONS(struct hosts_settings),
 };
@@ -370,14 +370,15 @@ static bool interval_from_flags(const struct hosts_settings *settings, json_int_
         char *end;
         double rate = strtod(settings->max_rate, &end);
         if (*end != '\0' || !(rate >= 1e-6 && rate <= 1e6)) {
-            wr_complain("--max-rate: \"%s\" is no rate; use starts a second, as 0.5 or 4", settings->max_rate);
+            wr_complain("--max-rate: \"%s\" is not a rate; use requests per second, such as 0.5 or 4",
+                        settings->max_rate);
             return false;
         }
         int64_t each_us = (int64_t)ceil(1e6 / rate);
         us = each_us > us ? each_us : us;
     }
     if ((us == 0) != settings->usual) {
-        wr_complain(us == 0 ? "which pace? give --interval D, --max-rate N, or --default"
+        wr_complain(us == 0 ? "no pace is given; use --interval D, --max-rate N, or --default"
                             : "--default is the crawl's own pace; give it alone");
         return false;
     }
@@ -406,7 +407,7 @@ static const struct wr_command list[] = {
     {"pause", "Start no more requests to a host", run_hosts_pause, NULL},
     {"resume", "Start requests to a paused host again", run_hosts_resume, NULL},
     {"set", "Set the pace of a host", run_hosts_set, NULL},
-    {"show", "Show what is known of a host", run_hosts_show, NULL},
+    {"show", "Show what is known about a host", run_hosts_show, NULL},
 };
 
 int wr_hosts_run(int argc, char **argv)

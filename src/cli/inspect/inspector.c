@@ -71,9 +71,9 @@ json_t *wr_inspector_request(struct wr_inspector *source, json_t *request)
     free(text);
     json_decref(request);
     if (error == WEIR_E_CLOSED)
-        wr_complain("the crawl hung up: it has ended meanwhile, or too many ask at once; ask again");
+        wr_complain("the crawl closed the connection: it has ended, or it has too many callers; try again");
     else if (answer == NULL)
-        wr_complain("no answer: %s", error != 0 ? weir_error_text(error) : "what came is not JSON");
+        wr_complain("no response: %s", error != 0 ? weir_error_text(error) : "the response is not JSON");
     else if (!wr_json_is(answer, "ok"))
         wr_complain("%s", wr_json_text(answer, "error"));
     if (answer != NULL && wr_json_is(answer, "ok"))

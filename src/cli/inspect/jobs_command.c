@@ -29,7 +29,7 @@ static bool parse_job_number(const char *text, json_int_t *ret_job)
     char *end;
     long long job = strtoll(text, &end, 10);
     if (*end != '\0' || job <= 0) {
-        wr_complain("\"%s\" is no job; give its number, as \"weir jobs list\" shows it", text);
+        wr_complain("\"%s\" is not a job; give its number, as \"weir jobs list\" shows it", text);
         return false;
     }
     *ret_job = (json_int_t)job;
@@ -156,10 +156,11 @@ static void print_job_paused(const json_t *answer)
 {
     size_t processes = json_array_size(json_object_get(answer, "processes"));
     if (processes > 0)
-        wr_print("%zu process%s told, and will see it within a sixth of --lease; \"weir jobs resume\" goes on\n",
-                 processes, processes == 1 ? " is" : "es are");
+        wr_print(
+            "%zu process%s told, and will stop within a sixth of --lease; \"weir jobs resume\" continues the job\n",
+            processes, processes == 1 ? " is" : "es are");
     else
-        wr_print("it ends when what is in flight has; \"weir jobs resume\" goes on\n");
+        wr_print("it stops after the requests in flight; \"weir jobs resume\" continues it\n");
 }
 
 static const struct wr_usage pause_usage = {

@@ -28,7 +28,7 @@ static const struct wr_usage usage = {
     .about = "Shows the state of a URL in a crawl: how it ended, or its place in the queue of its host,\n"
              "every bound on the next request to the host with its source and its end, and when the turn\n"
              "of the URL is expected. For a HOST it shows its front page. It also shows what kind of limit the\n"
-             "host seems to have, and the refusals that this was concluded from.\n",
+             "host seems to have, and the refusals that show it.\n",
     .options = options,
     .count = sizeof options / sizeof options[0],
 };
@@ -53,9 +53,9 @@ static void print_ended_url(const json_t *task)
 static void print_unleased_host(size_t processes)
 {
     if (processes == 0)
-        wr_print("no process works for this job\n");
+        wr_print("no process works on this job\n");
     else
-        wr_print("no process has its host now; %zu work%s for the job, and one takes it when it has room\n", processes,
+        wr_print("no process holds its host now; %zu work%s on the job, and one takes it when it has room\n", processes,
                  processes == 1 ? "s" : "");
 }
 
@@ -66,10 +66,10 @@ static void print_queued_url(const json_t *answer)
     bool is_settled = wr_json_has(answer, "leased_by") || wr_json_is(answer, "rests");
     if (wr_json_has(answer, "leased_by")) {
         wr_print_sanitised(wr_span_of(wr_json_text(answer, "leased_by")));
-        wr_print(" has its host\n");
+        wr_print(" holds its host\n");
     }
     if (wr_json_is(answer, "rests"))
-        wr_print("no process has its host, which has to wait\n");
+        wr_print("no process holds its host, which has to wait\n");
     if (before > 0)
         wr_print("it is queued, with %.0f before it at ", before);
     else
@@ -77,16 +77,16 @@ static void print_queued_url(const json_t *answer)
     wr_print_sanitised(wr_span_of(wr_json_text(answer, "host")));
     wr_print("\n");
     if (wr_json_number(answer, "backoff_ms") > 0)
-        wr_print("it failed, and is tried again in %s at the earliest\n",
+        wr_print("it failed, and is retried in %s at the earliest\n",
                  wr_format_ms(answer, "backoff_ms", text, sizeof text));
     if (strcmp(wr_json_text(json_object_get(answer, "robots"), "verdict"), "deny") == 0)
-        wr_print("it will end unsent\n");
+        wr_print("it will end without a request\n");
     else if (json_is_array(json_object_get(answer, "processes")) && !is_settled)
         print_unleased_host(json_array_size(json_object_get(answer, "processes")));
     else if (!wr_json_is(answer, "live") && !is_settled)
         wr_print("no crawl runs on this state file\n");
     else if (!wr_json_has(answer, "expected_ms"))
-        wr_print("nobody can tell when its turn comes\n");
+        wr_print("the time of its turn is not known\n");
     else if (wr_json_number(answer, "expected_ms") > 0)
         wr_print("its turn is expected in %s\n", wr_format_ms(answer, "expected_ms", text, sizeof text));
     else
@@ -104,7 +104,7 @@ static void print_url_state(const json_t *answer)
     else if (strcmp(state, "queued") == 0)
         print_queued_url(answer);
     else if (strcmp(state, "unknown") == 0)
-        wr_print("it is not known: no page led to it, or it was left out\n");
+        wr_print("it is not known: no page links to it, or it was skipped\n");
     else
         print_ended_url(json_object_get(answer, "task"));
     if (json_is_false(json_object_get(answer, "in_scope")))
@@ -166,7 +166,7 @@ static void print_host_bounds(const json_t *bounds)
         if (!wr_json_is(bound, "holds") && wr_json_number(bound, "value_ms") <= 0 && !wr_json_has(bound, "most"))
             continue; /* the bound has no effect now */
         wr_text_table_add(&table, wr_json_text(bound, "reason"));
-        wr_text_table_add(&table, is_endless ? "until let go" : wr_format_ms(bound, "wait_ms", text, sizeof text));
+        wr_text_table_add(&table, is_endless ? "until cleared" : wr_format_ms(bound, "wait_ms", text, sizeof text));
         if (wr_json_has(bound, "most"))
             wr_text_table_addf(&table, "%.0f", wr_json_number(bound, "most"));
         else

@@ -34,7 +34,7 @@ int wr_check_header(const char *text)
     struct wr_span name, value;
     if (wr_field_parse(wr_span_of(text), &name, &value) && wr_field_is_sound(name, value))
         return 0;
-    return wr_invalid("it is no line \"Name: value\", as in \"Accept-Language: en\"");
+    return wr_invalid("it is not a line \"Name: value\", as in \"Accept-Language: en\"");
 }
 
 int wr_check_statuses(const char *text)

@@ -38,7 +38,7 @@ static int print_command_list(const struct wr_commands *commands)
 static int print_version(const struct wr_commands *commands, int argc, char **argv)
 {
     if (argc > 1) {
-        wr_complain("unexpected \"%s\"; --version stands alone", argv[1]);
+        wr_complain("unexpected \"%s\"; --version takes no argument", argv[1]);
         return WR_EXIT_USAGE;
     }
     wr_print("%s %s\n", commands->who, commands->version);
@@ -54,7 +54,7 @@ static int refuse_command(const struct wr_commands *commands, const char *name)
     if (nearest.best != NULL)
         wr_complain("unknown command \"%s\"; did you mean \"%s %s\"?", name, commands->who, nearest.best);
     else
-        wr_complain("unknown command \"%s\"; \"%s --help\" lists those there are", name, commands->who);
+        wr_complain("unknown command \"%s\"; \"%s --help\" lists them all", name, commands->who);
     return WR_EXIT_USAGE;
 }
 
@@ -81,7 +81,7 @@ static int refuse_option(const struct wr_commands *commands, const char *name)
 static int run_command(const struct wr_commands *commands, int argc, char **argv)
 {
     if (argc <= 0) {
-        wr_complain("a command is missing; \"%s --help\" lists those there are", commands->who);
+        wr_complain("a command is missing; \"%s --help\" lists them all", commands->who);
         return WR_EXIT_USAGE;
     }
     const struct wr_command *command = find_command(commands, argv[0]);

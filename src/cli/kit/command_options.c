@@ -44,8 +44,7 @@ static bool complain_unknown(const struct wr_usage *usage, const char *name, siz
     if (nearest.best != NULL)
         wr_complain("unknown option --%s%s; did you mean --%s?", word, is_cut ? "..." : "", nearest.best);
     else
-        wr_complain("unknown option --%s%s; \"%s --help\" lists those there are", word, is_cut ? "..." : "",
-                    usage->who);
+        wr_complain("unknown option --%s%s; \"%s --help\" lists them all", word, is_cut ? "..." : "", usage->who);
     return false;
 }
 

@@ -42,12 +42,13 @@ static const struct {
     const char *flag; /* name of the option, if it differs */
     enum pace_target more;
 } names[] = {
-    {"profile", .help = "Profile whose numbers the other settings change", .flag = "pace", .more = PROFILE},
+    {"profile", .help = "Profile that sets all numbers; other settings change single ones", .flag = "pace",
+     .more = PROFILE},
     {"strategy", .help = "Algorithm that learns the pace"},
     {"off", .help = "No pacing; for your own servers only"},
-    {"interval", .help = "Least time between two requests to a host", .core = "min_interval"},
-    {"max-rate", .help = "Most requests per second to a host"},
-    {"per-host", .help = "Most requests in flight to a host", .core = "max_in_flight"},
+    {"interval", .help = "Minimum time between two requests to a host", .core = "min_interval"},
+    {"max-rate", .help = "Maximum of requests per second to a host"},
+    {"per-host", .help = "Maximum of requests in flight to a host", .core = "max_in_flight"},
     {"retry-after-max", .help = "Longest wait that a Retry-After can ask for"},
     {"reservation-max", .help = "Time after which an unused permit is returned"},
     {"jitter-over", .help = "Waits longer than this get up to a tenth longer"},
@@ -72,14 +73,14 @@ static const struct {
     {"base-delay", .help = "learned: initial delay between requests"},
     {"max-delay", .help = "learned: longest delay"},
     {"delay-up", .help = "learned: added to the delay after a 429"},
-    {"delay-down", .help = "learned: taken off the delay to test a shorter one"},
+    {"delay-down", .help = "learned: subtracted from the delay to test a shorter one"},
     {"probe-after", .help = "learned: good responses before a shorter delay is tested"},
     {"learn-on-403", .help = "learned: whether a 403 counts as a 429"},
     {"learn-on-503", .help = "learned: whether a 503 counts as a 429"},
     {"half-life", .help = "learned: time in which a stored delay halves"},
     {"cancel-after-429", .help = "End the job after this many 429 in a row", .core = "cancel_after"},
     {"cancel-delay", .help = "Delay from which cancel-after-429 counts"},
-    {"concurrency-step", .help = "learned: delay for which one request less is in flight"},
+    {"concurrency-step", .help = "learned: delay per step that lowers the requests in flight by one"},
     {"retry-base", .help = "Longest wait before the first retry"},
     {"retry-max", .help = "Longest wait before any retry"},
     {"attempts", .help = "Attempts per URL on transient errors", .core = "retry_attempts"},
@@ -238,9 +239,9 @@ static bool append_unknown_pace_name(const char *name, size_t length, struct wr_
     struct wr_nearest nearest = {.word = word};
     for (size_t i = 0; i < NAME_COUNT; i++)
         wr_nearest_offer(&nearest, names[i].name);
-    wr_buf_append_string(why, " knows no pace.");
+    wr_buf_append_string(why, " has no setting pace.");
     wr_buf_append_string(why, word);
-    wr_buf_append_string(why, nearest.best != NULL ? "; did you mean pace." : "; weir.yaml(5) lists those there are");
+    wr_buf_append_string(why, nearest.best != NULL ? "; did you mean pace." : "; weir.yaml(5) lists them all");
     if (nearest.best != NULL) {
         wr_buf_append_string(why, nearest.best);
         wr_buf_append_char(why, '?');
@@ -271,7 +272,7 @@ static bool may_be_off(const weir_pace_options *pace, bool is_own)
 {
     if (!pace->off)
         return true;
-    wr_complain(is_own ? "pacing is off: nothing is waited for, not even what a server asks for"
+    wr_complain(is_own ? "pacing is off: requests are not delayed, even if a server asks for it"
                        : "pace.off is for servers of your own: give --allow-private if all of them are");
     return is_own;
 }

@@ -61,7 +61,7 @@ extern const char *const wr_robots_on_error_names[];
          .max = 100,   .help = "Attempts per URL on transient errors (1: no retries)"},                              \
     {                                                                                                                \
         "set", WR_SET(settings, field.named), .value = "pace.NAME=VALUE",                                            \
-                                              .help = "Set another number of the pace; weir.yaml(5) lists the names" \
+                                              .help = "Change one setting of the pace; weir.yaml(5) lists the names" \
     }
 
 /* ---- names ---- */

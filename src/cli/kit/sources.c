@@ -100,7 +100,7 @@ static struct wr_nearest find_nearest(const struct settings_load *load, const ch
 /* Appends a suggestion: "; did you mean ...?" */
 static void append_nearest(struct wr_buf *why, struct wr_nearest nearest)
 {
-    wr_buf_append_string(why, nearest.best != NULL ? "; did you mean " : "; \"man weir.yaml\" lists those there are");
+    wr_buf_append_string(why, nearest.best != NULL ? "; did you mean " : "; \"man weir.yaml\" lists them all");
     if (nearest.best == NULL)
         return;
     wr_buf_append_string(why, nearest.best);
@@ -162,7 +162,7 @@ static int take_setting_key(void *settings, const struct wr_config_field *field,
     bool *seen = &load->seen[load->section == NULL ? load->pace : (size_t)(load->option - load->section->options)];
     if (*seen) {
         wr_buf_append_string(why, current_setting_name(load));
-        wr_buf_append_string(why, " stands here for the second time; leave one of them out");
+        wr_buf_append_string(why, " is given twice; remove one of them");
         return WEIR_E_INVAL;
     }
     *seen = true;

@@ -62,7 +62,7 @@ static int complain_absent(const struct report_settings *settings, int64_t job)
         char name[512];
         wr_store_name(settings->state, name, sizeof name);
         wr_complain(settings->run > 0 ? "%s has no report of this run; of each job the last %d are kept"
-                                      : "%s has no such job, or no tables of weir's; \"weir jobs list\" tells",
+                                      : "%s has no such job, or no tables of weir; \"weir jobs list\" lists jobs",
                     name, WR_STORE_REPORTS_KEPT);
         return WR_EXIT_FAILED;
     }
@@ -74,10 +74,10 @@ static int complain_absent(const struct report_settings *settings, int64_t job)
         wr_complain("%s has no report of run %llu of job %lld; of each job the last %d are kept", settings->state,
                     (unsigned long long)settings->run, (long long)job, WR_STORE_REPORTS_KEPT);
     else if (job > 0)
-        wr_complain("%s has no report of job %lld: there is no such job, or none of its runs has come to an end",
+        wr_complain("%s has no report of job %lld: there is no such job, or none of its runs has ended",
                     settings->state, (long long)job);
     else
-        wr_complain("%s has no report: no run of a crawl has come to an end", settings->state);
+        wr_complain("%s has no report: no run of a crawl has ended", settings->state);
     return WR_EXIT_FAILED;
 }
 
@@ -108,9 +108,8 @@ static void print_report_text(const struct wr_stored_report *found, const struct
         printf("job %lld, all processes, last change %s\n", (long long)found->job, when);
     wr_report_text(facts, facts->hosts_left_out == 0 ? "weir report --json" : NULL, stdout);
     if (found->run == 0)
-        printf("out of the database, which does not know of robots.txt, of how close requests were, and of what was "
-               "waited "
-               "for: --run N has these of one process\n");
+        printf("from the database, which has no numbers of robots.txt, spacing and waits: --run N has those of one "
+               "process\n");
 }
 
 static int show_report(const struct report_settings *settings, const struct wr_stored_report *found)
@@ -151,9 +150,8 @@ static bool take_report_operands(struct report_settings *settings, int count, ch
         uint64_t number;
         bool is_job = wr_parse_u64(words[i], strlen(words[i]), 1, INT64_MAX, &number) == 0;
         if (is_job ? *ret_job != 0 : state != NULL) {
-            wr_complain(
-                "\"%s\" is one too many: give a state file, and the number of a job, as in \"weir report %s 1\"",
-                words[i], WR_STATE_FILE);
+            wr_complain("unexpected \"%s\": give a state file and the number of a job, as in \"weir report %s 1\"",
+                        words[i], WR_STATE_FILE);
             return false;
         }
         if (is_job)
@@ -179,7 +177,7 @@ static void complain_unread(const struct report_settings *settings, int error)
     if (is_live)
         (void)close(fd);
     wr_complain("--state: %s%s", why,
-                is_live ? "; meanwhile \"weir jobs list\" and \"weir hosts list\" tell how it goes" : "");
+                is_live ? "; meanwhile \"weir jobs list\" and \"weir hosts list\" show its progress" : "");
 }
 
 int wr_report_run(int argc, char **argv)
@@ -196,7 +194,7 @@ int wr_report_run(int argc, char **argv)
         return WR_EXIT_USAGE;
     }
     if (settings.run > 0 && found.job == 0) {
-        wr_complain("--run says which run of a job: give the job, too, as in \"weir report --run %llu 1\"",
+        wr_complain("--run selects a run of a job: give the job, too, as in \"weir report --run %llu 1\"",
                     (unsigned long long)settings.run);
         return WR_EXIT_USAGE;
     }

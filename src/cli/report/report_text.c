@@ -22,7 +22,7 @@
 const char *wr_report_end_words(const char *end)
 {
     static const char *const words[][2] = {{"budget", "stopped at its limit of time or bytes"},
-                                           {"broken", "broken off"}};
+                                           {"broken", "interrupted by an error"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(words[i][0], end) == 0)
             return words[i][1];

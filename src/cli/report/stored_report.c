@@ -38,7 +38,7 @@ bool wr_stored_report_write(const char *state, int64_t job, struct wr_span text)
     }
     if (error == 0 && post.is_stored)
         return true;
-    wr_complain("the report is not kept for weir report: %s", error != 0 ? wr_error_message(error) : post.why);
+    wr_complain("the report could not be stored for weir report: %s", error != 0 ? wr_error_message(error) : post.why);
     return false;
 }
 

@@ -142,9 +142,9 @@ static void print_robots_text(const struct wr_robots *robots, const struct wr_ro
 static void complain_of_bounds(const struct wr_robots_facts *facts)
 {
     if (facts->is_clamped)
-        wr_complain("it asks to wait longer than a day between requests; a day is what is kept");
+        wr_complain("its delay between requests is longer than a day; one day is used");
     if (facts->is_cut)
-        wr_complain("it is longer than 1 MiB; what follows is not read");
+        wr_complain("it is longer than 1 MiB; the rest is not read");
 }
 
 int wr_robots_show_run(int argc, char **argv)

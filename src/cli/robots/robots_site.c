@@ -45,8 +45,9 @@ static bool copy_robots_text(const char *url, const weir_response *response, cha
             wr_complain("cannot read %s: %s%s", url, response->detail,
                         response->failure == WEIR_FAILURE_GUARD ? "; --allow-private allows it" : "");
         else
-            wr_complain("cannot read %s: the answer is %d; until there is one, nothing there may be fetched", url,
-                        response->status);
+            wr_complain(
+                "cannot read %s: the response has status %d; until it can be read, nothing there may be fetched", url,
+                response->status);
         return false;
     }
     text = malloc(bytes + 1);

@@ -379,7 +379,7 @@ static void open_daemon_dashboard(struct wr_serve *serve, const struct serve_dae
         error = wr_serve_dashboard_open(serve, &how, ret_panel);
     }
     if (error != 0)
-        (void)wr_complain_nowait("goes on without --dashboard: %s", wr_error_message(error));
+        (void)wr_complain_nowait("continues without --dashboard: %s", wr_error_message(error));
     else if (*ret_panel != NULL)
         (void)wr_complain_nowait("dashboard at %s (port %u)", daemon->dashboard,
                                  (unsigned)wr_serve_dashboard_port(*ret_panel));
@@ -442,7 +442,7 @@ int wr_serve_run(int argc, char **argv)
     if (!wr_options_parse(&wr_serve_usage, &argc, argv, &settings, &status))
         return status;
     if (settings.sources.file == NULL) {
-        wr_complain("which rules? Name their file: --config weir.yaml");
+        wr_complain("no rules are given; name their file: --config weir.yaml");
         return WR_EXIT_USAGE;
     }
     wr_serve_options_init(&daemon.options);

@@ -123,7 +123,7 @@ static int add_folder(struct wr_catalog *catalog, const char *folder)
         return WR_EXIT_FAILED;
     }
     if (count == 0) {
-        wr_complain("%s: no scenarios there; their names end in .yaml", folder);
+        wr_complain("%s: no scenarios in this folder; their names end in .yaml", folder);
         status = WR_EXIT_USAGE;
     }
     for (int i = 0; i < count; i++) {
@@ -154,8 +154,7 @@ static int refuse_scenario_name(const char *name)
     if (nearest.best != NULL)
         wr_complain("%s: no such file, folder or built-in scenario; did you mean %s?", name, nearest.best);
     else
-        wr_complain("%s: no such file, folder or built-in scenario; \"weir simulate --list\" shows those there are",
-                    name);
+        wr_complain("%s: no such file, folder or built-in scenario; \"weir simulate --list\" shows them all", name);
     return WR_EXIT_USAGE;
 }
 

@@ -25,7 +25,7 @@ static void describe_window(struct wr_buf *buf, const char *name, const struct w
         return;
     wr_buf_append_string(buf, ", more are blocked for ");
     wr_buf_append_duration(buf, origin->limiter.block_ns);
-    wr_buf_append_string(buf, origin->limiter.extend ? ", and again if they go on" : "");
+    wr_buf_append_string(buf, origin->limiter.extend ? ", extended by requests" : "");
 }
 
 static void describe_limiter(struct wr_buf *buf, const struct wr_origin *origin)
@@ -50,8 +50,7 @@ static void describe_limiter(struct wr_buf *buf, const struct wr_origin *origin)
             return;
         wr_buf_append_string(buf, ", more are banned for ");
         wr_buf_append_duration(buf, origin->limiter.ban_ns);
-        append_format(buf, " (%d)%s", origin->limiter.status,
-                      origin->limiter.extend ? ", and again if they go on" : "");
+        append_format(buf, " (%d)%s", origin->limiter.status, origin->limiter.extend ? ", extended by requests" : "");
         return;
     case WR_LIMITER_CONCURRENCY:
         append_format(buf, "at most %" PRIu32 " at a time", origin->limiter.max);
@@ -76,7 +75,7 @@ static void describe_trouble(struct wr_buf *buf, const struct wr_origin *origin)
     static const char *const varies[] = {
         [WR_VARY_STEP] = ", a quarter in the middle third",
         [WR_VARY_JUMP] = ", 2.5 times in the second half",
-        [WR_VARY_SINE] = ", swells and ebbs",
+        [WR_VARY_SINE] = ", rises and falls",
         [WR_VARY_WALK] = ", wanders",
     };
     if (origin->reject.how != WR_REJECT_ANSWER)
@@ -104,7 +103,7 @@ static void describe_trouble(struct wr_buf *buf, const struct wr_origin *origin)
     if (origin->service.tail > 0 || origin->service.sigma > 1)
         wr_buf_append_string(buf, ", heavy-tailed latency");
     if (origin->service.mean_ns > WEIR_SECOND)
-        append_format(buf, ", answers take %g s", (double)origin->service.mean_ns * 1e-9);
+        append_format(buf, ", responses take %g s", (double)origin->service.mean_ns * 1e-9);
 }
 
 void wr_scenario_describe(const struct wr_scenario *scenario, char *ret_text, size_t text_bytes)

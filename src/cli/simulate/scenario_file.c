@@ -28,11 +28,12 @@ static const char *const varies[] = {
 
 static const struct wr_config_field service_fields[] = {
     {"mean", WR_CONFIG_DURATION(struct wr_origin, service.mean_ns), .min = WEIR_MICROSECOND, .max = WEIR_HOUR,
-     .what = "time to answer"},
-    {"sigma", WR_CONFIG_NUMBER(struct wr_origin, service.sigma), .least = 0, .most = 3, .what = "of the lognormal law"},
+     .what = "mean response time"},
+    {"sigma", WR_CONFIG_NUMBER(struct wr_origin, service.sigma), .least = 0, .most = 3,
+     .what = "sigma of the lognormal law"},
     {"law", WR_CONFIG_CHOICE(struct wr_origin, service.law), .choices = laws},
     {"tail", WR_CONFIG_NUMBER(struct wr_origin, service.tail), .least = 0, .most = 1,
-     .what = "probability of 20 times as long"},
+     .what = "probability of a response that takes 20 times as long"},
 };
 static const struct wr_config_schema service_schema = {
     .name = "service", .fields = service_fields, .count = COUNT(service_fields)};
@@ -40,23 +41,26 @@ static const struct wr_config_schema service_schema = {
 static const struct wr_config_field limiter_fields[] = {
     {"kind", WR_CONFIG_CHOICE(struct wr_origin, limiter.kind), .choices = limiters, .required = true},
     {"rate", WR_CONFIG_NUMBER(struct wr_origin, limiter.rate), .least = 1e-6, .most = 1e6, .what = "tokens per second"},
-    {"burst", WR_CONFIG_NUMBER(struct wr_origin, limiter.burst), .least = 1, .most = 1e7, .what = "most tokens"},
+    {"burst", WR_CONFIG_NUMBER(struct wr_origin, limiter.burst), .least = 1, .most = 1e7, .what = "capacity in tokens"},
     {"quota", WR_CONFIG_COUNT(struct wr_origin, limiter.quota), .min = 1, .max = 10000000,
      .what = "requests per window"},
     {"window", WR_CONFIG_DURATION(struct wr_origin, limiter.window_ns), .min = WEIR_MILLISECOND, .max = MONTH},
     {"ban", WR_CONFIG_DURATION(struct wr_origin, limiter.ban_ns), .min = 0, .max = MONTH,
-     .what = "how long all is refused"},
-    {"status", WR_CONFIG_COUNT(struct wr_origin, limiter.status), .min = 400, .max = 599, .what = "of a ban"},
+     .what = "how long all requests are refused"},
+    {"status", WR_CONFIG_COUNT(struct wr_origin, limiter.status), .min = 400, .max = 599,
+     .what = "status during a ban"},
     {"extend", WR_CONFIG_BOOL(struct wr_origin, limiter.extend), .what = "whether a request prolongs the ban or block"},
     {"starts", WR_CONFIG_CHOICE(struct wr_origin, limiter.starts), .choices = starts},
     {"block", WR_CONFIG_DURATION(struct wr_origin, limiter.block_ns), .max = MONTH,
-     .what = "how long one request too many is punished; 0: until the window ends"},
+     .what = "how long a request beyond the quota blocks the client; 0: until the window ends"},
     {"counts_refused", WR_CONFIG_BOOL(struct wr_origin, limiter.counts_refused),
      .what = "whether refused requests count too"},
     {"step", WR_CONFIG_DURATION(struct wr_origin, limiter.step_ns), .min = WEIR_MILLISECOND, .max = WEIR_HOUR,
-     .what = "by how much longer each request beyond the quota takes"},
-    {"most", WR_CONFIG_DURATION(struct wr_origin, limiter.most_ns), .max = WEIR_HOUR, .what = "of these delays"},
-    {"max", WR_CONFIG_COUNT(struct wr_origin, limiter.max), .min = 1, .max = 65536, .what = "most at the same time"},
+     .what = "added delay for each request beyond the quota"},
+    {"most", WR_CONFIG_DURATION(struct wr_origin, limiter.most_ns), .max = WEIR_HOUR,
+     .what = "maximum of these delays"},
+    {"max", WR_CONFIG_COUNT(struct wr_origin, limiter.max), .min = 1, .max = 65536,
+     .what = "maximum of requests in flight"},
 };
 /* Rejects numbers that belong to another kind of limiter: they are mistakes, because they would be
  * ignored and defaults be used without notice. */
@@ -70,24 +74,26 @@ static const char *scenario_limiter_fault(const void *settings)
     bool counts = kind == WR_LIMITER_SLIDING_COUNTER, slows = kind == WR_LIMITER_SLOW_DOWN;
 #define SET(number) (origin->limiter.number != normal.origin.limiter.number)
     if (kind != WR_LIMITER_TOKEN_BUCKET && (SET(rate) || SET(burst)))
-        return "rate and burst are of a token_bucket; leave them out, or set kind to that";
+        return "rate and burst belong to a token_bucket; leave them out, or set kind to that";
     if (!bans && !is_window && !counts && !slows && (SET(quota) || SET(window_ns)))
-        return "quota and window are of a fixed_window, sliding_ban, sliding_counter or slow_down; leave them out, or "
+        return "quota and window belong to a fixed_window, sliding_ban, sliding_counter or slow_down; leave them out, "
+               "or "
                "set kind to one of them";
     if (!bans && (SET(ban_ns) || SET(status)))
-        return "ban and status are of a sliding_ban; leave them out, or set kind to that";
+        return "ban and status belong to a sliding_ban; leave them out, or set kind to that";
     if (!bans && origin->limiter.block_ns == 0 && SET(extend))
-        return "extend is of a ban or block; leave it out, or set block or kind: sliding_ban";
+        return "extend belongs to a ban or block; leave it out, or set block or kind: sliding_ban";
     if (!is_window && SET(block_ns))
-        return "block is of a fixed_window; leave it out, or set kind to that";
+        return "block belongs to a fixed_window; leave it out, or set kind to that";
     if (!is_window && !counts && !slows && SET(starts))
-        return "starts is of a fixed_window, sliding_counter or slow_down; leave it out, or set kind to one of them";
+        return "starts belongs to a fixed_window, sliding_counter or slow_down; leave it out, or set kind to one of "
+               "them";
     if (!counts && SET(counts_refused))
-        return "counts_refused is of a sliding_counter; leave it out, or set kind to that";
+        return "counts_refused belongs to a sliding_counter; leave it out, or set kind to that";
     if (!slows && (SET(step_ns) || SET(most_ns)))
-        return "step and most are of a slow_down; leave them out, or set kind to that";
+        return "step and most belong to a slow_down; leave them out, or set kind to that";
     if (origin->limiter.kind != WR_LIMITER_CONCURRENCY && SET(max))
-        return "max is of a limit on concurrency; leave it out, or set kind to that";
+        return "max belongs to a concurrency limit; leave it out, or set kind: concurrency";
 #undef SET
     return NULL;
 }
@@ -95,23 +101,26 @@ static const struct wr_config_schema limiter_schema = {
     .name = "limiter", .fields = limiter_fields, .count = COUNT(limiter_fields), .wrong = scenario_limiter_fault};
 
 static const struct wr_config_field station_fields[] = {
-    {"servers", WR_CONFIG_COUNT(struct wr_origin, station.servers), .max = 4096, .what = "0: no station"},
+    {"servers", WR_CONFIG_COUNT(struct wr_origin, station.servers), .max = 4096,
+     .what = "number of servers; 0: no queueing"},
     {"queue", WR_CONFIG_COUNT(struct wr_origin, station.queue), .max = 10000000,
-     .what = "most that wait; more get a 503"},
+     .what = "maximum of waiting requests; more get a 503"},
 };
 static const struct wr_config_schema station_schema = {
     .name = "station", .fields = station_fields, .count = COUNT(station_fields)};
 
 static const struct wr_config_field reject_fields[] = {
     {"how", WR_CONFIG_CHOICE(struct wr_origin, reject.how), .choices = hows},
-    {"status", WR_CONFIG_COUNT(struct wr_origin, reject.status), .min = 400, .max = 599, .what = "of a rejection"},
+    {"status", WR_CONFIG_COUNT(struct wr_origin, reject.status), .min = 400, .max = 599,
+     .what = "status of a rejection"},
     {"delay", WR_CONFIG_DURATION(struct wr_origin, reject.delay_ns), .max = WEIR_HOUR,
-     .what = "until a rejection is heard; of silence, until the client gives up (30s)"},
+     .what = "delay of a rejection; with silence: until the client gives up (30s)"},
     {"wait", WR_CONFIG_DURATION(struct wr_origin, reject.wait_ns), .max = WEIR_DAY,
-     .what = "what Retry-After says; 0: the truth"},
+     .what = "value of Retry-After; 0: the true wait"},
     {"always", WR_CONFIG_BOOL(struct wr_origin, reject.always), .what = "whether successes carry Retry-After, too"},
-    {"retry_after", WR_CONFIG_BOOL(struct wr_origin, reject.retry_after), .what = "whether it says when to come back"},
-    {"headers", WR_CONFIG_BOOL(struct wr_origin, reject.headers), .what = "whether answers carry X-RateLimit-*"},
+    {"retry_after", WR_CONFIG_BOOL(struct wr_origin, reject.retry_after),
+     .what = "whether a rejection carries Retry-After"},
+    {"headers", WR_CONFIG_BOOL(struct wr_origin, reject.headers), .what = "whether responses carry X-RateLimit-*"},
 };
 static const struct wr_config_schema reject_schema = {
     .name = "reject", .fields = reject_fields, .count = COUNT(reject_fields)};
@@ -138,7 +147,8 @@ static const struct wr_config_schema outage_schema = {
 
 static const struct wr_config_field vary_fields[] = {
     {"kind", WR_CONFIG_CHOICE(struct wr_origin, vary.kind), .choices = varies, .required = true},
-    {"period", WR_CONFIG_DURATION(struct wr_origin, vary.period_ns), .max = 365 * WEIR_DAY, .what = "of sine and walk"},
+    {"period", WR_CONFIG_DURATION(struct wr_origin, vary.period_ns), .max = 365 * WEIR_DAY,
+     .what = "period of sine and walk"},
 };
 static const char *scenario_vary_fault(const void *settings)
 {
@@ -158,7 +168,7 @@ static const struct wr_config_field origin_fields[] = {
     {"outage", WR_CONFIG_GROUP(&outage_schema)},
     {"vary", WR_CONFIG_GROUP(&vary_schema)},
     {"cross", WR_CONFIG_NUMBER(struct wr_origin, cross), .least = 0, .most = 0.99,
-     .what = "share of the rate that others take"},
+     .what = "share of the rate that other clients use"},
 };
 static const struct wr_config_schema origin_schema = {
     .name = "origin", .fields = origin_fields, .count = COUNT(origin_fields)};
@@ -166,9 +176,9 @@ static const struct wr_config_schema origin_schema = {
 /* ---- the scenario ---- */
 
 static const struct wr_config_field network_fields[] = {
-    {"rtt", WR_CONFIG_DURATION(struct wr_scenario, network.rtt_ns), .max = WEIR_MINUTE, .what = "there and back"},
+    {"rtt", WR_CONFIG_DURATION(struct wr_scenario, network.rtt_ns), .max = WEIR_MINUTE, .what = "round-trip time"},
     {"jitter", WR_CONFIG_DURATION(struct wr_scenario, network.jitter_ns), .max = WEIR_MINUTE,
-     .what = "standard deviation of one way"},
+     .what = "standard deviation of the one-way time"},
 };
 static const struct wr_config_schema network_schema = {
     .name = "network", .fields = network_fields, .count = COUNT(network_fields)};
@@ -180,7 +190,7 @@ static const struct wr_config_field crowd_fields[] = {
     {"largest", WR_CONFIG_COUNT(struct wr_scenario, crowd.largest), .min = 1, .max = 10000000,
      .what = "URLs of the first host"},
     {"seed", WR_CONFIG_COUNT(struct wr_scenario, crowd.seed), .max = UINT64_MAX,
-     .what = "of which host is of which kind"},
+     .what = "seed that assigns a kind to each host"},
 };
 static const struct wr_config_schema crowd_schema = {
     .name = "crowd", .fields = crowd_fields, .count = COUNT(crowd_fields)};
@@ -193,7 +203,7 @@ static void init_mix(void *settings)
 }
 static const struct wr_config_field kind_fields[] = {
     {"weight", WR_CONFIG_NUMBER(struct wr_mix, weight), .least = 1e-6, .most = 1e6,
-     .what = "how many hosts are of this kind"},
+     .what = "relative number of hosts of this kind"},
     {"origin", WR_CONFIG_MAPPING(struct wr_mix, origin, &origin_schema), .required = true},
 };
 static const struct wr_config_schema kind_schema = {.name = "the mix",
@@ -204,16 +214,15 @@ static const struct wr_config_schema kind_schema = {.name = "the mix",
 static const struct wr_config_field mix_item = {.kind = WR_CONFIG_IS_MAPPING, .schema = &kind_schema};
 
 static const struct wr_config_field fields[] = {
-    {"name", WR_CONFIG_TEXT(struct wr_scenario, name), .required = true, .what = "what tables call it"},
+    {"name", WR_CONFIG_TEXT(struct wr_scenario, name), .required = true, .what = "name in tables"},
     {"duration", WR_CONFIG_DURATION(struct wr_scenario, duration_ns), .min = WEIR_SECOND, .max = MONTH,
      .what = "simulated time"},
     {"workers", WR_CONFIG_COUNT(struct wr_scenario, workers), .min = 1, .max = 65536,
-     .what = "most requests in flight"},
+     .what = "maximum of requests in flight"},
     {"seeds", WR_CONFIG_COUNT(struct wr_scenario, seeds), .min = 1, .max = 10000, .what = "runs"},
     {"network", WR_CONFIG_GROUP(&network_schema)},
     {"origin", WR_CONFIG_MAPPING(struct wr_scenario, origin, &origin_schema), .instead_of = "crowd"},
-    {"backlog", WR_CONFIG_COUNT(struct wr_scenario, backlog), .max = 10000000,
-     .what = "URLs in all; 0: no end of them"},
+    {"backlog", WR_CONFIG_COUNT(struct wr_scenario, backlog), .max = 10000000, .what = "number of URLs; 0: unlimited"},
     {"crowd", WR_CONFIG_GROUP(&crowd_schema)},
     {"mix", WR_CONFIG_LIST(struct wr_scenario, mix, mix_count, &mix_item)},
 };
@@ -222,7 +231,7 @@ static const char *scenario_fault(const void *settings)
 {
     const struct wr_scenario *scenario = settings;
     if (scenario->mix_count > 0 && scenario->crowd.hosts == 0)
-        return "a mix without a crowd; say how many hosts there are";
+        return "a mix without a crowd; give the number of hosts in crowd:";
     return wr_scenario_wrong(scenario);
 }
 static const struct wr_config_schema schema = {

@@ -47,7 +47,7 @@ static const char *family_title(const char *family)
          "flaky", "no limit, heavy tail", "outage", "concurrency limit", "slow answers", "a crowd, makespan", ""},
         {"counter of all", "counter, tarpit", "counter, silence", "crowd: reset, 500", "ban that is prolonged",
          "short window, block", "Retry-After on 200", "short window, bare", "short window, fields", "fixed Retry-After",
-         "slower beyond", "refused without words", "moving window"},
+         "slower beyond", "refused, no body", "moving window"},
     };
     char *end;
     unsigned long number = is_family(family[0]) ? strtoul(family + 1, &end, 10) : 0;

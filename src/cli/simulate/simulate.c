@@ -241,7 +241,7 @@ static int run_limits_option(const struct simulate_settings *settings, int opera
     };
     if (settings->pacers.count + settings->scenarios.count + settings->random + settings->real > 0 || operands > 0 ||
         settings->trace != NULL) {
-        wr_complain("--limit needs no pacer, scenario or trace; leave them out");
+        wr_complain("--limit takes no pacer, scenario or trace; leave them out");
         return WR_EXIT_USAGE;
     }
     return wr_limit_trials_run(&limits);

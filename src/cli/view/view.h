@@ -11,7 +11,7 @@
 
 struct wr_view;
 
-#define WR_VIEW_NO_HOSTS_LEFT "waits: other processes have all hosts that are not done"
+#define WR_VIEW_NO_HOSTS_LEFT "waits: other processes hold all hosts that are not done"
 
 /* Opens the view. Returns NULL if there is no suitable terminal or no memory. */
 struct wr_view *wr_view_open(struct wr_engine *engine);

@@ -93,10 +93,10 @@ static void describe_event(const struct wr_engine_event *event, char *ret_text, 
                        event->breaker == WEIR_BREAKER_CLOSED ? "answers again" : "fails too often: paused for", wait);
         break;
     case WR_EVENT_HOPELESS:
-        (void)snprintf(ret_text, room, "answers every request with 429");
+        (void)snprintf(ret_text, room, "answers every request with status 429");
         break;
     case WR_EVENT_PACE:
-        (void)snprintf(ret_text, room, "interval: %s", event->wait_ns > 0 ? wait : "as for all");
+        (void)snprintf(ret_text, room, "interval: %s", event->wait_ns > 0 ? wait : "as for all hosts");
         break;
     case WR_EVENT_PAUSED:
     case WR_EVENT_RESUMED:
@@ -135,8 +135,8 @@ static void draw_keys(struct wr_view *view, int row)
     if (view->asks == WR_VIEW_INPUT_FILTER)
         wr_text_frame_put(frame, row, "filter: %s_", view->answer);
     else if (view->asks == WR_VIEW_INPUT_INTERVAL)
-        wr_text_frame_put(frame, row, "time between requests to %s (500ms, 2s; 0: as for all): %s_", view->chosen_key,
-                          view->answer);
+        wr_text_frame_put(frame, row, "time between requests to %s (500ms, 2s; 0: as for all hosts): %s_",
+                          view->chosen_key, view->answer);
     else if (frame->width < 70)
         wr_text_frame_put(frame, row, "s:%s r / p i f q  (arrows)", wr_host_view_sort_name(view->sort));
     else

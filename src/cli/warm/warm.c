@@ -97,7 +97,7 @@ static void refuse_warm_line(struct warm_job *job, const struct wr_url_list *lis
 {
     job->refused++;
     if (job->refused <= REFUSALS_SHOWN)
-        wr_complain("%s, line %" PRIu64 " is left out: %s", list->name, list->line, why);
+        wr_complain("%s, line %" PRIu64 " is skipped: %s", list->name, list->line, why);
 }
 
 /* Adds the URLs of the list. Returns false after printing an error. */
@@ -159,7 +159,7 @@ static bool open_lines(struct warm_job *job)
     if (lines == NULL || fstat(fileno(lines), &seen) != 0) {
         wr_complain_write_failed(NULL, name, errno);
     } else if (S_ISREG(seen.st_mode) && seen.st_size > 0 && !job->settings.append) {
-        wr_complain("%s holds something already; --append adds to it, or name another file", name);
+        wr_complain("%s is not empty; --append adds to it, or name another file", name);
     } else {
         job->warm.lines = lines;
         return true;
@@ -320,7 +320,7 @@ static bool warm_succeeded(const struct warm_job *job, const struct wr_warm_summ
         wr_complain("private and loopback addresses are refused; --allow-private allows them");
     if (reached >= wanted)
         return well;
-    wr_complain("the hit ratio is %.1f %%, below the %" PRIu64 " %% that were asked for", (double)reached / 10,
+    wr_complain("the hit ratio is %.1f %%, below the %" PRIu64 " %% of --min-hit-ratio", (double)reached / 10,
                 job->settings.min_hit_ratio);
     return false;
 }
@@ -359,7 +359,7 @@ static bool init_warm(struct warm_job *job)
     uint8_t secret[WR_HASH_SECRET_BYTES];
     uint64_t seed;
     if (wr_random(secret, sizeof secret) != 0 || wr_random(&seed, sizeof seed) != 0) {
-        wr_complain("the system gives no random numbers");
+        wr_complain("the system's random source failed");
         return false;
     }
     warm->settings = &job->settings;

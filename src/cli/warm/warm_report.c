@@ -40,7 +40,7 @@ static void print_warm_totals(const struct wr_warm *warm, const struct wr_warm_s
                 sum->compared, before, after, each, saved);
     }
     if (warm->is_full)
-        fprintf(out, "there are more pages: it ended at --max-pages %" PRIu64 "\n", warm->settings->max_pages);
+        fprintf(out, "stopped before the last page: --max-pages is %" PRIu64 "\n", warm->settings->max_pages);
 }
 
 static void print_statuses(const struct wr_warm_summary *sum, FILE *out)
@@ -53,9 +53,9 @@ static void print_statuses(const struct wr_warm_summary *sum, FILE *out)
             fprintf(out, "%-12s %8" PRIu64 " %8" PRIu64 "\n", wr_cache_name((enum wr_cache_status)i), sum->before[i],
                     sum->after[i]);
     if (sum->before[WR_CACHE_UNKNOWN] == sum->answered)
-        fprintf(out, "nothing in the answers tells of a cache: no X-Cache, Cache-Status, Age or their like\n");
+        fprintf(out, "no response shows a cache: no X-Cache, Cache-Status, Age or similar field\n");
     else if (sum->after[WR_CACHE_BYPASS] + sum->after[WR_CACHE_DYNAMIC] == sum->answered)
-        fprintf(out, "the cache passes all of them by: it is not set up for pages, or cookies and headers forbid it\n");
+        fprintf(out, "the cache bypasses every page: it is not set up for pages, or cookies or headers prevent it\n");
 }
 
 static void print_slowest(const struct wr_warm_summary *sum, FILE *out)
@@ -99,9 +99,9 @@ static void print_skipped(const struct wr_warm *warm, const struct wr_warm_summa
     } rows[] = {
         {sum->missed, "pages not reached"},
         {sum->denied, "pages denied by robots.txt"},
-        {warm->foreign, "entries that are pages of other sites, left out"},
-        {warm->left_out, "entries that are broken or no URLs, left out"},
-        {warm->sitemaps_left_out, "sitemaps of other sites, too deep or too many, left out"},
+        {warm->foreign, "skipped entries that are pages of other sites"},
+        {warm->left_out, "skipped entries that are broken or not URLs"},
+        {warm->sitemaps_left_out, "skipped sitemaps of other sites, too deep or too many"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].count > 0)

@@ -79,7 +79,7 @@ static int add_limit(struct wr_charge_limits *charge_limits, struct wr_buf *buf,
         return wr_invalid("this kind of limit cannot be shared; use a bucket, a window or a log");
     exact_rate_of(limit, &refill, &period_us);
     if (period_us > PRODUCT_MAX / limit->permits || refill > PRODUCT_MAX)
-        return wr_invalid("this limit is too large to be shared; a smaller one, or a rounder rate, is not");
+        return wr_invalid("this limit is too large to be shared; use a smaller limit or a rounder rate");
     begin_word(charge_limits, buf);
     wr_buf_append(buf, &kind, 1);
     add_limit_number(charge_limits, buf, limit->permits);
@@ -173,15 +173,15 @@ static int64_t wait_from_us(int64_t us)
 int wr_charge_read(const redisReply *reply, struct wr_charge_reply *ret_told)
 {
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 9)
-        return wr_invalid("the store's answer is not a list of nine");
+        return wr_invalid("the store's reply is not a list of nine");
     for (size_t i = 0; i < 7; i++) {
         if (reply_integer_at(reply, i) < 0)
-            return wr_invalid("the store's answer lacks a number");
+            return wr_invalid("the store's reply lacks a number");
     }
     const redisReply *seen = reply->element[7];
     if (seen->type != REDIS_REPLY_STRING || seen->len >= WR_KEY_STATE_BYTES ||
         reply_integer_at(reply, 1) > UINT32_MAX || reply_integer_at(reply, 4) > UINT32_MAX)
-        return wr_invalid("the store's answer is out of range");
+        return wr_invalid("the store's reply is out of range");
     *ret_told = (struct wr_charge_reply){
         .reply = {.granted = reply_integer_at(reply, 0) == 1,
                   .extra = (uint32_t)reply_integer_at(reply, 1),

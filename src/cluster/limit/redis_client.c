@@ -273,7 +273,7 @@ int wr_redis_client_start(struct wr_redis_client *redis_client)
     redis_client->has_thread = pthread_create(&redis_client->thread, NULL, run_redis_loop, redis_client) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!redis_client->has_thread) {
-        wr_error_set("a thread for the store could not be had");
+        wr_error_set("cannot start a thread for the store");
         return WEIR_E_SYSTEM;
     }
     wait_for_first_answer(redis_client);

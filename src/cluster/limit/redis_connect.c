@@ -167,7 +167,7 @@ void wr_redis_connection_read(struct wr_redis_connection *wire)
     redisAsyncHandleRead(wire->redis);
     if (wire->redis == NULL || wr_redis_reply_limits_hold(wire->redis))
         return;
-    wr_redis_connection_failed(wire, "an answer is too large");
+    wr_redis_connection_failed(wire, "a reply is too large");
     wr_redis_connection_close(wire);
 }
 

@@ -112,7 +112,7 @@ static void on_reply(redisAsyncContext *redis, void *answer, void *context)
         fail_command(ask, true, reply->str);
         return;
     } else if (ask->is_late && is_waited_for) {
-        fail_command(ask, false, "answers come too late");
+        fail_command(ask, false, "replies arrive too late");
         return;
     } else {
         if (is_waited_for) { /* a late answer does not show that the store is healthy */
@@ -161,7 +161,7 @@ static bool time_out_command(struct wr_redis_connection *wire, struct wr_redis_c
         return false;
     }
     wire->view.timed_out++;
-    bool let_go = count_missing_reply(wire, is_silent, "no answer in time");
+    bool let_go = count_missing_reply(wire, is_silent, "no reply in time");
     report_command(ask, NULL);
     return let_go;
 }
@@ -284,7 +284,7 @@ static int digest_scripts(struct wr_redis_connection *wire)
 static int copy_option_text(char *ret_text, size_t room, const char *text)
 {
     if (text != NULL && strlen(text) >= room)
-        return wr_invalid("an address, user or password of the store is too long; at most 107 and 255 bytes go");
+        return wr_invalid("an address, user or password of the store is too long; use at most 107 and 255 bytes");
     if (text != NULL)
         memcpy(ret_text, text, strlen(text) + 1);
     return 0;

@@ -34,7 +34,7 @@ static struct wr_redis_reply_limits *allow_reply_item(const redisReadTask *task,
     if (task->parent == NULL) {
         strict->elements = strict->bytes = 0;
         if (redis->replies.head == NULL && task->type != REDIS_REPLY_ERROR) {
-            strict->why = "it answers what nobody asked";
+            strict->why = "it sent a reply that was not requested";
             return NULL;
         }
     }
@@ -42,7 +42,7 @@ static struct wr_redis_reply_limits *allow_reply_item(const redisReadTask *task,
     strict->bytes += bytes;
     if (strict->elements <= ELEMENTS_MAX && strict->bytes <= ANSWER_BYTES_MAX)
         return strict;
-    strict->why = "an answer is too large";
+    strict->why = "a reply is too large";
     return NULL;
 }
 

@@ -41,7 +41,7 @@ static int check_simple(const weir_key_rule *key)
     if ((unsigned)key->kind > WEIR_KEY_COMPOSITE)
         return wr_invalid("no such kind of key; use WEIR_KEY_GLOBAL ... WEIR_KEY_COMPOSITE");
     if ((key->kind == WEIR_KEY_IP || key->kind == WEIR_KEY_USER) && !wr_header_name_ok(key->header))
-        return wr_invalid("the header is not a name in lower case; use one as x-user-id");
+        return wr_invalid("the header is not a name in lower case; use one such as x-user-id");
     if (key->kind == WEIR_KEY_CUSTOM && key->custom == NULL)
         return wr_invalid("a custom key without a function; set custom");
     if ((key->exact & ~(unsigned)WEIR_EXACT_ALL) != 0)
@@ -57,7 +57,7 @@ static int check_composite(const weir_key_rule *key)
     if (key->parts == NULL || key->parts_count < 2 || key->parts_count > WEIR_KEY_PARTS_MAX)
         return wr_invalid("a composite key has 2 ... 8 parts");
     if (!wr_ascii_is_printable(key->separator) || key->separator == ' ' || key->separator == '\\')
-        return wr_invalid("the separator is not printable ASCII other than \\; use one as :");
+        return wr_invalid("the separator is not printable ASCII other than \\; use one such as :");
     if (key->secret != NULL)
         return wr_invalid("a composite key has no secret of its own; set it in the part that is one");
     for (size_t i = 0; i < key->parts_count; i++) {

@@ -37,13 +37,13 @@ void wr_network_append(struct wr_buf *buf, const struct wr_address *address, uns
 
 int weir_network_parse(const char *text, weir_network *ret_network)
 {
-    static const char right[] = "use an address and a prefix, as 10.0.0.0/8 or 2001:db8::/32";
+    static const char right[] = "use an address and a prefix, such as 10.0.0.0/8 or 2001:db8::/32";
     struct wr_span span = wr_span_of(text);
     struct wr_span bare = {span.data, wr_span_find(span, '/')};
     struct wr_address address, masked;
 
     if (text == NULL || ret_network == NULL)
-        return wr_invalid("NULL; give a text as 10.0.0.0/8 and a network to fill");
+        return wr_invalid("NULL; give a text such as 10.0.0.0/8, and a network to fill");
     if (!wr_address_parse(bare, &address))
         return wr_invalid_text("network", span.data, span.bytes, "not an IP address", WR_NOWHERE, right);
     /* The prefix counts the bits of the spelling. */

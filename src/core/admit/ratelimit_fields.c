@@ -142,7 +142,7 @@ static bool arguments_ok(const weir_admission_result *admission, int64_t wall_ns
     else if (buffer == NULL || buffer_bytes == 0 || ret_bytes == NULL)
         why = "no buffer or no ret_bytes; give WEIR_FIELDS_BYTES_MAX bytes to be sure";
     else if (wall_ns < 0 || wall_ns > INT64_MAX - WEIR_DURATION_MAX)
-        why = "wall_ns is no time of day; give what weir_wall_now returns";
+        why = "wall_ns is not a time of day; give the result of weir_wall_now";
     if (why != NULL)
         (void)wr_invalid(why);
     return why == NULL;
@@ -192,7 +192,7 @@ int weir_fields_format(const weir_admission_result *admission, unsigned fields, 
     if (!arguments_ok(admission, wall_ns, buffer, buffer_bytes, ret_bytes))
         return WEIR_E_INVAL;
     if ((fields & ~(unsigned)WEIR_FIELDS_ALL) != 0)
-        return wr_invalid("fields has bits that are no field; use WEIR_FIELDS_ALL or some of it");
+        return wr_invalid("fields has unknown bits; use bits of WEIR_FIELDS_ALL");
     wr_buf_init_fixed(&buf, buffer, buffer_bytes);
     for (unsigned bit = WEIR_FIELD_RETRY_AFTER; bit <= WEIR_FIELD_X_RESET; bit <<= 1)
         if ((fields & bit) != 0)

@@ -55,7 +55,7 @@ int wr_request_check(const weir_request *request)
         return wr_invalid("the request is NULL or not filled by weir_request_init; fill it first");
     if ((request->method == NULL && request->method_bytes > 0) || (request->host == NULL && request->host_bytes > 0) ||
         (request->target == NULL && request->target_bytes > 0) || (request->peer == NULL && request->peer_bytes > 0))
-        return wr_invalid("a text of the request is NULL but has bytes; what is not known has 0 bytes");
+        return wr_invalid("a text of the request is NULL but has bytes; an unknown text has 0 bytes");
     return 0;
 }
 

@@ -61,5 +61,5 @@ int wr_limit_node_part(const weir_limit *limit, uint32_t nodes, weir_limit *ret_
         return weir_limit_sliding_log(ret_limit, permits, limit->period_ns);
     if (algorithm == &wr_concurrency)
         return weir_limit_concurrency(ret_limit, permits);
-    return wr_invalid("an algorithm of your own cannot be shared; use one of the six");
+    return wr_invalid("a custom algorithm cannot be shared; use one of the six built-in ones");
 }

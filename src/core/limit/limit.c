@@ -161,9 +161,10 @@ static int check_algorithm(const weir_algorithm *algorithm)
     if (algorithm->size < sizeof *algorithm)
         return wr_invalid("algorithm: its size is too small; it must be sizeof(weir_algorithm)");
     if (algorithm->name == NULL || algorithm->name[0] == '\0')
-        return wr_invalid("algorithm: it has no name; give it one that people can read");
+        return wr_invalid("algorithm: it has no name; give it a readable name");
     if (algorithm->reason == WEIR_REASON_NONE || !reason_ok(algorithm->reason))
-        return wr_invalid("algorithm: its reason is none; it must be one of the others of weir_reason");
+        return wr_invalid(
+            "algorithm: its reason is WEIR_REASON_NONE or unknown; it must be another one of weir_reason");
     if (algorithm->state_bytes == NULL || algorithm->start == NULL || algorithm->ask == NULL ||
         algorithm->take == NULL || algorithm->give == NULL || algorithm->peek == NULL || algorithm->fresh == NULL)
         return wr_invalid("algorithm: a function is NULL; only release, carry, why and give_up may be");
@@ -229,6 +230,6 @@ int wr_limit_check(const weir_limit *limit)
         return wr_invalid("rule: queue_max must be 0 ... 1000000 (WEIR_QUEUE_MAX)");
     if (limit->refill != again.refill || limit->initial != again.initial || limit->cost_ns != again.cost_ns ||
         limit->cost_rem != again.cost_rem || limit->full_ns != again.full_ns || limit->full_rem != again.full_rem)
-        return wr_invalid("rule: a field was changed after it was made; make it anew with a weir_limit function");
+        return wr_invalid("rule: a field was changed after it was made; make it again with a weir_limit function");
     return 0;
 }

@@ -92,7 +92,7 @@ static int make_rate(const char *text, const struct wording *wording, weir_limit
     if (is_bucket)
         return weir_limit_token_bucket(ret_limit, burst, wording->count, wording->period_ns);
     if (is_leaky && wording->period_ns % wording->count != 0)
-        return refuse_limit_text(text, "the period is no whole number of intervals");
+        return refuse_limit_text(text, "the period is not a whole number of intervals");
     if (is_leaky)
         return weir_limit_leaky_bucket(ret_limit, burst, wording->period_ns / wording->count);
     if (wording->has_burst)
@@ -120,7 +120,7 @@ int weir_limit_parse(const char *text, weir_limit *ret_limit)
     if (wording.has_rate == wording.has_concurrent)
         return refuse_limit_text(text, wording.has_rate ? "both a rate and concurrent=" : "there is no rate");
     if (wording.has_concurrent && (wording.has_burst || wording.has_algorithm))
-        return refuse_limit_text(text, "concurrent= stands alone");
+        return refuse_limit_text(text, "concurrent= cannot be combined with other words");
     if (wording.has_concurrent)
         return weir_limit_concurrency(ret_limit, wording.concurrent);
     return make_rate(text, &wording, ret_limit);

@@ -41,18 +41,19 @@ static int append_dns_name(struct wr_buf *buf, struct wr_span name, struct wr_sp
         name.bytes--;
     if (name.bytes == 0 || name.bytes > HOST_MAX)
         return refuse_host_key(text, name.bytes == 0 ? "no name" : "too long",
-                               "use at most 253 bytes, as www.example.org");
+                               "use at most 253 bytes, such as www.example.org");
     for (size_t i = 0; i < name.bytes; i++) {
         char c = name.data[i];
         if (c != '.' && !wr_ascii_is_alnum(c) && c != '-' && c != '_')
-            return refuse_host_key(text, "a character that no host name has",
+            return refuse_host_key(text, "a character that host names cannot have",
                                    "use letters, digits, '-' and '.'; others as xn--");
         label = c == '.' ? 0 : label + 1;
         if (label > LABEL_MAX || (c == '.' && (i == 0 || name.data[i - 1] == '.')))
-            return refuse_host_key(text, "a part of no or more than 63 bytes", "use for example www.example.org");
+            return refuse_host_key(text, "a part that is empty or longer than 63 bytes",
+                                   "use for example www.example.org");
         wr_buf_append_char(buf, wr_ascii_lower(c));
     }
-    return label > 0 ? 0 : refuse_host_key(text, "a part of no bytes", "use for example www.example.org");
+    return label > 0 ? 0 : refuse_host_key(text, "an empty part", "use for example www.example.org");
 }
 
 static int append_v6_key(struct wr_buf *buf, struct wr_span address, struct wr_span text)

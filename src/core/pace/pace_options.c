@@ -68,9 +68,9 @@ static const struct option options_known[] = {
     OPTION(DURATION, "max_delay", max_delay_ns, 1, LONG_NS, 60 * SECOND, "a duration"),
     OPTION(DURATION, "delay_up", delay_up_ns, 1, LONG_NS, SECOND, "a duration"),
     OPTION(DURATION, "delay_down", delay_down_ns, 1, LONG_NS, SECOND, "a duration"),
-    OPTION(COUNT, "probe_after", probe_after, 1, COUNT_MAX, 20, "1 ... 4294967295 good answers"),
+    OPTION(COUNT, "probe_after", probe_after, 1, COUNT_MAX, 20, "1 ... 4294967295 good responses"),
     OPTION(DURATION, "half_life", half_life_ns, MS, LONG_NS, 21600 * SECOND, "a duration of 1ms or more"),
-    OPTION(COUNT, "cancel_after", cancel_after, 0, UINT16_MAX, 0, "1 ... 65535 answers, or 0 for never"),
+    OPTION(COUNT, "cancel_after", cancel_after, 0, UINT16_MAX, 0, "1 ... 65535 responses, or 0 for never"),
     OPTION(DURATION, "cancel_delay", cancel_delay_ns, 1, LONG_NS, 60 * SECOND, "a duration"),
     OPTION(DURATION, "concurrency_step", concurrency_step_ns, MS, LONG_NS, 5 * SECOND, "a duration of 1ms or more"),
     OPTION(DURATION, "retry_base", retry.base_ns, 1, LONG_NS, 200 * MS, "a duration"),
@@ -226,9 +226,9 @@ int weir_pace_options_profile(weir_pace_options *ret_options, weir_profile profi
 static int check_together(const weir_pace_options *options)
 {
     if ((size_t)options->profile >= PROFILE_COUNT)
-        return wr_invalid("the profile is none; use one of WEIR_PROFILE_ADAPTIVE ... WEIR_PROFILE_ORIGIN_TUNED");
+        return wr_invalid("the profile is unknown; use one of WEIR_PROFILE_ADAPTIVE ... WEIR_PROFILE_ORIGIN_TUNED");
     if ((size_t)options->strategy >= STRATEGY_COUNT)
-        return wr_invalid("the strategy is none; use one of WEIR_STRATEGY_TIDE ... WEIR_STRATEGY_NONE");
+        return wr_invalid("the strategy is unknown; use one of WEIR_STRATEGY_TIDE ... WEIR_STRATEGY_NONE");
     if (options->min_rate > options->rate_ceiling)
         return wr_invalid("the option min_rate is above rate_ceiling; it must be at most that");
     if (options->base_delay_ns > options->max_delay_ns)

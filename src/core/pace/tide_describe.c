@@ -43,14 +43,14 @@ static void describe_cruise(struct wr_buf *buf, const struct wr_tide *tide)
     if (tide->traits & WR_TIDE_WINDOWED && tide->quota > 0) {
         append_rounded(buf, "", round_to_whole(tide->quota));
         append_rounded(buf, " in ", tide->quota / tide->centre);
-        wr_buf_append_string(buf, " s: nothing was accepted from one's end to the next");
+        wr_buf_append_string(buf, " s: nothing was accepted from the end of one window to the next");
         return;
     }
     append_rounded(buf, "", tide->centre);
     wr_buf_append_string(buf, " a second");
     if (tide->burst >= 1)
         append_rounded(buf, ", and a burst of ", round_to_whole(tide->burst));
-    wr_buf_append_string(buf, ": as many were accepted between refusals");
+    wr_buf_append_string(buf, ": accepted between two refusals");
 }
 
 static const char *describe_hold(struct wr_buf *buf, const struct wr_tide *tide)
@@ -75,7 +75,7 @@ static const char *describe_no_limit(struct wr_buf *buf, const struct wr_tide *t
     append_rounded(buf, "nothing is refused at ", tide->rate);
     wr_buf_append_string(buf, " a second");
     if (is_queue)
-        append_rounded(buf, "; answers take longer with more in flight than ", floorf(tide->cap));
+        append_rounded(buf, "; responses slow down with more in flight than ", floorf(tide->cap));
     return is_queue ? "queue" : "none";
 }
 
@@ -99,7 +99,7 @@ const char *wr_tide_describe_limit(const void *state, int64_t now, struct wr_buf
     } else if (tide->mode == WR_TIDE_SEARCH) {
         append_rounded(buf, "between ", tide->rate);
         append_rounded(buf, " and ", tide->bad);
-        wr_buf_append_string(buf, " a second: the first is accepted, the second was refused");
+        wr_buf_append_string(buf, " a second: the lower rate is accepted, the higher was refused");
     } else {
         kind = describe_no_limit(buf, tide);
         if (tide->block_at <= 0)

@@ -24,7 +24,7 @@ static struct wr_job *find_free_job(const struct wr_plan *plan)
 int wr_plan_job_add(struct wr_plan *plan, const struct wr_plan_job *options)
 {
     if (options->id == 0 || wr_job_find(plan, options->id) != NULL)
-        return wr_invalid("a job needs an id of its own, not 0");
+        return wr_invalid("a job needs a unique id other than 0");
     struct wr_job *job = find_free_job(plan);
     if (job == NULL)
         return WEIR_E_FULL;
@@ -85,7 +85,7 @@ int wr_plan_job_forget(struct wr_plan *plan, uint32_t id)
     if (job == NULL)
         return WEIR_E_ABSENT;
     if (!is_job_drained(job) || job->listing)
-        return wr_invalid("something of the job is left; wait for it to be drained");
+        return wr_invalid("the job still has URLs or requests; wait until it is drained");
     while (job->host_queues.first != NULL)
         wr_host_queue_free(plan, WR_LINKED(job->host_queues.first, struct wr_host_queue, of_job));
     *job = (struct wr_job){.in_flight = 0};

@@ -216,7 +216,7 @@ static int open_archive(struct wr_engine *engine, const struct wr_engine_options
     size_t bytes = archive->prefix != NULL ? strlen(archive->prefix) : 0;
     if (bytes == 0 || bytes + 32 > sizeof archive->path) {
         wr_error_set_text("the archive", given->warc_path, strlen(given->warc_path),
-                          "cannot be made: there is no such folder");
+                          "cannot be created: its folder does not exist");
         return WEIR_E_SYSTEM;
     }
     if (bytes >= sizeof ENDING && strcmp(archive->prefix + bytes - (sizeof ENDING - 1), ENDING) == 0)

@@ -112,7 +112,7 @@ int wr_bodies_open(struct wr_engine *engine, const char *path)
     if (is_new || errno == EEXIST)
         bodies->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (bodies->fd < 0 || (is_new && !wr_folder_sync(bodies->fd, ".."))) {
-        wr_error_set_text("the folder for bodies", path, strlen(path), "cannot be made, or is none");
+        wr_error_set_text("the folder for bodies", path, strlen(path), "cannot be created, or is not a folder");
         return WEIR_E_SYSTEM;
     }
     wr_buf_init_fixed(&buf, bodies->part, sizeof bodies->part);

@@ -118,11 +118,11 @@ void wr_capture_failed(struct wr_crawl_fetch *fetch)
     case EMFILE:
     case ENFILE:
     case ENOMEM:
-        wr_engine_warn_scarcity(loop->engine, "a body that does not fit in memory cannot be kept");
+        wr_engine_warn_scarcity(loop->engine, "a body that does not fit in memory cannot be stored in a file");
         wr_global_limits_hold(loop, WR_RETRY_UNSENT_MIN_NS);
         break;
     default:
-        wr_job_end(loop->engine, WR_END_BROKEN, "the folder of what is kept cannot be written to");
+        wr_job_end(loop->engine, WR_END_BROKEN, "the folder for large bodies cannot be written to");
     }
 }
 

@@ -356,7 +356,7 @@ int wr_crawl_loop_start_thread(struct wr_crawl_loop *loop)
     }
     uv_sem_destroy(&starting.done);
     if (failed != 0 || starting.error == WEIR_E_SYSTEM)
-        wr_error_set("a thread or a loop for it could not be had");
+        wr_error_set("cannot start a thread or an event loop for it");
     return failed != 0 ? WEIR_E_SYSTEM : starting.error;
 }
 

@@ -200,7 +200,7 @@ bool wr_crawl_robots_body(struct wr_crawl_fetch *fetch, const char *data, size_t
     wanted = wanted < WR_ROBOTS_MAX + 2 ? wanted : WR_ROBOTS_MAX + 2;
     if (wanted > had && !count_robots_bytes(fetch, wanted - had)) {
         fetch->lacks_room = true;
-        wr_engine_warn_seldom(fetch->loop->engine, "slower for now: ", "many hosts have a long robots.txt");
+        wr_engine_warn_seldom(fetch->loop->engine, "slower for a while: ", "many hosts have a long robots.txt");
         return false;
     }
     wr_buf_append(&fetch->body, data, bytes);

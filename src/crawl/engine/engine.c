@@ -124,7 +124,7 @@ static int copy_user_headers(struct wr_engine *engine, const char *const *lines)
             return WEIR_E_NOMEM;
         engine->header_lines[count] = line;
         if (!wr_field_parse(wr_span_of(line), &field.name, &field.value) || !wr_field_is_sound(field.name, field.value))
-            return wr_invalid("a header is no line \"Name: value\"");
+            return wr_invalid("a header is not a line \"Name: value\"");
         engine->fields[count] = field;
         engine->field_count = count + 1;
     }
@@ -202,12 +202,12 @@ static int check_engine_options(struct wr_engine *engine, const struct wr_engine
         return wr_invalid("the User-Agent has control characters; it is one line of text");
     if (engine->is_shared && given->group != WR_GROUP_HOST)
         return wr_invalid(
-            "groups of hosts need one process that has them all; crawl with a state file, or leave the group "
+            "groups of hosts need one process that holds them all; crawl with a state file, or leave the group "
             "out and make the interval of each host longer");
     if (given->keeps_lines && !engine->is_shared)
-        return wr_invalid("a state file keeps no lines of output; name a file for them, or use a database");
+        return wr_invalid("a state file cannot keep output lines; name a file for them, or use a database");
     if (given->body_folder != NULL && given->out_path == NULL && given->warc_path == NULL && !given->keeps_lines)
-        return wr_invalid("bodies are saved with nothing that says whose they are; give an output as well");
+        return wr_invalid("saved bodies need output lines that name their URLs; give an output, too");
     return copy_user_headers(engine, given->headers);
 }
 

@@ -520,7 +520,7 @@ uint64_t wr_engine_fingerprint(const struct wr_engine *engine, struct wr_span ca
 void wr_engine_retry_posts(struct wr_engine *engine);
 void wr_engine_wake_loops(struct wr_engine *engine);
 /* Ends the job; the first reason counts. */
-#define WR_JOB_ROW_LOST "the row of the job is gone or cannot be read; put it back as it was"
+#define WR_JOB_ROW_LOST "the row of the job is gone or cannot be read; restore it"
 void wr_job_end(struct wr_engine *engine, enum wr_engine_end end, const char *why);
 /* Stores how the job ended, once. Returns true if that is done. */
 bool wr_job_store_end(struct wr_engine *engine);

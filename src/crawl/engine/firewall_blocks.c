@@ -16,7 +16,7 @@ void wr_firewall_set_error(struct wr_crawl_fetch *fetch, enum wr_firewall by, bo
     WR_COUNT_UP(fetch->loop, blocked);
     wr_buf_append_string(&fetch->words, was_sent ? "the site's firewall (" : "not sent: the site's firewall (");
     wr_buf_append_string(&fetch->words, wr_firewall_name(by));
-    wr_buf_append_string(&fetch->words, ") does not let us in");
+    wr_buf_append_string(&fetch->words, ") blocks the crawler");
 }
 
 /* Counts a blocked host, and warns the user of the first TOLD_MAX. */
@@ -64,7 +64,7 @@ void wr_firewall_note_response(struct wr_crawl_fetch *fetch)
         break;
     case WR_FIREWALL_CHANGE_BLOCKED:
         warn_of_blocked_host(loop->engine, fetch->action.host, fetch->firewall,
-                             "does not let us in; it is left alone for 24 hours");
+                             "blocks the crawler; weir sends it no requests for 24 hours");
         post_host_block(fetch, weir_wall_now() + WR_PLAN_BLOCKED_NS);
         break;
     case WR_FIREWALL_CHANGE_LIFTED:
@@ -80,7 +80,8 @@ int64_t wr_firewall_recall_block(struct wr_crawl_loop *loop, const struct wr_pla
     int64_t left_ns = until_wall_at - weir_wall_now();
     if (left_ns <= 0 || engine->options.asks_blocked)
         return 0;
-    warn_of_blocked_host(engine, host, by,
-                         "did not let us in within the last 24 hours; it is not asked (--ask-blocked asks once more)");
+    warn_of_blocked_host(
+        engine, host, by,
+        "blocked the crawler in the last 24 hours; weir sends it no requests (--ask-blocked tries again)");
     return left_ns;
 }

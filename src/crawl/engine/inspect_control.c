@@ -48,14 +48,14 @@ static int store_host_setting(struct wr_engine *engine, const struct host_contro
     if (error != 0)
         wr_job_post_done(engine);
     if (error == WEIR_E_FULL)
-        wr_error_set("too much waits for room in the state file, and nothing has changed; ask again");
+        wr_error_set("too many changes wait to be stored, so nothing was changed; try again");
     return error;
 }
 
 static int control_host(struct wr_engine *engine, struct host_control *steering)
 {
     if (engine->options.pace.off)
-        return wr_invalid("pacing is off: no host can be paused or slowed down; crawl without off");
+        return wr_invalid("pacing is off: no host can be paused or slowed down; start the crawl without pace.off");
     if (steering->kind != WR_EVENT_FORGOTTEN) {
         int failed = store_host_setting(engine, steering);
         if (failed != 0)

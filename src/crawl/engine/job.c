@@ -49,7 +49,7 @@ void wr_engine_warn_scarcity(struct wr_engine *engine, const char *words)
     if (!atomic_compare_exchange_strong(&engine->scarce_since, &since, now) && now - since > SCARCE_NS_MAX &&
         atomic_load(&engine->flights) <= 1)
         wr_job_end(engine, WR_END_BROKEN, words);
-    wr_engine_warn_seldom(engine, "slower for now: ", words);
+    wr_engine_warn_seldom(engine, "slower for a while: ", words);
 }
 
 void wr_engine_end_scarcity(struct wr_engine *engine)
@@ -82,7 +82,7 @@ static void warn_of_drain(struct wr_engine *engine, const char *why)
     char text[160];
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, text, sizeof text);
-    wr_buf_append_string(&buf, ": finishing what is in flight, for at most ");
+    wr_buf_append_string(&buf, ": finishing the requests in flight, for at most ");
     wr_buf_append_duration(&buf, engine->options.drain_ns);
     wr_engine_warn(engine, why, text);
 }
@@ -327,7 +327,7 @@ void wr_job_note_status(struct wr_engine *engine, enum wr_job_status status)
         return;
     atomic_store(&engine->is_end_stored, true);
     if (atomic_load(&engine->is_seeded))
-        wr_job_end(engine, ends[status], status == WR_JOB_COMPLETED ? "" : "another process says so");
+        wr_job_end(engine, ends[status], status == WR_JOB_COMPLETED ? "" : "another process ended the job");
 }
 
 static void note_unblocked_host(void *context, const struct wr_store_row *row)
@@ -408,7 +408,7 @@ static void on_end_checked(void *context, int error, const char *why)
         request_stranded_tasks(engine);
     } else if (engine->left == 0)
         wr_job_end(engine, engine->has_free ? WR_END_COMPLETED : WR_END_BLOCKED,
-                   engine->has_free ? "" : "the firewalls of all its hosts do not let us in");
+                   engine->has_free ? "" : "the firewalls of all its hosts block the crawler");
     else
         relist_hosts(engine);
     atomic_store(&engine->is_looking, false);

@@ -32,7 +32,7 @@ static const char *open_error_text(int error)
 {
     switch (error) {
     case ENOENT:
-        return "cannot be made: there is no such folder";
+        return "cannot be created: its folder does not exist";
     case EACCES:
     case EPERM:
     case EROFS:
@@ -57,7 +57,7 @@ static int open_output_file(const char *path, struct wr_output *output)
         return 0;
     if (errno == ENOSPC || errno == EDQUOT)
         return WEIR_E_FULL;
-    return refuse_output(path, errno == ENXIO ? "is a pipe that nobody reads; begin with the reader"
+    return refuse_output(path, errno == ENXIO ? "is a pipe without a reader; start the reader first"
                                               : open_error_text(errno));
 }
 
@@ -66,12 +66,12 @@ static int lock_output_file(struct wr_output *output, const char *path)
 {
     struct stat status;
     if (fstat(output->fd, &status) != 0)
-        return refuse_output(path, "cannot be looked at");
+        return refuse_output(path, "cannot be inspected");
     output->is_file = S_ISREG(status.st_mode);
     if (!output->is_file)
         return 0;
     if (flock(output->fd, LOCK_EX | LOCK_NB) != 0)
-        return refuse_output(path, "is being written to by another process; give each its own");
+        return refuse_output(path, "is being written to by another process; give each its own file");
     /* Checked now that no other process can remove it. */
     if (fstat(output->fd, &status) != 0 || status.st_nlink == 0)
         return refuse_output(path, "was removed");
@@ -86,16 +86,16 @@ int wr_output_begin(struct wr_output *output, bool appends, bool has_length, uin
     if (!output->is_file)
         return 0;
     if (fstat(output->fd, &status) != 0)
-        return refuse_output(output->path, "cannot be looked at");
+        return refuse_output(output->path, "cannot be inspected");
     if (!appends && !has_length && status.st_size > 0) {
-        (void)refuse_output(output->path, "is there already; name another, or give --append to add to it");
+        (void)refuse_output(output->path, "exists already; name another, or give --append to add to it");
         return WEIR_E_INVAL;
     }
     output->end = has_length ? length : (uint64_t)status.st_size;
     if ((uint64_t)status.st_size < output->end)
         return refuse_output(output->path, "is shorter than what was written to it; put it back, or start a new crawl");
     if (has_length && ftruncate(output->fd, (off_t)length) != 0)
-        return refuse_output(output->path, "cannot be cut back to what was stored");
+        return refuse_output(output->path, "cannot be truncated to its stored length");
     return lseek(output->fd, (off_t)output->end, SEEK_SET) < 0 ? refuse_output(output->path, "cannot be written to")
                                                                : 0;
 }
@@ -169,7 +169,7 @@ int wr_output_write(struct wr_output *output, const char *bytes, size_t count, s
     for (*ret_written = 0; *ret_written < count;) {
         size_t left = count - *ret_written;
         if (!output->is_file && !await_reader(output))
-            return refuse_output(output->path, "is not read by anybody");
+            return refuse_output(output->path, "has no reader any more");
         if (!output->is_file && left > PIPE_BUF) /* a ready pipe takes this much without blocking */
             left = PIPE_BUF;
         ssize_t wrote = write(output->fd, bytes + *ret_written, left);

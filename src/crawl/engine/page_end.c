@@ -53,7 +53,7 @@ static void follow_page_redirect(struct wr_crawl_fetch *fetch, const struct wr_u
     struct wr_url target;
     if (wr_url_canonical(to, memory, sizeof memory, &target) != WR_URL_OK) {
         fetch->verdict = WR_VERDICT_FAILED;
-        wr_buf_append_string(&fetch->words, "it leads to a URL that is too long");
+        wr_buf_append_string(&fetch->words, "it redirects to a URL that is too long");
         return;
     }
     struct wr_url_batch_entry link = {.fingerprint = wr_engine_fingerprint(loop->engine, wr_span_of(target.text)),
@@ -125,7 +125,7 @@ static void judge_page_response(struct wr_crawl_fetch *fetch)
         follow_page_redirect(fetch, &to);
     } else if (redirect.kind == WR_REDIRECT_BAD) {
         fetch->verdict = WR_VERDICT_FAILED;
-        wr_buf_append_string(&fetch->words, "it leads to what is no URL to fetch: ");
+        wr_buf_append_string(&fetch->words, "it redirects to a URL that cannot be fetched: ");
         wr_buf_append_string(&fetch->words, wr_url_fault_text(redirect.fault));
     } else if (fetch->is_sitemap && (status == 404 || status == 410)) {
         fetch->verdict = WR_VERDICT_ABSENT;
@@ -266,7 +266,7 @@ void wr_crawl_page_arrived(struct wr_crawl_fetch *fetch)
     if ((fate.news & (WR_GATE_CHANGE_RETRY_AFTER | WR_GATE_CHANGE_BREAKER)) != 0)
         wr_crawl_loop_save_host(loop, fetch->action.host);
     if ((fate.news & WR_GATE_CHANGE_HOPELESS) != 0)
-        wr_job_end(loop->engine, WR_END_CANCELLED, "too many answers 429 in a row at a delay of a minute and more");
+        wr_job_end(loop->engine, WR_END_CANCELLED, "too many 429 responses in a row at a delay of a minute or more");
     if (fate.kind == WR_TASK_OUTCOME_RETRY)
         retry_page(fetch);
     else
@@ -319,7 +319,7 @@ static void end_deferred_page(struct wr_crawl_fetch *fetch)
         fetch->verdict = fetch->result.end == WR_NET_BLOCKED ? WR_VERDICT_BLOCKED : WR_VERDICT_FAILED;
         wr_buf_append_string(&fetch->words, wr_net_end_text(fetch->result.end));
     } else {
-        wr_buf_append_string(&fetch->words, "the host could not be asked for too long: ");
+        wr_buf_append_string(&fetch->words, "its host held it back for too long: ");
         wr_buf_append_string(&fetch->words, weir_reason_name(action->reason));
     }
     wr_job_count_task_end(fetch->loop, WR_LEDGER_EXPIRED);

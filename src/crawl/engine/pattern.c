@@ -36,8 +36,8 @@ int wr_pattern_init(struct wr_pattern *ret_pattern, const char *text, const weir
         return refuse_url_pattern(text, "too long", "a pattern has at most 1023 bytes");
     ret_pattern->is_text = strpbrk(text, "*?") == NULL;
     if (!ret_pattern->is_text && !can_match_scheme(text, "http://") && !can_match_scheme(text, "https://"))
-        return refuse_url_pattern(text, "fits no URL",
-                                  "with * or ? it is for the whole URL: put a * in front, or the scheme and host");
+        return refuse_url_pattern(text, "matches no URL",
+                                  "with * or ? it must match the whole URL: begin it with * or with scheme and host");
     memcpy(ret_pattern->glob, text, bytes + 1);
     return 0;
 }

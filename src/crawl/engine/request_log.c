@@ -30,7 +30,7 @@ int wr_request_log_open(const char *path, const weir_allocator *allocator, struc
     int fd = is_shared ? dup(STDERR_FILENO) : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
     if (fd < 0) {
         wr_error_set_text("the log file", path, strlen(path),
-                          errno == ENXIO ? "is a pipe that nobody reads; begin with the reader"
+                          errno == ENXIO ? "is a pipe without a reader; start the reader first"
                                          : "cannot be opened for writing");
         return WEIR_E_SYSTEM;
     }

@@ -334,8 +334,7 @@ static int give_task_to_plan(struct wr_crawl_loop *loop, const struct store_load
         end_unfetched_task(loop, load, row, NULL);
     else if (!is_url)
         end_unfetched_task(loop, load, row,
-                           text.bytes > 0 ? "what the state has of it is no URL of its host"
-                                          : "the state has lost its URL");
+                           text.bytes > 0 ? "its stored text is not a URL of its host" : "the state has lost its URL");
     return error;
 }
 
@@ -447,8 +446,7 @@ static void warn_of_stranded_tasks(struct wr_engine *engine, size_t count)
     wr_buf_init_fixed(&buf, text, sizeof text);
     wr_buf_append_u64(&buf, count);
     wr_buf_append_string(&buf, count == 1 ? " page" : " pages");
-    wr_engine_warn_seldom(engine,
-                          "rows of hosts are gone or cannot be read; what waited for them ends as damaged: ", text);
+    wr_engine_warn_seldom(engine, "rows of hosts are gone or cannot be read; their queued URLs end as damaged: ", text);
     atomic_store(&engine->stranded_at, 0);
 }
 

@@ -4,7 +4,7 @@
 #include "crawl/store/store_state.h"
 #include "limiter/clock/cpu_slice.h"
 
-#define NO_ROOM "the disk of the output is full; free some room, and it goes on by itself"
+#define NO_ROOM "the disk of the output is full; free some space, and the crawl continues by itself"
 #define NO_OUTPUT "the output could not be written"
 #define NO_MEMORY "out of memory"
 #define MEMORY_TRIES 30 /* attempts without memory, retry_ns apart */

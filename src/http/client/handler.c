@@ -132,7 +132,7 @@ int weir_handler_begin(weir_handler *handler, const char *key, size_t key_bytes,
     if (handler == NULL || ret_exchange == NULL)
         return wr_invalid("handler and ret_exchange must not be NULL");
     if (key == NULL && handler->options.limiter == NULL)
-        return wr_invalid("key is NULL, which only a limiter does not mind");
+        return wr_invalid("key is NULL, which only a limiter accepts");
     if (key_bytes > WEIR_KEY_MAX)
         return wr_invalid("key_bytes must be at most WEIR_KEY_MAX; hash longer keys first");
     weir_exchange *exchange = make_exchange(handler, key, key_bytes);

@@ -51,7 +51,7 @@ static int check_header_line(const char *line)
         return refuse_header_line(name, "a control character in its value", "a header is one line");
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         if (wr_field_is(name, refused[i]))
-            return refuse_header_line(name, "not yours to set", "leave it out; the agent is an option");
+            return refuse_header_line(name, "set by weir itself", "leave it out; the option agent sets the User-Agent");
     return 0;
 }
 

@@ -251,7 +251,7 @@ static void deny_first(struct wr_origin_queue *origin_queue, const struct wr_rob
     fetch->robots_line = ruling->line;
     wr_client_loop_schedule(origin_queue);
     wr_fetch_fail(fetch, WEIR_FAILURE_ROBOTS,
-                  ruling->line != 0 ? "robots.txt forbids it" : "robots.txt cannot be had, and so forbids it");
+                  ruling->line != 0 ? "robots.txt forbids it" : "robots.txt cannot be read, so nothing may be fetched");
 }
 
 /* Returns true if robots.txt allows the first fetch. If not, holds the queue or fails the fetch. */

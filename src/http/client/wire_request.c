@@ -261,12 +261,12 @@ static struct wr_fetch_result describe_result(struct wr_wire_request *wire_reque
     }
     if (is_whole && result->blame == WR_NET_BLAME_PROXY) {
         ended.failure = WEIR_FAILURE_PROXY;
-        ended.detail = "this is the proxy's answer, not the host's";
+        ended.detail = "this is the proxy's response, not the host's";
         ended.retry = result->status == 407 ? WR_NET_NEVER : WR_NET_LATER;
     }
     if (is_whole && (wire_request->head.error == WEIR_E_NOMEM || wire_request->body.error == WEIR_E_NOMEM)) {
         ended.failure = WEIR_FAILURE_INTERNAL;
-        ended.detail = "out of memory for the answer";
+        ended.detail = "out of memory for the response";
     }
     return ended;
 }

@@ -201,7 +201,7 @@ static void report_turn(int64_t took_ns)
     wr_buf_init_fixed(&buf, line, sizeof line);
     wr_buf_append_string(&buf, "away: ");
     wr_buf_append_string(&buf, mine.loop);
-    wr_buf_append_string(&buf, " did not look at its timers for ");
+    wr_buf_append_string(&buf, " did not check its timers for ");
     append_milliseconds(&buf, took_ns);
     wr_buf_append_string(&buf, " of the processor's time, at most ");
     append_milliseconds(&buf, WR_WATCHDOG_MAX_MS * WEIR_MILLISECOND);

@@ -36,7 +36,7 @@
 #define WR_WATCHDOG_EXCUSES(X)                                                                                       \
     X(WR_WATCHDOG_CERTIFICATES, "libcurl reads the certificates that it trusts within one call, once for each loop") \
     X(WR_WATCHDOG_HOST_METRICS, "the user asked for the numbers of more than 100 hosts at once (--listen-hosts)")    \
-    X(WR_WATCHDOG_STOPPING, "all is given up or given away: nothing is due any more")
+    X(WR_WATCHDOG_STOPPING, "the crawl stops and gives up its work: nothing is due any more")
 
 enum wr_watchdog_excuse {
 #define X(name, why) name,

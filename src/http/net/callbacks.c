@@ -21,7 +21,8 @@ bool wr_callback_before_send(struct wr_transfer *transfer, const struct wr_addre
         .address = *address, .port = port, .number = result->sends + 1, .now = wr_clock_now(transfer->net->clock)};
 
     if (result->sends > 0 && !transfer->is_idempotent)
-        wr_transfer_set_end(transfer, WR_NET_BROKEN, "the connection had died, and the request must not be sent twice");
+        wr_transfer_set_end(transfer, WR_NET_BROKEN,
+                            "the connection was closed already, and the request must not be sent twice");
     bool may_go = !transfer->has_end && !transfer->is_cancelled && owner_allows_send(transfer, &send);
     if (!may_go || transfer->is_cancelled)
         wr_transfer_set_end(transfer, transfer->is_cancelled ? WR_NET_CANCELLED : WR_NET_REFUSED, NULL);

@@ -100,7 +100,8 @@ static int on_progress(void *context, curl_off_t wanted, curl_off_t got, curl_of
     net->last_progress = transfer;
     if (net->looks < PROGRESS_CALLS_MAX)
         return 0;
-    wr_transfer_set_end(transfer, net->proxy.is_set ? WR_NET_PROXY : WR_NET_PROTOCOL, "it sends without end");
+    wr_transfer_set_end(transfer, net->proxy.is_set ? WR_NET_PROXY : WR_NET_PROTOCOL,
+                        "it sends an endless header or control data");
     return 1;
 }
 

@@ -26,7 +26,7 @@ static bool has_valid_version(struct wr_transfer *transfer, struct wr_span line)
     if (memcmp(line.data, begin, bytes) != 0) {
         refuse_response(transfer, bytes < 5 || memcmp(line.data, begin, 5) != 0
                                       ? "neither HTTP/1.1 nor HTTP/1.0; perhaps HTTP/0.9"
-                                      : "a version of HTTP that nobody asked for");
+                                      : "a version of HTTP that was not requested");
         return false;
     }
     if (line.bytes < sizeof begin)
@@ -34,7 +34,7 @@ static bool has_valid_version(struct wr_transfer *transfer, struct wr_span line)
     char minor = line.data[sizeof begin - 1];
     transfer->http1.version = (uint8_t)(10 + minor - '0');
     if (minor != '0' && minor != '1')
-        refuse_response(transfer, "a version of HTTP that nobody asked for");
+        refuse_response(transfer, "a version of HTTP that was not requested");
     return !transfer->has_end;
 }
 
@@ -160,7 +160,7 @@ static void take_chunked_body(struct wr_transfer *transfer, struct wr_span *rest
         http1->frame = WR_FRAMING_TRAILER;
         break;
     case WR_CHUNKS_BAD:
-        refuse_response(transfer, "a chunk that is none");
+        refuse_response(transfer, "a malformed chunk");
         break;
     case WR_CHUNKS_MORE:
         break;

@@ -57,23 +57,24 @@ enum wr_net_blame {
 };
 
 /* end, name, text, retry, blame */
-#define WR_NET_ENDS(X)                                                                                              \
-    X(WR_NET_DONE, "done", "answered", WR_NET_NEVER, WR_NET_BLAME_NONE)                                             \
-    X(WR_NET_CANCELLED, "cancelled", "cancelled", WR_NET_FREE, WR_NET_BLAME_NONE)                                   \
-    X(WR_NET_REFUSED, "refused", "not now: to be queued again", WR_NET_FREE, WR_NET_BLAME_NONE)                     \
-    X(WR_NET_SCARCE, "scarce", "out of memory, descriptors or ports", WR_NET_FREE, WR_NET_BLAME_NONE)               \
-    X(WR_NET_BLOCKED, "blocked", "the address is not allowed", WR_NET_NEVER, WR_NET_BLAME_NONE)                     \
-    X(WR_NET_NO_NAME, "no_name", "there is no such host", WR_NET_NEVER, WR_NET_BLAME_HOST)                          \
-    X(WR_NET_NAME_FAILED, "name_failed", "the host's name could not be looked up", WR_NET_LATER, WR_NET_BLAME_NONE) \
-    X(WR_NET_CONNECT, "connect", "no connection", WR_NET_LATER, WR_NET_BLAME_HOST)                                  \
-    X(WR_NET_CONNECT_TIMEOUT, "connect_timeout", "connecting took too long", WR_NET_LATER, WR_NET_BLAME_HOST)       \
-    X(WR_NET_TLS, "tls", "the server could not show who it is", WR_NET_NEVER, WR_NET_BLAME_HOST)                    \
-    X(WR_NET_FIRST_BYTE_TIMEOUT, "first_byte_timeout", "no answer in time", WR_NET_LATER, WR_NET_BLAME_HOST)        \
-    X(WR_NET_TOTAL_TIMEOUT, "total_timeout", "the answer took too long", WR_NET_LATER, WR_NET_BLAME_HOST)           \
-    X(WR_NET_TOO_SLOW, "too_slow", "the answer came too slowly", WR_NET_LATER, WR_NET_BLAME_HOST)                   \
-    X(WR_NET_BROKEN, "broken", "the connection ended before the answer did", WR_NET_LATER, WR_NET_BLAME_HOST)       \
-    X(WR_NET_PROTOCOL, "protocol", "the answer is not sound HTTP", WR_NET_LATER, WR_NET_BLAME_HOST)                 \
-    X(WR_NET_CODING, "coding", "the body could not be decoded", WR_NET_NEVER, WR_NET_BLAME_HOST)                    \
+#define WR_NET_ENDS(X)                                                                                               \
+    X(WR_NET_DONE, "done", "answered", WR_NET_NEVER, WR_NET_BLAME_NONE)                                              \
+    X(WR_NET_CANCELLED, "cancelled", "cancelled", WR_NET_FREE, WR_NET_BLAME_NONE)                                    \
+    X(WR_NET_REFUSED, "refused", "refused for now: queue it again", WR_NET_FREE, WR_NET_BLAME_NONE)                  \
+    X(WR_NET_SCARCE, "scarce", "out of memory, descriptors or ports", WR_NET_FREE, WR_NET_BLAME_NONE)                \
+    X(WR_NET_BLOCKED, "blocked", "the address is not allowed", WR_NET_NEVER, WR_NET_BLAME_NONE)                      \
+    X(WR_NET_NO_NAME, "no_name", "there is no such host", WR_NET_NEVER, WR_NET_BLAME_HOST)                           \
+    X(WR_NET_NAME_FAILED, "name_failed", "the host's name could not be looked up", WR_NET_LATER, WR_NET_BLAME_NONE)  \
+    X(WR_NET_CONNECT, "connect", "no connection", WR_NET_LATER, WR_NET_BLAME_HOST)                                   \
+    X(WR_NET_CONNECT_TIMEOUT, "connect_timeout", "connecting took too long", WR_NET_LATER, WR_NET_BLAME_HOST)        \
+    X(WR_NET_TLS, "tls", "the TLS handshake failed, or the certificate is invalid", WR_NET_NEVER, WR_NET_BLAME_HOST) \
+    X(WR_NET_FIRST_BYTE_TIMEOUT, "first_byte_timeout", "no response in time", WR_NET_LATER, WR_NET_BLAME_HOST)       \
+    X(WR_NET_TOTAL_TIMEOUT, "total_timeout", "the response took too long", WR_NET_LATER, WR_NET_BLAME_HOST)          \
+    X(WR_NET_TOO_SLOW, "too_slow", "the response arrived too slowly", WR_NET_LATER, WR_NET_BLAME_HOST)               \
+    X(WR_NET_BROKEN, "broken", "the connection ended before the response was complete", WR_NET_LATER,                \
+      WR_NET_BLAME_HOST)                                                                                             \
+    X(WR_NET_PROTOCOL, "protocol", "the response is not valid HTTP", WR_NET_LATER, WR_NET_BLAME_HOST)                \
+    X(WR_NET_CODING, "coding", "the body could not be decoded", WR_NET_NEVER, WR_NET_BLAME_HOST)                     \
     X(WR_NET_PROXY, "proxy", "the proxy failed", WR_NET_LATER, WR_NET_BLAME_PROXY)
 
 enum wr_net_end {

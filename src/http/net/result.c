@@ -144,7 +144,7 @@ void wr_result_from_curl(struct wr_transfer *transfer, CURLcode code)
     if (transfer->has_end)
         return;
     if (code == CURLE_OK && !transfer->is_head_reported) { /* libcurl accepts a truncated head */
-        wr_transfer_set_end(transfer, WR_NET_BROKEN, "the head was cut");
+        wr_transfer_set_end(transfer, WR_NET_BROKEN, "the header was truncated");
         return;
     }
     if (code == CURLE_COULDNT_CONNECT && transfer->judged != WR_GUARD_PUBLIC) {

@@ -168,7 +168,7 @@ static bool resolve_host(struct wr_transfer *transfer, const char *host)
         wr_dns_answer_add(&transfer->query.answer, &address);
     } else if (wr_resolver_resolve(transfer->net->options.resolver, wr_span_of(host), &transfer->query, &is_ready) <
                0) {
-        end_and_wake(transfer, WR_NET_SCARCE, "no name can be looked up now");
+        end_and_wake(transfer, WR_NET_SCARCE, "too few resources to look up its name");
         return false;
     }
     return is_ready;
@@ -177,7 +177,7 @@ static bool resolve_host(struct wr_transfer *transfer, const char *host)
 static void end_without_name(struct wr_transfer *transfer)
 {
     if (transfer->query.answer.kind == WR_DNS_SCARCE)
-        end_and_wake(transfer, WR_NET_SCARCE, "no name can be looked up now");
+        end_and_wake(transfer, WR_NET_SCARCE, "too few resources to look up its name");
     else if (transfer->is_proxy_asked)
         end_and_wake(transfer, WR_NET_PROXY, "its name could not be looked up");
     else
@@ -261,7 +261,7 @@ static int check_fields(const struct wr_net_request *request)
             return wr_invalid("a header field has a name that is a token, and a value without control characters");
         for (size_t j = 0; j < sizeof ours / sizeof ours[0]; j++)
             if (wr_field_is(field->name, ours[j]))
-                return wr_invalid("a header field that frames the request is not the caller's to set");
+                return wr_invalid("a header field that frames the request cannot be set by the caller");
     }
     return 0;
 }
@@ -367,7 +367,7 @@ static void begin_transfer(struct wr_transfer *transfer)
         uv_ref((uv_handle_t *)&net->wakeup.uv);
     net->started++;
     if (!transfer->bypasses_libcurl && !transfer->is_admitted) {
-        end_and_wake(transfer, WR_NET_SCARCE, "little memory is left");
+        end_and_wake(transfer, WR_NET_SCARCE, "memory is low");
     } else if (net->in_curl) { /* libcurl can take no transfer inside a callback */
         transfer->stage = WR_STAGE_POSTED;
         on_dns_answer(&transfer->query);

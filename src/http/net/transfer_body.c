@@ -71,7 +71,7 @@ static void note_fault(struct wr_transfer *transfer, enum wr_decode_result fault
         [WR_DECODE_BAD] = NULL,
         [WR_DECODE_UNKNOWN] = "a Content-Encoding that was not requested",
         [WR_DECODE_NESTED] = "more than one Content-Encoding",
-        [WR_DECODE_LITTLE_OUTPUT] = "most of its bytes decode to nothing",
+        [WR_DECODE_LITTLE_OUTPUT] = "most of its bytes decode to no output",
         [WR_DECODE_MEMORY] = NULL,
     };
 

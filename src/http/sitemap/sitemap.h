@@ -58,18 +58,18 @@ struct wr_sitemap_options {
 };
 
 #define WR_SITEMAP_ENDS(X)                                                           \
-    X(WR_SITEMAP_UNFINISHED, "it goes on")                                           \
+    X(WR_SITEMAP_UNFINISHED, "it is not read to its end yet")                        \
     X(WR_SITEMAP_COMPLETE, "read to its end")                                        \
-    X(WR_SITEMAP_STOPPED, "no more was wanted")                                      \
+    X(WR_SITEMAP_STOPPED, "its reader stopped early")                                \
     X(WR_SITEMAP_TOO_LARGE, "it is larger than 50 MB; the rest was not read")        \
     X(WR_SITEMAP_TOO_MANY_ENTRIES, "it has too many entries; the rest was not read") \
     X(WR_SITEMAP_TOO_DEEP, "its elements are nested too deep")                       \
     X(WR_SITEMAP_TAG_TOO_LONG, "a tag or comment in it is too long")                 \
     X(WR_SITEMAP_TOO_MANY_ATTRIBUTES, "it has too many attributes or namespaces")    \
-    X(WR_SITEMAP_DOCTYPE, "it has a document type, which no sitemap has")            \
-    X(WR_SITEMAP_BROKEN, "it breaks off, or what follows cannot be read")            \
-    X(WR_SITEMAP_NOT_A_SITEMAP, "it is no sitemap, no feed and no list of URLs")     \
-    X(WR_SITEMAP_NO_MEMORY, "there is no memory left")
+    X(WR_SITEMAP_DOCTYPE, "it has a document type, which sitemaps cannot have")      \
+    X(WR_SITEMAP_BROKEN, "it is truncated or malformed")                             \
+    X(WR_SITEMAP_NOT_A_SITEMAP, "it is not a sitemap, a feed or a list of URLs")     \
+    X(WR_SITEMAP_NO_MEMORY, "out of memory")
 
 enum wr_sitemap_end {
 #define X(end, text) end,

@@ -42,8 +42,7 @@ static int check_rule_name(const char *name)
 static int check_key_store(const weir_key_store *repository, bool alone)
 {
     if (repository == NULL || repository->size != sizeof *repository)
-        return wr_invalid(
-            "a rule's repository is NULL or its size is not set; give one as weir_table_key_store makes it");
+        return wr_invalid("a rule's repository is NULL or its size is not set; make one with weir_table_key_store");
     if (repository->attempt == NULL)
         return wr_invalid("a rule's repository has no attempt; every repository must offer it");
     if (!alone && (repository->reserve == NULL || repository->settle == NULL))
@@ -134,7 +133,7 @@ int weir_admission_new(const weir_rule *rules, size_t count, const weir_admissio
     if (error < 0)
         return error;
     if (ret_counter == NULL)
-        return wr_invalid("ret_counter is NULL; give where the counter is to go");
+        return wr_invalid("ret_counter is NULL; it must point to where the counter goes");
     if (options != NULL && options->size != sizeof *options)
         return wr_invalid("the options are not filled by weir_admission_options_init; fill them first");
     if (options != NULL && (options->exact & ~(unsigned)WEIR_EXACT_ALL) != 0)

@@ -395,7 +395,7 @@ static int set_wait(const weir_admission *counter, int64_t timeout_ns, weir_canc
         return WEIR_E_INVAL;
     for (uint32_t i = 0; i < counter->count; i++) {
         if (!counter->rules[i].rule.shadow && counter->rules[i].repository.acquire == NULL)
-            return wr_invalid("a rule's repository has no acquire, so nobody can wait for it; use try");
+            return wr_invalid("a rule's repository has no acquire, so a call cannot wait for it; use try");
     }
     *ret_patience = (struct wait_limits){.waits = true, .until = WEIR_FOREVER, .cancel = cancel};
     if (timeout_ns != WEIR_FOREVER)

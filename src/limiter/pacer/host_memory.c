@@ -69,7 +69,7 @@ int weir_pacer_seed(weir_pacer *pacer, const char *key, size_t key_bytes, const 
     if (bad != 0)
         return bad;
     if (memory == NULL)
-        return wr_invalid("memory is NULL; it must be what was stored of the key");
+        return wr_invalid("memory is NULL; it must be the stored state of the key");
     int64_t wall_now = wr_pacer_wall_now(pacer);
     bad = visit_or_make_host(pacer, key, key_bytes, &visit, &seen, &is_new);
     if (bad != 0)

@@ -264,7 +264,7 @@ static void report_gate_changes(const weir_pacer *pacer, const struct wr_key_que
 static int check_outcome(const weir_outcome *outcome)
 {
     if (outcome == NULL)
-        return wr_invalid("outcome is NULL; weir_permit_abandon ends a request of which nothing is known");
+        return wr_invalid("outcome is NULL; weir_permit_abandon ends a request without an outcome");
     if (outcome->size != sizeof *outcome)
         return wr_invalid("outcome->size is not that of weir_outcome; set it to sizeof(weir_outcome)");
     return 0;

@@ -34,7 +34,7 @@ static int check_table_options(const weir_table_options *options)
     if (options->sweep_every_ns < 0 || options->sweep_every_ns > WEIR_DURATION_MAX)
         return wr_invalid("sweep_every_ns must be 0 (no thread) to WEIR_DURATION_MAX");
     if (options->sweep_every_ns > 0 && options->ttl_ns == 0)
-        return wr_invalid("sweep_every_ns needs a ttl_ns: what should the sweep forget?");
+        return wr_invalid("sweep_every_ns needs a ttl_ns; set the time after which idle keys are forgotten");
     return 0;
 }
 
@@ -255,7 +255,7 @@ static void change_overflow(const struct change *change)
 static int change_plan(weir_table *table, uint32_t plan, const weir_stack *stack)
 {
     if (plan >= atomic_load(&table->plan_count))
-        return wr_invalid("no such plan; weir_table_add_plan tells its number");
+        return wr_invalid("no such plan; weir_table_add_plan returns its number");
     bool idle = !table->plan_set;
     struct change change = {.table = table,
                             .from = &table->plans[!idle][plan],

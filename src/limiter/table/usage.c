@@ -84,7 +84,7 @@ static int restore_entry_usage(weir_table *table, struct wr_shard *shard, const 
     const weir_stack *stack = wr_entry_stack(table, shard, entry);
     char *state = wr_entry_state(entry);
     if (stack->count != count)
-        return wr_invalid("the key's rules are not as many as were written down");
+        return wr_invalid("the key's number of rules differs from the stored one");
     if (how == WR_RESTORE_IF_MISSING && !wr_entry_is_idle(table, shard, entry, query->now))
         return 0;
     for (uint32_t i = 0; i < count; i++) {

@@ -30,7 +30,8 @@ static void answer_reset(struct wr_serve_worker *worker, struct wr_http_exchange
     if (wr_serve_copy_rule_name(ask->rule, name))
         error = wr_rules_reset_key(worker->serve->book, name, ask->key.data, ask->key.bytes);
     if (error == WEIR_E_CLOSED)
-        wr_http_refuse(exchange, 503, "the store of shared limits cannot be reached; it remembers the key");
+        wr_http_refuse(exchange, 503,
+                       "the store of shared limits cannot be reached; it still has the state of the key");
     else if (error != 0)
         wr_http_refuse(exchange, 404, "there is no such rule, or no such key in it");
     else

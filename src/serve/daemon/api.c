@@ -259,7 +259,7 @@ bool wr_serve_read_one_object(struct wr_serve_worker *worker, struct wr_http_exc
         (void)wr_api_reader_next(reader, &worker->ask);
     const char *wrong = reader->wrong;
     if (wrong == NULL && !is_one)
-        wrong = "one object is wanted here";
+        wrong = "the body must be one object";
     if (wrong != NULL)
         wr_http_refuse(exchange, 400, wrong);
     return wrong == NULL;
@@ -342,15 +342,15 @@ static void answer_end(struct wr_serve_worker *worker, struct wr_http_exchange *
     if (ask->members != (ending == COMMIT ? WR_API_HOLD | WR_API_USED : WR_API_HOLD) ||
         wr_parse_u64(ask->hold.data, ask->hold.bytes, 1, UINT64_MAX, &hold) != 0) {
         wr_http_refuse(exchange, 400,
-                       ending == COMMIT ? "give hold, as it was told, and used, the permits that it cost"
-                                        : "give hold, as it was told, and nothing else");
+                       ending == COMMIT ? "give hold as it was returned, and used, the permits that the request cost"
+                                        : "give hold as it was returned, and nothing else");
         return;
     }
     int error = ending == COMMIT   ? wr_reservation_commit(book, hold, ask->used)
                 : ending == CANCEL ? wr_reservation_cancel(book, hold)
                                    : wr_reservation_end(book, hold);
     if (error != 0)
-        wr_http_refuse(exchange, 404, "there is no such hold, or not any more");
+        wr_http_refuse(exchange, 404, "there is no such hold, or it has ended");
     else
         wr_http_reply(exchange, 200, WR_HTTP_JSON, wr_span_of("{\"ok\":true}\n"));
 }

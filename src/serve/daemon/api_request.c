@@ -61,7 +61,7 @@ static bool read_hex(struct wr_api_reader *reader, uint32_t *ret_unit)
     for (int i = 0; i < 4; i++) {
         int digit = wr_ascii_hex_value(*reader->at++);
         if (digit < 0)
-            return refuse_json(reader, "a string with an escape that is none; \\u has four hex digits");
+            return refuse_json(reader, "a string with an invalid escape; \\u has four hex digits");
         unit = unit << 4 | (uint32_t)digit;
     }
     *ret_unit = unit;
@@ -96,7 +96,7 @@ static bool read_json_escape(struct wr_api_reader *reader)
         return read_unit(reader);
     const char *hit = c == '\0' ? NULL : strchr(from, c);
     if (hit == NULL)
-        return refuse_json(reader, "a string with an escape that is none");
+        return refuse_json(reader, "a string with an invalid escape");
     return put_scratch_byte(reader, (unsigned char)to[hit - from]);
 }
 
@@ -124,7 +124,7 @@ static bool read_escaped(struct wr_api_reader *reader, const char *start, struct
 static bool read_string(struct wr_api_reader *reader, struct wr_span *ret_text)
 {
     if (!take_json_char(reader, '"'))
-        return refuse_json(reader, "a string was to be here");
+        return refuse_json(reader, "a string is expected here");
     const char *start = reader->at;
     for (; reader->at < reader->end && *reader->at != '"'; reader->at++) {
         if (*reader->at == '\\')
@@ -233,7 +233,7 @@ static size_t find_member(struct wr_span name)
 static bool read_object(struct wr_api_reader *reader, struct wr_api_request *ask)
 {
     if (!take_json_char(reader, '{'))
-        return refuse_json(reader, "an object was to be here");
+        return refuse_json(reader, "an object is expected here");
     if (take_json_char(reader, '}'))
         return true;
     do {
@@ -244,7 +244,7 @@ static bool read_object(struct wr_api_reader *reader, struct wr_api_request *ask
         if (member == MEMBERS)
             return refuse_json(reader, "a member that is not known; see contrib/openapi.yaml");
         if ((ask->members & 1U << member) != 0)
-            return refuse_json(reader, "a member that is there twice");
+            return refuse_json(reader, "a member that is given twice");
         ask->members |= 1U << member;
         if (!take_json_char(reader, ':'))
             return refuse_json(reader, "a member without a colon");
@@ -277,7 +277,7 @@ static bool expect_body_end(struct wr_api_reader *reader)
 {
     skip_json_blanks(reader);
     if (reader->at < reader->end)
-        (void)refuse_json(reader, "something behind the end");
+        (void)refuse_json(reader, "data after the end");
     return false;
 }
 

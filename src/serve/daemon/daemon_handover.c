@@ -239,7 +239,7 @@ int wr_handover_take(struct wr_serve *serve, int fd, char *ret_why, size_t why_b
         return 0;
     wr_http_server_abandon(serve->http); /* the sockets still belong to the old daemon */
     wr_buf_init_fixed(&why, ret_why, why_bytes);
-    wr_buf_append_string(&why, "the daemon before us has not handed over, and goes on");
+    wr_buf_append_string(&why, "the previous daemon did not hand over, and continues to run");
     return WEIR_E_SYSTEM;
 }
 
@@ -315,7 +315,7 @@ static bool send_all_frozen(struct wr_serve *serve, int to, struct wr_rules_copy
     bool is_told = send_text(to, "A", "", -1);
     atomic_store(&serve->is_handed_over, is_told);
     if (is_told && giving.leaves)
-        wr_serve_log(serve, "connections with more than 128 KiB under way are closed", NULL);
+        wr_serve_log(serve, "connections with more than 128 KiB in transit are closed", NULL);
     return is_told;
 }
 
@@ -333,7 +333,7 @@ static bool hand_over_to(struct wr_serve *serve, int to)
         return true;
     }
     wr_http_server_thaw(serve->http);
-    wr_serve_log(serve, "the next daemon did not take over; this one goes on", NULL);
+    wr_serve_log(serve, "the next daemon did not take over; this one continues to run", NULL);
     return false;
 }
 
@@ -402,7 +402,7 @@ static int refuse_listen_path(const char *path)
     static const char what[] = "cannot listen at";
     int number = errno;
     if (number == ENOENT)
-        wr_error_set_cause(what, path, "its folder is not there; make it first");
+        wr_error_set_cause(what, path, "its folder does not exist; create it first");
     else if (number == EADDRINUSE)
         wr_error_set_cause(what, path, "a file that is not a socket has this name; remove it, or name another path");
     else

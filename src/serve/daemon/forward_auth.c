@@ -16,10 +16,10 @@ static void warn_untrusted(struct wr_serve_worker *worker, const struct wr_http_
     if (worker->has_warned_untrusted || !wr_forwarded_request_is_present(exchange->request))
         return;
     worker->has_warned_untrusted = true;
-    wr_serve_log(worker->serve,
-                 "what a proxy says of requests is ignored, because admission: trusted lacks it; if it is yours, "
-                 "write there:",
-                 wr_span_is(exchange->peer, "unix:") ? "unix" : exchange->peer.data);
+    wr_serve_log(
+        worker->serve,
+        "fields of a proxy are ignored, because admission: trusted does not list it; if it is yours, add it there:",
+        wr_span_is(exchange->peer, "unix:") ? "unix" : exchange->peer.data);
 }
 
 /* Reads the fields that a trusted proxy sends. The first error is logged. */

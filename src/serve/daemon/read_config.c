@@ -7,8 +7,8 @@
 /* Sections of the file. Those of other commands are ignored (WR_CONFIG_OTHERS). */
 static const struct wr_config_field fields[] = {
     {"rules", WR_CONFIG_LIST(struct wr_rules_settings, rules, rule_count, &wr_rules_rule_field), .required = true,
-     .what = "who may come in"},
-    {"admission", WR_CONFIG_GROUP(&wr_rules_admission_schema), .what = "what holds for all rules"},
+     .what = "rules that admit or refuse requests"},
+    {"admission", WR_CONFIG_GROUP(&wr_rules_admission_schema), .what = "settings that apply to all rules"},
     {"serve", WR_CONFIG_OTHERS},
     {"pace", WR_CONFIG_OTHERS},
     {"crawl", WR_CONFIG_OTHERS},

@@ -82,7 +82,7 @@ static void answer_daemon_request(void *context, struct wr_http_exchange *exchan
     else if (wr_span_is(exchange->path, "/metrics"))
         wr_metrics_page_answer(serve->metrics, exchange);
     else if (serve->options.page == NULL || !serve->options.page(serve->options.context, exchange))
-        wr_http_refuse(exchange, 404, "there is nothing here");
+        wr_http_refuse(exchange, 404, "there is no such path");
 }
 
 /* Recognizes the query of a trusted proxy. Pages of other origins cannot send these fields. */
@@ -131,7 +131,7 @@ static void report_store_outage(struct wr_serve *serve, const struct wr_rules_vi
     struct wr_buf buf;
     wr_buf_init_fixed(&buf, why, sizeof why);
     wr_buf_append_string(&buf, view->store.wire.why);
-    wr_buf_append_string(&buf, "; until it can be, on_outage of the rules counts");
+    wr_buf_append_string(&buf, "; until it can be, on_outage of each rule applies");
     wr_serve_log(serve, "the store of shared limits cannot be reached:", why);
 }
 

@@ -8,15 +8,15 @@ static void write_daemon_state(struct wr_metrics *metrics, struct wr_serve *serv
 {
     struct wr_serve_view view;
     wr_serve_view_get(serve, &view);
-    wr_metrics_gauge(metrics, "weir_serve_waiting_acquires", "Requests to /v1/acquire that are not answered yet.",
+    wr_metrics_gauge(metrics, "weir_serve_waiting_acquires", "Requests to /v1/acquire in flight.",
                      (double)view.waiting);
-    wr_metrics_family(metrics, "weir_serve_saves_total", WR_METRIC_COUNTER, "Times that the state was saved, or not.");
+    wr_metrics_family(metrics, "weir_serve_saves_total", WR_METRIC_COUNTER, "Attempts to save the state, by result.");
     wr_metrics_count(metrics, WR_METRIC_LABEL("result", wr_span_of("ok")), view.saves);
     wr_metrics_count(metrics, WR_METRIC_LABEL("result", wr_span_of("failed")), view.saves_failed);
     wr_metrics_family(metrics, "weir_serve_lines_lost_total", WR_METRIC_COUNTER,
-                      "Lines that standard error had no room for.");
+                      "Log lines dropped because standard error was full.");
     wr_metrics_count(metrics, NULL, view.lost);
-    wr_metrics_family(metrics, "weir_serve_health", WR_METRIC_GAUGE, "1 at what /healthz says.");
+    wr_metrics_family(metrics, "weir_serve_health", WR_METRIC_GAUGE, "1 for the status that /healthz reports.");
     for (int i = WR_SERVE_OK; i <= WR_SERVE_UNHEALTHY; i++)
         wr_metrics_count(metrics, WR_METRIC_LABEL("status", wr_span_of(wr_serve_health_name((enum wr_serve_health)i))),
                          (enum wr_serve_health)i == view.health);
@@ -32,11 +32,10 @@ static void write_times(struct wr_metrics *metrics, struct wr_serve *serve)
         wr_histogram_sum(&serve->workers[i]->check_times, &sum);
     }
     wr_metrics_family(metrics, "weir_serve_check_seconds", WR_METRIC_HISTOGRAM,
-                      "How long every 16th request to /check took, from when it was read to its answer.");
+                      "Time from reading a request to /check to its response, for every 16th request.");
     wr_metrics_histogram(metrics, NULL, &wr_check_buckets, &sum);
-    wr_metrics_family(
-        metrics, "weir_serve_longest_answer_seconds", WR_METRIC_GAUGE,
-        "How long a request took at most, from when it was read to its answer; but /v1/acquire, which waits.");
+    wr_metrics_family(metrics, "weir_serve_longest_answer_seconds", WR_METRIC_GAUGE,
+                      "Longest time from reading a request to its response, except /v1/acquire, which waits.");
     wr_metrics_seconds(metrics, NULL, longest_ns);
 }
 

@@ -147,7 +147,7 @@ static struct decision_waiter *add_waiter(struct wr_serve_worker *worker, struct
 {
     struct decision_waiter *waiter = waiter_new(worker, exchange);
     if (waiter == NULL) {
-        wr_http_refuse(exchange, 503, "too many wait already; come again");
+        wr_http_refuse(exchange, 503, "too many requests wait already; retry later");
         return NULL;
     }
     (void)atomic_fetch_add(&worker->serve->waiting, 1);

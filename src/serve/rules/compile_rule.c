@@ -202,8 +202,9 @@ static int read_limit_texts(const wr_rule_word *texts, uint32_t count, uint32_t 
         if (weir_limit_parse(texts[i], &limits[i]) < 0)
             return WEIR_E_INVAL;
         if (limits[i].permits < cost)
-            return wr_invalid_text("limit", texts[i], strlen(texts[i]), "a request costs more than it ever grants",
-                                   WR_NOWHERE, "write a smaller cost, or a burst= of it");
+            return wr_invalid_text("limit", texts[i], strlen(texts[i]),
+                                   "a request costs more than the limit ever grants", WR_NOWHERE,
+                                   "write a smaller cost, or a burst= of it");
     }
     return weir_stack_init(ret_stack, limits, count);
 }

@@ -241,9 +241,8 @@ int wr_rules_check_state_path(const char *path, char *ret_why, size_t why_bytes)
     if (access(dirname(folder), W_OK | X_OK) == 0 || errno == EROFS)
         return 0;
     return refuse_key_file(WEIR_E_SYSTEM, path,
-                           errno == ENOENT
-                               ? "there is no such folder; make it, or name another file"
-                               : "its folder may not be written; change its permissions, or name another file",
+                           errno == ENOENT ? "its folder does not exist; create it, or name another file"
+                                           : "its folder is not writable; change its permissions, or name another file",
                            ret_why, why_bytes);
 }
 
@@ -525,6 +524,6 @@ int wr_rules_load_keys(struct wr_rules *book, const char *path, char *ret_why, s
                ? 0
                : refuse_key_file(
                      error, path,
-                     "not a whole file of keys, or not of this version of weir; remove it, and all keys begin anew",
+                     "not a complete file of keys, or of another version of weir; remove it, and all keys start empty",
                      ret_why, why_bytes);
 }

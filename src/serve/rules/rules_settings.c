@@ -35,7 +35,7 @@ static int check_method_name(const char *text)
 {
     for (size_t at = 0; text[at] != '\0'; at++)
         if (wr_ascii_lower(text[at]) == text[at] && text[at] != '-')
-            return wr_invalid_text("method", text, strlen(text), "not in capitals", at, "write it as GET");
+            return wr_invalid_text("method", text, strlen(text), "not in capitals", at, "write it such as GET");
     return 0;
 }
 
@@ -94,9 +94,9 @@ static const struct wr_config_field trusted_item = TEXT_ITEM(wr_rule_word, check
 
 static const struct wr_config_field header_fields[] = {
     {"name", WR_CONFIG_TEXT(struct wr_rule_header, name), .required = true, .check = check_header_name,
-     .what = "of a header, in lower case"},
+     .what = "name of the header, in lower case"},
     {"value", WR_CONFIG_TEXT(struct wr_rule_header, value), .check = check_header_value, .is_secret = true,
-     .what = "what it must be; * stands for anything"},
+     .what = "required value; * stands for anything"},
 };
 static const struct wr_config_schema header_schema = {.name = "a header",
                                                       .bytes = sizeof(struct wr_rule_header),
@@ -106,13 +106,13 @@ static const struct wr_config_field header_item = {
     .kind = WR_CONFIG_IS_MAPPING, .bytes = sizeof(struct wr_rule_header), .schema = &header_schema};
 
 static const struct wr_config_field match_fields[] = {
-    {"method", WR_CONFIG_LIST(struct wr_rule_match, methods, method_count, &method_item), .what = "as GET"},
+    {"method", WR_CONFIG_LIST(struct wr_rule_match, methods, method_count, &method_item), .what = "such as GET"},
     {"path", WR_CONFIG_LIST(struct wr_rule_match, paths, path_count, &path_item),
-     .what = "as /login, /api/**, /users/*/posts or **.css"},
+     .what = "such as /login, /api/**, /users/*/posts or **.css"},
     {"host", WR_CONFIG_LIST(struct wr_rule_match, hosts, host_count, &host_item),
-     .what = "as example.org or *.example.org"},
+     .what = "such as example.org or *.example.org"},
     {"header", WR_CONFIG_LIST(struct wr_rule_match, headers, header_count, &header_item),
-     .what = "headers that must all be there"},
+     .what = "headers that a request must have, all of them"},
 };
 static const struct wr_config_schema match_schema = {
     .name = "match", .bytes = sizeof(struct wr_rule_match), .fields = match_fields, .count = FIELD_COUNT(match_fields)};
@@ -120,9 +120,10 @@ static const struct wr_config_schema match_schema = {
 /* ---- plans ---- */
 
 static const struct wr_config_field plan_fields[] = {
-    {"name", WR_CONFIG_TEXT(struct wr_rule_plan, name), .required = true, .what = "what plan_header says"},
+    {"name", WR_CONFIG_TEXT(struct wr_rule_plan, name), .required = true,
+     .what = "value of plan_header that selects the plan"},
     {"limit", WR_CONFIG_LIST(struct wr_rule_plan, limits, limit_count, &limit_item), .required = true,
-     .what = "in place of the rule's"},
+     .what = "limits in place of the rule's"},
     {"keys", WR_CONFIG_LIST(struct wr_rule_plan, keys, key_count, &listed_item), .what = "keys on this plan"},
 };
 static const struct wr_config_schema plan_schema = {
@@ -136,21 +137,21 @@ static const char *const outages[] = {"share", "open", "closed", NULL};
 
 static const struct wr_config_field share_fields[] = {
     {"overshoot", WR_CONFIG_TEXT(struct wr_rule_share, overshoot), .required = true,
-     .what = "of the limit, as 1%, by which all nodes together may exceed it; 0%: each request is asked for"},
+     .what = "part of the limit, such as 1%, by which all nodes together may exceed it; 0%: ask for each request"},
     {"on_outage", WR_CONFIG_CHOICE(struct wr_rule_share, on_outage), .choices = outages,
-     .what = "without the store: this node's share of the limit, or let all in, or none"},
+     .what = "without the store: grant this node's share of the limit, grant all, or refuse all"},
 };
 static const struct wr_config_schema share_schema = {
     .name = "share", .bytes = sizeof(struct wr_rule_share), .fields = share_fields, .count = FIELD_COUNT(share_fields)};
 
 static const struct wr_config_field store_fields[] = {
     {"url", WR_CONFIG_TEXT(struct wr_rules_store, url), .is_secret = true,
-     .what = "as redis://USER:PASSWORD@HOST:6379 or unix:/run/redis.sock; or weir serve --store-file"},
+     .what = "such as redis://USER:PASSWORD@HOST:6379 or unix:/run/redis.sock; or use weir serve --store-file"},
     {"nodes", WR_CONFIG_COUNT(struct wr_rules_store, nodes), .min = 1, .max = 10000, .required = true,
-     .what = "how many processes share"},
+     .what = "number of processes that share"},
     {"timeout", WR_CONFIG_DURATION(struct wr_rules_store, timeout_ns), .min = WEIR_MILLISECOND, .max = WEIR_MINUTE,
-     .what = "for which an answer is waited"},
-    {"prefix", WR_CONFIG_TEXT(struct wr_rules_store, prefix), .what = "of all keys there"},
+     .what = "time limit for a reply"},
+    {"prefix", WR_CONFIG_TEXT(struct wr_rules_store, prefix), .what = "prefix of all keys in the store"},
 };
 static const struct wr_config_schema store_schema = {.name = "store",
                                                      .bytes = sizeof(struct wr_rules_store),
@@ -164,32 +165,33 @@ static const char *const matchings[] = {"first", "all", NULL};
 static const char *const on_errors[] = {"closed", "open", NULL};
 
 static const struct wr_config_field rule_fields[] = {
-    {"name", WR_CONFIG_TEXT(struct wr_rule_settings, name), .required = true, .what = "callers see it"},
+    {"name", WR_CONFIG_TEXT(struct wr_rule_settings, name), .required = true, .what = "name that callers see"},
     {"match", WR_CONFIG_MAPPING(struct wr_rule_settings, match, &match_schema),
-     .what = "which requests; all if left out"},
+     .what = "requests that the rule applies to; all if left out"},
     {"key", WR_CONFIG_LIST(struct wr_rule_settings, key, key_count, &key_item),
      .what = "ip, global, route, host, method, header:NAME or token:NAME; several together"},
     {"limit", WR_CONFIG_LIST(struct wr_rule_settings, limits, limit_count, &limit_item), .required = true,
-     .what = "as 10/s burst=20; all of several must grant"},
+     .what = "such as 10/s burst=20; all limits of a list must grant"},
     {"missing", WR_CONFIG_CHOICE(struct wr_rule_settings, missing), .choices = missings,
-     .what = "requests without key: share one, or refuse"},
+     .what = "requests without a key: share one key, or refuse"},
     {"malformed", WR_CONFIG_CHOICE(struct wr_rule_settings, malformed), .choices = missings,
-     .what = "requests whose key cannot be used"},
+     .what = "requests with an unusable key: share one key, or refuse"},
     {"cost", WR_CONFIG_COUNT(struct wr_rule_settings, cost), .min = 1, .max = WEIR_PERMITS_MAX, .what = "of a request"},
     {"cost_header", WR_CONFIG_TEXT(struct wr_rule_settings, cost_header), .check = check_header_name,
-     .what = "the header that says it instead"},
+     .what = "header with the cost of a request, instead of cost"},
     {"cost_max", WR_CONFIG_COUNT(struct wr_rule_settings, cost_max), .min = 1, .max = WEIR_PERMITS_MAX,
-     .what = "the most that cost_header may say"},
+     .what = "maximum of the value of cost_header"},
     {"plan_header", WR_CONFIG_TEXT(struct wr_rule_settings, plan_header), .check = check_header_name,
-     .what = "the header that names the plan"},
-    {"plans", WR_CONFIG_LIST(struct wr_rule_settings, plans, plan_count, &plan_item), .what = "other limits for some"},
+     .what = "header with the name of the plan"},
+    {"plans", WR_CONFIG_LIST(struct wr_rule_settings, plans, plan_count, &plan_item),
+     .what = "other limits for some keys"},
     {"allow_keys", WR_CONFIG_LIST(struct wr_rule_settings, allow_keys, allow_count, &listed_item),
-     .what = "keys without limit"},
+     .what = "keys to admit without a limit"},
     {"deny_keys", WR_CONFIG_LIST(struct wr_rule_settings, deny_keys, deny_count, &listed_item),
      .what = "keys to refuse"},
-    {"shadow", WR_CONFIG_BOOL(struct wr_rule_settings, shadow), .what = "count, but refuse nobody"},
+    {"shadow", WR_CONFIG_BOOL(struct wr_rule_settings, shadow), .what = "count, but refuse no request"},
     {"share", WR_CONFIG_MAPPING(struct wr_rule_settings, share, &share_schema),
-     .what = "with other processes, through admission's store"},
+     .what = "share the limit with other processes, through the store of admission"},
     {"max_keys", WR_CONFIG_COUNT(struct wr_rule_settings, max_keys), .min = 1, .max = WEIR_KEYS_MAX,
      .what = "to be remembered"},
 };
@@ -205,14 +207,14 @@ static const char *rule_wrong(const void *settings)
 {
     const struct wr_rule_settings *rule = settings;
     if (rule->limit_count == 0)
-        return "a rule has no limit; write one as 10/s";
+        return "a rule has no limit; write one such as 10/s";
     if ((rule->cost_header[0] == '\0') != (rule->cost_max == 0))
         return "cost_header and cost_max belong together; write both";
     if (rule->plan_header[0] != '\0' && rule->plan_count == 0)
         return "plan_header without plans; write the plans";
     for (uint32_t i = 0; i < rule->plan_count && rule->plan_header[0] == '\0'; i++)
         if (rule->plans[i].key_count == 0)
-            return "a plan that nobody is on; write its keys, or a plan_header";
+            return "a plan without keys; write its keys, or a plan_header";
     return NULL;
 }
 
@@ -246,7 +248,7 @@ static const struct wr_config_schema path_schema = {.name = "path_match",
 
 static const struct wr_config_field admission_fields[] = {
     {"match", WR_CONFIG_CHOICE(struct wr_rules_settings, matching), .choices = matchings,
-     .what = "the first rule that fits decides, or all that fit"},
+     .what = "whether the first matching rule decides, or all matching rules"},
     {"path_match", WR_CONFIG_MAPPING(struct wr_rules_settings, paths, &path_schema),
      .what = "which paths your services treat as different; default: judge each reading"},
     {"on_error", WR_CONFIG_CHOICE(struct wr_rules_settings, on_error), .choices = on_errors,
@@ -254,24 +256,24 @@ static const struct wr_config_field admission_fields[] = {
     {"trusted", WR_CONFIG_LIST(struct wr_rules_settings, trusted, trusted_count, &trusted_item),
      .what = "networks of proxies whose forwarded_header is believed, and unix"},
     {"forwarded_header", WR_CONFIG_TEXT(struct wr_rules_settings, forwarded_header), .check = check_header_name,
-     .what = "where they write the caller's address"},
+     .what = "header in which these proxies send the caller's address"},
     {"ipv4_prefix", WR_CONFIG_COUNT(struct wr_rules_settings, v4_prefix), .min = 1, .max = 32,
-     .what = "bits of an address that are one caller"},
+     .what = "bits of an address that identify a caller"},
     {"ipv6_prefix", WR_CONFIG_COUNT(struct wr_rules_settings, v6_prefix), .min = 1, .max = 128,
-     .what = "bits of an address that are one caller"},
+     .what = "bits of an address that identify a caller"},
     {"allow", WR_CONFIG_LIST(struct wr_rules_settings, allow, allow_count, &network_item),
-     .what = "networks without limit"},
+     .what = "networks to admit without a limit"},
     {"deny", WR_CONFIG_LIST(struct wr_rules_settings, deny, deny_count, &network_item), .what = "networks to refuse"},
     {"secret", WR_CONFIG_TEXT(struct wr_rules_settings, secret), .is_secret = true,
-     .what = "for the digests of token: keys, which last over a restart only with it"},
+     .what = "secret for the digests of token: keys, which survive a restart only with it"},
     {"max_keys", WR_CONFIG_COUNT(struct wr_rules_settings, max_keys), .min = 1, .max = WEIR_KEYS_MAX,
-     .what = "to be remembered by each rule and plan"},
+     .what = "maximum of keys in memory, for each rule and plan"},
     {"forget", WR_CONFIG_DURATION(struct wr_rules_settings, forget_ns), .min = WEIR_SECOND, .max = 365 * WEIR_DAY,
-     .what = "keys that were idle for so long"},
+     .what = "idle time after which a key is forgotten"},
     {"holds", WR_CONFIG_COUNT(struct wr_rules_settings, holds_max), .min = 1, .max = HOLDS_MAX,
-     .what = "reservations and requests in flight at a time"},
+     .what = "maximum of reservations and requests in flight"},
     {"lease", WR_CONFIG_DURATION(struct wr_rules_settings, lease_ns), .min = WEIR_MILLISECOND, .max = WEIR_DAY,
-     .what = "after which they end by themselves"},
+     .what = "time after which reservations and requests in flight expire"},
     {"store", WR_CONFIG_MAPPING(struct wr_rules_settings, store, &store_schema),
      .what = "Redis or Valkey, where rules with `share` are kept"},
 };
@@ -282,8 +284,8 @@ const struct wr_config_schema wr_rules_admission_schema = {.name = "admission",
 
 static const struct wr_config_field book_fields[] = {
     {"rules", WR_CONFIG_LIST(struct wr_rules_settings, rules, rule_count, &wr_rules_rule_field), .required = true,
-     .what = "who may come in"},
-    {"admission", WR_CONFIG_GROUP(&wr_rules_admission_schema), .what = "what holds for all rules"},
+     .what = "rules that admit or refuse requests"},
+    {"admission", WR_CONFIG_GROUP(&wr_rules_admission_schema), .what = "settings that apply to all rules"},
 };
 const struct wr_config_schema wr_rules_schema = {.name = "the rules",
                                                  .bytes = sizeof(struct wr_rules_settings),

@@ -10,7 +10,7 @@
 
 static int read_overshoot(const char *text, uint32_t *ret_millionths)
 {
-    static const char right[] = "use a percentage as 1% or 0.5%, at most 100%; 0% is exact";
+    static const char right[] = "use a percentage such as 1% or 0.5%, at most 100%; 0% is exact";
     size_t bytes = strlen(text);
     double percent = 0;
 
@@ -60,7 +60,7 @@ int wr_rules_open_store(struct wr_rules *book, const struct wr_rules_settings *s
         return wr_redis_client_new(&options, &book->redis_client);
     return wr_redis_client_has_options(book->redis_client, &options)
                ? 0
-               : wr_invalid("the store, or how many nodes share, is another; that takes a restart");
+               : wr_invalid("the store or its number of nodes differs, which needs a restart");
 }
 
 static int make_shared_limit_options(const struct wr_rules *book, const struct wr_rule_table_options *table_options,

@@ -21,7 +21,7 @@ static int find_rule_stats(struct wr_rules *book, const char *name, struct wr_ru
         }
     }
     if (book->rule_stats_count == WR_RULE_NAMES_MAX)
-        return wr_invalid("10000 names of rules have been used since the start; start anew");
+        return wr_invalid("10000 names of rules have been used since the start; restart the daemon");
     struct wr_rule_stats *rule_stats = wr_alloc(book->allocator, sizeof *rule_stats, _Alignof(struct wr_rule_stats));
     if (rule_stats == NULL)
         return WEIR_E_NOMEM;

@@ -40,7 +40,7 @@ static int check_server_options(const struct wr_http_server_options *options)
     if (options->loops == 0 || options->loops > WR_HTTP_LOOPS_MAX)
         return wr_invalid("a server has 1 ... 64 loops");
     if (options->answer == NULL || options->connections_max == 0 || options->body_max > WR_REQUEST_BODY_MAX)
-        return wr_invalid("a server needs somebody who answers, connections, and bodies of at most 1 MiB");
+        return wr_invalid("a server needs a request handler, connections, and bodies of at most 1 MiB");
     const int64_t times[] = {options->head_ns, options->body_ns, options->idle_ns, options->send_ns, options->tick_ns};
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         if (times[i] < WEIR_MILLISECOND || times[i] > WEIR_DAY)

@@ -40,7 +40,7 @@ static int parse_port(const char *text, struct wr_span digits, uint16_t *ret_por
         return refuse_address(text, "no port");
     for (size_t i = 0; i < digits.bytes; i++) {
         if (digits.data[i] < '0' || digits.data[i] > '9')
-            return refuse_address(text, "the port is no number");
+            return refuse_address(text, "the port is not a number");
         port = port * 10 + (uint32_t)(digits.data[i] - '0');
     }
     if (port > UINT16_MAX)
@@ -65,7 +65,7 @@ static int parse_inet(const char *text, struct sockaddr_in6 *ret_v6, struct sock
         (void)wr_address_parse(wr_span_of("127.0.0.1"), &address);
     else if (has_brackets ? !wr_address_parse_v6((struct wr_span){host.data + 1, host.bytes - 2}, &address)
                           : !wr_address_parse(host, &address) || !wr_address_is_v4(&address))
-        return refuse_address(text, "the host is no address");
+        return refuse_address(text, "the host is not an address");
     *ret_is_v4 = !has_brackets;
     *ret_v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
     memcpy(&ret_v4->sin_addr, address.bytes + 12, 4);
@@ -98,7 +98,7 @@ static const char *listen_error_text(int number)
 {
     switch (number) {
     case ENOENT:
-        return "its folder is not there; make it first";
+        return "its folder does not exist; create it first";
     case EADDRINUSE:
         return "already in use: another program listens there; stop it, or name another address";
     case EADDRNOTAVAIL:
@@ -232,7 +232,7 @@ static int use_given_descriptor(const struct wr_http_listen_options *listen,
     int listens = 0;
     if (getsockname(listen->fd, (struct sockaddr *)&address, &bytes) != 0 ||
         getsockopt(listen->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_bytes) != 0 || listens == 0)
-        return wr_invalid("a descriptor that was given to listen at is no socket that listens");
+        return wr_invalid("a given descriptor is not a listening socket");
     if (fcntl(listen->fd, F_SETFL, O_NONBLOCK) != 0 || fcntl(listen->fd, F_SETFD, FD_CLOEXEC) != 0)
         return fail_to_listen(-1, "a given descriptor");
     listen_socket->is_unix = address.ss_family == AF_UNIX;

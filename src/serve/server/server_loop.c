@@ -496,7 +496,7 @@ int wr_http_loop_start(struct wr_http_loop *loop)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (loop->has_thread)
         return 0;
-    wr_error_set("a thread for the server could not be had");
+    wr_error_set("cannot start a thread for the server");
     return WEIR_E_SYSTEM;
 }
 

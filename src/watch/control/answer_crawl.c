@@ -20,7 +20,7 @@ int wr_control_answer_drain(struct wr_control_request *ask)
     if (error == 0)
         error = wr_control_append_processes(ask, job, &processes);
     if (error == 0 && processes == 0)
-        return wr_invalid("nobody crawls this job now");
+        return wr_invalid("no process crawls this job now");
     const struct wr_store_change change = {.kind = WR_STORE_DISMISS, .job = job};
     return error == 0 ? wr_store_post_now(ask->source->store, &change, 1) : error;
 }

@@ -342,7 +342,7 @@ int wr_control_answer_host(struct wr_control_request *ask)
     error = wr_store_read(ask->source->store, &query);
     if (error == 0)
         error = wr_control_append_processes(ask, 0, &processes);
-    return error == 0 && !one.is_found ? wr_invalid("nothing is known of this host") : error;
+    return error == 0 && !one.is_found ? wr_invalid("this host is unknown") : error;
 }
 
 /* ---- commands ---- */
@@ -427,7 +427,7 @@ int wr_control_answer_set(struct wr_control_request *ask)
     if (error != 0)
         return error;
     if (us < 0 || us > most_us)
-        return wr_invalid("no interval, or one that is too long; use 0 to 30 days");
+        return wr_invalid("the interval is missing or too long; use 0 to 30 days");
     append_commanded_host(ask, key);
     wr_append_json_ms(ask->answer, ",\"set_interval_ms\":", us * WEIR_MICROSECOND);
     if (ask->source->engine != NULL)
@@ -450,10 +450,10 @@ int wr_control_answer_forget(struct wr_control_request *ask)
         return error;
     if (commanded_host.leased_by[0] != '\0')
         return wr_invalid(
-            "a process has this host now, and would say again what it has learned; forget it when none has");
+            "a process holds this host now and would store its learned pace again; try again when none holds it");
     if (ask->source->engine != NULL)
         error = wr_engine_forget(ask->source->engine, wr_span_of(key));
     else
         error = wr_store_forget_host(ask->source->store, wr_span_of(key));
-    return error == WEIR_E_ABSENT ? wr_invalid("nothing is known of this host") : error;
+    return error == WEIR_E_ABSENT ? wr_invalid("this host is unknown") : error;
 }

@@ -10,7 +10,7 @@
 _Static_assert(6 * (WR_URL_MAX + WEIR_PACE_KEY_MAX + WR_STORE_WORD_MAX + WR_STORE_WHY_MAX) + 512 < TASK_ROOM,
                "however much of it is escaped");
 #define JSON_LINE_ROOM WR_STORE_LINE_MAX
-#define NO_JOB "there is no such job; \"weir jobs list\" tells which there are"
+#define NO_JOB "there is no such job; \"weir jobs list\" lists them"
 _Static_assert(6 * (2 * WR_URL_MAX + WR_STORE_DIGEST_MAX + WR_STORE_WHY_MAX) + 1024 < JSON_LINE_ROOM, "the same");
 
 /* ---- jobs ---- */
@@ -104,7 +104,7 @@ int wr_control_answer_cancel(struct wr_control_request *ask)
     const struct wr_store_query query = {
         .what = WR_STORE_JOBS, .job = job, .is_hasty = true, .row = on_candidate_job, .context = &jobs};
     if (job <= 0)
-        return wr_invalid("which job is to be cancelled? give its number");
+        return wr_invalid("no job is given; give the number of the job to cancel");
     wr_append_json_count(ask->answer, ",\"job\":", (uint64_t)job);
     if (engine != NULL && wr_engine_job_id(engine) == job) {
         wr_engine_cancel(engine);

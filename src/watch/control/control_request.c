@@ -89,7 +89,7 @@ static int answer_by_name(struct wr_control_request *ask)
     for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++)
         if (wr_span_is(name, asks[i].name))
             return asks[i].answer(ask);
-    return wr_invalid("nobody knows what is asked; \"ask\" is one of those that docs/internals/control.md lists");
+    return wr_invalid("unknown request; docs/internals/control.md lists the values of \"ask\"");
 }
 
 void wr_control_answer(const struct wr_control_source *source, struct wr_span request, struct wr_buf *answer)

@@ -217,7 +217,7 @@ static int start_control_thread(struct wr_control *control)
     int failed = pthread_create(&control->thread, NULL, run_control_thread, control);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed != 0)
-        wr_error_set("there is no thread for the socket");
+        wr_error_set("cannot start a thread for the control socket");
     return failed == 0 ? 0 : WEIR_E_SYSTEM;
 }
 
@@ -236,7 +236,7 @@ int wr_control_open(const char *state_path, struct wr_engine *engine, struct wr_
     }
     control->wake_fd = eventfd(0, EFD_CLOEXEC);
     if (control->wake_fd < 0)
-        wr_error_set("there is no descriptor for the socket");
+        wr_error_set("no file descriptor is free for the control socket");
     error = control->wake_fd < 0 ? WEIR_E_SYSTEM : start_control_thread(control);
     if (error != 0) {
         if (control->wake_fd >= 0)

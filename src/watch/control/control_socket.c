@@ -86,7 +86,7 @@ static int remove_stale_control_socket(const char *path)
     if (lstat(path, &node) != 0)
         return 0;
     if (!S_ISSOCK(node.st_mode))
-        return wr_invalid("something else has the name of the socket beside the state file; remove it");
+        return wr_invalid("another file has the name of the control socket beside the state file; remove it");
     (void)unlink(path);
     return 0;
 }
@@ -184,7 +184,8 @@ int wr_control_socket_connect(const char *state_path, int *ret_fd)
     if (failed == ENOENT || failed == ECONNREFUSED || failed == ENOTDIR)
         return WEIR_E_ABSENT;
     if (failed == EAGAIN) {
-        wr_error_set_text("the socket of", state_path, strlen(state_path), "lets nobody in; is its crawl stopped?");
+        wr_error_set_text("the control socket of", state_path, strlen(state_path),
+                          "accepts no connection; its crawl may be stopped");
         return WEIR_E_SYSTEM;
     }
     errno = failed != 0 ? failed : EPERM; /* the socket belongs to another user */

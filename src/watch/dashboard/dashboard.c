@@ -26,7 +26,7 @@ static int fill_dashboard(struct wr_dashboard *dashboard, const struct wr_dashbo
 {
     size_t bytes = options->token != NULL ? strlen(options->token) : 0;
     if (bytes > WR_DASHBOARD_TOKEN_MAX || (bytes > 0 && bytes < WR_DASHBOARD_TOKEN_MIN))
-        return wr_invalid("a token of 16 to 255 characters is wanted");
+        return wr_invalid("the token must have 16 to 255 characters");
     memcpy(dashboard->token, options->token != NULL ? options->token : "", bytes);
     dashboard->source = options->source;
     dashboard->clock = options->clock != NULL ? options->clock : weir_clock_monotonic();
@@ -127,7 +127,7 @@ static void send_file(struct wr_http_exchange *exchange, const struct wr_dashboa
     char memory[1024];
     struct wr_buf fields;
     if (exchange->method != WR_METHOD_GET && exchange->method != WR_METHOD_HEAD) {
-        refuse_with_fields(exchange, 405, "Allow: GET, HEAD\r\n", "a page can only be read");
+        refuse_with_fields(exchange, 405, "Allow: GET, HEAD\r\n", "use GET or HEAD for a page");
         return;
     }
     wr_buf_init_fixed(&fields, memory, sizeof memory);
@@ -149,11 +149,11 @@ static void answer_post(struct wr_dashboard *dashboard, struct wr_http_exchange 
     if (!wr_dashboard_admit(dashboard, exchange, &trusted))
         return;
     if (exchange->method != WR_METHOD_POST)
-        refuse_with_fields(exchange, 405, "Allow: POST\r\n", "commands are posted");
+        refuse_with_fields(exchange, 405, "Allow: POST\r\n", "use POST for commands");
     else if (dashboard->token[0] == '\0')
-        refuse_viewer(exchange, 403, "there is no token, and so there are no controls");
+        refuse_viewer(exchange, 403, "controls are off, because no token is set");
     else if (!trusted)
-        refuse_viewer(exchange, 401, "this needs the token");
+        refuse_viewer(exchange, 401, "this request needs the token");
     else {
         wr_buf_clear(&dashboard->event);
         if (is_command) {
@@ -179,9 +179,9 @@ static void answer_stream(struct wr_dashboard *dashboard, struct wr_http_exchang
     if (!wr_dashboard_admit(dashboard, exchange, &trusted))
         return;
     if (exchange->method != WR_METHOD_GET)
-        refuse_with_fields(exchange, 405, "Allow: GET\r\n", "a stream can only be read");
+        refuse_with_fields(exchange, 405, "Allow: GET\r\n", "use GET for a stream");
     else if (dashboard->stream_count >= WR_DASHBOARD_STREAMS)
-        refuse_viewer(exchange, 503, "too many look already");
+        refuse_viewer(exchange, 503, "too many streams are open; retry later");
     else
         wr_dashboard_stream_begin(dashboard, exchange, trusted);
 }

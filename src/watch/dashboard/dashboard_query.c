@@ -80,7 +80,7 @@ int wr_dashboard_query_parse(struct wr_span text, struct wr_dashboard_query *ret
         struct wr_span name = {pair.data, equals};
         struct wr_span value = equals < pair.bytes ? wr_span_after(pair, equals + 1) : (struct wr_span){NULL, 0};
         if (!read_query_parameter(name, value, &query, &since))
-            return wr_invalid("a query that cannot be read; use for example view=hosts&sort=wait&most=50");
+            return wr_invalid("the query is malformed; use for example view=hosts&sort=wait&most=50");
         text = wr_span_after(text, end < text.bytes ? end + 1 : end);
     }
     *ret_query = query;

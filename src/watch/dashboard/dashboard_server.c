@@ -23,7 +23,7 @@ static void answer_exchange(void *context, struct wr_http_exchange *exchange)
     if (own_server->options.answer != NULL && own_server->options.answer(own_server->options.context, exchange))
         return;
     if (!wr_dashboard_answer(own_server->panel, exchange))
-        wr_http_refuse(exchange, 404, "there is nothing here");
+        wr_http_refuse(exchange, 404, "there is no such path");
 }
 
 static void on_dashboard_tick(void *context, struct wr_http_loop *loop)

@@ -171,8 +171,9 @@ static void run_reset_command(const struct wr_dashboard_rules *rules, const json
         error = wr_rules_reset_key(rules->options.book, json_string_value(rule), json_string_value(key),
                                    json_string_length(key));
     append_outcome(error,
-                   error == WEIR_E_CLOSED ? "the store of shared limits cannot be reached; it remembers the key"
-                                          : "there is no such key, or no such rule",
+                   error == WEIR_E_CLOSED
+                       ? "the store of shared limits cannot be reached; it still has the state of the key"
+                       : "there is no such key, or no such rule",
                    answer);
 }
 

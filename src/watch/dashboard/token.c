@@ -19,7 +19,7 @@ int wr_dashboard_token_generate(char ret_token[WR_DASHBOARD_TOKEN_ROOM])
     uint32_t numbers[4];
     struct wr_buf text;
     if (wr_random(numbers, sizeof numbers) != 0) {
-        wr_error_set("there are no random bytes");
+        wr_error_set("the system's random source failed");
         return WEIR_E_SYSTEM;
     }
     wr_buf_init_fixed(&text, ret_token, WR_DASHBOARD_TOKEN_ROOM);
@@ -43,8 +43,8 @@ static int make_token_file(const char *path, char ret_token[WR_DASHBOARD_TOKEN_R
         int failure = errno;
         if (fd >= 0)
             (void)unlink(path);
-        wr_error_set_cause("cannot make", path,
-                           failure == ENOENT ? "its folder is not there; make it first" : strerror(failure));
+        wr_error_set_cause("cannot create", path,
+                           failure == ENOENT ? "its folder does not exist; create it first" : strerror(failure));
         return WEIR_E_SYSTEM;
     }
     memcpy(ret_token, token, bytes + 1);

@@ -129,9 +129,8 @@ static void write_shared_decisions(struct wr_metrics *metrics, const struct wr_r
 {
     wr_metrics_family(
         metrics, "weir_share_decisions_total", WR_METRIC_COUNTER,
-        "Decisions of shared rules, by who made them: the lease, the store, a refusal that is remembered, "
-        "or for want of the store the node's share, open or closed; late: the store did not answer in time, and "
-        "the rule is exact.");
+        "Decisions of shared rules, by source: the lease, the store, a remembered refusal, or, without the store, the "
+        "node's share, open or closed; late: the store did not reply in time, and the rule is exact.");
     for (uint32_t i = 0; i < count; i++)
         for (int source = 0; rules[i].is_shared && source < 2 * WR_SOURCE_COUNT; source++) {
             enum wr_decision_source by = (enum wr_decision_source)(source / 2);

@@ -152,7 +152,7 @@ def summary_separates_responses_errors_and_named_failures():
         run = weir('fetch', '--allow-private', '--pace', 'unlimited', f'{nginx.url}/a.html', f'{nginx.url}/missing',
                    f'{nginx.url}/secret', 'nonsense')
         assert run.returncode == 1 and run.stderr.startswith('2 of 4 answered in '), run
-        assert run.stderr.endswith(' s, 1 with status 400 or more; not answered: 1 robots, 1 no URL\n'), run
+        assert run.stderr.endswith(' s, 1 with status 400 or more; not answered: 1 robots, 1 not a URL\n'), run
         run = weir('fetch', '--allow-private', '--pace', 'unlimited', f'{nginx.url}/a.html')
         assert run.stderr.startswith('1 of 1 answered in ') and run.stderr.endswith(' s\n'), run
 

@@ -94,7 +94,7 @@ def damaged_or_foreign_state_file_is_refused_and_kept():
         before = len(nginx.log())
         digit = whole.index('\t') + 1
         damaged = {
-            '': 'no state file', 'my diary\n': 'no state file',
+            '': 'not a state file', 'my diary\n': 'not a state file',
             whole[:-1]: 'damaged', whole[:len(whole) // 2]: 'damaged', whole + 'x\n': 'damaged',
             whole[:digit] + '9' + whole[digit + 1:]: 'damaged',
             whole.replace('state 1', 'state 2'): 'another version',

@@ -125,7 +125,7 @@ class Held(Door):
         """Sends the signal and waits for the end."""
         process.send_signal(number)
         heard = process.stderr.readline()
-        while 'finishing what is in flight' not in heard:
+        while 'finishing the requests in flight' not in heard:
             assert process.poll() is None or heard, 'the crawl has ended'
             heard += process.stderr.readline()
         self.let_on()

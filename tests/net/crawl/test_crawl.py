@@ -64,7 +64,7 @@ def seeds_come_from_a_file_or_a_pipe_and_bad_lines_are_counted():
     with site() as one, site() as other, Folder() as folder:
         folder.write('seeds', f'# sites\n{one.url}\nnot a url\n  {other.url}/p1.html  \n')
         run = folder.crawl(*FAST, '--depth', '1', '--seeds-file', 'seeds', '--report', 'r.json')
-        assert run.returncode == 1 and 'seeds, line 3: "not a url" is left out' in run.stderr, run
+        assert run.returncode == 1 and 'seeds, line 3: "not a url" is skipped' in run.stderr, run
         assert 'seeds: 1 skipped' in run.stdout and json.loads(folder.read('r.json'))['seeds_refused'] == 1, run
         assert {f'{one.url}/p0.html', f'{other.url}/p3.html'} < set(folder.by_url())
         run = folder.crawl(*FAST, '--out', 'piped', input=f'{one.url}/p2.html\n')

@@ -87,7 +87,7 @@ def configuration_secrets_are_not_stored_and_are_read_again():
             with open(folder.path(name), 'rb') as file:
                 assert name == 'weir.yaml' or b's3cret' not in file.read(), name
         run = _run(folder, 'crawl', '--resume')
-        assert run.returncode == 2 and 'was begun with --header' in run.stderr, run
+        assert run.returncode == 2 and 'was started with --header' in run.stderr, run
         assert _run(folder, 'crawl', '--resume', '--max-bytes', '0', '--config', 'weir.yaml').returncode == 0
         assert {test for _, _, path, *_, test in nginx.log() if path != '/robots.txt'} == {'s3cret'}, nginx.log()
 

@@ -24,7 +24,7 @@ def dry_run_fetches_only_robots_and_writes_nothing():
         assert run.returncode == 0 and run.stderr == '', run
         assert [path for _, _, path, *_ in nginx.log()] == ['/robots.txt'] and os.listdir(folder.name) == [], nginx.log()
         key = nginx.url.removeprefix('http://')
-        assert f'{key}: 2 pages, begins at 0.50/s, at that pace 4.0 s\n' in run.stdout, run.stdout
+        assert f'{key}: 2 pages, starts at 0.50/s, takes 4.0 s at that pace\n' in run.stdout, run.stdout
         assert f'denied: {nginx.url}/secret/a by line 2, Disallow: /secret\n' in run.stdout, run.stdout
         assert 'robots.txt: fetched now; Crawl-delay 2.0 s, line 3\n' in run.stdout, run.stdout
         assert 'sitemap: https://example.org/sitemap.xml\n' in run.stdout and 'in all 2 pages' in run.stdout, run.stdout
@@ -88,7 +88,7 @@ def _crawl_and_set(folder, nginx, column, value):
 
 def dry_run_does_not_contact_paused_or_deferring_hosts():
     later = int((time.time() + 3600) * 1000)
-    for column, value, why in (('paused', 1, 'paused'), ('retry_at_ms', later, 'named a time')):
+    for column, value, why in (('paused', 1, 'paused'), ('retry_at_ms', later, 'asked to wait')):
         with site(**{'robots.txt': ROBOTS}) as nginx, Folder() as folder:
             _crawl_and_set(folder, nginx, column, value)
             asked = len(nginx.log())

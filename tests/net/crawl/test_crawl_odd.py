@@ -98,9 +98,9 @@ def crawl_does_not_wait_for_the_reader_of_its_log():
 def full_disk_is_reported_with_advice():
     with site() as nginx, Folder() as folder:
         process = folder.begin(*FAST, '--out', '/dev/full', nginx.url)
-        assert 'waiting: the disk of the output is full; free some room' in process.stderr.readline()
+        assert 'waiting: the disk of the output is full; free some space' in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        assert 'once more' in process.stderr.readline()
+        assert 'interrupt again' in process.stderr.readline()
         assert interrupt(process)[0] == 3
 
 

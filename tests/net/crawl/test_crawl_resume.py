@@ -50,7 +50,7 @@ def second_interrupt_stops_at_once_and_requeues_requests_in_flight():
     with site() as nginx, Held(nginx, 5) as door, Folder() as folder:
         process = door.begin(folder, *FAST, '--timeout', '1h')
         process.send_signal(signal.SIGINT)
-        while 'finishing what is in flight' not in process.stderr.readline():
+        while 'finishing the requests in flight' not in process.stderr.readline():
             assert process.poll() is None, 'the crawl has ended'
         time.sleep(0.5)
         assert process.poll() is None, 'it waits for the requests in flight'
@@ -205,7 +205,7 @@ def unread_seeds_of_a_pipe_are_named_on_resume():
         process.stderr.close()
         run = folder.crawl('--resume')
         assert run.returncode == 2 and run.stderr.count('\n') == 1 and run.stdout == '', run
-        assert 'not all seeds of job 1 were read' in run.stderr and 'standard input' in run.stderr, run
+        assert 'job 1 stopped before it had read all its seeds' in run.stderr and 'standard input' in run.stderr, run
         assert '--seeds-file /dev/null' in run.stderr, run
         process = folder.crawl('--resume', '--max-pages', '7', input=f'{nginx.url}/p0.html\n{nginx.url}/p1.html\n')
         assert process.returncode == 0 and f'{nginx.url}/p1.html' in folder.by_url(), process
@@ -222,7 +222,7 @@ def crawl_resumes_with_the_stored_seeds_if_told_to():
             assert interrupt(process)[0] == 3
         os.unlink(folder.path('seeds'))
         run = folder.crawl('--resume')
-        assert run.returncode == 2 and 'not all seeds of job 1 were read' in run.stderr and run.stderr.count('\n') == 1, run
+        assert run.returncode == 2 and 'job 1 stopped before it had read all its seeds' in run.stderr and run.stderr.count('\n') == 1, run
         run = folder.crawl('--resume', '--seeds-file', '/dev/null')
         assert run.returncode == 0 and len(folder.by_url()) == 5, run
         assert folder.crawl('--resume').returncode == 2, 'it is complete'

@@ -90,7 +90,7 @@ def on_a_terminal_progress_is_drawn_in_place():
             else:
                 lines[row] += piece
         left = '\n'.join(lines)
-        assert ' in flight, ' not in left and 'stopped after' in left and 'finishing what is in flight' in left, left
+        assert ' in flight, ' not in left and 'stopped after' in left and 'finishing the requests in flight' in left, left
         drawn = [line for line in re.split(r'\r\n|\033\[A\r\033\[K', shown) if ' in flight, ' in line]
         assert all(len(line) < 80 for line in drawn), drawn
 

@@ -130,15 +130,15 @@ def every_command_sees_and_steers_all_processes():
         _until(lambda: shared.says(f'{max(names)}, job 1', 'jobs', 'show', '1'), 'its name')
         _until(lambda: shared.told('hosts', 'show', keys[0])['host']['queued'] > 10, 'a queue')
         last = f'{seeds[0]}many/{MANY - 1}'
-        _until(lambda: shared.says(' has its host\nit is queued, with ', 'why', last), 'who has it')
+        _until(lambda: shared.says(' holds its host\nit is queued, with ', 'why', last), 'who has it')
         _until(lambda: shared.says('its turn is expected in', 'why', last), 'when')
-        _until(lambda: shared.says('would say again', 'hosts', 'forget', keys[0]), 'a refusal')
+        _until(lambda: shared.says('would store', 'hosts', 'forget', keys[0]), 'a refusal')
         _until(lambda: shared.says('within a sixth of --lease', 'hosts', 'pause', keys[0]), 'an order')
         unknown = shared.weir('hosts', 'pause', 'unknown.example')
         assert unknown.stdout == 'unknown.example: paused, if it is found\n' and 'not known so far' in unknown.stderr, unknown
         _until(lambda: _is_quiet(shared, keys[0], keys[1]), 'a pause')
-        _until(lambda: shared.says('nobody can tell when', 'why', last), 'an endless wait')
-        _until(lambda: shared.says('no process has its host, which has to wait', 'why', last), 'a rest')
+        _until(lambda: shared.says('the time of its turn', 'why', last), 'an endless wait')
+        _until(lambda: shared.says('no process holds its host, which has to wait', 'why', last), 'a rest')
         before = _done(shared, keys[0])
         shared.weir('hosts', 'resume', keys[0])
         _until(lambda: _done(shared, keys[0]) > before, 'an end of the pause')
@@ -147,8 +147,8 @@ def every_command_sees_and_steers_all_processes():
         shared.weir('jobs', 'pause', '1')
         assert shared.ended() == [3, 3]
         assert 'unfinished' in shared.weir('jobs', 'list').stdout
-        assert 'no process works for this job' in shared.weir('why', last).stdout
-        assert 'nobody crawls' in shared.weir('jobs', 'pause', '1', status=1).stderr
+        assert 'no process works on this job' in shared.weir('why', last).stdout
+        assert 'no process crawls' in shared.weir('jobs', 'pause', '1', status=1).stderr
         assert 'there is no such job' in shared.weir('jobs', 'pause', '7', status=1).stderr
         assert not any(host['leased_by'] for host in shared.told('hosts', 'list')['hosts'])
 
@@ -192,7 +192,7 @@ def each_process_has_its_own_output_file_and_resumes_it():
         first.send_signal(signal.SIGSTOP)  # it keeps the file open
         second = shared.join(*words)
         assert second.wait(timeout=PATIENCE) == 1
-        assert 'is being written to by another process; give each its own' in second.stderr.read()
+        assert 'is being written to by another process; give each its own file' in second.stderr.read()
         first.send_signal(signal.SIGKILL)
         first.wait(timeout=PATIENCE)
         with open(shared.path('own.jsonl'), 'a', encoding='ascii') as file:
@@ -202,7 +202,7 @@ def each_process_has_its_own_output_file_and_resumes_it():
         assert len(shared.by_url('own.jsonl')) == 41
         other = shared.join(*words)  # the job is done: this is another job, and the file belongs to the old one
         assert other.wait(timeout=PATIENCE) == 2
-        assert 'is there already' in other.stderr.read()
+        assert 'exists already' in other.stderr.read()
 
 
 def host_whose_claim_reply_was_lost_is_claimed_again():
@@ -227,14 +227,14 @@ def joining_process_prints_its_job_and_how_to_resume_it():
         with open(shared.path('said'), 'wb') as said:
             shared.crawls.append(subprocess.Popen(shared.command(*words, *seeds), cwd=shared.name, stdin=subprocess.DEVNULL,
                                                   stdout=subprocess.DEVNULL, stderr=said))
-        _until(lambda: 'job 1, alone so far' in shared.read('said'), 'its job')
+        _until(lambda: 'job 1, no other process' in shared.read('said'), 'its job')
         _until(lambda: shared.ask('SELECT count(*) FROM tasks WHERE state != 0') != [['0']], 'pages')
         mate = shared.crawl(*words, '--max-time', '6s', *seeds)
         assert mate.returncode == 3 and 'weir crawl: job 1, with 1 other process\n' in mate.stderr, mate
-        assert 'waits: other processes have all hosts that are not done' in mate.stderr, mate
+        assert 'waits: other processes hold all hosts that are not done' in mate.stderr, mate
         assert f'weir crawl --resume --state {shared.url.partition("?")[0]} --job 1 --out state\n' in mate.stderr, mate
         other = shared.crawl(*words, '--max-time', '1s', '--depth', '3', *seeds)
-        assert 'job 2, alone so far; job 1, begun with other words, has 1: weir jobs show 1\n' in other.stderr, other
+        assert 'job 2, no other process; job 1, started with other options, has 1: weir jobs show 1\n' in other.stderr, other
 
 
 def _forward(source, target, old, new):

@@ -112,7 +112,7 @@ def crawl_ends_at_its_time_limit_despite_stalled_responses():
         _begin(folder, server)
         for limit_s in (2, 4, 8, 16):
             said = _go_on(folder, limit_s)
-            assert f'{LIMIT}: finishing what is in flight, for at most 30s' in said, said
+            assert f'{LIMIT}: finishing the requests in flight, for at most 30s' in said, said
             if _has_waited(folder):
                 break
         _assert_kept(folder, server)
@@ -122,7 +122,7 @@ def crawl_ends_at_its_time_limit_despite_stalled_responses():
 def _interrupt(process):
     process.send_signal(signal.SIGINT)
     for line in process.stderr:
-        if 'once more' in line:
+        if 'interrupt again' in line:
             break
     process.send_signal(signal.SIGINT)
 

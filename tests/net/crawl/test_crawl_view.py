@@ -118,7 +118,7 @@ def key_q_stops_the_crawl_and_restores_the_terminal():
     with site() as nginx, Folder() as folder, Terminal(folder, folder.command(*STEADY, nginx.url)) as terminal:
         terminal.shows(' pace ')
         terminal.type('q')
-        terminal.shows('ended with 3', 'it can go on')
+        terminal.shows('ended with 3', 'continue with: weir crawl')
         lines = len(folder.lines())
         assert folder.crawl('--resume', '--pace', 'unlimited').returncode == 0
         assert len(folder.lines()) > lines

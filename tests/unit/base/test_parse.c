@@ -375,7 +375,7 @@ static void invalid_rates_are_refused_with_what_where_and_why(void **state)
         {"10/s/s", "rate \"10/s/s\": unknown unit at character 4; " DURATION_UNITS},
         {"10/5", "rate \"10/5\": no unit at character 5; " DURATION_UNITS},
         {"10/5day", "rate \"10/5day\": unknown unit at character 5; " DURATION_UNITS},
-        {"10/0s", "rate \"10/0s\": no time at all at character 4; " RATE_LIKE},
+        {"10/0s", "rate \"10/0s\": the period is 0 at character 4; " RATE_LIKE},
         {"10/13344d", "rate \"10/13344d\": too large at character 4; use a period of at most 13343d"},
         {"0/s", "rate \"0/s\": too small at character 1; use a count of 1 ... 4294967295"},
         {"4294967296/s", "rate \"4294967296/s\": too large at character 1; use a count of 1 ... 4294967295"},

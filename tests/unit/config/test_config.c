@@ -188,18 +188,16 @@ static void wrong_keys_are_refused_with_line_and_column(void **state)
          "door.yaml:2:9: unknown key \"skrews\" in a hinge; did you mean \"screws\"?"},
         {"name: x\nlock: { zz: 5 }\n", "door.yaml:2:9: unknown key in a hinge; there are screws, angle"},
         {"name: x\nlock: { \"\\x1b[0m\": 5 }\n", "door.yaml:2:9: unknown key in a hinge; there are screws, angle"},
-        {"name: x\nopen: true\nname: y\n",
-         "door.yaml:3:1: name stands here for the second time; leave one of them out"},
-        {"lock: { angle: 1, angle: 1 }\n",
-         "door.yaml:1:19: angle stands here for the second time; leave one of them out"},
+        {"name: x\nopen: true\nname: y\n", "door.yaml:3:1: name is given twice; remove one of them"},
+        {"lock: { angle: 1, angle: 1 }\n", "door.yaml:1:19: angle is given twice; remove one of them"},
         {"width: 5\n", "door.yaml:1:1: name is missing; it must be a text without control characters, of 1 ... 7 bytes "
                        "(what it is called)"},
         {"name: x\n", "door.yaml:1:1: code is missing; it must be a whole number, 0 ... 99"},
         {"name: x\ncode: 5\nstatus: 400\n", "door.yaml:1:1: both code and status; leave one of them out"},
         {"name: x\nknob: {}\n", "door.yaml:2:7: turns is missing; it must be a whole number, 0 ... 9 (to the left)"},
         {"name: x\nlock: { screws: 13 }\n", "door.yaml:2:7: 13 screws; take 12"},
-        {"? {a: b}\n: c\n", "door.yaml:1:3: a key that is no word; write lines of \"key: value\""},
-        {"? [a]\n: c\n", "door.yaml:1:3: a key that is no word; write lines of \"key: value\""},
+        {"? {a: b}\n: c\n", "door.yaml:1:3: a key that is not a plain word; write lines of \"key: value\""},
+        {"? [a]\n: c\n", "door.yaml:1:3: a key that is not a plain word; write lines of \"key: value\""},
     };
     for (size_t i = 0; i < COUNT(rows); i++)
         expect_refused(&rows[i]);
@@ -261,9 +259,9 @@ static void files_that_are_not_a_configuration_are_refused(void **state)
     static const struct refusal rows[] = {
         {"", "door.yaml:1:1: empty; write lines of \"key: value\""},
         {"# nothing\n", "door.yaml:2:1: empty; write lines of \"key: value\""},
-        {"---\n", "door.yaml:2:1: no mapping; write lines of \"key: value\""},
-        {"hello\n", "door.yaml:1:1: no mapping; write lines of \"key: value\""},
-        {"- a\n", "door.yaml:1:1: no mapping; write lines of \"key: value\""},
+        {"---\n", "door.yaml:2:1: not a mapping; write lines of \"key: value\""},
+        {"hello\n", "door.yaml:1:1: not a mapping; write lines of \"key: value\""},
+        {"- a\n", "door.yaml:1:1: not a mapping; write lines of \"key: value\""},
         {"name: x\ncode: 5\n---\nname: y\n", "door.yaml:3:1: a second document; there may be only one"},
         {"name: &a x\n", "door.yaml:1:7: an anchor (&); write the value out where it belongs"},
         {"lock: &a { screws: 1 }\n", "door.yaml:1:7: an anchor (&); write the value out where it belongs"},
@@ -355,13 +353,13 @@ static void unreadable_file_is_refused_with_the_reason(void **state)
     const weir_allocator *system = weir_allocator_system();
     assert_int_equal(wr_config_read(&schema, "/nowhere/x.yaml", system, &door, why, sizeof why), WEIR_E_SYSTEM);
     assert_string_equal(why, "/nowhere/x.yaml: No such file or directory; name a file that exists, or write one as "
-                             "docs/guide/configuring.md tells");
+                             "docs/guide/configuring.md shows");
     assert_int_equal(wr_config_read(&schema, "/", system, &door, why, sizeof why), WEIR_E_SYSTEM);
     assert_string_equal(why, "/: Is a directory; name a file in it");
     assert_int_equal(wr_config_read(&schema, "/dev/null", system, &door, why, sizeof why), WEIR_E_INVAL);
     assert_string_equal(why, "/dev/null:1:1: empty; write lines of \"key: value\"");
     assert_int_equal(wr_config_read(&schema, "/dev/zero", system, &door, why, sizeof why), WEIR_E_INVAL);
-    assert_string_equal(why, "/dev/zero: longer than 1 MiB; a configuration is shorter");
+    assert_string_equal(why, "/dev/zero: longer than 1 MiB; use at most 1 MiB");
     assert_memory_equal(&door, &defaults, sizeof door);
 }
 

@@ -24,17 +24,17 @@
 
 #define WR_HEAD_FAULTS(X)                                                                 \
     X(WR_HEAD_OK, "nothing is wrong")                                                     \
-    X(WR_HEAD_STATUS, "the status line is none of HTTP")                                  \
+    X(WR_HEAD_STATUS, "the status line is not HTTP")                                      \
     X(WR_HEAD_LARGE, "the header is too large")                                           \
-    X(WR_HEAD_INTERIMS, "too many interim answers")                                       \
-    X(WR_HEAD_LENGTH, "a Content-Length that is no number")                               \
+    X(WR_HEAD_INTERIMS, "too many interim responses")                                     \
+    X(WR_HEAD_LENGTH, "a Content-Length that is not a number")                            \
     X(WR_HEAD_LENGTHS, "two Content-Lengths that differ")                                 \
     X(WR_HEAD_BOTH, "both Content-Length and Transfer-Encoding")                          \
     X(WR_HEAD_TRANSFER, "a Transfer-Encoding other than chunked")                         \
     X(WR_HEAD_FIELD, "a malformed Content-Length, Transfer-Encoding or Content-Encoding") \
-    X(WR_HEAD_NO_FIELD, "a line that is no field")                                        \
-    X(WR_HEAD_TRAILER, "after the last chunk something that is no field")                 \
-    X(WR_HEAD_MEMORY, "there is no memory left")
+    X(WR_HEAD_NO_FIELD, "a line that is not a header field")                              \
+    X(WR_HEAD_TRAILER, "a trailer line that is not a header field")                       \
+    X(WR_HEAD_MEMORY, "out of memory")
 
 enum wr_head_fault {
 #define X(fault, text) fault,

@@ -41,7 +41,7 @@
     X(WR_REQUEST_BARE_CR, 400, "a CR that is not followed by LF")                                 \
     X(WR_REQUEST_CONTROL, 400, "a control character")                                             \
     X(WR_REQUEST_METHOD, 400, "a method that is not made of capital letters")                     \
-    X(WR_REQUEST_METHOD_UNKNOWN, 501, "a method that is not known here")                          \
+    X(WR_REQUEST_METHOD_UNKNOWN, 501, "an unknown method")                                        \
     X(WR_REQUEST_TARGET_FORM, 400, "a target that does not begin with /")                         \
     X(WR_REQUEST_TARGET_BYTE, 400, "a target with #, or with a byte that is not printable ASCII") \
     X(WR_REQUEST_TARGET_LONG, 414, "the request line is too long")                                \
@@ -58,9 +58,9 @@
     X(WR_REQUEST_NAME, 400, "a header field whose name is not a token")                           \
     X(WR_REQUEST_HOSTS, 400, "more than one Host")                                                \
     X(WR_REQUEST_NO_HOST, 400, "no Host")                                                         \
-    X(WR_REQUEST_HOST, 400, "a Host that is none")                                                \
+    X(WR_REQUEST_HOST, 400, "an invalid Host")                                                    \
     X(WR_REQUEST_LENGTHS, 400, "more than one Content-Length")                                    \
-    X(WR_REQUEST_LENGTH, 400, "a Content-Length that is no number")                               \
+    X(WR_REQUEST_LENGTH, 400, "a Content-Length that is not a number")                            \
     X(WR_REQUEST_BOTH, 400, "both Content-Length and Transfer-Encoding")                          \
     X(WR_REQUEST_TRANSFERS, 400, "more than one Transfer-Encoding")                               \
     X(WR_REQUEST_TRANSFER_OLD, 400, "Transfer-Encoding in HTTP/1.0")                              \
@@ -69,7 +69,7 @@
     X(WR_REQUEST_BODY_LARGE, 413, "the body is too large")                                        \
     X(WR_REQUEST_CHUNK, 400, "a malformed chunk")                                                 \
     X(WR_REQUEST_FRAMING, 400, "too many small chunks, or too large chunk extensions")            \
-    X(WR_REQUEST_TRAILER, 400, "after the last chunk something that is no header field")          \
+    X(WR_REQUEST_TRAILER, 400, "a trailer line that is not a header field")                       \
     X(WR_REQUEST_TRAILER_LARGE, 431, "the trailer is too large")
 
 enum wr_request_fault {

@@ -15,17 +15,17 @@
 
 #include "base/address.h"
 
-#define WR_GUARD_CLASSES(X)                                            \
-    X(WR_GUARD_PUBLIC, "a public address")                             \
-    X(WR_GUARD_UNSPECIFIED, "no address of its own: this machine")     \
-    X(WR_GUARD_LOOPBACK, "loopback: this machine")                     \
-    X(WR_GUARD_PRIVATE, "private: an inner network")                   \
-    X(WR_GUARD_SHARED, "shared: a carrier's or cloud's inner network") \
-    X(WR_GUARD_LINK_LOCAL, "link-local: the wire we are on")           \
-    X(WR_GUARD_METADATA, "metadata: where a cloud keeps secrets")      \
-    X(WR_GUARD_MULTICAST, "multicast: many machines")                  \
-    X(WR_GUARD_EXAMPLE, "for documentation and measurements only")     \
-    X(WR_GUARD_RESERVED, "reserved: nobody's address")
+#define WR_GUARD_CLASSES(X)                                                   \
+    X(WR_GUARD_PUBLIC, "a public address")                                    \
+    X(WR_GUARD_UNSPECIFIED, "unspecified: this machine")                      \
+    X(WR_GUARD_LOOPBACK, "loopback: this machine")                            \
+    X(WR_GUARD_PRIVATE, "private: an internal network")                       \
+    X(WR_GUARD_SHARED, "shared: a carrier's or cloud's internal network")     \
+    X(WR_GUARD_LINK_LOCAL, "link-local: the network segment of this machine") \
+    X(WR_GUARD_METADATA, "metadata: a cloud service with credentials")        \
+    X(WR_GUARD_MULTICAST, "multicast: a group of machines")                   \
+    X(WR_GUARD_EXAMPLE, "for documentation and measurements only")            \
+    X(WR_GUARD_RESERVED, "reserved: not assigned")
 
 enum wr_guard_class {
 #define X(class, text) class,

@@ -36,19 +36,19 @@
 #define WR_URL_ROOM (WR_URL_MAX + 1)
 #define WR_URL_HOST_MAX 253 /* bytes of a name, without the trailing dot */
 
-#define WR_URL_FAULTS(X)                                                                                  \
-    X(WR_URL_OK, "nothing is wrong")                                                                      \
-    X(WR_URL_RELATIVE, "it is relative, and there is nothing to resolve it against; begin with https://") \
-    X(WR_URL_SCHEME, "its scheme is not http or https")                                                   \
-    X(WR_URL_NO_HOST, "it has no host")                                                                   \
-    X(WR_URL_HOST, "its host has a character that no host name has")                                      \
-    X(WR_URL_NAME, "its host is no name: parts have 1 ... 63 bytes, all of it at most 253")               \
-    X(WR_URL_IDNA, "its host is not a valid internationalized name")                                      \
-    X(WR_URL_V4, "its host ends in a number, but is not an IPv4 address")                                 \
-    X(WR_URL_V6, "its host is not an IPv6 address in brackets")                                           \
-    X(WR_URL_PORT, "its port is not a number from 1 to 65535")                                            \
-    X(WR_URL_LONG, "it is longer than 8192 bytes")                                                        \
-    X(WR_URL_MEMORY, "there is no memory left")
+#define WR_URL_FAULTS(X)                                                                             \
+    X(WR_URL_OK, "nothing is wrong")                                                                 \
+    X(WR_URL_RELATIVE, "it is relative, and there is no base URL; begin it with https://")           \
+    X(WR_URL_SCHEME, "its scheme is not http or https")                                              \
+    X(WR_URL_NO_HOST, "it has no host")                                                              \
+    X(WR_URL_HOST, "its host has a character that host names cannot have")                           \
+    X(WR_URL_NAME, "its host is not a valid name: parts have 1 ... 63 bytes, the whole at most 253") \
+    X(WR_URL_IDNA, "its host is not a valid internationalized name")                                 \
+    X(WR_URL_V4, "its host ends in a number, but is not an IPv4 address")                            \
+    X(WR_URL_V6, "its host is not an IPv6 address in brackets")                                      \
+    X(WR_URL_PORT, "its port is not a number from 1 to 65535")                                       \
+    X(WR_URL_LONG, "it is longer than 8192 bytes")                                                   \
+    X(WR_URL_MEMORY, "out of memory")
 
 enum wr_url_fault {
 #define X(fault, text) fault,

@@ -58,9 +58,9 @@ static void append_pg_advice(struct wr_pg *pg, const char *state)
         const char *state, *words;
     } cures[] = {
         {"42501", "; let the role own the database, or see \"Rights\" in weir-state(5)"},
-        {"22003", "; a number in the tables is too large: put it back as it was"},
-        {"42", "; the tables are not as weir made them: put them back as they were"},
-        {"3F", "; the schema is gone: put it back as it was"},
+        {"22003", "; a number in the tables is too large: restore it"},
+        {"42", "; the tables are not as weir made them: restore them"},
+        {"3F", "; the schema is gone: restore it"},
     };
     char why[WR_BACKEND_WHY_BYTES];
 
@@ -146,7 +146,7 @@ static int open_connection(struct wr_pg *pg)
         if (next == PGRES_POLLING_FAILED)
             break;
         if (!wait_for_socket(pg, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, end))
-            return lose_silent_connection(pg, "the database does not answer");
+            return lose_silent_connection(pg, "the database does not respond");
         next = PQconnectPoll(pg->conn);
     }
     return lose_connection(pg, "");
@@ -161,7 +161,7 @@ static int wait_for_pg_result(struct wr_pg *pg, int64_t end)
         if (unsent < 0)
             return lose_connection(pg, "the connection to the database was lost: ");
         if (!wait_for_socket(pg, unsent > 0 ? POLLIN | POLLOUT : POLLIN, end))
-            return lose_silent_connection(pg, "the database does not answer any more");
+            return lose_silent_connection(pg, "the database no longer responds");
         if (PQconsumeInput(pg->conn) == 0)
             return lose_connection(pg, "the connection to the database was lost: ");
         unsent = PQflush(pg->conn);

@@ -177,12 +177,12 @@ static int migrate(struct wr_pg *pg, bool may_create)
     if (error == 0 && version > WR_PG_VERSION)
         return refuse_database(pg, WEIR_E_INVAL, "was written by a newer weir; use that one");
     if (error == 0 && is_there == 0 && !may_create)
-        return refuse_database(pg, WEIR_E_ABSENT, "has no tables of weir's; begin a crawl to make them");
+        return refuse_database(pg, WEIR_E_ABSENT, "has no tables of weir; start a crawl to create them");
     if (error == 0 && is_there == 0)
         error =
             select_number(pg, "SELECT to_regclass('jobs') IS NOT NULL OR to_regclass('tasks') IS NOT NULL", &is_other);
     if (error == 0 && is_other != 0)
-        return refuse_database(pg, WEIR_E_INVAL, "has tables that are not weir's; name another database or schema");
+        return refuse_database(pg, WEIR_E_INVAL, "has tables of another program; name another database or schema");
     bool is_old = version < WR_PG_VERSION;
     for (; error == 0 && version < WR_PG_VERSION; version++)
         error = wr_pg_execute(pg, version < 0 ? "" : steps[version]);
@@ -206,7 +206,7 @@ static int pg_read_secret(struct wr_pg *pg)
     PQclear(result);
     /* processors of other machines may lack AES instructions */
     pg->backend.hash_key.has_aes = false;
-    return is_there ? 0 : refuse_database(pg, WEIR_E_INVAL, "is damaged: it has lost its secret; put back a copy");
+    return is_there ? 0 : refuse_database(pg, WEIR_E_INVAL, "is damaged: it has lost its secret; restore a copy");
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -286,9 +286,9 @@ static int refuse_with_advice(struct wr_pg *pg, int error)
         {"no password supplied", "; give it in the URL, as PGPASSWORD, or in ~/.pgpass"},
         {"authentication failed", "; give the right one"},
         {"Connection refused", "; start PostgreSQL there, or name its port"},
-        {"does not answer", "; is it PostgreSQL, and no firewall between?"},
-        {"translate host name", "; is it written right?"},
-        {"must be owner of", "; let its owner start this weir once"},
+        {"does not answer", "; check that it is PostgreSQL and that no firewall is between"},
+        {"translate host name", "; check its spelling"},
+        {"must be owner of", "; start this weir once as its owner"},
         {"no schema has been selected", "; GRANT USAGE, CREATE ON SCHEMA public to the role"},
         {"does not exist", "; createdb makes a database, createuser a role"},
     };
@@ -355,10 +355,9 @@ int wr_pg_open(const struct wr_store_options *options, struct wr_backend **ret_b
     }
     pg->node = (int64_t)((uint64_t)pg->node >> 1) + 1;
     if (!is_understood(pg->url)) {
-        error = refuse_database(
-            pg, WEIR_E_INVAL,
-            "cannot be told by this URL; write @, / and % in a password as %40, %2F and %25, and behind ? "
-            "only what PostgreSQL knows");
+        error = refuse_database(pg, WEIR_E_INVAL,
+                                "has an invalid URL; write @, / and % in a password as %40, %2F and %25, and after ? "
+                                "only parameters of PostgreSQL");
         free_pg(pg);
         return error;
     }

@@ -244,7 +244,7 @@ static void take_commit_result(void *context, size_t number, PGresult **result)
 /* Commits. A server that rolled the transaction back answers ROLLBACK without an error. */
 static int send_commit(struct wr_pg *pg)
 {
-    static const char why[] = "the transaction was taken back";
+    static const char why[] = "the transaction was rolled back";
     bool is_committed = false;
 
     if (!pg->is_open || pg->conn == NULL || PQstatus(pg->conn) != CONNECTION_OK) {

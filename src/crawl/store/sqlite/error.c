@@ -50,7 +50,7 @@ int wr_sqlite_error(struct wr_sqlite *sqlite, int code)
     if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE)
         return 0;
     if (is_disk_full(sqlite->db, code)) {
-        set_sqlite_reason(sqlite, "the disk is full; free some room, and it goes on by itself", "");
+        set_sqlite_reason(sqlite, "the disk is full; free some space, and the crawl continues by itself", "");
         return WEIR_E_FULL;
     }
     switch (code == SQLITE_IOERR_NOMEM ? SQLITE_NOMEM : code & 0xff) {

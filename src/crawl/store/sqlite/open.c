@@ -218,7 +218,7 @@ static int check_content(struct wr_sqlite *sqlite, const struct wr_store_options
     if (code == SQLITE_OK && version > WR_SQLITE_VERSION)
         return wr_state_file_refuse(options->path, WEIR_E_INVAL, "was written by a newer weir; use that one");
     if (code == SQLITE_OK && version < 1)
-        return wr_state_file_refuse(options->path, WEIR_E_INVAL, "is damaged: its version is below 1; put back a copy");
+        return wr_state_file_refuse(options->path, WEIR_E_INVAL, "is damaged: its version is below 1; restore a copy");
     if (code == SQLITE_OK && options->check_ns > 0)
         code = quick_check(sqlite->db, options);
     if (code == SQLITE_CORRUPT)
@@ -244,7 +244,7 @@ static void close_state_file(struct wr_sqlite *sqlite)
 static int open_state_file(const struct wr_store_options *options, struct wr_sqlite **ret_sqlite)
 {
     if (is_open_here(options->path))
-        return wr_state_file_refuse(options->path, WEIR_E_SYSTEM, "is open in this very process already");
+        return wr_state_file_refuse(options->path, WEIR_E_SYSTEM, "is already open in this process");
     int error = wr_state_file_check(options->path);
     if (error == WEIR_E_ABSENT && options->may_create) {
         error = wr_state_file_create(options->path);

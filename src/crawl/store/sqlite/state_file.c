@@ -51,11 +51,11 @@ static int check_node(const char *path, const struct stat *node)
     if (S_ISDIR(node->st_mode))
         return wr_state_file_refuse(path, WEIR_E_SYSTEM, "is a folder; name a file in it");
     if (!S_ISREG(node->st_mode))
-        return wr_state_file_refuse(path, WEIR_E_SYSTEM, "is no regular file");
+        return wr_state_file_refuse(path, WEIR_E_SYSTEM, "is not a regular file");
     if (node->st_uid != geteuid())
         return wr_state_file_refuse(path, WEIR_E_SYSTEM, "belongs to another user");
     if ((node->st_mode & S_IWOTH) != 0)
-        return wr_state_file_refuse(path, WEIR_E_SYSTEM, "may be written by anybody; chmod 600 it if you trust it");
+        return wr_state_file_refuse(path, WEIR_E_SYSTEM, "is writable by every user; chmod 600 it if you trust it");
     return 0;
 }
 
@@ -92,9 +92,9 @@ static int check_folder(const char *path)
 
     folder_of(path, name);
     if (faccessat(AT_FDCWD, name, F_OK, AT_EACCESS) != 0)
-        return refuse_with_errno(path, "cannot be opened, for there is no such folder: ");
+        return refuse_with_errno(path, "cannot be opened; check its folder: ");
     if (faccessat(AT_FDCWD, name, W_OK | X_OK, AT_EACCESS) != 0)
-        return refuse_with_errno(path, "cannot be used, for its folder cannot be written: ");
+        return refuse_with_errno(path, "cannot be used; its folder is not writable: ");
     return 0;
 }
 
@@ -106,11 +106,11 @@ static uint32_t header_number_at(const uint8_t *header, size_t at)
 static int check_sqlite_header(const char *path, const uint8_t *header, size_t bytes)
 {
     if (bytes == 0)
-        return wr_state_file_refuse(path, WEIR_E_INVAL, "is empty, so what it held is lost; remove it to start anew");
+        return wr_state_file_refuse(path, WEIR_E_INVAL, "is empty, so its content is lost; remove it to start again");
     if (bytes < 16 || memcmp(header, "SQLite format 3", 16) != 0)
-        return wr_state_file_refuse(path, WEIR_E_INVAL, "is no state file of weir; name another");
+        return wr_state_file_refuse(path, WEIR_E_INVAL, "is not a state file of weir; name another");
     if (bytes < HEADER_BYTES)
-        return wr_state_file_refuse(path, WEIR_E_INVAL, "is damaged: it was cut" WR_SQLITE_ADVICE);
+        return wr_state_file_refuse(path, WEIR_E_INVAL, "is damaged: it was truncated" WR_SQLITE_ADVICE);
     if (header_number_at(header, APPLICATION_AT) != WR_SQLITE_APPLICATION)
         return wr_state_file_refuse(path, WEIR_E_INVAL, "is another program's database; name another");
     if (header_number_at(header, VERSION_AT) > WR_SQLITE_VERSION)
@@ -208,7 +208,7 @@ static int create_as(const char *path, const char *name, const unsigned char *im
     int file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
     if (file < 0)
-        return refuse_with_errno(path, "cannot be made: ");
+        return refuse_with_errno(path, "cannot be created: ");
     bool is_whole = write_image(file, image, bytes);
     int why = errno;
     is_whole = close(file) == 0 && is_whole;
@@ -221,7 +221,7 @@ static int create_as(const char *path, const char *name, const unsigned char *im
     if (is_whole && why == EEXIST)
         return 0; /* another process created it meanwhile; it is checked like any existing file */
     errno = why;
-    return refuse_with_errno(path, "cannot be made: ");
+    return refuse_with_errno(path, "cannot be created: ");
 }
 
 int wr_state_file_create(const char *path)
@@ -233,7 +233,7 @@ int wr_state_file_create(const char *path)
     size_t bytes;
 
     if (wr_random(secret, sizeof secret) != 0 || wr_random(&number, sizeof number) != 0)
-        return wr_state_file_refuse(path, WEIR_E_SYSTEM, "cannot be made: the system has no random bytes");
+        return wr_state_file_refuse(path, WEIR_E_SYSTEM, "cannot be created: the system has no random bytes");
     unsigned char *image = wr_sqlite_new_image(secret, sizeof secret, &bytes);
     if (image == NULL)
         return WEIR_E_NOMEM;

@@ -46,7 +46,7 @@ bool wr_sqlite_changed(struct wr_sqlite *sqlite)
  * statements fail, also reads. A later write would then be a transaction of its own. */
 static int check_transaction_open(struct wr_sqlite *sqlite)
 {
-    static const char why[] = "the transaction was taken back";
+    static const char why[] = "the transaction was rolled back";
 
     if (sqlite3_get_autocommit(sqlite->db) == 0)
         return 0;

@@ -423,9 +423,9 @@ static void error_of_a_refused_limit_quotes_it_and_says_why(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"7/s leaky_bucket", "the period is no whole number of intervals"},
+        {"7/s leaky_bucket", "the period is not a whole number of intervals"},
         {"10/m fixed_window burst=3", "a window has no burst"},
-        {"concurrent=2 burst=3", "concurrent= stands alone"},
+        {"concurrent=2 burst=3", "concurrent= cannot be combined with other words"},
         {"burst=5", "there is no rate"},
         {"10/s concurrent=2", "both a rate and concurrent="},
         {"10/s fast", "a word that is not understood"},
@@ -500,9 +500,9 @@ static void field_format_errors_name_the_bad_argument(void **state)
     (void)weir_field_format(&admission, WEIR_FIELD_RETRY_AFTER, 0, NULL, 0, &bytes);
     assert_non_null(strstr(weir_error_detail(), "no buffer or no ret_bytes"));
     (void)weir_field_format(&admission, WEIR_FIELD_RETRY_AFTER, -1, buffer, sizeof buffer, &bytes);
-    assert_non_null(strstr(weir_error_detail(), "wall_ns is no time of day"));
+    assert_non_null(strstr(weir_error_detail(), "wall_ns is not a time of day"));
     (void)weir_fields_format(&admission, 1U << 30, 0, buffer, sizeof buffer, &bytes);
-    assert_non_null(strstr(weir_error_detail(), "bits that are no field"));
+    assert_non_null(strstr(weir_error_detail(), "unknown bits"));
 }
 
 WEIR_TESTS(test(peer_is_trusted_by_its_network), test(every_fault_has_a_name_and_a_text_and_unknown_ones_those_of_none),

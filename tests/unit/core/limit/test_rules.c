@@ -133,8 +133,8 @@ static void custom_algorithm_is_checked_before_it_runs(void **state)
         refused(weir_limit_custom(&l, &a, 1, 1, NULL), &l, (word), (right)); \
     } while (0)
     REFUSED(a.size = sizeof a - 1, "size", "sizeof(weir_algorithm)");
-    REFUSED(a.name = NULL, "no name", "give it one");
-    REFUSED(a.name = "", "no name", "give it one");
+    REFUSED(a.name = NULL, "no name", "give it a readable name");
+    REFUSED(a.name = "", "no name", "give it a readable name");
     REFUSED(a.reason = WEIR_REASON_NONE, "reason", "weir_reason");
     REFUSED(a.reason = (weir_reason)9999, "reason", "weir_reason");
     REFUSED(a.state_bytes = NULL, "NULL", "only release, carry");

@@ -64,10 +64,11 @@ static void refusal_of_a_host_says_what_is_wrong_and_what_is_valid(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"", "host \"\": no name; use at most 253 bytes, as www.example.org"},
-        {"a/b", "host \"a/b\": a character that no host name has; use letters, digits, '-' and '.'; others as xn--"},
-        {"a..b", "host \"a..b\": a part of no or more than 63 bytes; use for example www.example.org"},
-        {"a..", "host \"a..\": a part of no bytes; use for example www.example.org"},
+        {"", "host \"\": no name; use at most 253 bytes, such as www.example.org"},
+        {"a/b",
+         "host \"a/b\": a character that host names cannot have; use letters, digits, '-' and '.'; others as xn--"},
+        {"a..b", "host \"a..b\": a part that is empty or longer than 63 bytes; use for example www.example.org"},
+        {"a..", "host \"a..\": an empty part; use for example www.example.org"},
         {"[::1", "host \"[::1\": no ]; use for example [2001:db8::1]"},
         {"[x]", "host \"[x]\": not an IPv6 address; use for example [2001:db8::1]"},
         {"a:0", "host \"a:0\": not a port; use host:1 ... host:65535, and IPv6 in brackets"},

@@ -310,7 +310,7 @@ static void url_fault_texts_say_what_is_wrong(void **state)
     (void)state;
     assert_string_equal(wr_url_fault_text(WR_URL_OK), "nothing is wrong");
     assert_string_equal(wr_url_fault_text(WR_URL_SCHEME), "its scheme is not http or https");
-    assert_string_equal(wr_url_fault_text(WR_URL_MEMORY), "there is no memory left");
+    assert_string_equal(wr_url_fault_text(WR_URL_MEMORY), "out of memory");
 }
 
 WEIR_TESTS(test(url_scheme_and_slashes_have_one_spelling), test(blanks_around_and_line_breaks_within_a_url_are_dropped),

@@ -73,7 +73,7 @@ static void long_turn_aborts_the_program_and_names_its_longest_part(void **state
     char words[1024];
     (void)state;
     assert_true(is_ended(short_parts_and_a_long_one, words, sizeof words));
-    assert_non_null(strstr(words, "away: a test did not look at its timers for "));
+    assert_non_null(strstr(words, "away: a test did not check its timers for "));
     assert_non_null(strstr(words, " ms: the long part "));
 }
 

@@ -159,7 +159,8 @@ static void truncated_head_is_a_broken_response(void **state)
     rig->transfer.is_head_reported = false;
     wr_result_from_curl(&rig->transfer, CURLE_OK);
     assert_int_equal(rig->transfer.result.end, WR_NET_BROKEN);
-    assert_string_equal(rig->transfer.result.words, "the connection ended before the answer did: the head was cut");
+    assert_string_equal(rig->transfer.result.words,
+                        "the connection ended before the response was complete: the header was truncated");
     free(rig);
 }
 

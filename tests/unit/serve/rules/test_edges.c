@@ -340,13 +340,13 @@ static void path_of_the_key_file_is_checked_in_advance(void **state)
     assert_string_equal(why + strlen(folder), ": it is a folder; name a file in it");
     snprintf(path, sizeof path, "%s/none/keys", folder);
     assert_int_equal(wr_rules_check_state_path(path, why, sizeof why), WEIR_E_SYSTEM);
-    assert_string_equal(why + strlen(path), ": there is no such folder; make it, or name another file");
+    assert_string_equal(why + strlen(path), ": its folder does not exist; create it, or name another file");
     if (geteuid() != 0) {
         snprintf(path, sizeof path, "%s/keys", folder);
         assert_int_equal(chmod(folder, 0500), 0);
         assert_int_equal(wr_rules_check_state_path(path, why, sizeof why), WEIR_E_SYSTEM);
         assert_string_equal(why + strlen(path),
-                            ": its folder may not be written; change its permissions, or name another file");
+                            ": its folder is not writable; change its permissions, or name another file");
     }
     memset(long_path, '/', sizeof long_path - 1);
     assert_int_equal(wr_rules_check_state_path(long_path, why, sizeof why), WEIR_E_SYSTEM);

@@ -276,7 +276,7 @@ static void invalid_rules_are_refused_in_a_file(void **state)
         {"{name: a, limit: 5/h, plans: [{name: p, limit: 6/h, keys: [x]}, {name: p, limit: 7/h, keys: [y]}]}",
          "two plans have this name"},
         {"{name: a, limit: 5/h, malformed: share, missing: refuse}", "malformed keys share one"},
-        {"{name: a, limit: 5/h, plans: [{name: p, limit: 6/h}]}", "a plan that nobody is on"},
+        {"{name: a, limit: 5/h, plans: [{name: p, limit: 6/h}]}", "a plan without keys"},
         {"{name: a, limit: 5/h, cost_header: x-cost}", "cost_header and cost_max belong together"},
         {"{name: a, limit: 5/h, cost_max: 3}", "cost_header and cost_max belong together"},
         {"{name: a, limit: 5/h, match: {method: [get]}}", "not in capitals"},

@@ -285,7 +285,7 @@ static void incomplete_key_file_is_refused_and_restores_nothing(void **state)
         write_text(texts[i]);
         wall = 5;
         assert_int_equal(restart(&rig, yaml), WEIR_E_INVAL);
-        assert_non_null(strstr(rig.why, "not a whole file of keys, or not of this version"));
+        assert_non_null(strstr(rig.why, "not a complete file of keys, or of another version"));
         assert_int_equal(rig_count(&rig, &call, 100), 60);
         end(&rig);
     }
