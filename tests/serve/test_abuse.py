@@ -120,7 +120,7 @@ def restart_that_fails_leaves_the_sockets_of_the_old_one():
         kept = [daemon.raw() for _ in range(60)]
         # one has no descriptors for all of these, another cannot listen where it is told to
         run = weir('serve', '--config', daemon.config, *words, preexec_fn=_few_files)
-        assert run.returncode == 1 and 'goes on' in run.stderr, run
+        assert run.returncode == 1 and 'continues to run' in run.stderr, run
         run = weir('serve', '--config', daemon.config, *words, '--listen', '192.0.2.1:9')
         assert run.returncode == 1 and 'cannot listen' in run.stderr, run
         assert daemon.ask('GET', '/check', connection=daemon.unix())[0] == 204

@@ -199,7 +199,7 @@ def the_socket_is_private_goes_with_the_crawl_and_a_stale_one_is_replaced():
         assert not os.path.exists(folder.path('weir.db.sock'))
         folder.write('weir.db.sock', 'mine')
         run = folder.crawl('--resume', '--pace', 'unlimited')
-        assert run.returncode == 0 and 'cannot reach this crawl' in run.stderr and folder.read('weir.db.sock') == 'mine', run
+        assert run.returncode == 0 and 'cannot be inspected' in run.stderr and folder.read('weir.db.sock') == 'mine', run
 
 
 def a_state_file_far_down_has_its_socket_too():
