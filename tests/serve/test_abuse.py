@@ -121,7 +121,7 @@ def failed_restart_keeps_the_sockets_of_the_old_daemon():
         # the first has too few descriptors for these connections, the second cannot listen at its
         # address
         run = weir('serve', '--config', daemon.config, *words, preexec_fn=_few_files)
-        assert run.returncode == 1 and 'goes on' in run.stderr, run
+        assert run.returncode == 1 and 'continues to run' in run.stderr, run
         run = weir('serve', '--config', daemon.config, *words, '--listen', '192.0.2.1:9')
         assert run.returncode == 1 and 'cannot listen' in run.stderr, run
         assert daemon.ask('GET', '/check', connection=daemon.unix())[0] == 204

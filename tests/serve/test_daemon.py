@@ -98,7 +98,7 @@ admission:
     with Daemon(rules % '10.0.0.0/8') as daemon:
         fields = {name.replace('_', '-'): value for name, value in nginx.items()}
         assert daemon.ask('GET', '/check', fields=fields, connection=daemon.unix())[0] == 204
-        daemon.wait_for('write there: unix')
+        daemon.wait_for('add it there: unix')
     with Daemon(rules % 'unix') as daemon:
         fields = {name.replace('_', '-'): value for name, value in nginx.items()}
         assert daemon.ask('GET', '/check', fields=fields)[0] == 204
@@ -875,7 +875,7 @@ def next_daemon_that_cannot_start_does_not_disturb_the_old_one():
         stranger.send(b'G')
         stranger.recv(1000)
         stranger.close()
-        daemon.wait_for('goes on')
+        daemon.wait_for('continues to run')
         assert daemon.ask('GET', '/check', connection=kept)[0] == 204
         assert stat.S_IMODE(os.stat(place).st_mode) == 0o600
 

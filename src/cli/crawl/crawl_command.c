@@ -119,8 +119,7 @@ static bool read_stored_args(struct crawl_run *crawl, const struct wr_engine_job
 {
     int error = wr_stored_args_read(&crawl->old, job->settings);
     if (error != 0)
-        wr_complain("the stored options of job %lld are not those of this weir crawl: %s", (long long)job->id,
-                    weir_error_text(error));
+        wr_complain("job %lld is of another version of weir: %s", (long long)job->id, weir_error_text(error));
     return error == 0;
 }
 
@@ -453,8 +452,7 @@ static int run_crawl_job(struct crawl_run *crawl)
         return status;
     if (!wr_store_is_url(crawl->settings.state) &&
         wr_control_open(crawl->settings.state, crawl->engine, &crawl->control) != 0)
-        wr_screen_say(&crawl->screen, "\"weir hosts\" and \"weir why\" cannot reach this crawl while it runs: %s",
-                      weir_error_detail());
+        wr_screen_say(&crawl->screen, "this crawl cannot be inspected while it runs: %s", weir_error_detail());
     print_other_workers(crawl);
     open_crawl_dashboard(crawl);
     bool is_seeding = wr_seeds_start(&crawl->seeds, crawl->engine);

@@ -200,7 +200,7 @@ def control_socket_is_private_removed_and_replaced_when_stale():
         assert not os.path.exists(folder.path('weir.db.sock'))
         folder.write('weir.db.sock', 'mine')
         run = folder.crawl('--resume', '--pace', 'unlimited')
-        assert run.returncode == 0 and 'cannot reach this crawl' in run.stderr and folder.read('weir.db.sock') == 'mine', run
+        assert run.returncode == 0 and 'cannot be inspected' in run.stderr and folder.read('weir.db.sock') == 'mine', run
 
 
 def state_file_with_a_long_path_has_a_control_socket():
