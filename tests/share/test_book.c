@@ -244,7 +244,7 @@ static void reservations_are_settled_with_the_store(void **state)
     assert_int_equal(wr_reservation_commit(book, dear, 4), 0);
     assert_int_equal(wr_reservation_end(book, as_said), 0);
     assert_int_equal(wr_reservation_end(book, as_said), WEIR_E_ABSENT);
-    /* of ten permits, 4 + 1 are used */
+    /* 4 + 1 of ten permits are used */
     assert_int_equal(decide_often(book, "1.1.1.1", 20) + decide_often(other, "1.1.1.1", 20), 5);
     wr_rules_free(book);
     wr_rules_free(other);

@@ -139,7 +139,7 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
 #define ACCEPTED_ROW "(?, ?, ?)"
 #define ACCEPTED_ADDS " ON CONFLICT (job, host) DO UPDATE SET tasks = tasks + excluded.tasks"
 
-_Static_assert(WR_SQLITE_FOUND_MANY == 4 * 4 && WR_SQLITE_ACCEPTED_MANY == 4 * 4, "as many rows as FOUR(FOUR()) has");
+_Static_assert(WR_SQLITE_FOUND_MANY == 4 * 4 && WR_SQLITE_ACCEPTED_MANY == 4 * 4, "has the number of rows of FOUR(FOUR())");
 
 static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_BEGIN] = "BEGIN IMMEDIATE",

@@ -161,7 +161,7 @@ static void unix_socket_peer_is_trusted_only_if_configured(void **state)
         {"garbage", "unix:", {{"X-Forwarded-For", "203.0.113.7, x"}}, "unknown"},
         {"nothing", "unix:", {{NULL, NULL}}, "unknown"},
         {"an address is not a Unix socket", "203.0.113.7", {{"X-Forwarded-For", "1.1.1.1"}}, "203.0.113.7"},
-        {"nor is garbage", "unknown", {{"X-Forwarded-For", "1.1.1.1"}}, NULL},
+        {"garbage is not either", "unknown", {{"X-Forwarded-For", "1.1.1.1"}}, NULL},
     };
     weir_key_rule key;
 

@@ -112,7 +112,7 @@ static const struct {
     {"rules:\n  - {name: a, limit: fast}\n", "weir.yaml:2:22: limit \"fast\": a word that is not understood"},
     {"rules:\n  - {name: a, limit: [1/s, 5/m fixed_windw]}\n",
      "weir.yaml:2:28: limit \"5/m fixed_windw\": a word that is not understood at character 5"},
-    {"rules:\n  - {name: a, limit: 5/min}\n", "weir.yaml:2:22: rate \"5/min\": unknown unit at character 3"},
+    {"rules:\n  - {name: a, limit: 5/parsec}\n", "weir.yaml:2:22: rate \"5/parsec\": unknown unit at character 3"},
     {"rules:\n  - {name: a, limit: 0/m}\n", "weir.yaml:2:22: rate \"0/m\": too small"},
     {"rules:\n  - {name: a, limit: 5/m burst=0}\n", "weir.yaml:2:22: limit \"5/m burst=0\": a word that is"},
     {"rules:\n  - {name: a, limit: 1/s, plans: [{name: p, limit: x, keys: [1.1.1.1]}]}\n",
