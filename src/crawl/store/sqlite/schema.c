@@ -139,7 +139,8 @@ const char *const wr_sqlite_steps[WR_SQLITE_VERSION] = {
 #define ACCEPTED_ROW "(?, ?, ?)"
 #define ACCEPTED_ADDS " ON CONFLICT (job, host) DO UPDATE SET tasks = tasks + excluded.tasks"
 
-_Static_assert(WR_SQLITE_FOUND_MANY == 4 * 4 && WR_SQLITE_ACCEPTED_MANY == 4 * 4, "has the number of rows of FOUR(FOUR())");
+_Static_assert(WR_SQLITE_FOUND_MANY == 4 * 4 && WR_SQLITE_ACCEPTED_MANY == 4 * 4,
+               "FOUR(FOUR()) must have as many rows");
 
 static const char *const sql[WR_SQL_COUNT] = {
     [WR_SQL_BEGIN] = "BEGIN IMMEDIATE",
