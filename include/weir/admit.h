@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* admit.h - admits the callers of your own service.
  *
- * A weir_admission admits callers by rules. A rule is a name, a weir_key_rule (which part of a request
- * identifies the caller: its address, a user header, the route, ...) and a repository that keeps
- * one limiter per key, usually a weir_table. All rules must grant a request; a refusal charges
- * nothing.
+ * A weir_admission admits callers by rules. A rule is a name, a weir_key_rule (which part of a
+ * request identifies the caller: its address, a user header, the route, ...) and a repository that
+ * keeps one limiter per key, usually a weir_table. All rules must grant a request; a refusal
+ * charges nothing.
  *
  *     weir_key_store users = weir_table_key_store(table);
  *     weir_key_rule_init(&key, WEIR_KEY_IP);
@@ -34,8 +34,8 @@
  * outlive it.
  *
  * Threads: every weir_admission function except new and free may be called from any thread. A
- * weir_admission_result belongs to one request. Decisions allocate nothing (the repository may, for a new
- * key). All other functions here are pure.
+ * weir_admission_result belongs to one request. Decisions allocate nothing (the repository may, for
+ * a new key). All other functions here are pure.
  */
 #ifndef WEIR_ADMIT_H
 #define WEIR_ADMIT_H

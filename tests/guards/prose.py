@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Comments, messages, help texts, pages and the names of tests avoid the phrases of plain.txt.
+"""Comments, messages, help texts, pages and the names of tests avoid the phrases of plain.txt. Prose ends at column 100.
 
 The list is short: it catches the phrases that return most often, and a reviewer catches the others."""
 import os
@@ -71,10 +71,27 @@ def texts_of(path, text):
             yield match.start(), match.group(1).replace('_', ' '), False
 
 
+WIDTH = 100
+PROSE_OF_C = re.compile(r'^ *(?:/\*| \*) \S')
+NO_PROSE = re.compile(r'[|!<>#\[]|    ')
+
+
+def wide_lines(path, text):
+    """Numbers of the lines of prose that pass the last column: not of code, tables, drawings, pictures and links."""
+    fenced = False
+    for number, line in enumerate(text.split('\n'), 1):
+        fenced ^= line.lstrip().startswith('```')
+        if len(line) > WIDTH and (PROSE_OF_C.match(line) if path.endswith(('.c', '.h')) else
+                                  path.endswith('.md') and not fenced and not NO_PROSE.match(line)):
+            yield number
+
+
 def findings(root, _build):
     listed = patterns()
     for path in guard.tracked(root, '.c', '.h', '.py', '.md', '.1', '.3', '.5'):
         text = guard.read(root, path)
+        for number in wide_lines(path, text):
+            yield f'{path}:{number}: passes column {WIDTH}'
         for at, words, is_comment in texts_of(path, text):
             if any(path == where and part in words for where, part in ALLOWED):
                 continue
@@ -92,10 +109,12 @@ BAD = {
     'a page': {'docs/x.md': '# Title\n\nThere is a limit,\nand if there is none, it is none.\n'},
     'a man page': {'man/x.1': '.Sh NAME\nNobody knows.\n'},
     'the name of a test': {'tests/unit/test_x.c': 'static void somebody_is_late(void **state)\n{\n}\n'},
+    'a comment that is too wide': {'src/base/x.c': f'/* {"word " * 20}word. */\n'},
+    'a paragraph that is too wide': {'docs/x.md': f'A {"word " * 20}\n'},
     'a comment in Python': {'tests/x.py': '# The caller lets go.\n'},
 }
 GOOD = {'src/base/x.c': '/* The caller holds the lock. Returns false if the queue is empty. */\nint x; /* in bytes */\n',
-        'docs/x.md': 'A page.\n\n```\nwho is there\n```\n\nUse `nobody` as the user.\n',
+        'docs/x.md': f'A page.\n\n```\nwho is there {"x" * 100}\n```\n\n| {"x" * 100} |\n\nUse `nobody` as the user.\n',
         'tests/x.py': '"""What the tests of x share."""\nX = "who is this"\n'}
 
 if __name__ == '__main__':

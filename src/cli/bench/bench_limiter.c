@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_limiter.c - weir bench limiter: measures one decision of each algorithm and one reading of each
- * clock. */
+/* bench_limiter.c - weir bench limiter: measures one decision of each algorithm and one reading of
+ * each clock. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <weir/limit.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_links.c - weir bench links: measures the link scanner on a typical page and on plain text, and
- * the complete processing of such a page. */
+/* bench_links.c - weir bench links: measures the link scanner on a typical page and on plain text,
+ * and the complete processing of such a page. */
 #include <stdio.h>
 #include <string.h>
 #include <weir/time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_plan.c - weir bench plan: measures the time per URL of a crawl's decisions and the memory per
- * host and task. */
+/* bench_plan.c - weir bench plan: measures the time per URL of a crawl's decisions and the memory
+ * per host and task. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

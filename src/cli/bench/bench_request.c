@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_request.c - weir bench request: measures the daemon's request parser on a request from nginx. */
+/* bench_request.c - weir bench request: measures the daemon's request parser on a request from
+ * nginx. */
 #include "core/web/request/http_request.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_robots.c - weir bench robots: measures parsing a robots.txt, matching paths, and matching hostile
- * rules. */
+/* bench_robots.c - weir bench robots: measures parsing a robots.txt, matching paths, and matching
+ * hostile rules. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

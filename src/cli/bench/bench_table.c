@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_table.c - weir bench table: measures the time and memory of a decision by key and compares them
- * with the bound. */
+/* bench_table.c - weir bench table: measures the time and memory of a decision by key and compares
+ * them with the bound. */
 #include <inttypes.h>
 
 #include "base/bits.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cost_bound.h - the lower bound for the cost of a keyed limiter, against which weir_table is measured.
+/* cost_bound.h - the lower bound for the cost of a keyed limiter, against which weir_table is
+ * measured.
  *
  * The bound is a token bucket that stores one theoretical arrival time (GCRA) and changes it by
  * compare-and-swap. The buckets are a flat array, indexed by a multiplicative hash of a 64-bit key.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* race.h - asks a weir_table and the lower bound of cost_bound.h for the same keys in the same order by
- * the same clock.
+/* race.h - asks a weir_table and the lower bound of cost_bound.h for the same keys in the same
+ * order by the same clock.
  *
  * The two alternate round by round, and the median of the rounds counts. A disturbance on the
  * machine therefore affects both.

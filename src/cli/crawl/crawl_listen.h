@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* crawl_listen.h - --listen: serves the dashboard and metrics of a running crawl over HTTP, in a thread
- * of its own. */
+/* crawl_listen.h - --listen: serves the dashboard and metrics of a running crawl over HTTP, in a
+ * thread of its own. */
 #ifndef WR_CLI_CRAWL_CRAWL_LISTEN_H
 #define WR_CLI_CRAWL_CRAWL_LISTEN_H
 

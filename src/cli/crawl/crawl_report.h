@@ -28,9 +28,9 @@ const char *wr_crawl_end_name(enum wr_engine_end end);
  * written and sets errno. */
 bool wr_crawl_report_json(const struct wr_crawl_report *report, FILE *out);
 
-/* Returns the same JSON with only the first WR_REPORT_DATA_HOSTS hosts, for the store and for the text at
- * the end (see cli/report/report_data.h). The caller frees it with free(). Returns NULL if out of
- * memory. */
+/* Returns the same JSON with only the first WR_REPORT_DATA_HOSTS hosts, for the store and for the
+ * text at the end (see cli/report/report_data.h). The caller frees it with free(). Returns NULL if
+ * out of memory. */
 char *wr_crawl_report_json_short(const struct wr_crawl_report *report, size_t *ret_bytes);
 
 #endif

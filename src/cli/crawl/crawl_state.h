@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* crawl_state.h - opens the state file or database of a crawl and finds the job in it. The functions
- * return an exit status, and print an error unless it is WR_EXIT_OK. */
+/* crawl_state.h - opens the state file or database of a crawl and finds the job in it. The
+ * functions return an exit status, and print an error unless it is WR_EXIT_OK. */
 #ifndef WR_CLI_CRAWL_CRAWL_STATE_H
 #define WR_CLI_CRAWL_CRAWL_STATE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics_endpoint.h - answers /metrics for Prometheus and /healthz for supervisors of a running crawl. */
+/* metrics_endpoint.h - answers /metrics for Prometheus and /healthz for supervisors of a running
+ * crawl. */
 #ifndef WR_CLI_CRAWL_METRICS_ENDPOINT_H
 #define WR_CLI_CRAWL_METRICS_ENDPOINT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fetch_share.c - weir fetch --share: starts the shared gates and reports problems of the Redis store. */
+/* fetch_share.c - weir fetch --share: starts the shared gates and reports problems of the Redis
+ * store. */
 #include "cli/fetch/fetch_share.h"
 
 #include "cli/kit/console.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect_commands.h - weir jobs, weir hosts and weir why: inspect and control a running crawl, or the state
- * file that it left. */
+/* inspect_commands.h - weir jobs, weir hosts and weir why: inspect and control a running crawl, or
+ * the state file that it left. */
 #ifndef WR_CLI_INSPECT_INSPECT_COMMANDS_H
 #define WR_CLI_INSPECT_INSPECT_COMMANDS_H
 

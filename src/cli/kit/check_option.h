@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check_option.h - checks the texts of options with a syntax of their own. The functions return 0, or
- * WEIR_E_INVAL with a detail that says what would be valid. */
+/* check_option.h - checks the texts of options with a syntax of their own. The functions return 0,
+ * or WEIR_E_INVAL with a detail that says what would be valid. */
 #ifndef WR_CLI_KIT_CHECK_OPTION_H
 #define WR_CLI_KIT_CHECK_OPTION_H
 

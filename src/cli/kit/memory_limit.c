@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_limit.c - reduces the address space that threads use. Normally a thread takes 64 MB for a heap
- * of its own and 8 MB for a stack that it hardly uses. Where address space is limited (ulimit -v),
- * threads share one heap and have small stacks. */
+/* memory_limit.c - reduces the address space that threads use. Normally a thread takes 64 MB for a
+ * heap of its own and 8 MB for a stack that it hardly uses. Where address space is limited (ulimit
+ * -v), threads share one heap and have small stacks. */
 #include "cli/kit/memory_limit.h"
 
 #include <malloc.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pace_flags.h - the options that set the pace of hosts, the same for each command that sends requests.
+/* pace_flags.h - the options that set the pace of hosts, the same for each command that sends
+ * requests.
  *
  *     struct settings { struct wr_pace_flags pace; ... };
  *     static const struct wr_option options[] = { WR_PACE_OPTIONS(struct settings, pace), ... };
@@ -92,8 +93,8 @@ bool wr_pace_set(const struct wr_usage *usage, const char *text, void *settings,
  * other. */
 int wr_pace_options_from_flags(const struct wr_pace_flags *flags, weir_pace_options *ret_pace);
 
-/* Creates the pace options like wr_pace_options_from_flags. `is_own` means that all servers belong to the user,
- * so that pacing may be off. Returns false after printing an error. */
+/* Creates the pace options like wr_pace_options_from_flags. `is_own` means that all servers belong
+ * to the user, so that pacing may be off. Returns false after printing an error. */
 bool wr_pace_make(const struct wr_pace_flags *flags, bool is_own, weir_pace_options *ret_pace);
 
 /* Appends the value of a name as the user would write it. Appends nothing if it was not set and is

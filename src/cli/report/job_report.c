@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* job_report.c - computes the report of a job that processes share from the database: sums of tasks by
- * host, and the current data of hosts. */
+/* job_report.c - computes the report of a job that processes share from the database: sums of tasks
+ * by host, and the current data of hosts. */
 #include "cli/report/job_report.h"
 
 #include <math.h>

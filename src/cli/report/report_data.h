@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* report_data.h - reads the report of a crawl from its JSON. Both the text and the HTML page are made
- * from these values, at the end of the crawl as well as later.
+/* report_data.h - reads the report of a crawl from its JSON. Both the text and the HTML page are
+ * made from these values, at the end of the crawl as well as later.
  *
  * The JSON may come from a file that was modified. Numbers are limited to their range, missing
  * values are 0 or empty, and texts have no control characters.

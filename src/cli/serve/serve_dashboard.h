@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* serve_dashboard.h - --dashboard: serves the dashboard of the daemon in a thread of its own, so that its
- * readers do not delay decisions. */
+/* serve_dashboard.h - --dashboard: serves the dashboard of the daemon in a thread of its own, so
+ * that its readers do not delay decisions. */
 #ifndef WR_CLI_SERVE_SERVE_DASHBOARD_H
 #define WR_CLI_SERVE_SERVE_DASHBOARD_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* view_state.h - data shared by the parts of the full-screen view: view_data.c fetches data, view_draw.c draws,
- * view_keys.c handles keys. */
+/* view_state.h - data shared by the parts of the full-screen view: view_data.c fetches data,
+ * view_draw.c draws, view_keys.c handles keys. */
 #ifndef WR_CLI_VIEW_VIEW_STATE_H
 #define WR_CLI_VIEW_VIEW_STATE_H
 

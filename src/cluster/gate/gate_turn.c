@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gate_turn.c - one host: requests, takes, keeps and passes on its gate, by core/cluster/gate_lease.h. */
+/* gate_turn.c - one host: requests, takes, keeps and passes on its gate, by
+ * core/cluster/gate_lease.h. */
 #include "cluster/gate/shared_gate_state.h"
 #include "limiter/clock/clock.h"
 

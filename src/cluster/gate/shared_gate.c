@@ -153,7 +153,8 @@ void wr_shared_gate_close_if_done(struct wr_shared_gate *relay)
         close_gate_loop(relay);
 }
 
-/* Returns the next called gate_turn; NULL if there are none, or no memory for the time when it is due. */
+/* Returns the next called gate_turn; NULL if there are none, or no memory for the time when it is
+ * due. */
 static struct wr_gate_turn *next_called(struct wr_shared_gate *relay)
 {
     (void)pthread_mutex_lock(&relay->lock);

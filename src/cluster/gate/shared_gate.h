@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_gate.h - shares one gate per host among processes, which pass it on through a store (Redis).
+/* shared_gate.h - shares one gate per host among processes, which pass it on through a store
+ * (Redis).
  *
  *     struct wr_shared_gate *relay;
  *     weir_pacer_new(&pace, &how, &pacer);

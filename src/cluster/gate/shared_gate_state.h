@@ -3,9 +3,9 @@
  *
  *     callers' threads -- want, told, news --> called legs --> the relay's thread -- wire --> store
  *
- * A gate_turn is the state of one host: whether its gate is in this process, and letters to the process
- * that has it. A letter reports a request to that process. The relay's lock protects a gate_turn's
- * letters and its place in lists; only the relay's thread uses the rest.
+ * A gate_turn is the state of one host: whether its gate is in this process, and letters to the
+ * process that has it. A letter reports a request to that process. The relay's lock protects a
+ * gate_turn's letters and its place in lists; only the relay's thread uses the rest.
  */
 #ifndef WR_CLUSTER_GATE_SHARED_GATE_STATE_H
 #define WR_CLUSTER_GATE_SHARED_GATE_STATE_H
@@ -74,7 +74,8 @@ struct wr_shared_gate {
     size_t packed_bytes;
 };
 
-/* ---- gate_turn.c: one host ------------------------------------------------------------------------- */
+/* ---- gate_turn.c: one host
+ * ------------------------------------------------------------------------- */
 
 /* Decides what to do for a gate_turn now, and does it. May free the gate_turn. */
 void wr_gate_turn_step(struct wr_gate_turn *gate_turn);

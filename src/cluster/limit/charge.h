@@ -54,12 +54,13 @@ int wr_charge_send(struct wr_redis_connection *wire, const struct wr_charge_limi
 /* Reads the answer to a charge. Returns WEIR_E_INVAL if it is not one of charge.lua. */
 int wr_charge_read(const struct redisReply *reply, struct wr_charge_reply *ret_told);
 
-/* Asks for a membership for WR_MEMBERSHIP_NS, or renews it. Returns the errors of wr_redis_connection_send. */
+/* Asks for a membership for WR_MEMBERSHIP_NS, or renews it. Returns the errors of
+ * wr_redis_connection_send. */
 int wr_membership_send(struct wr_redis_connection *wire, const char *prefix, const char *who, uint32_t seats,
                        wr_redis_on_reply *told, void *context);
 
-/* Returns true if the node has a membership; false also for a NULL reply. *ret_born changes if the store
- * has lost its data; it is kept if there is no answer. */
+/* Returns true if the node has a membership; false also for a NULL reply. *ret_born changes if the
+ * store has lost its data; it is kept if there is no answer. */
 bool wr_membership_read(const struct redisReply *reply, uint64_t *ret_born);
 
 #endif

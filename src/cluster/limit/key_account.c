@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* key_account.c - the accounts of keys on this node: lease, state last seen, and debt. The lock of their
- * shard is held. */
+/* key_account.c - the accounts of keys on this node: lease, state last seen, and debt. The lock of
+ * their shard is held. */
 #include "cluster/limit/redis_client.h"
 
 #include "base/alloc.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* redis_client.c - the thread that talks to the store for all budgets of a process.
  *
- * Callers' threads append errands to a list and wake the loop. A timer renews the membership after a
- * third of its time; while the store is down it probes as often as the breaker allows. Resolving a
- * host name may block this thread. That happens only while connecting, when the store counts as
+ * Callers' threads append errands to a list and wake the loop. A timer renews the membership after
+ * a third of its time; while the store is down it probes as often as the breaker allows. Resolving
+ * a host name may block this thread. That happens only while connecting, when the store counts as
  * down and no caller waits for it.
  */
 #include "cluster/limit/redis_client.h"
@@ -146,7 +146,8 @@ static void send_charge(struct wr_redis_client *redis_client, struct wr_shared_r
     end_shared_request(redis_client, shared_request, NULL);
 }
 
-/* Returns the next shared_request to send; NULL if there are none, so that callers must wake the loop. */
+/* Returns the next shared_request to send; NULL if there are none, so that callers must wake the
+ * loop. */
 static struct wr_shared_request *next_shared_request(struct wr_redis_client *redis_client)
 {
     (void)pthread_mutex_lock(&redis_client->lock);
@@ -183,8 +184,8 @@ static void on_redis_wakeup(struct wr_wakeup *called)
 void wr_redis_client_send(struct wr_redis_client *redis_client, struct wr_shared_request *shared_request)
 {
     (void)pthread_mutex_lock(&redis_client->lock);
-    /* The thread may be connecting now, which may block. So an shared_request must not be queued once the
-     * store is down. */
+    /* The thread may be connecting now, which may block. So an shared_request must not be queued
+     * once the store is down. */
     bool is_down = atomic_load(&redis_client->is_down), calls = !is_down && !redis_client->is_called;
     if (!is_down) {
         wr_list_push(&redis_client->errands, &shared_request->link);
@@ -197,7 +198,8 @@ void wr_redis_client_send(struct wr_redis_client *redis_client, struct wr_shared
         wr_wakeup_send(&redis_client->called);
 }
 
-/* ---- the membership -------------------------------------------------------------------------------- */
+/* ---- the membership
+ * -------------------------------------------------------------------------------- */
 
 static void on_membership(void *context, const struct redisReply *reply)
 {

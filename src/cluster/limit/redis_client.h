@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* redis_client.h - internals of the Redis client (redis_client) and its shared limits (budgets).
  *
- * Locks, in this order: redis_client->lock protects the list of budgets, the membership, and errands to send.
- * The lock of a wr_key_accounts protects its keys, their leases, and errands in progress.
+ * Locks, in this order: redis_client->lock protects the list of budgets, the membership, and
+ * errands to send. The lock of a wr_key_accounts protects its keys, their leases, and errands in
+ * progress.
  */
 #ifndef WR_CLUSTER_LIMIT_REDIS_CLIENT_H
 #define WR_CLUSTER_LIMIT_REDIS_CLIENT_H
@@ -129,13 +130,14 @@ struct wr_shared_request {
     char text[];
 };
 
-/* Sends an shared_request. If the store is down the shared_request ends at once. No lock is held. */
+/* Sends an shared_request. If the store is down the shared_request ends at once. No lock is
+ * held. */
 void wr_redis_client_send(struct wr_redis_client *redis_client, struct wr_shared_request *shared_request);
 
 /* ---- shared_request.c ---- */
 
-/* Makes an shared_request of everything that the store must be told about a key. Returns NULL if there is
- * no memory. The lock of `key_accounts` is held. */
+/* Makes an shared_request of everything that the store must be told about a key. Returns NULL if
+ * there is no memory. The lock of `key_accounts` is held. */
 struct wr_shared_request *wr_shared_request_new(struct wr_shared_limit *budget, struct wr_key_accounts *key_accounts,
                                                 struct wr_key_account *key_account, uint32_t permits,
                                                 const struct wr_permit_lease_move *move);
@@ -148,7 +150,8 @@ void wr_shared_request_end(struct wr_shared_request *shared_request, const struc
 uint32_t wr_shared_limit_make_reports(struct wr_shared_limit *budget, uint32_t life, uint32_t most,
                                       struct wr_list *errands);
 
-/* ---- key_account.c: the lock of `key_accounts` is held --------------------------------------------------- */
+/* ---- key_account.c: the lock of `key_accounts` is held
+ * --------------------------------------------------- */
 
 /* Finds or makes the account of a key. Returns NULL if there is no memory. */
 struct wr_key_account *wr_key_account_get(struct wr_shared_limit *budget, struct wr_key_accounts *key_accounts,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* redis_connection.h - sends scripts to a store (Redis, Valkey) from an event loop, with a timeout for each
- * answer.
+/* redis_connection.h - sends scripts to a store (Redis, Valkey) from an event loop, with a timeout
+ * for each answer.
  *
  *     struct wr_redis_connection *wire;
  *     wr_redis_connection_new(&options, loop, &wire);

@@ -2,17 +2,18 @@
 /* shared_limit.h - limits that several processes share through a store (Redis), by key.
  *
  *     wr_redis_client_new(&options, &redis_client), wr_redis_client_start(redis_client);    a thread, connection and
- * membership wr_shared_limit_new(redis_client, &rule, &budget);                        one for each rule
+ * membership wr_shared_limit_new(redis_client, &rule, &budget);                        one for each
+ * rule
  *     wr_shared_limit_ask(budget, key, bytes, 1, wake, context, &shared_request, &told);
  *         shared_request == NULL: `told` is the decision: of the lease, the negative cache, or the fallback
  *         else: wait for `wake`, then wr_shared_request_poll(shared_request, &told); free it in any case
  *
  *     callers' threads -- keys with leases -- errands --> the redis_client's thread -- wire --> store
  *
- * An shared_request (a request to the store) ends within the timeout of the connection, whatever happens to
- * the store. While the breaker is open no errands are made: the rest of the lease is spent, then
- * the fallback decides. Permits admitted in this way are owed, and are charged when the store is
- * back.
+ * An shared_request (a request to the store) ends within the timeout of the connection, whatever
+ * happens to the store. While the breaker is open no errands are made: the rest of the lease is
+ * spent, then the fallback decides. Permits admitted in this way are owed, and are charged when the
+ * store is back.
  *
  * Threads: any, but only one at a time for new and free.
  */
@@ -36,8 +37,8 @@ struct wr_redis_client_options {
     const weir_allocator *allocator; /* NULL: the system's allocator */
 };
 
-/* Makes an redis_client, the process's client of one store. The store counts as down until it is started.
- * Fails with WEIR_E_INVAL, WEIR_E_NOMEM or WEIR_E_SYSTEM. */
+/* Makes an redis_client, the process's client of one store. The store counts as down until it is
+ * started. Fails with WEIR_E_INVAL, WEIR_E_NOMEM or WEIR_E_SYSTEM. */
 int wr_redis_client_new(const struct wr_redis_client_options *options, struct wr_redis_client **ret_agency);
 
 /* Starts the thread, connects, and waits briefly for the first answer. A store that is down is not
@@ -131,9 +132,9 @@ struct wr_shared_limit_grant {
 };
 
 /* Decides about one request. If *ret_errand is NULL, *ret_told is set. Otherwise `wake` is called
- * once when the shared_request can be polled: from the redis_client's thread or within this call, with a lock
- * held, so it must not call back. With a NULL `wake` the caller cannot wait: returns WEIR_E_CLOSED
- * if the store must be asked. Also fails with WEIR_E_NOMEM. */
+ * once when the shared_request can be polled: from the redis_client's thread or within this call,
+ * with a lock held, so it must not call back. With a NULL `wake` the caller cannot wait: returns
+ * WEIR_E_CLOSED if the store must be asked. Also fails with WEIR_E_NOMEM. */
 int wr_shared_limit_ask(struct wr_shared_limit *budget, const char *key, size_t key_bytes, uint32_t permits,
                         weir_wake *wake, void *context, struct wr_shared_request **ret_errand,
                         struct wr_shared_limit_decision *ret_told);
@@ -141,13 +142,13 @@ int wr_shared_limit_ask(struct wr_shared_limit *budget, const char *key, size_t 
 /* Returns true if the shared_request has ended, and sets *ret_told to the decision. */
 bool wr_shared_request_poll(struct wr_shared_request *shared_request, struct wr_shared_limit_decision *ret_told);
 
-/* Frees an shared_request, also one that has not ended: then `wake` is not called any more. A grant that
- * was not polled is given back. NULL is allowed. */
+/* Frees an shared_request, also one that has not ended: then `wake` is not called any more. A grant
+ * that was not polled is given back. NULL is allowed. */
 void wr_shared_request_free(struct wr_shared_request *shared_request);
 
 /* Corrects a grant that cost `used` permits in the end. Unused permits return to the lease as far
- * as it may hold them, otherwise to the store. Missing permits are charged with the next shared_request.
- * With a limit on requests in flight, `used` permits stay in flight. */
+ * as it may hold them, otherwise to the store. Missing permits are charged with the next
+ * shared_request. With a limit on requests in flight, `used` permits stay in flight. */
 void wr_shared_limit_settle(struct wr_shared_limit *budget, const char *key, size_t key_bytes,
                             const struct wr_shared_limit_grant *grant, uint32_t used);
 
@@ -159,8 +160,8 @@ void wr_shared_limit_release(struct wr_shared_limit *budget, const char *key, si
 int wr_shared_limit_resume(struct wr_shared_limit *budget, const char *key, size_t key_bytes, uint32_t permits);
 
 /* Forgets a key here and in the store. Other nodes notice it with their next shared_request, within
- * WR_REFUSAL_CACHE_NS. Requests in flight stay. Returns WEIR_E_CLOSED if the store is down and keeps the
- * key; WEIR_E_NOMEM. */
+ * WR_REFUSAL_CACHE_NS. Requests in flight stay. Returns WEIR_E_CLOSED if the store is down and
+ * keeps the key; WEIR_E_NOMEM. */
 int wr_shared_limit_reset(struct wr_shared_limit *budget, const char *key, size_t key_bytes);
 
 struct wr_shared_limit_view {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_request.c - requests to the store: made by a caller, ended by the redis_client, freed by the last. */
+/* shared_request.c - requests to the store: made by a caller, ended by the redis_client, freed by
+ * the last. */
 #include "cluster/limit/redis_client.h"
 
 #include "base/alloc.h"
@@ -233,7 +234,8 @@ void wr_shared_request_free(struct wr_shared_request *shared_request)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Decides; may also make an shared_request for more permits. Or makes an shared_request that decides, whose
+/* Decides; may also make an shared_request for more permits. Or makes an shared_request that
+ * decides, whose
  * `permits` is not 0. */
 static int decide_or_request(struct wr_shared_limit *budget, struct wr_key_accounts *key_accounts,
                              struct wr_key_account *key_account, uint32_t permits, bool can_wait,

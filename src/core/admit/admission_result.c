@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* admission_result.c - derives the result of an admission from its rulings: the decisive ruling, the HTTP
- * status and Retry-After. */
+/* admission_result.c - derives the result of an admission from its rulings: the decisive ruling,
+ * the HTTP status and Retry-After. */
 #include "core/admit/admission_result.h"
 
 int64_t wr_seconds_up(int64_t ns)

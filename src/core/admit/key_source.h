@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* key_source.h - parses the source of a key: global, ip, route, host, method, header:NAME, token:NAME */
+/* key_source.h - parses the source of a key: global, ip, route, host, method, header:NAME,
+ * token:NAME */
 #ifndef WR_CORE_ADMIT_KEY_SOURCE_H
 #define WR_CORE_ADMIT_KEY_SOURCE_H
 

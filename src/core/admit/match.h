@@ -63,8 +63,8 @@ weir_request_fault wr_request_reading_begin(const weir_request *request, unsigne
 /* Advances to the next reading. Returns false after the last one; then the first is current. */
 bool wr_request_reading_next(struct wr_request_reading *asked);
 
-/* Returns the wr_request_reading that contains `request`. The cast drops const safely: a wr_request_reading is made for
- * one decision, and matching subtracts from its steps. */
+/* Returns the wr_request_reading that contains `request`. The cast drops const safely: a
+ * wr_request_reading is made for one decision, and matching subtracts from its steps. */
 static inline struct wr_request_reading *wr_request_reading_of(const weir_request *request)
 {
     return (struct wr_request_reading *)(void *)request;

@@ -35,7 +35,8 @@ struct wr_usage_record {
 void wr_usage_record_append(struct wr_buf *buf, char kind, struct wr_span key, const struct wr_limit_usage *usages,
                             uint32_t count);
 
-/* Parses a line without its line end. Returns false if wr_usage_record_append cannot have written it. */
+/* Parses a line without its line end. Returns false if wr_usage_record_append cannot have written
+ * it. */
 bool wr_usage_record_parse(struct wr_span line, struct wr_usage_record *ret_record);
 
 #endif

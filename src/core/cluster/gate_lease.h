@@ -101,9 +101,9 @@ struct wr_gate_lease_reply {
 /* Returns true if this process has the turn and may start requests. */
 bool wr_gate_lease_is_held(const struct wr_gate_lease *gate_lease, int64_t now);
 
-/* Returns the next step. If its verb is not NOTHING, the call counts as sent, and wr_gate_lease_answered or
- * wr_gate_lease_missed must follow. After PASS this process no longer has the turn, even if the call is
- * lost. */
+/* Returns the next step. If its verb is not NOTHING, the call counts as sent, and
+ * wr_gate_lease_answered or wr_gate_lease_missed must follow. After PASS this process no longer has
+ * the turn, even if the call is lost. */
 struct wr_gate_lease_move wr_gate_lease_next(struct wr_gate_lease *gate_lease, const struct wr_gate_lease_local *here,
                                              int64_t now);
 

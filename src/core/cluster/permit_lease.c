@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* permit_lease.c - counts the permits of a key that a node holds, and tracks the membership that allows
- * holding them.
+/* permit_lease.c - counts the permits of a key that a node holds, and tracks the membership that
+ * allows holding them.
  *
  * Invariant: left + asked <= batch, and both belong to the current membership. A late reply is
  * ignored, because its permits may have been asked for a second time. A reply from before the

@@ -29,7 +29,8 @@ static int refuse_limit_text(const char *text, const char *wrong)
     return refuse_limit_at(text, wrong, WR_NOWHERE);
 }
 
-/* ---- parsing ---------------------------------------------------------------------------------- */
+/* ---- parsing
+ * ---------------------------------------------------------------------------------- */
 
 struct wording {
     bool has_rate, has_burst, has_concurrent, has_algorithm;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* aimd_learned.c - Runs the strategies aimd and learned together; the longer of their two delays applies,
- * never the sum. */
+/* aimd_learned.c - Runs the strategies aimd and learned together; the longer of their two delays
+ * applies, never the sum. */
 #include "core/pace/aimd.h"
 #include "core/pace/learned.h"
 #include "core/pace/strategy.h"

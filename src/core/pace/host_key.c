@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* host_key.c - Converts all spellings of a host to one key. Invalid hosts never become keys, because
- * keys are used in stores, in file names and on terminals. */
+/* host_key.c - Converts all spellings of a host to one key. Invalid hosts never become keys,
+ * because keys are used in stores, in file names and on terminals. */
 #include "base/address.h"
 #include "base/ascii.h"
 #include "base/error.h"

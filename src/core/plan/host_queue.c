@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* host_queue.c - the queue of one job at one host: its window in memory, and the rest in the store. */
+/* host_queue.c - the queue of one job at one host: its window in memory, and the rest in the
+ * store. */
 #include "core/plan/plan_state.h"
 
 static uint32_t tasks_in_window(const struct wr_host_queue *host_queue)

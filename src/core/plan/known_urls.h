@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* known_urls.h - the set of URLs that were seen: open-addressed 64-bit fingerprints; it grows only when
- * asked to.
+/* known_urls.h - the set of URLs that were seen: open-addressed 64-bit fingerprints; it grows only
+ * when asked to.
  *
  * After it has grown, each addition moves a few keys from the old slots to the new ones. Moving
  * millions at once would hold up all hosts.

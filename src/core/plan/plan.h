@@ -15,24 +15,24 @@
  *                                    ▲                              │
  *                                    └──── retry, after a backoff ──┘   given back: at no cost
  *
- * A *host queue* (struct wr_host_queue) holds the tasks of one job at one host. Tasks live in the store.
- * The queue keeps a window of at most `window` of them in memory, and requests more by LOAD: one
- * LOAD at a time, after the position of the last row. An offered URL goes to the store only, so a
- * window holds nothing that a crash could lose. The store must answer a LOAD after all writes that
- * it accepted before; one queue to one writer ensures that. A task is identified by (job,
+ * A *host queue* (struct wr_host_queue) holds the tasks of one job at one host. Tasks live in the
+ * store. The queue keeps a window of at most `window` of them in memory, and requests more by LOAD:
+ * one LOAD at a time, after the position of the last row. An offered URL goes to the store only, so
+ * a window holds nothing that a crash could lose. The store must answer a LOAD after all writes
+ * that it accepted before; one queue to one writer ensures that. A task is identified by (job,
  * fingerprint), a keyed hash of its canonical URL, so every write may be repeated.
  *
  * A *start* is defined in gate.h. START and ROBOTS hold a reservation: the engine connects, calls
- * wr_plan_may_send just before it writes, wr_plan_sent when it writes, and wr_plan_page_finished at the end.
- * If it must not or cannot send, or does not know how the request ended, it calls wr_plan_task_given_back:
- * the task returns to its place, and nothing is counted.
+ * wr_plan_may_send just before it writes, wr_plan_sent when it writes, and wr_plan_page_finished at
+ * the end. If it must not or cannot send, or does not know how the request ended, it calls
+ * wr_plan_task_given_back: the task returns to its place, and nothing is counted.
  *
  * A *redirect* is a link with one more hop and the same depth. The engine offers its target, and
  * the page that redirected has ended. So each hop is a task of its own host, on any loop, under its
  * robots.txt, gate, scope and budgets. A loop of redirects ends at a known URL, a chain at
  * max_hops. Hops of a robots.txt are not tasks: within the host, ROBOTS is returned with `is_hop`;
- * at another host, on any loop, the hop is an errand (wr_plan_robots_hop_add), which passes the gate of
- * that host before its pages.
+ * at another host, on any loop, the hop is an errand (wr_plan_robots_hop_add), which passes the
+ * gate of that host before its pages.
  *
  * Links to hosts of other loops: wr_plan_check_url returns whether they are worth posting. They are
  * written with the page that contains them, and then offered to the plan of their own loop with
@@ -80,7 +80,8 @@ struct wr_plan_options {
     /* Receives the last report of a host that is evicted, so that a report over all hosts is
      * complete. If the host returns, its counts restart. NULL: not called. */
     void (*host_left)(void *context, const struct wr_plan_host_report *report);
-    /* Called if a response changed something; `news` is a set of wr_gate_change. NULL: not called. */
+    /* Called if a response changed something; `news` is a set of wr_gate_change. NULL: not
+     * called. */
     void (*news)(void *context, const struct wr_plan_host *host, uint32_t news, int status, int64_t now);
     void *context;
     bool ignores_robots;
@@ -198,16 +199,17 @@ enum wr_add_url_verdict wr_plan_add_url(struct wr_plan *plan, const struct wr_ur
 
 /* Returns true if the URL was accepted here, or refused though stored: it need not be offered. */
 bool wr_plan_knows_url(const struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
-/* Prefetches the memory that wr_plan_knows_url will read, which is in no cache if the set is large. */
+/* Prefetches the memory that wr_plan_knows_url will read, which is in no cache if the set is
+ * large. */
 void wr_plan_prefetch_url(const struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
 
 /* Adds a known URL of a resumed job. When all are added (or in a new plan, when nothing was stored)
- * the set is complete. If it is not, call wr_plan_set_known_incomplete: then the store is asked about
- * URLs that are not in the set. */
+ * the set is complete. If it is not, call wr_plan_set_known_incomplete: then the store is asked
+ * about URLs that are not in the set. */
 void wr_plan_add_known_url(struct wr_plan *plan, uint32_t job, uint64_t fingerprint);
 void wr_plan_set_known_incomplete(struct wr_plan *plan);
-/* Returns true if the set of fingerprints is crowded. wr_plan_known_grow doubles it: call it between
- * steps, because it takes memory and time. */
+/* Returns true if the set of fingerprints is crowded. wr_plan_known_grow doubles it: call it
+ * between steps, because it takes memory and time. */
 bool wr_plan_known_is_crowded(const struct wr_plan *plan);
 int wr_plan_known_grow(struct wr_plan *plan);
 
@@ -329,7 +331,8 @@ void wr_plan_hold_starts(struct wr_plan *plan, int64_t until);
 
 /* ---- requests ---- */
 
-/* Checks a request just before it is written. If the verdict is not WEIR_GO, call wr_plan_task_given_back. */
+/* Checks a request just before it is written. If the verdict is not WEIR_GO, call
+ * wr_plan_task_given_back. */
 weir_decision wr_plan_may_send(struct wr_plan *plan, uint32_t number, int64_t now);
 void wr_plan_sent(struct wr_plan *plan, uint32_t number, int64_t now);
 /* Reports that a request reported as sent is written only now: spacing counts from here. */
@@ -366,12 +369,13 @@ struct wr_task_outcome wr_plan_page_finished(struct wr_plan *plan, uint32_t numb
                                              uint64_t bytes, int64_t now);
 
 /* Reports that a page failed, but not by a response. `outcome` is for the host's gate; NULL if the
- * host was not the cause. `is_final`: a retry would fail too. Otherwise as wr_plan_page_finished. */
+ * host was not the cause. `is_final`: a retry would fail too. Otherwise as
+ * wr_plan_page_finished. */
 struct wr_task_outcome wr_plan_page_failed(struct wr_plan *plan, uint32_t number, const weir_outcome *outcome,
                                            bool is_final, int64_t now);
 
-/* Reports the result of a robots.txt (`outcome` may be NULL, as for wr_plan_page_failed). `event` is
- * ANSWERED or FAILED; its `unit` is set here. The plan owns `rules` in any case; NULL: there are
+/* Reports the result of a robots.txt (`outcome` may be NULL, as for wr_plan_page_failed). `event`
+ * is ANSWERED or FAILED; its `unit` is set here. The plan owns `rules` in any case; NULL: there are
  * none. In the result, `fetch` ON means that the Location is fetched next: by another ROBOTS if
  * `stays` (it is at the same host), else by an errand of the caller, whose response is reported by
  * wr_plan_robots_arrived. `copy` says what to store. */
@@ -390,9 +394,9 @@ void wr_plan_origin_unreachable(struct wr_plan *plan, struct wr_plan_host *host,
                                 int64_t now);
 
 /* Reports whether a response came from a firewall that blocks the crawl: `by` is the caller's
- * number for that wall, 0 for a good response. After WR_PLAN_FIREWALL_PAGES of the former without one of the
- * latter in between the host is blocked for WR_PLAN_BLOCKED_NS: only errands are sent, and its
- * tasks end. The first good response after that lifts the block. */
+ * number for that wall, 0 for a good response. After WR_PLAN_FIREWALL_PAGES of the former without
+ * one of the latter in between the host is blocked for WR_PLAN_BLOCKED_NS: only errands are sent,
+ * and its tasks end. The first good response after that lifts the block. */
 #define WR_PLAN_FIREWALL_PAGES 2
 #define WR_PLAN_BLOCKED_NS WEIR_DAY
 enum wr_firewall_change {
@@ -435,8 +439,8 @@ int64_t wr_plan_host_releasable_until(const struct wr_plan *plan, struct wr_plan
 void wr_plan_host_lease_lost(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* Returns true if the host has no tasks here, none known in the store, and nothing in progress. */
 bool wr_plan_host_is_idle(const struct wr_plan_host *host);
-/* Marks a host that has a result not yet posted to the store: until wr_plan_host_end_post it does not
- * rest, counts as in progress, and stays in memory. */
+/* Marks a host that has a result not yet posted to the store: until wr_plan_host_end_post it does
+ * not rest, counts as in progress, and stays in memory. */
 void wr_plan_host_begin_post(struct wr_plan_host *host);
 void wr_plan_host_end_post(struct wr_plan *plan, struct wr_plan_host *host, int64_t now);
 /* Returns true if a request, LOAD or errand is in progress, or a result is not yet posted. */

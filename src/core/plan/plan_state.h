@@ -255,8 +255,8 @@ void wr_host_queue_list_for_load(struct wr_plan *plan, struct wr_host_queue *hos
 void wr_host_queue_push(struct wr_plan *plan, struct wr_host_queue *host_queue, uint32_t number, int64_t now);
 /* Puts back, to the front, a task that was not sent. */
 void wr_host_queue_push_front(struct wr_plan *plan, struct wr_host_queue *host_queue, uint32_t number, int64_t now);
-/* Returns the first task that is due and of an origin in the set `open`, or WR_NO_TASK. wr_host_queue_pop
- * removes it. */
+/* Returns the first task that is due and of an origin in the set `open`, or WR_NO_TASK.
+ * wr_host_queue_pop removes it. */
 uint32_t wr_host_queue_peek(const struct wr_plan *plan, const struct wr_host_queue *host_queue, uint32_t open,
                             int64_t now);
 uint32_t wr_host_queue_pop(struct wr_plan *plan, struct wr_host_queue *host_queue, uint32_t open, int64_t now);

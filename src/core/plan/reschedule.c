@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reschedule.c - computes what a host can do now, or what holds it until when, and reschedules it. */
+/* reschedule.c - computes what a host can do now, or what holds it until when, and reschedules
+ * it. */
 #include "core/plan/plan_state.h"
 
 static bool may_expire(weir_reason reason)

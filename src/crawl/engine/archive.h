@@ -6,13 +6,15 @@
  *           --> written before the commit
  *
  * A piece is a record for the archive's file, or a body for a file of its own. The store's thread
- * writes both before it commits their pages, as output_file.c does for lines. After a crash the archive
- * is cut back to the committed length, and a body that was written too early is written again.
+ * writes both before it commits their pages, as output_file.c does for lines. After a crash the
+ * archive is cut back to the committed length, and a body that was written too early is written
+ * again.
  *
- * Bounds: a body that is being read has at most WR_CAPTURE_MEMORY_MAX bytes in memory, or its part of
- * WR_CAPTURE_MEMORY_TOTAL if many are in flight. The rest is in an unnamed file. At most WR_CAPTURE_BODY_MAX
- * bytes of a body are kept. Pieces that are not written yet take at most WR_ARCHIVE_PIECES_MAX bytes in
- * all, or one piece that is larger. Beyond that pages wait, and nothing is started.
+ * Bounds: a body that is being read has at most WR_CAPTURE_MEMORY_MAX bytes in memory, or its part
+ * of WR_CAPTURE_MEMORY_TOTAL if many are in flight. The rest is in an unnamed file. At most
+ * WR_CAPTURE_BODY_MAX bytes of a body are kept. Pieces that are not written yet take at most
+ * WR_ARCHIVE_PIECES_MAX bytes in all, or one piece that is larger. Beyond that pages wait, and
+ * nothing is started.
  */
 #ifndef WR_CRAWL_ENGINE_ARCHIVE_H
 #define WR_CRAWL_ENGINE_ARCHIVE_H

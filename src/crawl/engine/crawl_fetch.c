@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* crawl_fetch.c - performs one request: sends it, reads the response, and informs the plan meanwhile. */
+/* crawl_fetch.c - performs one request: sends it, reads the response, and informs the plan
+ * meanwhile. */
 #include "base/alloc.h"
 #include "core/web/http/field.h"
 #include "core/web/http/server_limits.h"

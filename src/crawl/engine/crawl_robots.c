@@ -2,8 +2,8 @@
 /* crawl_robots.c - fetches robots.txt, follows its redirects, and reads and stores it.
  *
  * For a redirect within the host, the plan repeats ROBOTS, and the URL is kept here meanwhile. A
- * redirect to another host is an robots_hop: the loop of that host sends the request, and answers by
- * message.
+ * redirect to another host is an robots_hop: the loop of that host sends the request, and answers
+ * by message.
  */
 #include "base/alloc.h"
 #include "core/web/http/field.h"
@@ -398,8 +398,8 @@ void wr_robots_hops_schedule(struct wr_crawl_loop *loop, struct wr_span key)
     }
 }
 
-/* Places an robots_hop in the plan if this process has the host and does not yield it. Asks the store
- * for a host of another process. */
+/* Places an robots_hop in the plan if this process has the host and does not yield it. Asks the
+ * store for a host of another process. */
 static void schedule_or_claim_host(struct wr_crawl_loop *loop, struct wr_robots_hop *robots_hop)
 {
     const struct wr_plan_host *host = wr_plan_host_find(loop->plan, robots_hop_target(robots_hop));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* digest_algorithms.h - digests of page bodies: XXH128, which is fast, and SHA-256, which is secure. */
+/* digest_algorithms.h - digests of page bodies: XXH128, which is fast, and SHA-256, which is
+ * secure. */
 #ifndef WR_CRAWL_ENGINE_DIGEST_ALGORITHMS_H
 #define WR_CRAWL_ENGINE_DIGEST_ALGORITHMS_H
 

@@ -6,10 +6,10 @@
  *     wr_engine_metrics_health(watch);
  *     wr_engine_metrics_free(watch);
  *
- * Counters are read where loops keep them. Hosts are looked at by a question to each loop (crawl_inspect.h),
- * as seldom as needed to take less than a hundredth of the loops' time. So a thousand calls per
- * second cost the crawl no more. One thread at a time may call these functions: none of the loops,
- * not that of the store, and only until wr_engine_finish is called.
+ * Counters are read where loops keep them. Hosts are looked at by a question to each loop
+ * (crawl_inspect.h), as seldom as needed to take less than a hundredth of the loops' time. So a
+ * thousand calls per second cost the crawl no more. One thread at a time may call these functions:
+ * none of the loops, not that of the store, and only until wr_engine_finish is called.
  */
 #ifndef WR_CRAWL_ENGINE_ENGINE_METRICS_H
 #define WR_CRAWL_ENGINE_ENGINE_METRICS_H
@@ -20,9 +20,9 @@
 
 struct wr_engine_metrics;
 
-/* Creates a watch. `hosts` (at most WR_ENGINE_METRICS_HOSTS_MAX) hosts have metrics of their own: first
- * those that were asked too soon, then those that are asked most often. The others are added up as
- * "other". Returns 0 or WEIR_E_NOMEM. */
+/* Creates a watch. `hosts` (at most WR_ENGINE_METRICS_HOSTS_MAX) hosts have metrics of their own:
+ * first those that were asked too soon, then those that are asked most often. The others are added
+ * up as "other". Returns 0 or WEIR_E_NOMEM. */
 int wr_engine_metrics_new(struct wr_engine *engine, size_t hosts, struct wr_engine_metrics **ret_watch);
 
 /* Returns the text for /metrics, valid until the next call; empty if memory is short. */

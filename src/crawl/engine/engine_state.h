@@ -232,7 +232,7 @@ void wr_crawl_page_end_not_due(struct wr_crawl_loop *loop, const struct wr_plan_
 void wr_crawl_page_post(struct wr_crawl_fetch *fetch);
 /* Sends seeds to a loop, and takes them out of `urls`. Returns 0 or WEIR_E_NOMEM. */
 int wr_url_message_send_seeds(struct wr_engine *engine, uint32_t index, struct wr_url_batch *urls);
-/* Adds a copy of a seed to a batch, and sends that if it is full. Errors as of wr_engine_add_seed. */
+/* Adds a copy of a seed to a batch, and sends a full one. Errors as of wr_engine_add_seed. */
 int wr_seed_batch_add(struct wr_engine *engine, const struct wr_url_batch *from,
                       const struct wr_url_batch_entry *found);
 /* Retries posts that wait for room in the store. */
@@ -297,7 +297,7 @@ void wr_crawl_sitemap_begin(struct wr_crawl_fetch *fetch);
 bool wr_crawl_sitemap_feed(struct wr_crawl_fetch *fetch, const char *data, size_t bytes);
 /* Reads sitemaps in each turn of the loop. Call it when the store may have room. */
 void wr_crawl_sitemaps_resume(struct wr_crawl_loop *loop);
-/* Returns true if a sitemap has arrived and is not read yet. wr_crawl_page_end is called afterwards. */
+/* Returns true if a sitemap has arrived and is not read yet; then wr_crawl_page_end is called. */
 bool wr_crawl_sitemap_defers_end(struct wr_crawl_fetch *fetch);
 /* Has wr_crawl_page_offer_links called in a later turn of the loop, because links are left. */
 void wr_crawl_sitemap_defer_links(struct wr_crawl_fetch *fetch);
@@ -384,7 +384,7 @@ void wr_capture_init(struct wr_capture *capture, const struct wr_engine *engine)
 void wr_capture_clear(struct wr_capture *capture, struct wr_engine *engine);
 void wr_capture_release(struct wr_capture *capture, struct wr_engine *engine);
 void wr_capture_head_line(struct wr_capture *capture, struct wr_span line);
-/* Keeps a piece of the body. Returns false if it cannot be kept: then ends with wr_capture_failed. */
+/* Keeps a piece of the body. Returns false if it cannot: then ends with wr_capture_failed. */
 bool wr_capture_body(struct wr_crawl_fetch *fetch, const char *data, size_t bytes);
 void wr_capture_failed(struct wr_crawl_fetch *fetch);
 /* Packs a response that is to be kept, and then calls wr_crawl_page_end; now or later. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* firewall_blocks.c - detects, reports and remembers (for a day) hosts whose firewall blocks the crawler. */
+/* firewall_blocks.c - detects, reports and remembers (for a day) hosts whose firewall blocks the
+ * crawler. */
 #include "crawl/engine/engine_state.h"
 
 #define WARNED_MAX 20 /* blocked hosts that the user is warned of one by one */

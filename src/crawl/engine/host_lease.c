@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host_lease.c - claims, renews and releases hosts that processes share; see docs/internals/cluster.md.
+/* host_lease.c - claims, renews and releases shared hosts; see docs/internals/cluster.md.
  *
  *     claim --> the plan of its loop --> idle for a while, or above the process's share --> release
  *       beat: renews all leases of this process; hosts that are missing in it are lost

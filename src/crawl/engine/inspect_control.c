@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect_control.c - controls a running crawl: pauses hosts, sets their pace, forgets learned values. */
+/* inspect_control.c - controls a running crawl: pauses hosts, sets their pace, forgets learned
+ * values. */
 #include "base/error.h"
 #include "crawl/engine/engine_state.h"
 

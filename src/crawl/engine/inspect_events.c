@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect_events.c - keeps the last events of hosts, numbered, for observers. Each event takes a lock;
- * ordinary responses take none. */
+/* inspect_events.c - keeps the last events of hosts, numbered, for observers. Each event takes a
+ * lock; ordinary responses take none. */
 #include "base/alloc.h"
 #include "crawl/engine/engine_state.h"
 

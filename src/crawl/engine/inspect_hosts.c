@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect_hosts.c - looks at a running crawl: each loop finds the foremost of its hosts, a few hundred at a
- * time, and the caller merges them. */
+/* inspect_hosts.c - looks at a running crawl: each loop finds the foremost of its hosts, a few
+ * hundred at a time, and the caller merges them. */
 #include "base/ascii.h"
 #include "crawl/engine/engine_state.h"
 

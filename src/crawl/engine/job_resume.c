@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* job_resume.c - restores a job from the store, before any thread runs: its URLs, hosts and seeds. */
+/* job_resume.c - restores a job from the store, before any thread runs: its URLs, hosts and
+ * seeds. */
 #include "base/error.h"
 #include "crawl/engine/engine_state.h"
 

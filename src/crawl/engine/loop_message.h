@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_message.h - messages between the loops of a crawl, and questions to loops from other threads. */
+/* loop_message.h - messages between the loops of a crawl, and questions to loops from other
+ * threads. */
 #ifndef WR_CRAWL_ENGINE_LOOP_MESSAGE_H
 #define WR_CRAWL_ENGINE_LOOP_MESSAGE_H
 

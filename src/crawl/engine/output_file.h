@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* output_file.h - the output file of lines. The store knows its committed length (output_file.c). */
+/* output_file.h - the output file of lines. The store knows its committed length
+ * (output_file.c). */
 #ifndef WR_CRAWL_ENGINE_OUTPUT_FILE_H
 #define WR_CRAWL_ENGINE_OUTPUT_FILE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* page_end.c - decides how a page ends: retried, redirected, read or failed; and writes its line. */
+/* page_end.c - decides how a page ends: retried, redirected, read or failed; and writes its
+ * line. */
 #include "core/web/url/redirect.h"
 #include "crawl/engine/engine_state.h"
 #include "http/loop/round.h"

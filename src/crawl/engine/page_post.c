@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* page_post.c - posts the outcome of a page to store and output at once: its end, its URLs and its line.
+/* page_post.c - posts the outcome of a page to store and output at once: its end, its URLs and its
+ * line.
  *
  * One post has all of them, so all are stored or none. Lines are in the file in the order of posts:
  * one lock is held from finding the place of a line until it is posted.

@@ -6,9 +6,10 @@
  *         wr_rate_history_sample(&course, engine, stats.elapsed_ns);     looks when a step is over
  *     count = wr_rate_history_read(&course, key, ..., starts);         after wr_engine_finish
  *
- * Bounds: the WR_RATE_HISTORY_HOSTS hosts that seem to be asked most, and WR_RATE_HISTORY_POINTS steps. A step
- * is a second at first. When there are too many steps, pairs are joined, and a step lasts twice as
- * long. The same happens if a look at all hosts would cost more than a fiftieth of a step.
+ * Bounds: the WR_RATE_HISTORY_HOSTS hosts that seem to be asked most, and WR_RATE_HISTORY_POINTS
+ * steps. A step is a second at first. When there are too many steps, pairs are joined, and a step
+ * lasts twice as long. The same happens if a look at all hosts would cost more than a fiftieth of a
+ * step.
  */
 #ifndef WR_CRAWL_ENGINE_RATE_HISTORY_H
 #define WR_CRAWL_ENGINE_RATE_HISTORY_H
@@ -51,8 +52,8 @@ void wr_rate_history_advance(struct wr_rate_history *history, int64_t elapsed_ns
 /* Lengthens the steps until a look at `hosts` hosts takes at most a fiftieth of a step. */
 void wr_rate_history_widen(struct wr_rate_history *history, uint64_t hosts);
 
-/* Returns the number of steps, at most WR_RATE_HISTORY_POINTS, the one in which the run ended included; 0
- * if the host is not known. ret_starts has the starts in each; -1: not known. */
+/* Returns the number of steps, at most WR_RATE_HISTORY_POINTS, the one in which the run ended
+ * included; 0 if the host is not known. ret_starts has the starts in each; -1: not known. */
 size_t wr_rate_history_read(const struct wr_rate_history *history, struct wr_span key, uint64_t requests,
                             int64_t elapsed_ns, int64_t ret_starts[WR_RATE_HISTORY_POINTS]);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* recrawl_diff.c - recrawl: seeds a job with the URLs of an earlier job, and compares both at the end. */
+/* recrawl_diff.c - recrawl: seeds a job with the URLs of an earlier job, and compares both at the
+ * end. */
 #include "base/error.h"
 #include "crawl/engine/engine_state.h"
 

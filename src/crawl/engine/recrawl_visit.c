@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* recrawl_visit.c - results of an earlier job: kept for tasks in windows and in flight, and compared with
- * what came.
+/* recrawl_visit.c - results of an earlier job: kept for tasks in windows and in flight, and
+ * compared with what came.
  *
  * How often a page changes is estimated from its visits: the number of changes between the first
  * and the last. A page that changes at a rate r has changed after a time t with probability 1 -

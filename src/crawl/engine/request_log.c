@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* request_log.c - writes a line for each request sent and for each change of a host's pace. Lines that
- * cannot be written without waiting are dropped and counted. */
+/* request_log.c - writes a line for each request sent and for each change of a host's pace. Lines
+ * that cannot be written without waiting are dropped and counted. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"

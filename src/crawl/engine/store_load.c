@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* store_load.c - reads from the store for the plans: tasks and memory of a host, and hosts with tasks.
+/* store_load.c - reads from the store for the plans: tasks and memory of a host, and hosts with
+ * tasks.
  *
  * Rows come on the store's thread and are copied into a message. The loop gives them to its plan.
  */

@@ -135,7 +135,8 @@ struct wr_store_task_limits {
     uint64_t host_tasks; /* limit of tasks per host */
 };
 
-/* A URL to fetch, as posted. Neither host nor url is empty; both are clean text (wr_span_is_clean). */
+/* A URL to fetch, as posted. Neither host nor url is empty; both are clean text
+ * (wr_span_is_clean). */
 struct wr_store_task_found {
     int64_t job;
     uint64_t fingerprint;
@@ -517,7 +518,8 @@ struct wr_store_query {
     /* TASKS: tasks of `job` at `key`, ended or not; set before `done`; may be NULL */
     uint64_t *ret_accepted;
     /* ALL_TASKS, SUMS: `after.id` of the next query; 0: none is left; set before `done`. If given,
-     * at most WR_STORE_SCAN_MAX tasks of all jobs are read, so that other queries wait only briefly. */
+     * at most WR_STORE_SCAN_MAX tasks of all jobs are read, so that other queries wait only
+     * briefly. */
     int64_t *ret_next;
     void (*row)(void *context, const struct wr_store_row *row);
     wr_store_done *done; /* called at the end; NULL: the query waits */

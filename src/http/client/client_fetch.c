@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* client_fetch.c - one fetch: checks and copies its options, moves it between its states, and ends it. */
+/* client_fetch.c - one fetch: checks and copies its options, moves it between its states, and ends
+ * it. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "core/web/http/field.h"

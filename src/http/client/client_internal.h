@@ -20,10 +20,10 @@
  *     response.c        the response for the caller
  *     client_robots.c   fetches of robots.txt
  *
- * An origin_queue is the queue of fetches to one origin. Only its first fetch asks: robots.txt (which may
- * have to be fetched), then the host's gate. So a slow host delays only its own fetches. Origin
- * queues that may continue are in a run list, which is served while there are slots. A fetch that
- * waits for its host holds no slot.
+ * An origin_queue is the queue of fetches to one origin. Only its first fetch asks: robots.txt
+ * (which may have to be fetched), then the host's gate. So a slow host delays only its own fetches.
+ * Origin queues that may continue are in a run list, which is served while there are slots. A fetch
+ * that waits for its host holds no slot.
  *
  * Only the client's thread uses the data, except the inbox, the woken queues and the counters.
  */
@@ -52,7 +52,8 @@ struct wr_wire_request;
 
 /* ---- timers (client_loop.c) ---- */
 
-/* A timer of the client's loop. Must be the first member, because `on_due` casts it to its owner. */
+/* A timer of the client's loop. Must be the first member, because `on_due` casts it to its
+ * owner. */
 struct wr_client_timer {
     struct wr_heap_item item;
     void (*on_due)(struct wr_client_timer *due);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* client_loop.c - the client's thread: handles posted fetches, timers, and queues that may continue.
+/* client_loop.c - the client's thread: handles posted fetches, timers, and queues that may
+ * continue.
  *
  * All of this happens before each wait for the network. Posts and wake-ups from other threads end
  * the wait.

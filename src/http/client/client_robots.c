@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* client_robots.c - fetches robots.txt files, which pass the gate of their host like any other fetch. */
+/* client_robots.c - fetches robots.txt files, which pass the gate of their host like any other
+ * fetch. */
 #include "core/pace/refusal.h"
 #include "http/client/client_extras.h"
 #include "http/client/client_internal.h"

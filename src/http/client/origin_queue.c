@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* origin_queue.c - the queue of fetches to one origin: starts the first one when robots.txt and gate allow.
+/* origin_queue.c - the queue of fetches to one origin: starts the first one when robots.txt and
+ * gate allow.
  *
  * The name of a queue says whether it asks robots.txt, the key of its gate, and the origin. http
  * and https of one host share a gate but have a robots.txt each. So an unavailable robots.txt

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* watchdog.h - for tests: measures how long a loop does not look at its timers, and what it does then.
+/* watchdog.h - for tests: measures how long a loop does not look at its timers, and what it does
+ * then.
  *
  *     wr_watchdog_begin("a crawl's loop");    this thread runs a loop from here on
  *     wr_watchdog_turn();                     a turn begins: the loop looks at its timers
@@ -13,13 +14,14 @@
  *
  * A stalled machine must not abort the program either. Some kernels charge a thread for time that
  * the hypervisor took from the CPU, so that its CPU time jumps. Therefore the kernel's clock must
- * also have found the thread running for enough ticks: those that fit into WR_WATCHDOG_MAX_MS (at least
- * 1), and 2 more. A stall adds one tick however long it is, because missed ticks are not made up
- * for. One long system call also adds only one tick; its time depends on the machine more than on
- * this code. The price is precision. With a tick of 4 ms, a turn of 8 ms may be detected and one of
- * 12 ms is; with a tick of 1 ms, one of 7 ms is. Tests of the abort hold a loop for longer.
+ * also have found the thread running for enough ticks: those that fit into WR_WATCHDOG_MAX_MS (at
+ * least 1), and 2 more. A stall adds one tick however long it is, because missed ticks are not made
+ * up for. One long system call also adds only one tick; its time depends on the machine more than
+ * on this code. The price is precision. With a tick of 4 ms, a turn of 8 ms may be detected and one
+ * of 12 ms is; with a tick of 1 ms, one of 7 ms is. Tests of the abort hold a loop for longer.
  *
- * Only builds with tests contain this code (WR_AWAY). It measures only if WEIR_TEST_WATCHDOG is set:
+ * Only builds with tests contain this code (WR_AWAY). It measures only if WEIR_TEST_WATCHDOG is
+ * set:
  * `fail` aborts on a long turn; a path appends each turn of 2 ms or more, with its ticks, to that
  * file. Without the variable a call costs a load and a branch; in a build without tests, nothing.
  * Leave the variable unset under a sanitizer or valgrind, which slow all code down ten times.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* http1.h - sends GET and HEAD over plain http without libcurl and without a proxy: the direct path.
+/* http1.h - sends GET and HEAD over plain http without libcurl and without a proxy: the direct
+ * path.
  *
  * libcurl costs three times as much as the system calls that a page needs. The direct path needs
  * one send, one or two recv, and a share of an epoll_wait. libcurl handles the rest: https,
@@ -15,8 +16,8 @@
  *                         └───── a reused connection was dead: once more, on a new one ◀──────┘
  *
  * A connection stays in epoll for its whole life and waits for bytes. Any event on an idle
- * connection closes it: the server has closed it, or sent unrequested bytes. So transfers
- * wait until the loop has polled, which reveals such events first. wr_net_flush does not wait, but
+ * connection closes it: the server has closed it, or sent unrequested bytes. So transfers wait
+ * until the loop has polled, which reveals such events first. wr_net_flush does not wait, but
  * checks the connection instead. Bytes are read into one buffer for all connections, and passed on
  * from there.
  */

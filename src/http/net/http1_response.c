@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* http1_response.c - reads a response: lines of heads, body, trailer, and its end (RFC 9112 6.3). */
+/* http1_response.c - reads a response: lines of heads, body, trailer, and its end (RFC 9112
+ * 6.3). */
 #include "http/net/net_internal.h"
 
 #include "core/web/http/field.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_guard.c - checks that a process with limited memory has enough for one more libcurl transfer.
+/* memory_guard.c - checks that a process with limited memory has enough for one more libcurl
+ * transfer.
  *
  * libcurl and OpenSSL do not handle a malloc that fails halfway. They report an invalid certificate
  * or a body that cannot be decoded, and libcurl 7.88 may divide by zero. So a transfer begins only

@@ -296,8 +296,8 @@ static int copy_strings(struct wr_net *net)
     return 0;
 }
 
-/* Creates the empty connection cache of wr_easy_forget_connection. Only for libcurl 7, whose behaviour is
- * known. Others may reject it, and scan no more connections than libcurl 7 does. */
+/* Creates the empty connection cache of wr_easy_forget_connection. Only for libcurl 7, whose
+ * behaviour is known. Others may reject it, and scan no more connections than libcurl 7 does. */
 static int make_empty_cache(struct wr_net *net)
 {
     if (curl_version_info(CURLVERSION_NOW)->version_num >= 0x080000)

@@ -206,9 +206,10 @@ void wr_net_append_head(struct wr_buf *buf, const struct wr_net *net, const stru
  * before_send. Has no effect on libcurl's transfers. Must not be called from on_head or on_body. */
 void wr_net_flush(struct wr_net *net);
 
-/* wr_net_pause_body stops a body, called from on_body if the owner cannot take data so fast. The rest of
- * the body waits at the server until wr_net_resume_body, and no timeout counts that time. Data that was
- * read before may still be delivered. Callbacks of the net must not call wr_net_resume_body. */
+/* wr_net_pause_body stops a body, called from on_body if the owner cannot take data so fast. The
+ * rest of the body waits at the server until wr_net_resume_body, and no timeout counts that time.
+ * Data that was read before may still be delivered. Callbacks of the net must not call
+ * wr_net_resume_body. */
 void wr_net_pause_body(struct wr_transfer *transfer);
 void wr_net_resume_body(struct wr_transfer *transfer);
 

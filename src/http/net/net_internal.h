@@ -247,7 +247,8 @@ void wr_transfer_free(struct wr_transfer *transfer);
 bool wr_callback_before_send(struct wr_transfer *transfer, const struct wr_address *address, uint16_t port);
 
 /* Report that the first bytes of the request will be or have been passed to the kernel, which
- * libcurl does not report. Since wr_callback_before_send the process may have been stopped or preempted. */
+ * libcurl does not report. Since wr_callback_before_send the process may have been stopped or
+ * preempted. */
 void wr_callback_writing(struct wr_transfer *transfer);
 void wr_callback_written(struct wr_transfer *transfer);
 

@@ -7,8 +7,8 @@
  *
  * Received bytes are decoded for AT_ONCE_NS, and for at most STEPS_MAX steps whatever the clock
  * says. The rest waits, and its connection is not read meanwhile; libcurl stops at FULL_BYTES.
- * Waiting transfers share WR_TIME_SLICE_NS of each round of the loop, in order. A body that its owner
- * holds is neither decoded nor read.
+ * Waiting transfers share WR_TIME_SLICE_NS of each round of the loop, in order. A body that its
+ * owner holds is neither decoded nor read.
  */
 #include "http/net/net_internal.h"
 

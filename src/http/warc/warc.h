@@ -76,7 +76,8 @@ struct wr_warc_exchange {
  * limit); WEIR_E_SYSTEM (no random numbers). Then discard the buffer. */
 int wr_warc_append_exchange(struct wr_warc *warc, const struct wr_warc_exchange *exchange, struct wr_buf *buf);
 
-/* ---- payloads in the archive (payload_table.c) -------------------------------------------------------- */
+/* ---- payloads in the archive (payload_table.c)
+ * -------------------------------------------------------- */
 
 #define WR_PAYLOAD_TABLE_SLOTS 65536 /* remembered payloads; a new one replaces that of its slot */
 #define WR_PAYLOAD_URL_MAX 1024      /* bytes; payloads with longer URLs are not remembered */

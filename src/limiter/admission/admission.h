@@ -35,8 +35,8 @@ struct weir_admission {
 /* Resets an admission before rules are checked. */
 void wr_admission_start(weir_admission_result *ret_admission);
 
-/* Like weir_admission_try, for a request that was checked and parsed. If it fails and asked->steps is
- * 0, the request must be refused in every failure mode. */
+/* Like weir_admission_try, for a request that was checked and parsed. If it fails and asked->steps
+ * is 0, the request must be refused in every failure mode. */
 int wr_admission_try(weir_admission *counter, struct wr_request_reading *asked, weir_admission_result *ret_admission);
 
 /* Adds the ruling of one matching rule for this reading of the request: key and plan, or MALFORMED.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gate_algorithm.c - Implements one host's gate as an algorithm of limit.h. So a table can shard, limit,
- * evict and sweep hosts, and callers wait for them in its queues as for any limiter. */
+/* gate_algorithm.c - Implements one host's gate as an algorithm of limit.h. So a table can shard,
+ * limit, evict and sweep hosts, and callers wait for them in its queues as for any limiter. */
 #include "limiter/pacer/pacer.h"
 
 static const struct wr_pacer_rule *rule_of(const weir_limit *limit)

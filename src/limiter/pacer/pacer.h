@@ -174,7 +174,8 @@ struct wr_gate_waiters {
     struct weir_ticket *first[WR_REQUEST_GATES_MAX];
 };
 
-/* wr_request_gates_waiters needs the locks of the gates, wr_gate_waiters_wake must be called without them. */
+/* wr_request_gates_waiters needs the locks of the gates, wr_gate_waiters_wake must be called
+ * without them. */
 struct wr_gate_waiters wr_request_gates_waiters(const struct wr_request_gates *gates, int64_t now);
 void wr_gate_waiters_wake(const struct wr_gate_waiters *called);
 

@@ -58,8 +58,8 @@ bool wr_pacer_gate_state_get(weir_pacer *pacer, const char *key, size_t key_byte
 /* Returns the size of a packed gate, bytes. */
 size_t wr_pacer_gate_packed_bytes(weir_pacer *pacer);
 
-/* Imports a gate as wr_gate_unpack does. No request starts before wr_pacer_gate_extend, so that pending
- * messages can be processed first. Returns false if the pacer does not know the key. */
+/* Imports a gate as wr_gate_unpack does. No request starts before wr_pacer_gate_extend, so that
+ * pending messages can be processed first. Returns false if the pacer does not know the key. */
 bool wr_pacer_gate_import(weir_pacer *pacer, const char *key, size_t key_bytes, const void *packed, size_t packed_bytes,
                           int64_t elapsed_ns, bool lost);
 
@@ -71,8 +71,9 @@ void wr_pacer_gate_extend(weir_pacer *pacer, const char *key, size_t key_bytes, 
  * whether the gate is still ours. Returns false if the gate is not here. */
 bool wr_pacer_gate_export(weir_pacer *pacer, const char *key, size_t key_bytes, bool goes, void *ret_packed);
 
-/* wr_pacer_gate_tell_remote applies a report by another process. wr_pacer_gate_set_remote_count sets the number of
- * requests that other processes have in flight. The gate must be here or being imported. */
+/* wr_pacer_gate_tell_remote applies a report by another process. wr_pacer_gate_set_remote_count
+ * sets the number of requests that other processes have in flight. The gate must be here or being
+ * imported. */
 void wr_pacer_gate_tell_remote(weir_pacer *pacer, const struct wr_remote_report *away);
 void wr_pacer_gate_set_remote_count(weir_pacer *pacer, const char *key, size_t key_bytes, uint32_t others);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* request_gates.c - Finds the gates of a request: of its host, its registrable domain and its address. */
+/* request_gates.c - Finds the gates of a request: of its host, its registrable domain and its
+ * address. */
 #include "limiter/pacer/pacer.h"
 
 #include "base/address.h"

@@ -68,7 +68,8 @@ struct wr_block {
 
 struct wr_shard {
     _Alignas(WR_CACHE_LINE_BYTES) struct wr_lock lock;
-    /* copies of block.groups and block.control, read by wr_shard_prefetch_unlocked without the lock */
+    /* copies of block.groups and block.control, read by wr_shard_prefetch_unlocked without the
+     * lock */
     _Atomic uint32_t hint_groups;
     _Atomic(uint8_t *) hint_control;
     struct wr_block block;

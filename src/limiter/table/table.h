@@ -237,8 +237,8 @@ struct weir_ticket *wr_shard_next_unnotified(struct wr_shard *shard);
 /* Returns the number of callers that wait for keys of this shard. The lock is held. */
 size_t wr_shard_waiters(const struct wr_shard *shard);
 
-/* For a change of rules: mark_changed marks all queues. Each call of wr_shard_next_changed returns the
- * first ticket of a marked queue, pinned, and clears the mark; NULL at the end. The lock is
+/* For a change of rules: mark_changed marks all queues. Each call of wr_shard_next_changed returns
+ * the first ticket of a marked queue, pinned, and clears the mark; NULL at the end. The lock is
  * held. */
 void wr_shard_mark_changed(struct wr_shard *shard);
 struct weir_ticket *wr_shard_next_changed(struct wr_shard *shard, int64_t now);

@@ -29,8 +29,9 @@ int wr_table_restore_usage(weir_table *table, struct wr_span key, const struct w
                            int64_t ago_ns, enum wr_restore_mode how);
 
 /* Takes over permits of a key that were granted `ago_ns` ago. Takes permits in flight, regardless
- * of the limit; they must be released. Other permits were charged by wr_table_restore_usage. *ret_receipt
- * can be used to settle them. Errors are those of wr_table_restore_usage, and WEIR_E_INVAL. */
+ * of the limit; they must be released. Other permits were charged by wr_table_restore_usage.
+ * *ret_receipt can be used to settle them. Errors are those of wr_table_restore_usage, and
+ * WEIR_E_INVAL. */
 int wr_table_restore_permits(weir_table *table, struct wr_span key, uint32_t permits, int64_t ago_ns,
                              weir_receipt *ret_receipt);
 

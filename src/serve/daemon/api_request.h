@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* api_request.h - parses a request to the API: a JSON object, without building a tree or allocating memory.
+/* api_request.h - parses a request to the API: a JSON object, without building a tree or allocating
+ * memory.
  *
  *     wr_api_reader_begin(&reader, body);
  *     while (wr_api_reader_next(&reader, &ask))                 one object, or a list of them
@@ -24,8 +25,8 @@ struct wr_api_request_header {
     struct wr_span name, value;
 };
 
-/* Bits for the members of struct wr_api_request, in the order of the names in api_request.c. WR_API_REQUEST_MEMBERS has
- * those that describe an HTTP request. */
+/* Bits for the members of struct wr_api_request, in the order of the names in api_request.c.
+ * WR_API_REQUEST_MEMBERS has those that describe an HTTP request. */
 enum {
     WR_API_METHOD = 1 << 0,
     WR_API_TARGET = 1 << 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* daemon_handover.h - hands a running daemon's work over to a new daemon: listening sockets, connections
- * and keys.
+/* daemon_handover.h - hands a running daemon's work over to a new daemon: listening sockets,
+ * connections and keys.
  *
  *     old                                      new
  *     listens at PATH (0600, peer checked)     reads its rules; an error there changes nothing

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* forwarded_request.h - reads a proxy's header fields about the request that it asks about: X-Original-... of
- * nginx, or X-Forwarded-... of Caddy and Traefik. */
+/* forwarded_request.h - reads a proxy's header fields about the request that it asks about:
+ * X-Original-... of nginx, or X-Forwarded-... of Caddy and Traefik. */
 #ifndef WR_SERVE_DAEMON_FORWARDED_REQUEST_H
 #define WR_SERVE_DAEMON_FORWARDED_REQUEST_H
 

@@ -104,7 +104,8 @@ void wr_serve_reply_verdict(struct wr_serve_worker *worker, struct wr_http_excha
 /* Waits in the queue of the request's keys for at most `timeout_ns`. Responds at once, or later. */
 void wr_serve_acquire(struct wr_serve_worker *worker, struct wr_http_exchange *exchange, const weir_request *request,
                       int64_t timeout_ns);
-/* Sends the response when worker->verdict is ready. `reply_context` is that of the wr_serve_deferred_reply. */
+/* Sends the response when worker->verdict is ready. `reply_context` is that of the
+ * wr_serve_deferred_reply. */
 typedef void wr_serve_reply_function(struct wr_serve_worker *worker, struct wr_http_exchange *exchange,
                                      void *reply_context);
 

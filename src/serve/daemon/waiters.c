@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* waiters.c - requests that are waiting for a decision: POST /v1/acquire, and requests to the store.
+/* waiters.c - requests that are waiting for a decision: POST /v1/acquire, and requests to the
+ * store.
  *
  * A waiter is in a queue of the rulebook and is polled in its loop's thread. This happens when the
  * queue reports that its turn may have come (from any thread, by a note), and at the time that the

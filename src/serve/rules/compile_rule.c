@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* compile_rule.c - converts rules from their settings to the forms that requests are compared with. */
+/* compile_rule.c - converts rules from their settings to the forms that requests are compared
+ * with. */
 #include "serve/rules/compile_rule.h"
 
 #include "base/ascii.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* compile_rule.h - converts rules from their settings to the forms that requests are compared with. */
+/* compile_rule.h - converts rules from their settings to the forms that requests are compared
+ * with. */
 #ifndef WR_SERVE_RULES_COMPILE_RULE_H
 #define WR_SERVE_RULES_COMPILE_RULE_H
 

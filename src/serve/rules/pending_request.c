@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pending_request.c - requests that wait for one rule after the other, in an event loop.
  *
- * All keys are read when the pending request is created, because the texts of the request are not kept. The
- * pending request waits for each enforced rule in order, and then checks shadow rules without waiting. For a
- * shared rule it sends requests to the store, at the times that the store names: the rule has no
- * queue, as other waiters are in other processes. */
+ * All keys are read when the pending request is created, because the texts of the request are not
+ * kept. The pending request waits for each enforced rule in order, and then checks shadow rules
+ * without waiting. For a shared rule it sends requests to the store, at the times that the store
+ * names: the rule has no queue, as other waiters are in other processes. */
 #include "base/alloc.h"
 #include "limiter/clock/clock.h"
 #include "limiter/queue/queue.h"

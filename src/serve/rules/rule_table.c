@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rule_table.c - tables of rules, which outlive a reload, and the two repositories without a table. */
+/* rule_table.c - tables of rules, which outlive a reload, and the two repositories without a
+ * table. */
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "core/limit/algorithm.h"

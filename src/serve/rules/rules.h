@@ -65,7 +65,8 @@ int wr_rules_reload(struct wr_rules *book, const struct wr_rules_settings *setti
 /* Counts a reload as failed because the settings could not be read. */
 void wr_rules_count_failed_reload(struct wr_rules *book);
 
-/* All other calls must have returned and all pending requests must be freed before. Accepts NULL. */
+/* All other calls must have returned and all pending requests must be freed before. Accepts
+ * NULL. */
 void wr_rules_free(struct wr_rules *book);
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
@@ -119,7 +120,8 @@ void wr_rules_try(struct wr_rules *book, const weir_request *request, struct wr_
 
 /* Rules with `share` may have to ask their store. Then try, reserve and try_key fail as on_error
  * says. A caller that can wait uses try_now first. It returns false if a store must be asked:
- * nothing was charged or counted, the verdict is invalid, and a pending request must be enqueued to ask it. */
+ * nothing was charged or counted, the verdict is invalid, and a pending request must be enqueued to
+ * ask it. */
 bool wr_rules_try_now(struct wr_rules *book, const weir_request *request, struct wr_verdict *ret_verdict);
 bool wr_rules_reserve_now(struct wr_rules *book, const weir_request *request, int64_t lease_ns,
                           struct wr_verdict *ret_verdict);
@@ -160,12 +162,14 @@ int wr_reservation_end(struct wr_rules *book, uint64_t hold);
 /* Waits until all matching rules grant, for at most `timeout_ns`. WEIR_FOREVER sets no limit; 0
  * decides like try, but never overtakes waiters. `wake` (see weir_wake) is called when a poll may
  * succeed. Rules are waited for in order; permits of one are kept during the wait for the next.
- * Poll the pending request at once. Returns WEIR_E_NOMEM, or WEIR_E_INVAL for an invalid timeout. */
+ * Poll the pending request at once. Returns WEIR_E_NOMEM, or WEIR_E_INVAL for an invalid
+ * timeout. */
 int wr_rules_enqueue(struct wr_rules *book, const weir_request *request, int64_t timeout_ns, weir_wake *wake,
                      void *context, struct wr_pending_request **ret_pending);
 
-/* Like try, reserve or try_key, but waits for the store of shared rules, and only for it. `rules_request`
- * selects the call. Returns WEIR_E_NOMEM, or WEIR_E_ABSENT or WEIR_E_INVAL as try_key. */
+/* Like try, reserve or try_key, but waits for the store of shared rules, and only for it.
+ * `rules_request` selects the call. Returns WEIR_E_NOMEM, or WEIR_E_ABSENT or WEIR_E_INVAL as
+ * try_key. */
 struct wr_rules_request {
     const weir_request *request; /* the request to decide, unless rule and key are given */
     const char *rule, *key;      /* name of one rule, and a key */
@@ -178,8 +182,8 @@ int wr_rules_enqueue_for_store(struct wr_rules *book, const struct wr_rules_requ
                                void *context, struct wr_pending_request **ret_pending);
 
 /* Returns true when the request is decided; *ret_verdict is the decision. Later polls return the
- * same, without the hold. Returns false if the pending request must be polled again after *ret_wait_ns, or
- * earlier if it is woken; the verdict is then unchanged. */
+ * same, without the hold. Returns false if the pending request must be polled again after
+ * *ret_wait_ns, or earlier if it is woken; the verdict is then unchanged. */
 bool wr_pending_request_poll(struct wr_pending_request *pending, struct wr_verdict *ret_verdict, int64_t *ret_wait_ns);
 
 /* Leaves the queue as weir_ticket_free does, and returns what was granted but not reported by a

@@ -192,8 +192,8 @@ static inline bool wr_rule_is_shared(const struct wr_rule_settings *rule)
     return rule->share.overshoot[0] != '\0';
 }
 
-/* Creates book->redis_client if a rule is shared, or checks that an existing one has the same options.
- * Returns WEIR_E_INVAL, WEIR_E_NOMEM or WEIR_E_SYSTEM on failure. */
+/* Creates book->redis_client if a rule is shared, or checks that an existing one has the same
+ * options. Returns WEIR_E_INVAL, WEIR_E_NOMEM or WEIR_E_SYSTEM on failure. */
 int wr_rules_open_store(struct wr_rules *book, const struct wr_rules_settings *settings);
 
 int wr_rules_shared_limit_new(const struct wr_rules *book, const struct wr_rule_table_options *table_options,
@@ -252,7 +252,8 @@ void wr_reservations_expire(struct wr_rules *book);
 #define WR_RESERVATION_BYTES_MAX (64 + WEIR_RULINGS_MAX * (2 * (WR_RULE_WORD_MAX + 8) + 2 * WEIR_KEY_MAX + 16))
 
 /* Appends the lines of a state file (key_file.c) for the reservation in `slot`, if there is one.
- * Writes only permits of tables that `snapshot` has too. Returns false if `slot` is past the end. */
+ * Writes only permits of tables that `snapshot` has too. Returns false if `slot` is past the
+ * end. */
 bool wr_reservation_append(struct wr_rules *book, const struct wr_rules_snapshot *snapshot, uint32_t slot, int64_t now,
                            struct wr_buf *buf);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rules_settings.c - the schema of the rules in weir.yaml: the keys of each section, and checks of their
- * values. */
+/* rules_settings.c - the schema of the rules in weir.yaml: the keys of each section, and checks of
+ * their values. */
 #include "serve/rules/rules_settings.h"
 
 #include "base/ascii.h"

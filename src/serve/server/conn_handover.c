@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conn_handover.c - hands a server's open connections to another process, which continues to serve them.
+/* conn_handover.c - hands a server's open connections to another process, which continues to serve
+ * them.
  *
  * While a server is frozen, its threads are parked between two events. They do not read, decide or
  * send, so the thread that froze them may inspect their connections. A descriptor that was passed

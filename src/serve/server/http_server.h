@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* http_server.h - a small strict HTTP/1.1 server on libuv. It knows nothing about the content it serves.
+/* http_server.h - a small strict HTTP/1.1 server on libuv. It knows nothing about the content it
+ * serves.
  *
  *     wr_http_server_options_init(&options);
  *     options.listens = &listen, options.listen_count = 1;
@@ -177,8 +178,9 @@ void wr_http_server_options_init(struct wr_http_server_options *ret_options);
  * weir_error_detail suggests a form. */
 int wr_http_address_check(const char *address);
 
-/* Opens the listening sockets; requests are served after wr_http_server_start. Returns WEIR_E_INVAL,
- * WEIR_E_NOMEM or WEIR_E_SYSTEM (weir_error_detail has the address and the reason) on failure. */
+/* Opens the listening sockets; requests are served after wr_http_server_start. Returns
+ * WEIR_E_INVAL, WEIR_E_NOMEM or WEIR_E_SYSTEM (weir_error_detail has the address and the reason) on
+ * failure. */
 int wr_http_server_new(const struct wr_http_server_options *options, struct wr_http_server **ret_server);
 
 /* Starts one thread per loop, with all signals blocked. Returns WEIR_E_SYSTEM on failure. */
@@ -202,8 +204,8 @@ struct wr_http_posted_call {
     void (*run)(struct wr_http_posted_call *call);
 };
 
-/* Queues a call for the loop, from any thread, until wr_http_server_free. Notes run in order. wr_http_server_stop
- * runs those that a stopped loop left, in its caller's thread. */
+/* Queues a call for the loop, from any thread, until wr_http_server_free. Notes run in order.
+ * wr_http_server_stop runs those that a stopped loop left, in its caller's thread. */
 void wr_http_post(struct wr_http_loop *loop, struct wr_http_posted_call *call);
 
 /* Schedules options.alarm for `at` (monotonic clock, ns) or slightly later. Call it in the loop's
@@ -227,8 +229,8 @@ struct wr_http_conn_state {
 
 typedef void wr_http_conn_receiver(void *context, const struct wr_http_conn_state *baggage);
 
-/* Freezes a running server: it does not read, decide or send until wr_http_server_thaw or wr_http_server_abandon.
- * Not for use in the server's own threads. */
+/* Freezes a running server: it does not read, decide or send until wr_http_server_thaw or
+ * wr_http_server_abandon. Not for use in the server's own threads. */
 void wr_http_server_freeze(struct wr_http_server *server);
 void wr_http_server_thaw(struct wr_http_server *server);
 /* Calls `give` for each connection of a frozen server, the longest waiting of each kind first.

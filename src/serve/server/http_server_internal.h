@@ -233,7 +233,8 @@ void wr_http_loop_park(struct wr_http_loop *loop);
 
 /* ---- conn.c ---- */
 
-/* Adds a connection to the acceptor. Takes ownership of `fd` even on failure, when it returns NULL. */
+/* Adds a connection to the acceptor. Takes ownership of `fd` even on failure, when it returns
+ * NULL. */
 struct wr_http_conn *wr_http_conn_open(struct wr_http_acceptor *acceptor, int fd, struct wr_span peer);
 /* Closes the connection; calls `gone` of an exchange that has no response yet. */
 void wr_http_conn_close(struct wr_http_conn *conn);

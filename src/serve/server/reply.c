@@ -115,8 +115,8 @@ static struct wr_span error_body(const char *why, char *memory, size_t bytes)
     return wr_buf_from(&buf, 0);
 }
 
-/* Builds a response after which the connection closes. Uses only `memory`, of WR_HTTP_FINAL_ERROR_BYTES
- * bytes. */
+/* Builds a response after which the connection closes. Uses only `memory`, of
+ * WR_HTTP_FINAL_ERROR_BYTES bytes. */
 static struct wr_span final_error_response(const struct wr_http_loop *loop, int status, const char *why, char *memory)
 {
     char body_memory[WR_HTTP_FINAL_ERROR_BYTES / 2];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* request_input.c - reads input, passes each complete request to the handler, and keeps the rest. */
+/* request_input.c - reads input, passes each complete request to the handler, and keeps the
+ * rest. */
 #include "serve/server/http_server_internal.h"
 
 #include "base/alloc.h"

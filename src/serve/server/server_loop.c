@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* server_loop.c - runs a thread of the server: accepts connections, ticks, runs calls of other threads,
- * and stops. */
+/* server_loop.c - runs a thread of the server: accepts connections, ticks, runs calls of other
+ * threads, and stops. */
 #include "serve/server/http_server_internal.h"
 
 #include "base/address.h"

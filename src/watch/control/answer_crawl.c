@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* answer_crawl.c - answers requests about the running crawl: its status, its events, and how to end it. */
+/* answer_crawl.c - answers requests about the running crawl: its status, its events, and how to end
+ * it. */
 #include "base/error.h"
 #include "watch/control/control_request.h"
 

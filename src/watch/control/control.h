@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* control.h - the control socket of a crawl: a private socket beside its state file, for queries and
- * commands.
+/* control.h - the control socket of a crawl: a private socket beside its state file, for queries
+ * and commands.
  *
  *     wr_control_open("weir.db", engine, &control);       the crawl: listens at weir.db.sock, in a thread
  *     wr_control_close(control);                          before wr_engine_finish
@@ -15,9 +15,9 @@
  *
  * Access: only the owner can open the socket (0600), and the peer must be the same user or root.
  * Limits: WR_CONTROL_CLIENTS at a time, requests of WR_CONTROL_REQUEST_MAX bytes, responses of
- * WR_CONTROL_ANSWER_MAX. A client that does not read its response within ten seconds is disconnected.
- * A silent client is disconnected when another one connects and there is no room. The crawl never
- * waits for this socket.
+ * WR_CONTROL_ANSWER_MAX. A client that does not read its response within ten seconds is
+ * disconnected. A silent client is disconnected when another one connects and there is no room. The
+ * crawl never waits for this socket.
  */
 #ifndef WR_WATCH_CONTROL_CONTROL_H
 #define WR_WATCH_CONTROL_CONTROL_H

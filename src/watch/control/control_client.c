@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* control_client.c - sends a request to the control socket of a crawl, and receives the response. */
+/* control_client.c - sends a request to the control socket of a crawl, and receives the
+ * response. */
 #include "base/error.h"
 #include "watch/control/control.h"
 #include "watch/control/control_socket.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* control_request.c - parses a request to the control socket and calls the function that answers it. */
+/* control_request.c - parses a request to the control socket and calls the function that answers
+ * it. */
 #include "watch/control/control_request.h"
 #include "base/error.h"
 

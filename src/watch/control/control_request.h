@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* control_request.h - one request to the control socket, and functions that write the parts of its response. */
+/* control_request.h - one request to the control socket, and functions that write the parts of its
+ * response. */
 #ifndef WR_WATCH_CONTROL_CONTROL_REQUEST_H
 #define WR_WATCH_CONTROL_CONTROL_REQUEST_H
 

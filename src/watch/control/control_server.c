@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* control_server.c - the thread of the control socket: accepts clients and answers one request of each at a
- * time. */
+/* control_server.c - the thread of the control socket: accepts clients and answers one request of
+ * each at a time. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "limiter/memory/memory.h"

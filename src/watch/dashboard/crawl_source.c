@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* crawl_source.c - the data source for the dashboard of a crawl, combined from responses of its control
- * socket. */
+/* crawl_source.c - the data source for the dashboard of a crawl, combined from responses of its
+ * control socket. */
 #include "watch/dashboard/crawl_source.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* crawl_source.h - the dashboard of a crawl: shows responses of its control socket (watch/control), and the
- * history of host paces. */
+/* crawl_source.h - the dashboard of a crawl: shows responses of its control socket (watch/control),
+ * and the history of host paces. */
 #ifndef WR_WATCH_DASHBOARD_CRAWL_SOURCE_H
 #define WR_WATCH_DASHBOARD_CRAWL_SOURCE_H
 

@@ -10,11 +10,11 @@
  * files (web/, built in); GET /panel/stream, server-sent events; POST /panel/command, commands;
  * POST /panel/token, checks a token. docs/internals/dashboard.md describes them.
  *
- * Access: serve/server refuses requests from pages of other origins. Clients on this machine may view
- * without a token. All other clients, and all commands, need the token.
+ * Access: serve/server refuses requests from pages of other origins. Clients on this machine may
+ * view without a token. All other clients, and all commands, need the token.
  *
- * Limits: WR_DASHBOARD_STREAMS viewers, WR_DASHBOARD_SAMPLES samples. A view is queried once for all its
- * viewers, and views may take only a part of the time (WR_DASHBOARD_PAUSE_FACTOR).
+ * Limits: WR_DASHBOARD_STREAMS viewers, WR_DASHBOARD_SAMPLES samples. A view is queried once for
+ * all its viewers, and views may take only a part of the time (WR_DASHBOARD_PAUSE_FACTOR).
  *
  * Threads: call all functions in the thread of the one loop that serves the dashboard. Give it a
  * server of its own, with one loop, because sources may take some milliseconds.

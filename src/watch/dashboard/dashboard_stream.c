@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dashboard_stream.c - sends events to viewers: a sample each second, and their view as often as the time
- * budget permits. */
+/* dashboard_stream.c - sends events to viewers: a sample each second, and their view as often as
+ * the time budget permits. */
 #include "base/alloc.h"
 #include "base/json.h"
 #include "http/loop/watchdog.h"

@@ -16,8 +16,8 @@ struct wr_sample_history {
 int wr_sample_history_init(struct wr_sample_history *ret_history, uint32_t most, const weir_allocator *allocator);
 void wr_sample_history_release(struct wr_sample_history *history);
 
-/* wr_sample_history_next returns the buffer for the next sample, empty. wr_sample_history_commit makes it the last
- * sample, unless writing to it failed. */
+/* wr_sample_history_next returns the buffer for the next sample, empty. wr_sample_history_commit
+ * makes it the last sample, unless writing to it failed. */
 struct wr_buf *wr_sample_history_next(struct wr_sample_history *history);
 void wr_sample_history_commit(struct wr_sample_history *history);
 

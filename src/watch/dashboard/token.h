@@ -16,8 +16,8 @@ int wr_dashboard_token_generate(char ret_token[WR_DASHBOARD_TOKEN_ROOM]);
  * reason. */
 int wr_dashboard_token_read(const char *path, char ret_token[WR_DASHBOARD_TOKEN_ROOM]);
 
-/* Reads a secret of at least `min` characters, like wr_dashboard_token_read. Returns WEIR_E_ABSENT if
- * there is no such file. */
+/* Reads a secret of at least `min` characters, like wr_dashboard_token_read. Returns WEIR_E_ABSENT
+ * if there is no such file. */
 int wr_dashboard_secret_read(const char *path, size_t min, char ret_secret[WR_DASHBOARD_TOKEN_ROOM]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics_page.h - GET /metrics of a server with several loops. The page is written at most four times a
- * second, however many requests there are. Any thread may use it. */
+/* metrics_page.h - GET /metrics of a server with several loops. The page is written at most four
+ * times a second, however many requests there are. Any thread may use it. */
 #ifndef WR_WATCH_METRICS_METRICS_PAGE_H
 #define WR_WATCH_METRICS_METRICS_PAGE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* program_metrics.c - writes the version of the program and figures of its process, under the names that
- * Prometheus uses. */
+/* program_metrics.c - writes the version of the program and figures of its process, under the names
+ * that Prometheus uses. */
 #include "base/parse.h"
 #include "watch/metrics/metrics.h"
 

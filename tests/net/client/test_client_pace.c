@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_client_pace.c - every request passes the gate of its host, by the server log (V1, V2, U8). */
+/* test_client_pace.c - each request passes the gate of its host, by the server log (V1, V2). */
 #include "rig.h"
 
 /* V1: spacing */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* html_text.h - parses the contents of attributes and titles: character references, word lists, srcset,
- * refresh, charsets. */
+/* html_text.h - parses the contents of attributes and titles: character references, word lists,
+ * srcset, refresh, charsets. */
 #ifndef WR_CORE_WEB_LINKS_HTML_TEXT_H
 #define WR_CORE_WEB_LINKS_HTML_TEXT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* digest_function.h - the interface of hash functions that identify a body; the shell provides them. */
+/* digest_function.h - the interface of hash functions that identify a body; the shell provides
+ * them. */
 #ifndef WR_CORE_WEB_PAGE_DIGEST_FUNCTION_H
 #define WR_CORE_WEB_PAGE_DIGEST_FUNCTION_H
 

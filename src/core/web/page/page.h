@@ -106,8 +106,8 @@ void wr_page_feed(struct wr_page *page, const char *bytes, size_t count);
  * WEIR_E_NOMEM if links were lost; the other facts are then still right. */
 int wr_page_end(struct wr_page *page, wr_page_found *found, void *context);
 
-/* Ends the page in steps: wr_page_close fills the facts, and each wr_page_report reports some links.
- * wr_page_report returns false when all links are reported. */
+/* Ends the page in steps: wr_page_close fills the facts, and each wr_page_report reports some
+ * links. wr_page_report returns false when all links are reported. */
 int wr_page_close(struct wr_page *page);
 bool wr_page_report(struct wr_page *page, wr_page_found *found, void *context);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* request_body.c - parses a request body: by its length, or in chunks with a trailer, which is checked and
- * dropped. */
+/* request_body.c - parses a request body: by its length, or in chunks with a trailer, which is
+ * checked and dropped. */
 #include "core/web/http/field.h"
 #include "core/web/request/request_parser.h"
 
@@ -56,7 +56,8 @@ static enum wr_request_step read_chunks(struct wr_request *request, struct wr_sp
     return WR_REQUEST_MORE;
 }
 
-/* Returns the next state after a byte of the trailer; WR_REQUEST_AT_START if the byte is invalid. */
+/* Returns the next state after a byte of the trailer; WR_REQUEST_AT_START if the byte is
+ * invalid. */
 static enum wr_request_state next_trailer_state(enum wr_request_state place, char c)
 {
     switch (place) {

@@ -42,7 +42,8 @@ void wr_pg_params_init(struct wr_pg_params *ret_params, const weir_allocator *al
 void wr_pg_params_release(struct wr_pg_params *params);
 void wr_pg_params_clear(struct wr_pg_params *params);
 
-/* Sets a parameter, or appends an element if it is an array. wr_pg_add_to_pipeline reports errors. */
+/* Sets a parameter, or appends an element if it is an array. wr_pg_add_to_pipeline reports
+ * errors. */
 void wr_pg_put_integer(struct wr_pg_params *params, int at, int64_t number);
 void wr_pg_put_integers(struct wr_pg_params *params, int at, const int64_t *numbers, int count);
 void wr_pg_put_double(struct wr_pg_params *params, int at, double number);
@@ -125,7 +126,8 @@ PGconn *wr_pg_connect_start(const char *url, unsigned turns, int64_t *ret_patien
 
 unsigned wr_pg_host_count(const char *url);
 
-/* ---- connection.c: returns the WEIR_E_ codes of backend.h; `why` has the reason -------------------- */
+/* ---- connection.c: returns the WEIR_E_ codes of backend.h; `why` has the reason
+ * -------------------- */
 
 int wr_pg_connect(struct wr_pg *pg); /* Connects unless connected. */
 void wr_pg_disconnect(struct wr_pg *pg);
@@ -164,7 +166,8 @@ int wr_pg_commit(struct wr_backend *backend);
 void wr_pg_undo(struct wr_backend *backend);
 int wr_pg_settle(struct wr_backend *backend);
 
-/* ---- statements.c: puts the transaction as statements into the pipeline -------------------------- */
+/* ---- statements.c: puts the transaction as statements into the pipeline
+ * -------------------------- */
 
 int wr_pg_send_transaction(struct wr_pg *pg);
 bool wr_pg_is_same_output(const struct wr_store_output *one, const struct wr_store_output *other);

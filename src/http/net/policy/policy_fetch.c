@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* policy_fetch.c - fetches a robots.txt over its redirects, and applies the result to its policy. */
+/* policy_fetch.c - fetches a robots.txt over its redirects, and applies the result to its
+ * policy. */
 #include "core/web/http/field.h"
 #include "core/web/url/redirect.h"
 #include "http/net/idna.h"

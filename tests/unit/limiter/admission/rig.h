@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rig.h - a fixture for tests of weir_admission: tables on a fake clock, and a scripted key store. */
+/* rig.h - a fixture for tests of weir_admission: tables on a fake clock, and a scripted key
+ * store. */
 #ifndef WEIR_TEST_COUNTER_RIG_H
 #define WEIR_TEST_COUNTER_RIG_H
 
