@@ -58,7 +58,7 @@ enum wr_config_part {
     WR_CONFIG_VALUE, /* a scalar value, or an item of a list */
     WR_CONFIG_NULL,  /* null: the key has no value */
     WR_CONFIG_LIST_BEGINS,
-    WR_CONFIG_MAPPING_BEGINS, /* a mapping, which the taker must reject */
+    WR_CONFIG_MAPPING_BEGINS, /* a mapping; the function that takes the value must reject it */
 };
 
 struct wr_config_word {

@@ -37,7 +37,7 @@ static const struct wr_option options[] = {
     {"random", WR_COUNT(struct simulate_settings, random), .value = "N", .min = 0, .max = 100000,
      .help = "Run also N random origins, drawn by --seed"},
     {"real", WR_COUNT(struct simulate_settings, real), .value = "N", .min = 0, .max = 100000,
-     .help = "Run also N models of limiters in use, drawn by --seed"},
+     .help = "Also run N models of real-world limiters, drawn by --seed"},
     {"seeds", WR_COUNT(struct simulate_settings, seeds), .value = "N", .min = 0, .max = 10000,
      .help = "Runs per scenario (0: as the scenario says)"},
     {"seed", WR_COUNT(struct simulate_settings, seed), .value = "S", .min = 0, .max = UINT64_MAX,

@@ -146,8 +146,8 @@ static void send_charge(struct wr_redis_client *redis_client, struct wr_shared_r
     end_shared_request(redis_client, shared_request, NULL);
 }
 
-/* Returns the next shared_request to send; NULL if there are none, so that callers must wake the
- * loop. */
+/* Returns the next request to send. Returns NULL if the queue is empty; the caller that queues the
+ * next request then wakes the loop. */
 static struct wr_shared_request *next_shared_request(struct wr_redis_client *redis_client)
 {
     (void)pthread_mutex_lock(&redis_client->lock);

@@ -10,7 +10,7 @@
 static inline bool wr_status_refuses(int status)
 {
     switch (status) {
-    case 420: /* Enhance Your Calm: the former Twitter API */
+    case 420: /* "Enhance Your Calm", sent by the former Twitter API */
     case 429:
     case 430: /* Shopify */
     case 509: /* Bandwidth Limit Exceeded: cPanel, Apache modules */

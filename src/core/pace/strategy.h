@@ -45,7 +45,7 @@ struct wr_pace_response {
     int64_t retry_after_ns;  /* wait by Retry-After, within the limit; -1 if absent */
     int64_t quota_limit;     /* size of the quota; -1 if absent */
     int64_t quota_remaining; /* requests left in the quota; -1 if absent */
-    int64_t quota_reset_ns;  /* time until the quota is full, within the limit; -1 if absent */
+    int64_t quota_reset_ns;  /* time until the quota is full again, at most retry_after_max_ns; -1 if unknown */
     float good_rate[3];      /* good responses/s in the last 10, 20, 30 s; 0 on a success */
     bool tripped;            /* the breaker is not closed and handles failures itself */
 };

@@ -193,8 +193,8 @@ static inline int64_t wr_tide_interval(float rate)
 #define TIDE_CLEAN_FAR 5.0f  /* successes that suffice while the rate is far below `bad` */
 #define TIDE_NEAR 1.12f      /* bad / rate from which cruise finds the limit */
 #define TIDE_MEASURED 5.0f   /* accepted requests from which a measurement beats a guess */
-#define TIDE_ACCUMULATE 8.0f /* with fewer accepted requests the measurement continues */
-#define TIDE_BURST 3.0f      /* tokens; such a bucket does not overflow in a search */
+#define TIDE_ACCUMULATE 8.0f /* accepted requests from which a measurement may end */
+#define TIDE_BURST 3.0f      /* tokens; a bucket of this size does not overflow in a search */
 
 /* cruise: the initial distance below the limit. */
 #define TIDE_MARGIN_LEAST 0.004f /* minimum: share that is lost at a host that never changes */

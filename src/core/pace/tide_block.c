@@ -41,7 +41,7 @@ static float first_probe(const struct wr_tide *tide)
 {
     if (tide->forbidden) /* an early probe may prolong the ban */
         return tide->blocks > 0 ? likely_length(tide) : forbidden_at[0];
-    if (tide->traits & WR_TIDE_WINDOWED) /* ends soon: the rate hardly exceeds the quota */
+    if (tide->traits & WR_TIDE_WINDOWED) /* the block ends soon: the rate hardly exceeds the quota */
         return wr_tide_within(0.05f * tide->quota / tide->centre, TIDE_WINDOW_PAUSE, TIDE_BLOCK_PAUSE);
     return tide->broken ? TIDE_BROKEN_PAUSE : TIDE_BLOCK_PAUSE;
 }

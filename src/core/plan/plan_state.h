@@ -94,7 +94,7 @@ struct wr_plan_host {
     uint32_t owed;                       /* unposted results in claims (wr_plan_host_begin_post) */
     uint32_t grouped;                    /* requests in flight at the group's gate */
     uint32_t steps;                      /* requests by which a job's concurrency is reduced */
-    uint8_t expiring;                    /* bit per origin: its tasks are expiring */
+    uint8_t expiring;                    /* one bit per origin, set while the tasks of that origin expire */
     uint8_t held;                        /* bit per origin: its tasks wait, and may expire */
     uint8_t gave_up;                     /* bit per origin: tasks expired, the cause persists */
     int64_t blocked_until;               /* end of the block by a firewall */
@@ -168,7 +168,7 @@ struct wr_plan {
     struct wr_job *jobs; /* max_jobs entries; id 0: free */
     uint32_t places;     /* entries of `jobs` ever used, from the first */
     uint32_t turn;       /* index of the job whose turn it is */
-    bool is_pages_turn;  /* next are pages; false: robots.txt and errands */
+    bool is_pages_turn;  /* the next action is a page; false: a robots.txt or its redirect */
     struct wr_pool pool;
     struct wr_known_urls known;
     struct wr_variants variants;

@@ -12,7 +12,7 @@
 /* Usual number of hosts with their own metrics; each takes 15 us to write. */
 #define USUAL_HOSTS 100
 #define FRESH_NS (250 * WEIR_MILLISECOND) /* how long a text is reused */
-#define SHARE 100                         /* looks take at most 1/SHARE of the loops' time */
+#define SHARE 100                         /* reading the figures takes at most 1/SHARE of the loops' time */
 #define TEXT_MAX ((size_t)4 << 20)
 
 struct wr_engine_metrics {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define VIEW_NS 2000    /* estimated time of a loop to look at one host */
-#define SAMPLE_SHARE 50 /* looks take at most 1/50 of the loops' time */
+#define SAMPLE_SHARE 50 /* samples take at most 1/50 of the loops' time */
 
 void wr_rate_history_init(struct wr_rate_history *ret_course)
 {

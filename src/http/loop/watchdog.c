@@ -29,8 +29,8 @@ typedef int wr_watchdog_is_there; /* ISO C does not allow an empty file */
 #define LONG_NS (200 * WEIR_MICROSECOND) /* wall time; longer parts are timed in CPU time */
 #define REPORTED_PARTS_MAX 3             /* most parts named in a report */
 #define NOTED_NS (2 * WEIR_MILLISECOND)  /* turns longer than this are written to the file */
-#define TICK_NS WEIR_MILLISECOND         /* the kernel's own tick is usually longer */
-#define STALLS 2                         /* stalls tolerated per turn, one tick each */
+#define TICK_NS WEIR_MILLISECOND         /* period of the timer; a kernel whose tick is longer rounds it up */
+#define STALLS 2                         /* ticks that a round may lose to other programs */
 #define STACKS_MAX 3                     /* most stacks printed, one for each tick */
 #define CALLS_MAX 24                     /* most frames of a stack */
 

@@ -180,7 +180,7 @@ void wr_net_close(struct wr_net *net)
     }
     wr_net_settle(net);
     take_posted(net);
-    while (net->calls != NULL) /* late answers of the resolver; all transfers are in the pool */
+    while (net->calls != NULL) /* answers of the resolver for transfers that have ended */
         run_next_call(net);
     while (net->pool != NULL) {
         struct wr_transfer *transfer = net->pool;

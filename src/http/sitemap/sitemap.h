@@ -34,7 +34,7 @@
 
 /* after decompression; 50 MB, the limit of sitemaps.org */
 #define WR_SITEMAP_BYTES_MAX UINT64_C(52428800)
-#define WR_SITEMAP_ENTRIES_MAX UINT64_C(500000) /* ten times the limit of sitemaps.org */
+#define WR_SITEMAP_ENTRIES_MAX UINT64_C(500000) /* ten times the maximum that sitemaps.org allows */
 /* nested elements; a sitemap has 4, pages in a feed more */
 #define WR_SITEMAP_DEPTH_MAX 100
 #define WR_SITEMAP_TAG_MAX 32768      /* bytes of a tag or comment */

@@ -40,7 +40,7 @@ struct wr_limit_state {
 
 /* Operations of the limiter or table that owns a queue. */
 struct wr_queue_ops {
-    /* Takes the owner's lock. Returns false, without a spot, if the owner is closed. */
+    /* Locks the owner and stores its limit state. Returns false if the owner is closed. */
     bool (*enter)(struct wr_queue *line, struct wr_limit_state *ret_spot);
     /* Releases the lock. An empty queue may be freed by this. */
     void (*leave)(struct wr_queue *line);

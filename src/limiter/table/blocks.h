@@ -31,7 +31,7 @@ struct wr_blocks {
     size_t most; /* limit of blocks in use: one per shard */
     struct wr_lock lock;
     struct wr_list
-        /* chunks with a free block, by block size in lines */
+        /* lists of chunks that have a free block, by the size of a block in cache lines */
         open[WR_BLOCK_SMALL_BYTES / WR_CACHE_LINE_BYTES];
     _Atomic size_t bytes; /* memory taken from the allocator, bytes */
 };

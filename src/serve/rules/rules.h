@@ -174,7 +174,7 @@ struct wr_rules_request {
     const weir_request *request; /* the request to decide, unless rule and key are given */
     const char *rule, *key;      /* name of one rule, and a key */
     size_t key_bytes;
-    uint32_t cost;    /* cost of the request, with a key; 0: the rule's cost */
+    uint32_t cost;    /* cost of the request, if a key is given; 0: the cost that the rule has */
     bool holds;       /* always makes a reservation, as reserve does */
     int64_t lease_ns; /* lease of the reservation; 0: that of the settings */
 };

@@ -398,7 +398,7 @@ static void on_server_wakeup(struct wr_wakeup *wakeup)
 {
     struct wr_http_loop *loop = wakeup->uv.data;
     loop->is_late = !wr_http_loop_run_posted(loop);
-    /* settle before parking: requests with a response must not be handed over */
+    /* finish answered requests before the thread parks: they must not be handed over */
     wr_http_loop_settle(loop);
     if (!loop->is_late)
         wr_http_loop_park(loop);
