@@ -1,6 +1,6 @@
 # The front door. tools/setup fetches what is missing and Meson builds; there is no build logic here.
 #
-#   make            build/weir, build/libweir.so, build/libweir.a
+#   make            build/weir, and libweir and libweir-http, shared and static
 #   make demo       crawls a small web of good and bad hosts on this machine, in about a minute
 #   make crawl      crawls real sites: make crawl SEEDS="https://example.org"; OPTIONS are further words for weir crawl
 #   make install    PREFIX=/usr/local DESTDIR=; make uninstall removes what it has put there

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* api_quota.c - calls an API that states its quota only in response headers, and never exceeds it.
  *
- *     cc api_quota.c $(pkg-config --cflags --libs weir) -pthread
+ *     cc api_quota.c $(pkg-config --cflags --libs weir-http) -pthread
  */
 #include "loopback.h"
 

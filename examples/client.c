@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* client.c - fetches pages one after the other, with robots.txt, pacing, redirects and retries.
  *
- *     cc client.c $(pkg-config --cflags --libs weir) -pthread
+ *     cc client.c $(pkg-config --cflags --libs weir-http) -pthread
  */
 #include "loopback.h"
 

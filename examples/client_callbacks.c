@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* client_callbacks.c - fetches many pages at once with a callback for each, and cancels one fetch.
  *
- *     cc client_callbacks.c $(pkg-config --cflags --libs weir) -pthread
+ *     cc client_callbacks.c $(pkg-config --cflags --libs weir-http) -pthread
  */
 #include "loopback.h"
 

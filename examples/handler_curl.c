@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* handler_curl.c - paces your own libcurl code: weir_curl_perform in place of curl_easy_perform.
  *
- *     cc handler_curl.c $(pkg-config --cflags --libs weir libcurl) -pthread
+ *     cc handler_curl.c $(pkg-config --cflags --libs weir-http libcurl) -pthread
  */
 #include "loopback.h"
 

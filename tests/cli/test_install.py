@@ -101,6 +101,22 @@ def client_links_with_both_libraries_and_finds_all_they_need():
         assert not [name for name in _needed(static) if 'weir' in name], _needed(static)
 
 
+def each_example_links_as_its_comment_says():
+    folder = os.path.join(sys.argv[1], 'examples')
+    names = sorted(name for name in os.listdir(folder) if name.endswith('.c'))
+    assert len(names) > 8, names
+    with _Installed() as installed:
+        for name in names:
+            with open(os.path.join(folder, name), encoding='utf-8') as file:
+                shown = re.search(rf'cc {name} \$\(pkg-config --cflags --libs ([\w -]+)\)(.*)', file.read())
+            assert shown, f'{name} does not say how to compile it'
+            flags = [flag for library in shown.group(1).split() for flag in (
+                installed.flags('--cflags', '--libs', library=library) if library.startswith('weir') else
+                _output('pkg-config', '--cflags', '--libs', library).split())]
+            installed.link(name, *flags, '-Wl,--no-undefined', f'-Wl,-rpath-link={installed.libraries}',
+                           *shown.group(2).split())
+
+
 def documented_flags_of_the_static_library_are_the_tested_ones():
     words = '-l:libweir-http.a -l:libweir.a $(pkg-config --libs ' + ' '.join(PACKAGES) + ') -pthread -lm'
     for name in 'README.md', 'man/libweir.3':
