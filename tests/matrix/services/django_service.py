@@ -60,8 +60,8 @@ def _gunicorn(port):
         def load_config(self):
             # A connection occupies a thread from its start to its first request. Caddy opens
             # connections that it does not use for two minutes, at most 32 per service: there are
-            # more threads than three Caddies occupy. The timeouts also suit a busy machine.
-            for name, value in {'bind': f'127.0.0.1:{port}', 'workers': 1, 'threads': 128, 'keepalive': 600, 'timeout': 0,
+            # several times the threads that three Caddies occupy. The timeouts also suit a busy machine.
+            for name, value in {'bind': f'127.0.0.1:{port}', 'workers': 1, 'threads': 512, 'keepalive': 600, 'timeout': 0,
                                 'worker_class': 'gthread', 'loglevel': 'critical'}.items():
                 self.cfg.set(name, value)
 
